@@ -1,0 +1,1 @@
+"""Decisions become patches on the cluster's objects."""

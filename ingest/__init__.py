@@ -1,0 +1,1 @@
+"""Kubernetes watch events become observations on the bus."""

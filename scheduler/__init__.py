@@ -1,0 +1,1 @@
+"""The single writer: pulls observations, decides, appends to the ledger, publishes."""

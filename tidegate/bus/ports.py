@@ -1,0 +1,149 @@
+"""What the services need from the bus and the database; each port has a real and a simulated form.
+
+Each docstring is the contract that one suite holds every form to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from typing import Protocol
+
+import msgspec
+
+from tidegate.contracts.entry import Entry, Message, Position
+
+
+class Term(msgspec.Struct, frozen=True, kw_only=True):
+    """A writer's term as the ledger granted it."""
+
+    epoch: int  # from 1; a newer one fences this one out
+    observations: Position  # what is committed of OBSERVATIONS
+    events: Position  # EVENTS: its incarnation, and stream sequence minus ledger seq
+
+
+class Positions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a transaction moves beside the entries; None stays as it is."""
+
+    observations: Position | None = None
+    events: Position | None = None
+
+
+class Outlet(Protocol):
+    """ingest's and the actuator's side of OBSERVATIONS."""
+
+    async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
+        """Store one message; wait while the stream is full. A retry under one id stores it once.
+
+        Raises:
+            BusUnreachableError: the bus did not answer within the port's patience.
+        """
+
+    def resyncs(self) -> AsyncIterator[str]:
+        """Yield each request of the scheduler to tell everything again, with its reason."""
+        ...
+
+
+class Inbox(Protocol):
+    """The stream OBSERVATIONS, read by position; nothing is acknowledged."""
+
+    async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
+        """Return up to ``count_max`` messages that follow ``after``; wait at most ``wait_s``.
+
+        If the stream is another incarnation than ``after`` names, they follow its beginning. After
+        a fault some may come again, too early or not at all: the core checks the order.
+
+        Raises:
+            BusUnreachableError: the bus does not answer.
+        """
+        ...
+
+    async def forget(self, position: Position) -> None:
+        """Purge everything up to and with ``position`` of that very incarnation: makes room.
+
+        Raises:
+            BusUnreachableError: the bus does not answer.
+        """
+
+    async def ask_resync(self, reason: str) -> None:
+        """Ask every ingest to tell everything again."""
+
+
+class Outbox(Protocol):
+    """The stream EVENTS: every entry of the ledger, in order, without a hole."""
+
+    async def last(self, known: Position) -> tuple[int, Position]:
+        """Return the newest published ledger seq (0: none), and how EVENTS counts from now on.
+
+        ``known`` and the position returned are EVENTS' incarnation and its stream sequence minus
+        the ledger seq. A stream of another incarnation begins after the ledger's current end.
+
+        Raises:
+            BusUnreachableError: the bus does not answer.
+        """
+        ...
+
+    async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
+        """Publish entries in one atomic batch; the stream must end right before the first.
+
+        Raises:
+            PublishRefusedError: it ends elsewhere; or it took the batch and the answer was lost.
+            BusUnreachableError: the bus does not answer.
+        """
+
+
+class Ledger(Protocol):
+    """The one truth, appended by one writer. Synchronous: called in a thread of its own."""
+
+    def lead(self, holder: str, lease_us: int) -> Term | None:
+        """Begin a term, which fences out every other; None while another holder's lease runs.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer.
+        """
+        ...
+
+    def renew(self, epoch: int, lease_us: int) -> None:
+        """Prolong the lease of a term.
+
+        Raises:
+            FencedError: a newer term has begun.
+        """
+
+    def append(
+        self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
+    ) -> None:
+        """Write entries, if any, after seq ``after``, and positions and reports: one transaction.
+
+        Raises:
+            FencedError: ``epoch`` is not the newest; nothing was written.
+            SequenceConflictError: the ledger does not end at ``after``; nothing was written.
+            CommitUnknownError: the answer to the commit was lost.
+            LedgerUnreachableError: the database does not answer; nothing was written.
+        """
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        """Yield the entries with ``after`` < seq <= ``until``, in order, in constant memory."""
+        ...
+
+
+class EventFeed(Protocol):
+    """What the actuator and other subscribers read of EVENTS."""
+
+    def follow(self, after: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
+        """Yield (ledger seq, payload) in order, from the entry after ``after``; None: only new.
+
+        Raises:
+            BusUnreachableError: the bus does not answer within the port's patience.
+        """
+        ...
+
+
+class Lease(Protocol):
+    """One active actuator a shard; losing it may cost work twice, never correctness."""
+
+    async def hold(self) -> bool:
+        """Take or prolong the lease; tell whether it is ours now."""
+        ...
+
+    async def release(self) -> None:
+        """Give it up, if it is ours."""

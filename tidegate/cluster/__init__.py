@@ -1,0 +1,1 @@
+"""The local control plane of ``tidegate cluster`` and ``tidegate up``."""

@@ -1,0 +1,63 @@
+"""The only place that makes bytes of an event and reads them, and that bounds their size."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.facts import Event, FactEvent
+from tidegate.contracts.history import OldEvent, upcast
+from tidegate.contracts.observations import Observation
+from tidegate.errors import TooLargeError, UndecodableError
+
+PAYLOAD_BYTES_MAX = 900_000
+"""Below NATS's default maximum payload of 1 MiB, with room for subject and headers."""
+
+_encoder = msgspec.json.Encoder()
+_event_decoder: msgspec.json.Decoder[FactEvent | DecisionEvent | OldEvent] = msgspec.json.Decoder(
+    FactEvent | DecisionEvent | OldEvent
+)
+_observation_decoder: msgspec.json.Decoder[Observation] = msgspec.json.Decoder(Observation)
+
+
+def encode(message: Event | Observation) -> bytes:
+    """Write an event or an observation as JSON, fields in declared order: equals give equal bytes.
+
+    Raises:
+        TooLargeError: it is larger than the bus takes.
+    """
+    data = _encoder.encode(message)
+    if len(data) > PAYLOAD_BYTES_MAX:
+        raise TooLargeError(f"at most {PAYLOAD_BYTES_MAX} bytes", len(data))
+    return data
+
+
+def decode(payload: str | bytes) -> FactEvent | DecisionEvent:
+    """Read an event of any version that a ledger may hold, as today's.
+
+    Raises:
+        UndecodableError: the tag is unknown, or a field is missing or of another type.
+    """
+    try:
+        return upcast(_event_decoder.decode(payload))
+    except msgspec.DecodeError as error:
+        raise UndecodableError(str(error)) from error
+
+
+def decode_observation(payload: bytes) -> Observation:
+    """Read an observation from the bus.
+
+    Raises:
+        UndecodableError: the tag is unknown, or a field is missing or of another type.
+    """
+    try:
+        return _observation_decoder.decode(payload)
+    except msgspec.DecodeError as error:
+        raise UndecodableError(str(error)) from error
+
+
+def type_name(event: Event) -> str:
+    """Return the event's name as it stands in subjects and in the ledger's ``type`` column."""
+    tag = event.__struct_config__.tag
+    assert isinstance(tag, str)
+    return tag.partition("/")[0]

@@ -1,0 +1,248 @@
+"""Decisions: events of the ledger that the core chose."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from tidegate.contracts.facts import Event
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import PodSetAssignment, Toleration
+
+HeldReason = Literal[
+    "NoMatchingFlavor",
+    "WaitingForQuota",
+    "ExceedsMaxQuota",
+    "TopologyPlacementFailed",
+    "WaitingForPreemptedWorkloads",
+    "Misconfigured",
+    "Suspended",
+    "PendingEvaluation",
+    "WaitingForPodsReady",
+    "AdmissionGated",
+    "OnHold",
+    "Deactivated",
+    "BackingOff",
+    "ReservedForPreemptor",
+    "Draining",
+]
+"""Why a workload waits: Kueue's reasons of QuotaReserved=False, and at the end Tidegate's own."""
+PreemptionReason = Literal[
+    "InClusterQueue",
+    "InCohortReclamation",
+    "InCohortFairSharing",
+    "InCohortReclaimWhileBorrowing",
+]
+
+
+class Decision(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """Root of the decisions; never written itself. All of them concern one workload or queue."""
+
+
+class WorkloadDecision(Decision, frozen=True, kw_only=True, omit_defaults=True):
+    """A decision about one workload."""
+
+    workload: str  # "<namespace>/<name>"
+    uid: str = ""
+    cluster_queue: str = ""
+
+
+class FlavorTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One flavor-resource that was tried for a podset, in base units."""
+
+    podset: str
+    flavor: str
+    resource: str
+    asked: int = 0
+    free: int = 0  # available to the ClusterQueue now, its cohort included; may be negative
+    allowed: int = 0  # the most that could ever be available to it
+    reason: str = ""  # why the flavor did not do, e.g. untolerated taint, insufficient quota
+    preemptable: int = 0  # what the workloads that it might preempt hold; 0: none
+
+
+class QuotaReserved(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="QuotaReserved/1"
+):
+    """Quota is charged for a workload from here on."""
+
+    assignment: tuple[PodSetAssignment, ...]
+    borrows: int = 0  # height of the smallest cohort subtree that holds it; 0: own quota
+
+
+class WorkloadAdmitted(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadAdmitted/1"
+):
+    """Quota is reserved and all checks are ready: it may run."""
+
+    queue: str = ""  # LocalQueue
+    waited_us: int = 0  # since it was queued
+
+
+class WorkloadHeld(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadHeld/1"
+):
+    """A workload was tried and waits; said again only when reason or flavors change."""
+
+    reason: HeldReason
+    others: tuple[str, ...] = ()  # further reasons, less telling
+    tried: tuple[FlavorTried, ...] = ()
+    message: str = ""  # one English sentence
+    parked: bool = False  # out of the running until something frees quota
+    shape: str = ""  # the scheduling shape that was parked with it
+
+
+class Victim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody who must leave."""
+
+    workload: str
+    uid: str = ""
+    cluster_queue: str = ""
+    reason: PreemptionReason
+
+
+class PreemptionIntended(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="PreemptionIntended/1"
+):
+    """A workload will start once its victims have left; until then the intent stands."""
+
+    victims: tuple[Victim, ...]
+    amounts: dict[str, dict[str, int]] = {}  # flavor to resource to base units it asks for
+    assignment: tuple[PodSetAssignment, ...] = ()
+
+
+class PreemptionAbandoned(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="PreemptionAbandoned/1"
+):
+    """An intent ends without an admission: the preemptor left or changed, or quota changed."""
+
+    reason: str = ""
+
+
+class WorkloadPreempted(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPreempted/1"
+):
+    """A running workload must leave for another; its WorkloadEvicted follows."""
+
+    by: str  # the preemptor's workload
+    by_uid: str = ""
+    by_cluster_queue: str = ""
+    reason: PreemptionReason
+    message: str = ""
+
+
+class WorkloadEvicted(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadEvicted/1"
+):
+    """It must stop; its quota stays charged until the stop is proven."""
+
+    reason: str  # Preempted, PodsReadyTimeout, ClusterQueueStopped, …
+    cause: str = ""
+    message: str = ""
+
+
+class QuotaReleased(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="QuotaReleased/1"
+):
+    """Its quota is free again."""
+
+    reason: str = ""  # Evicted, Held, …
+
+
+class WorkloadRequeued(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadRequeued/1"
+):
+    """It waits in its queue again, from ``after_us`` on."""
+
+    reason: str = ""
+    after_us: int = 0  # 0: at once
+    attempts: int = 0  # requeueState.count
+
+
+class WorkloadDeactivated(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadDeactivated/1"
+):
+    """It will not be tried until somebody activates it."""
+
+    reason: str
+    message: str = ""
+
+
+class WorkloadExpired(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadExpired/1"
+):
+    """Its retention is over: the object may be deleted."""
+
+    reason: str = ""
+    job: ObjectRef | None = None
+
+
+class PodSetStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a start puts into one podset's template."""
+
+    name: str
+    count: int
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class StartOrdered(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="StartOrdered/1"
+):
+    """The actuator shall unsuspend the job with these placements."""
+
+    job: ObjectRef
+    podsets: tuple[PodSetStart, ...] = ()
+    generation: int = 0  # the job's, when this was decided
+
+
+class StopOrdered(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="StopOrdered/1"
+):
+    """The actuator shall suspend the job and restore its template."""
+
+    job: ObjectRef
+    reason: str = ""
+    message: str = ""
+
+
+class ActuationRepeated(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ActuationRepeated/1"
+):
+    """Observed is not wanted for too long: the order that follows this is given again."""
+
+    order: Literal["start", "stop"]
+    since_us: int = 0
+    attempt: int = 0
+
+
+class ClusterQueueReadinessChanged(
+    Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReadinessChanged/1"
+):
+    """A ClusterQueue became active or inactive; the reasons are those of Kueue's Active."""
+
+    cluster_queue: str
+    active: bool
+    reason: str
+    message: str = ""
+
+
+DecisionEvent: TypeAlias = (
+    QuotaReserved
+    | WorkloadAdmitted
+    | WorkloadHeld
+    | PreemptionIntended
+    | PreemptionAbandoned
+    | WorkloadPreempted
+    | WorkloadEvicted
+    | QuotaReleased
+    | WorkloadRequeued
+    | WorkloadDeactivated
+    | WorkloadExpired
+    | StartOrdered
+    | StopOrdered
+    | ActuationRepeated
+    | ClusterQueueReadinessChanged
+)

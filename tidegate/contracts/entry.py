@@ -1,0 +1,36 @@
+"""Where a message stands on the bus, and what a row of the ledger is."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Position(msgspec.Struct, frozen=True):
+    """A place in a stream: a recreated stream counts from 1 again, so a number alone lies."""
+
+    incarnation: int = 0  # the stream's creation, UTC microseconds; 0 before the first message
+    seq: int = 0  # from 1; 0 before the first message
+
+
+class Message(msgspec.Struct, frozen=True):
+    """An observation as the bus delivers it."""
+
+    at: Position
+    at_us: int  # the bus's timestamp, UTC microseconds
+    subject: str
+    payload: bytes
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One row of the ledger; its hash seals every other field, in this order."""
+
+    partition: int  # whose ledger it is
+    seq: int  # place in the ledger, from 1, without gaps
+    epoch: int  # whose term it was; never falls
+    turn: int  # which turn of the scheduler wrote it, from 1: replay decides at the same turns
+    at_us: int  # as in the payload
+    cluster: str
+    type: str  # the event's name, without the version
+    subject: str  # where it is published
+    payload: str  # the event's JSON, letter for letter as first written
+    hash: bytes  # SHA-256, 32 bytes; see ``tidegate.core.chain``

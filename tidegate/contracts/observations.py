@@ -1,0 +1,248 @@
+"""What ingest may say: one Kubernetes object each, reduced to what a decision can depend on.
+
+Every object's observation carries uid, resourceVersion (compared as an integer), ingest's session
+and, if it was listed, the round of that list; 0 means that a watch told of it.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import PodSet
+from tidegate.model.policy import Policy
+from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec
+
+
+class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a job stands: what an order is compared with."""
+
+    suspended: bool = True  # as its kind means it; a pod: gated
+    started: bool = False  # batch Job: startTime is set, so the template cannot be changed
+    active: int = 0  # pods that run or may start
+    ready: int = 0
+    succeeded: int = 0
+    deleting: bool = False
+    decision: str = ""  # annotation tidegate.dev/decision, "<ledger id>/<seq>"
+    generation: int = 0
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The identity that every object's observation begins with."""
+
+    namespace: str = ""
+    name: str
+    uid: str
+    version: int  # resourceVersion
+    session: str  # of the ingest that tells
+    round: int = 0  # of the list that told it; 0: a watch
+
+
+class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="JobObserved/1"):
+    """A job of any kind, a direct Workload (kind ``workload``) among them."""
+
+    kind: str  # e.g. "batch/job"
+    workload: str  # "<namespace>/<Workload's name>", derived from the job's identity
+    queue: str = ""  # LocalQueue; empty: not managed
+    priority_class: str = ""  # WorkloadPriorityClass
+    pod_priority_class: str = ""  # the kind's own choice, when no WorkloadPriorityClass is named
+    priority: int | None = None  # a direct Workload's own
+    created_us: int = 0
+    podsets: tuple[PodSet, ...] = ()
+    active: bool = True  # spec.active of a direct Workload
+    max_execution_s: int = 0  # 0: no maximum
+    reclaimable: dict[str, int] = {}  # podset to pods that are done
+    finished: str = ""  # Succeeded, Failed or a special reason; empty: not finished
+    message: str = ""  # of the finish
+    author: str = ""  # annotation tidegate.dev/author
+    priority_boost: int = 0
+    gates: tuple[str, ...] = ()  # admission-gated-by
+    held_quota: bool = False  # another controller's QuotaReserved=True stands on its Workload
+    state: JobState = JobState()
+
+
+class ClusterQueueObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueObserved/1"
+):
+    """A ClusterQueue."""
+
+    spec: ClusterQueueSpec
+    created_us: int = 0
+    deleting: bool = False
+    author: str = ""
+
+
+class CohortObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="CohortObserved/1"
+):
+    """A Cohort."""
+
+    spec: CohortSpec
+    author: str = ""
+
+
+class LocalQueueObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueObserved/1"
+):
+    """A LocalQueue."""
+
+    spec: LocalQueueSpec
+    deleting: bool = False
+
+
+class FlavorObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorObserved/1"
+):
+    """A ResourceFlavor."""
+
+    spec: FlavorSpec
+
+
+class WorkloadPriorityClassObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPriorityClassObserved/1"
+):
+    """A WorkloadPriorityClass."""
+
+    value: int
+
+
+class PriorityClassObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="PriorityClassObserved/1"
+):
+    """A PriorityClass."""
+
+    value: int
+    is_default: bool = False  # globalDefault
+    never_preempts: bool = False  # preemptionPolicy: Never
+
+
+class NamespaceObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="NamespaceObserved/1"
+):
+    """A Namespace."""
+
+    labels: dict[str, str] = {}
+
+
+class LimitRangeItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One item of a LimitRange; quantities as written."""
+
+    type: str  # Container, Pod or PersistentVolumeClaim
+    max: dict[str, str] = {}
+    min: dict[str, str] = {}
+    default: dict[str, str] = {}
+    default_request: dict[str, str] = {}
+    max_ratio: dict[str, str] = {}
+
+
+class LimitRangeObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="LimitRangeObserved/1"
+):
+    """A LimitRange."""
+
+    items: tuple[LimitRangeItem, ...] = ()
+
+
+class RuntimeClassObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="RuntimeClassObserved/1"
+):
+    """A RuntimeClass."""
+
+    overhead: dict[str, str] = {}
+
+
+class CheckObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="CheckObserved/1"):
+    """An AdmissionCheck."""
+
+    controller: str
+    active: bool = False
+
+
+class PolicyObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="PolicyObserved/1"
+):
+    """The controller's configuration, told by the scheduler itself when it starts with another."""
+
+    policy: Policy
+    rules: tuple[str, ...] = ()  # operators' own rules, "<name>@<version>"
+
+
+class ObjectGone(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="ObjectGone/1"):
+    """A watch told that an object was deleted."""
+
+    resource: str  # as in SyncCompleted
+
+
+class ObjectRefused(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="ObjectRefused/1"):
+    """ingest could not read an object; the others go on."""
+
+    resource: str
+    error: str
+
+
+class SyncStarted(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="SyncStarted/1"
+):
+    """A list of one resource begins."""
+
+    resource: str
+    session: str
+    round: int
+
+
+class SyncCompleted(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="SyncCompleted/1"
+):
+    """A list of one resource ended; *this* is who is present, in pieces of at most 1,000."""
+
+    resource: str  # e.g. "jobs.batch", "clusterqueues.kueue.x-k8s.io"
+    session: str
+    round: int
+    list_version: int
+    present: tuple[str, ...] = ()  # uids
+    piece: int = 1  # from 1
+    pieces: int = 1
+
+
+class Heartbeat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="Heartbeat/1"):
+    """The watches are open: the only clock; its time is the bus timestamp of the message."""
+
+    session: str
+    beat: int  # this session's counter, one a second
+    resources: tuple[str, ...] = ()  # what this session watches; the first rounds to wait for
+
+
+class ActuationReported(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="ActuationReported/1"
+):
+    """The actuator could not do what a decision asked for."""
+
+    job: ObjectRef
+    workload: str
+    decision: str  # "<ledger id>/<seq>"
+    reason: str  # stale, gone, conflict, invalid, forbidden, unreachable
+    message: str = ""
+
+
+Observation: TypeAlias = (
+    JobObserved
+    | ClusterQueueObserved
+    | CohortObserved
+    | LocalQueueObserved
+    | FlavorObserved
+    | WorkloadPriorityClassObserved
+    | PriorityClassObserved
+    | NamespaceObserved
+    | LimitRangeObserved
+    | RuntimeClassObserved
+    | CheckObserved
+    | PolicyObserved
+    | ObjectGone
+    | ObjectRefused
+    | SyncStarted
+    | SyncCompleted
+    | Heartbeat
+    | ActuationReported
+)

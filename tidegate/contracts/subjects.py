@@ -1,0 +1,48 @@
+"""Subject names on the bus, both ways; what NATS gives a meaning is percent-encoded."""
+
+from __future__ import annotations
+
+from tidegate.contracts.codec import type_name
+from tidegate.contracts.facts import Event
+
+NONE = "_"
+"""The token that stands for an empty name."""
+
+_ESCAPES = {".": "%2E", "*": "%2A", ">": "%3E", " ": "%20", "%": "%25"}
+_TABLE = str.maketrans(_ESCAPES)
+_BACK = {code: char for char, code in _ESCAPES.items()}
+
+
+def token(name: str) -> str:
+    """Return a name as one subject token: ``"a.b"`` is ``"a%2Eb"``, an empty one ``"_"``."""
+    return name.translate(_TABLE) if name else NONE
+
+
+def name_of(text: str) -> str:
+    """Return the name that a token stands for; the inverse of ``token``."""
+    if text == NONE:
+        return ""
+    for code, char in _BACK.items():
+        if code != "%25":
+            text = text.replace(code, char)
+    return text.replace("%25", "%")
+
+
+def observed(cluster: str, resource: str, namespace: str, name: str) -> str:
+    """Return where an observation of an object is published."""
+    kind = token(resource)
+    return f"tidegate.{token(cluster)}.observed.{kind}.{token(namespace)}.{token(name)}"
+
+
+def resync(cluster: str) -> str:
+    """Return where the scheduler asks ingest to tell everything again."""
+    return f"tidegate.{token(cluster)}.resync"
+
+
+def event(cluster: str, told: Event) -> str:
+    """Return where an event is published: type, ClusterQueue, namespace, workload."""
+    queue: str = getattr(told, "cluster_queue", "")
+    workload: str = getattr(told, "workload", "")
+    namespace, _, name = workload.rpartition("/")
+    place = f"{token(queue)}.{token(namespace)}.{token(name)}"
+    return f"tidegate.{token(cluster)}.event.{type_name(told)}.{place}"

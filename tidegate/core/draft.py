@@ -1,0 +1,105 @@
+"""The scheduler's picture of the cluster; ``fold`` is all that changes it.
+
+A draft is mutable and private to one owner, because folding a long history on copies costs more
+than all else together. Whoever fails halfway throws the draft away and folds again.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tidegate.contracts import facts
+from tidegate.contracts.observations import JobState
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.policy import Policy
+
+Phase = Literal["pending", "reserved", "admitted", "evicting", "inactive", "finished"]
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What the actuator was last told to do with a job."""
+
+    kind: Literal["start", "stop"]
+    seq: int  # of StartOrdered or StopOrdered
+    at_us: int
+    attempt: int = 1
+
+
+class Workload(msgspec.Struct, kw_only=True):
+    """One workload as asked for, as decided and as observed; private to its draft."""
+
+    key: str  # "<namespace>/<name>"
+    uid: str
+    job: ObjectRef
+    version: int = 0
+    # what is asked for
+    queue: str = ""  # LocalQueue's name, in the workload's namespace
+    priority_class: str = ""
+    pod_priority_class: str = ""
+    own_priority: int | None = None
+    priority_boost: int = 0
+    created_us: int = 0
+    podsets: tuple[PodSet, ...] = ()
+    active: bool = True
+    max_execution_s: int = 0
+    reclaimable: dict[str, int] = {}
+    gates: tuple[str, ...] = ()
+    author: str = ""
+    # what was decided
+    phase: Phase = "pending"
+    cluster_queue: str = ""  # whose quota it waits for or holds; empty: its queue leads nowhere
+    priority: int = 0  # resolved, boost included
+    assignment: tuple[PodSetAssignment, ...] = ()
+    reserved_us: int = 0
+    admitted_us: int = 0
+    evicted_reason: str = ""  # of the newest eviction; stays until the next reservation
+    evicted_us: int = 0
+    preempted_reason: str = ""
+    requeue_after_us: int = 0  # backing off until then; 0: not
+    requeue_count: int = 0
+    order: Order | None = None
+    # what was observed
+    state: JobState = JobState()
+    state_us: int = 0  # when it last changed
+    finished_us: int = 0
+
+
+class Round(msgspec.Struct, kw_only=True):
+    """How far the lists of one resource got."""
+
+    session: str = ""
+    completed: int = 0  # newest completed round of that session; 0: none yet
+    list_version: int = 0
+
+
+class Objects(msgspec.Struct, kw_only=True):
+    """Definitions as the cluster has them, by name or by "<namespace>/<name>"."""
+
+    cluster_queues: dict[str, facts.ClusterQueueDefined] = {}
+    cohorts: dict[str, facts.CohortDefined] = {}
+    flavors: dict[str, facts.FlavorDefined] = {}
+    local_queues: dict[str, facts.LocalQueueDefined] = {}
+    workload_priority_classes: dict[str, facts.WorkloadPriorityClassDefined] = {}
+    priority_classes: dict[str, facts.PriorityClassDefined] = {}
+    namespaces: dict[str, facts.NamespaceDefined] = {}
+    limit_ranges: dict[str, facts.LimitRangeDefined] = {}
+    runtime_classes: dict[str, facts.RuntimeClassDefined] = {}
+    checks: dict[str, facts.CheckDefined] = {}
+
+
+class Draft(msgspec.Struct, kw_only=True):
+    """Everything that folding a ledger gives."""
+
+    seq: int = 0  # of the newest event folded
+    now_us: int = 0  # the newest time an event has told: the core reads no clock
+    ledger_id: str = ""
+    cluster: str = "local"
+    policy: Policy = Policy()
+    objects: Objects = msgspec.field(default_factory=Objects)
+    workloads: dict[str, Workload] = {}
+    by_uid: dict[str, str] = {}  # a job's uid to its workload's key
+    expected: tuple[str, ...] = ()  # resources that must complete a first round
+    rounds: dict[str, Round] = {}  # by resource

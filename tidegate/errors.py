@@ -1,0 +1,83 @@
+"""The errors a caller may catch; a broken promise of our own is an assertion instead."""
+
+from __future__ import annotations
+
+
+class TidegateError(Exception):
+    """Root of every error raised on purpose."""
+
+
+class ExpectationError(TidegateError):
+    """Root of the errors that compare: the class says what is, the numbers how far off."""
+
+    def __init__(self, expected: object, actual: object) -> None:
+        super().__init__(f"{self.__doc__} Expected {expected}, found {actual}.")
+        self.expected, self.actual = expected, actual
+
+
+class FencedError(ExpectationError):
+    """A newer term has begun: this writer stands by."""
+
+
+class SequenceConflictError(ExpectationError):
+    """The ledger ends elsewhere: start again from the ledger."""
+
+
+class PublishRefusedError(ExpectationError):
+    """EVENTS ends elsewhere: another wrote, or the answer to our own first try was lost."""
+
+
+class LostTailError(ExpectationError):
+    """EVENTS is ahead of the ledger, which lost its tail: do not lead, recover it."""
+
+
+class ChainError(ExpectationError):
+    """An entry does not follow from the one before: the history was altered there."""
+
+
+class AuditError(ExpectationError):
+    """A turn recorded other decisions than the core takes on the same facts."""
+
+
+class WitnessError(ExpectationError):
+    """The ledger's head is not the one its witness holds: the tail was cut off or replaced."""
+
+
+class CommitUnknownError(TidegateError):
+    """The connection was lost during a commit: throw the draft away and rebuild."""
+
+
+class LedgerUnreachableError(TidegateError):
+    """The ledger's database does not answer, or its schema is not the one expected."""
+
+
+class BusUnreachableError(TidegateError):
+    """NATS does not answer."""
+
+
+class UndecodableError(TidegateError):
+    """Bytes that claim to be an event are not one; the message says which field is wrong."""
+
+
+class TooLargeError(ExpectationError):
+    """An event is larger than the bus takes: its object must be refused where it came in."""
+
+
+class QuantityError(TidegateError, ValueError):
+    """A text is not a Kubernetes quantity."""
+
+
+class NotSupportedError(TidegateError):
+    """What was asked for is not built yet; the message says what to use instead."""
+
+
+class ApiUnreachableError(TidegateError):
+    """The Kubernetes API server does not answer: refused, reset or timed out."""
+
+
+class ApiStatusError(TidegateError):
+    """The Kubernetes API server answered with an error status."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"The API server answered {status}: {message}")
+        self.status, self.message = status, message

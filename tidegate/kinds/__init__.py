@@ -1,0 +1,1 @@
+"""The Kubernetes objects that Tidegate reads and serves, as Structs."""

@@ -1,0 +1,1 @@
+"""One raw HTTP port to a Kubernetes API server: bytes in, bytes out."""

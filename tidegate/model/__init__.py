@@ -1,0 +1,1 @@
+"""Plain values without behaviour but arithmetic: quantities, podsets, quotas, policy."""

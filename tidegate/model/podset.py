@@ -1,0 +1,107 @@
+"""A podset as its owner wrote it: how many pods, what each asks for, and where it may go.
+
+Requests stay text here: LimitRange and RuntimeClass are joined in by ``tidegate.core.requests``,
+because they are observations of their own and change on their own.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A pod's or a flavor's toleration, with Kubernetes' meaning of what is empty."""
+
+    key: str = ""  # empty with operator Exists: every key
+    operator: str = "Equal"  # Equal or Exists
+    value: str = ""
+    effect: str = ""  # empty: every effect
+    seconds: int | None = None  # tolerationSeconds; written back, never decided on
+
+
+class Taint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A taint of a flavor's nodes."""
+
+    key: str
+    value: str = ""
+    effect: str  # NoSchedule, PreferNoSchedule or NoExecute
+
+
+class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One expression of a label selector or of a node affinity term."""
+
+    key: str
+    operator: str  # In, NotIn, Exists, DoesNotExist, Gt, Lt
+    values: tuple[str, ...] = ()
+
+
+class NodeTerm(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A node affinity term: all expressions must hold; ``weight`` counts only if preferred."""
+
+    expressions: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()  # matchFields
+    weight: int = 0
+
+
+class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A label selector; an empty one selects everything, an absent one (None) nothing."""
+
+    labels: dict[str, str] = {}
+    expressions: tuple[Requirement, ...] = ()
+
+
+class Container(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one container asks for, as written."""
+
+    requests: dict[str, str] = {}
+    limits: dict[str, str] = {}
+    sidecar: bool = False  # an init container that restarts always and so runs beside the others
+
+
+class TopologyRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the podset's pods want to be together; see behaviour.md 12.2."""
+
+    required: str = ""  # the node label of the level
+    preferred: str = ""
+    unconstrained: bool = False
+    group: str = ""
+    slice_required: str = ""
+    slice_size: int = 0
+    index_label: str = ""
+
+
+class PodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Pods of one shape within a workload."""
+
+    name: str = "main"
+    count: int = 1
+    min_count: int | None = None  # partial admission may go down to this
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    pod_resources: Container | None = None  # pod-level requests and limits
+    overhead: dict[str, str] = {}
+    node_selector: dict[str, str] = {}
+    node_affinity: tuple[NodeTerm, ...] = ()  # required; terms are ORed
+    preferred_affinity: tuple[NodeTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    runtime_class: str = ""
+    priority_class: str = ""  # the pod template's priorityClassName
+    topology: TopologyRequest | None = None
+    shape: str = ""  # digest of what else scheduling equivalence looks at (ports, claims, spread)
+
+
+class TopologyDomain(msgspec.Struct, frozen=True, kw_only=True):
+    """Some pods of a podset in one domain of a topology."""
+
+    values: tuple[str, ...]  # one per level, from the top
+    count: int
+
+
+class PodSetAssignment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one podset was given."""
+
+    name: str
+    count: int  # pods admitted; below the podset's count only by partial admission
+    flavors: dict[str, str] = {}  # resource to flavor
+    usage: dict[str, int] = {}  # resource to the podset's total in base units
+    topology: tuple[TopologyDomain, ...] | None = None

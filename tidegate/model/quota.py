@@ -1,0 +1,102 @@
+"""The objects that give quota, as the core sees them: amounts are integers in base units."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tidegate.model.podset import LabelSelector, Taint, Toleration
+
+QueueingStrategy = Literal["StrictFIFO", "BestEffortFIFO"]
+StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
+Fungibility = Literal["MayStopSearch", "TryNextFlavor"]
+WEIGHT_ONE = 1_000_000_000
+"""A fair-sharing weight of 1: weights are integers in 1e-9."""
+
+
+class Quota(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Quota of one flavor-resource, in base units (milli-CPU, bytes, …)."""
+
+    nominal: int
+    borrowing_limit: int | None = None  # None: no limit within the cohort
+    lending_limit: int | None = None  # None: all of it may be lent
+
+
+class FlavorQuotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One flavor of a resource group."""
+
+    flavor: str
+    quotas: dict[str, Quota] = {}  # by resource
+
+
+class ResourceGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Resources that always come from one flavor together; flavors in order of preference."""
+
+    resources: tuple[str, ...] = ()
+    flavors: tuple[FlavorQuotas, ...] = ()
+
+
+class FlavorFungibility(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """When the search over flavors may stop; see behaviour.md 5.4."""
+
+    when_can_borrow: Fungibility = "MayStopSearch"
+    when_can_preempt: Fungibility = "TryNextFlavor"
+    preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None = None
+
+
+class Preemption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Whom a ClusterQueue's workloads may preempt; see behaviour.md 6.1."""
+
+    within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "Never"
+    reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] = "Never"
+    borrow_within_cohort: Literal["Never", "LowerPriority"] = "Never"
+    borrow_max_priority: int | None = None  # maxPriorityThreshold
+
+
+class CheckRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An admission check of a ClusterQueue; no flavors means all."""
+
+    name: str
+    on_flavors: tuple[str, ...] = ()
+
+
+class ClusterQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A ClusterQueue's spec, with v1beta2's defaults applied."""
+
+    cohort: str = ""
+    groups: tuple[ResourceGroup, ...] = ()
+    strategy: QueueingStrategy = "BestEffortFIFO"
+    namespace_selector: LabelSelector | None = None  # None selects no namespace
+    fungibility: FlavorFungibility = FlavorFungibility()
+    preemption: Preemption = Preemption()
+    checks: tuple[CheckRule, ...] = ()
+    stop_policy: StopPolicy = "None"
+    weight: int = WEIGHT_ONE  # fair-sharing weight in 1e-9
+    usage_based_admission: bool = False  # admissionScope UsageBasedAdmissionFairSharing
+    min_runtime_us: int = 0  # tidegate.dev/min-runtime: how long admitted before preemptable
+
+
+class CohortSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A Cohort's spec."""
+
+    parent: str = ""  # empty: a root
+    groups: tuple[ResourceGroup, ...] = ()
+    weight: int = WEIGHT_ONE
+
+
+class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A LocalQueue's spec."""
+
+    cluster_queue: str
+    stop_policy: StopPolicy = "None"
+    weight: int = WEIGHT_ONE
+
+
+class FlavorSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A ResourceFlavor's spec."""
+
+    node_labels: dict[str, str] = {}
+    node_taints: tuple[Taint, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    topology: str = ""

@@ -1,0 +1,1 @@
+"""History read again: to start, to audit, to explain."""
