@@ -101,5 +101,5 @@ class Draft(msgspec.Struct, kw_only=True):
     objects: Objects = msgspec.field(default_factory=Objects)
     workloads: dict[str, Workload] = {}
     by_uid: dict[str, str] = {}  # a job's uid to its workload's key
-    expected: tuple[str, ...] = ()  # resources that must complete a first round
+    expected: tuple[str, ...] | None = None  # resources that must complete a first round
     rounds: dict[str, Round] = {}  # by resource
