@@ -8,24 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Protocol
 
-import msgspec
-
-from tidegate.contracts.entry import Entry, Message, Position
-
-
-class Term(msgspec.Struct, frozen=True, kw_only=True):
-    """A writer's term as the ledger granted it."""
-
-    epoch: int  # from 1; a newer one fences this one out
-    observations: Position  # what is committed of OBSERVATIONS
-    events: Position  # EVENTS: its incarnation, and stream sequence minus ledger seq
-
-
-class Positions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a transaction moves beside the entries; None stays as it is."""
-
-    observations: Position | None = None
-    events: Position | None = None
+from tidegate.contracts.entry import Entry, Message, Position, Positions, Term
 
 
 class Outlet(Protocol):

@@ -1,4 +1,4 @@
-"""Where a message stands on the bus, and what a row of the ledger is."""
+"""Where a message stands on the bus, what a row of the ledger is, and what a writer is granted."""
 
 from __future__ import annotations
 
@@ -34,3 +34,18 @@ class Entry(msgspec.Struct, frozen=True):
     subject: str  # where it is published
     payload: str  # the event's JSON, letter for letter as first written
     hash: bytes  # SHA-256, 32 bytes; see ``tidegate.core.chain``
+
+
+class Term(msgspec.Struct, frozen=True, kw_only=True):
+    """A writer's term as the ledger granted it."""
+
+    epoch: int  # from 1; a newer one fences this one out
+    observations: Position  # what is committed of OBSERVATIONS
+    events: Position  # EVENTS: its incarnation, and stream sequence minus ledger seq
+
+
+class Positions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a transaction moves beside the entries; None stays as it is."""
+
+    observations: Position | None = None
+    events: Position | None = None
