@@ -1,3 +1,69 @@
-.PHONY: help
+# Every command of the project. Logic lives in scripts and modules; here stand only their names.
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+export HOME ?= $(shell getent passwd "$$(id -u)" | cut -d: -f6)
+export PATH := $(PATH):/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin
+export PYTHONUNBUFFERED := 1
+unexport VIRTUAL_ENV
+
+ON ?= auto
+KEEP ?=
+M ?=
+RUN = .venv/bin/python -m
+
+.PHONY: help env lint types arrows tests test test-all generate rewrite migrate demo bench chaos controlplane clean
+
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+env: .venv/stamp ## the environment, exactly as uv.lock has it
+
+.venv/stamp: pyproject.toml uv.lock .ci/uv
+	@echo "making .venv from uv.lock"
+	@"$$(.ci/uv)" sync --locked --all-extras --no-progress --quiet
+	@touch $@
+
+lint: env ## format and lint, without changing anything
+	$(RUN) ruff format --check .
+	$(RUN) ruff check .
+
+types: env ## mypy and pyright, both strict
+	$(RUN) mypy
+	.venv/bin/pyright
+
+arrows: env ## who may import whom
+	.venv/bin/lint-imports
+
+controlplane: env ## build the local control plane once, if Go is there
+	$(RUN) tidegate.cluster.go build --if-possible
+
+tests: env controlplane ## every test but the long ones
+	$(RUN) pytest -m "not slow"
+
+test: lint types arrows tests ## what CI runs: the cheapest first
+
+test-all: lint types arrows controlplane ## all of it, the long ones too
+	$(RUN) pytest
+	$(RUN) tests.simulation --seeds 500
+
+generate: env ## CRDs, AsyncAPI and JSON Schemas, from the types
+	$(RUN) tidegate.generate
+
+rewrite: env ## write today's answers into the scenarios; review the diff
+	REWRITE=1 $(RUN) pytest tests/core tests/cli -k "scenario or cli" -q
+
+migrate: env ## a new migration: make migrate M="what it does"
+	$(RUN) alembic --config migrations/alembic.ini revision --autogenerate --message "$(M)"
+
+demo: env ## bring everything up, run 60 Jobs, show it, take it down (ON=go, KEEP=1)
+	$(RUN) tidegate.cli.main demo --on $(ON) $(if $(KEEP),--keep)
+
+bench: env ## all benchmarks; compares with the kept table
+	$(RUN) bench
+
+chaos: env controlplane ## kill the services at random on the real control plane
+	$(RUN) pytest tests/e2e -m "slow or not slow" -k kill
+
+clean: ## remove what the build made here; the user's cache stays
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist

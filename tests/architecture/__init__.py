@@ -1,0 +1,1 @@
+"""What holds for the code base as a whole."""
