@@ -1,192 +1,102 @@
 """Facts: events of the ledger that come from outside, once accepted as news.
 
-Every event begins with ``at_us``, UTC microseconds by the bus's timestamps; it never falls.
-``workload`` is "<namespace>/<name>".
+``workload`` is "<namespace>/<name>". The definitions of queues and their like are in
+``tidegate.contracts.definitions``.
 """
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-import msgspec
-
-from tidegate.contracts.observations import JobState, LimitRangeItem
+from tidegate.contracts.definitions import (
+    CheckDefined,
+    CheckRemoved,
+    ClusterQueueDefined,
+    ClusterQueueRemoved,
+    CohortDefined,
+    CohortRemoved,
+    Event,
+    Fact,
+    FlavorDefined,
+    FlavorRemoved,
+    LedgerOpened,
+    LimitRangeDefined,
+    LimitRangeRemoved,
+    LocalQueueDefined,
+    LocalQueueRemoved,
+    Named,
+    NamespaceDefined,
+    NamespaceRemoved,
+    PolicyConfigured,
+    PriorityClassDefined,
+    PriorityClassRemoved,
+    RuntimeClassDefined,
+    RuntimeClassRemoved,
+    WorkloadPriorityClassDefined,
+    WorkloadPriorityClassRemoved,
+)
+from tidegate.contracts.observations import JobState
+from tidegate.contracts.reception import (
+    ClockSkewed,
+    GapObserved,
+    ObservationRefused,
+    RoundCompleted,
+    RoundStarted,
+    StreamReplaced,
+    TimePassed,
+    WatchesExpected,
+)
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment
-from tidegate.model.policy import Policy
-from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec
 
-
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Root of what a ledger may hold."""
-
-    at_us: int  # UTC microseconds
-
-
-class Fact(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """Root of the facts; never written itself."""
-
-
-class Named(Fact, frozen=True, kw_only=True, omit_defaults=True):
-    """A fact about one object."""
-
-    name: str
-    namespace: str = ""
-    uid: str = ""
-    version: int = 0  # resourceVersion
-
-
-class LedgerOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="LedgerOpened/1"):
-    """Genesis, or a new identity after a restore behind what had been published."""
-
-    ledger_id: str
-    cluster: str = "local"
-    software: str = ""  # tidegate's version
-
-
-class PolicyConfigured(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="PolicyConfigured/1"
-):
-    """The configuration that decisions depend on from here on."""
-
-    policy: Policy
-    rules: tuple[str, ...] = ()
-
-
-class ClusterQueueDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueDefined/1"
-):
-    """A ClusterQueue was made or changed."""
-
-    spec: ClusterQueueSpec
-    created_us: int = 0
-    deleting: bool = False
-    author: str = ""
-
-
-class ClusterQueueRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueRemoved/1"
-):
-    """A ClusterQueue is gone."""
-
-
-class CohortDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CohortDefined/1"):
-    """A Cohort was made or changed."""
-
-    spec: CohortSpec
-    author: str = ""
-
-
-class CohortRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CohortRemoved/1"):
-    """A Cohort is gone; queues that name it keep an implicit one."""
-
-
-class LocalQueueDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueDefined/1"
-):
-    """A LocalQueue was made or changed."""
-
-    spec: LocalQueueSpec
-    deleting: bool = False
-
-
-class LocalQueueRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueRemoved/1"
-):
-    """A LocalQueue is gone."""
-
-
-class FlavorDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorDefined/1"):
-    """A ResourceFlavor was made or changed."""
-
-    spec: FlavorSpec
-
-
-class FlavorRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorRemoved/1"):
-    """A ResourceFlavor is gone."""
-
-
-class WorkloadPriorityClassDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPriorityClassDefined/1"
-):
-    """A WorkloadPriorityClass was made or changed."""
-
-    value: int
-
-
-class WorkloadPriorityClassRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPriorityClassRemoved/1"
-):
-    """A WorkloadPriorityClass is gone; workloads keep the value they had."""
-
-
-class PriorityClassDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="PriorityClassDefined/1"
-):
-    """A PriorityClass was made or changed."""
-
-    value: int
-    is_default: bool = False
-    never_preempts: bool = False
-
-
-class PriorityClassRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="PriorityClassRemoved/1"
-):
-    """A PriorityClass is gone."""
-
-
-class NamespaceDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="NamespaceDefined/1"
-):
-    """A Namespace was made, or its labels changed."""
-
-    labels: dict[str, str] = {}
-
-
-class NamespaceRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="NamespaceRemoved/1"
-):
-    """A Namespace is gone."""
-
-
-class LimitRangeDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LimitRangeDefined/1"
-):
-    """A LimitRange was made or changed."""
-
-    items: tuple[LimitRangeItem, ...] = ()
-
-
-class LimitRangeRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LimitRangeRemoved/1"
-):
-    """A LimitRange is gone."""
-
-
-class RuntimeClassDefined(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="RuntimeClassDefined/1"
-):
-    """A RuntimeClass was made or changed."""
-
-    overhead: dict[str, str] = {}
-
-
-class RuntimeClassRemoved(
-    Named, frozen=True, kw_only=True, omit_defaults=True, tag="RuntimeClassRemoved/1"
-):
-    """A RuntimeClass is gone."""
-
-
-class CheckDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CheckDefined/1"):
-    """An AdmissionCheck was made or changed."""
-
-    controller: str
-    active: bool = False
-
-
-class CheckRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CheckRemoved/1"):
-    """An AdmissionCheck is gone."""
+__all__ = [
+    "ActuationFailed",
+    "CheckDefined",
+    "CheckRemoved",
+    "CheckReported",
+    "ClockSkewed",
+    "ClusterQueueDefined",
+    "ClusterQueueRemoved",
+    "CohortDefined",
+    "CohortRemoved",
+    "Event",
+    "Fact",
+    "FactEvent",
+    "FlavorDefined",
+    "FlavorRemoved",
+    "GapObserved",
+    "JobStateReported",
+    "LedgerOpened",
+    "LimitRangeDefined",
+    "LimitRangeRemoved",
+    "LocalQueueDefined",
+    "LocalQueueRemoved",
+    "Named",
+    "NamespaceDefined",
+    "NamespaceRemoved",
+    "ObservationRefused",
+    "PodsReadyReported",
+    "PodsReclaimed",
+    "PolicyConfigured",
+    "PriorityClassDefined",
+    "PriorityClassRemoved",
+    "RoundCompleted",
+    "RoundStarted",
+    "RuntimeClassDefined",
+    "RuntimeClassRemoved",
+    "StreamReplaced",
+    "TimePassed",
+    "WatchesExpected",
+    "WorkloadAdopted",
+    "WorkloadChanged",
+    "WorkloadFact",
+    "WorkloadFinished",
+    "WorkloadPriorityClassDefined",
+    "WorkloadPriorityClassRemoved",
+    "WorkloadRemoved",
+    "WorkloadStopped",
+    "WorkloadSubmitted",
+]
 
 
 class WorkloadFact(Fact, frozen=True, kw_only=True, omit_defaults=True):
@@ -315,63 +225,6 @@ class ActuationFailed(
     decision_seq: int
     reason: str
     message: str = ""
-
-
-class RoundStarted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="SyncStarted/1"):
-    """Only the first round of a resource, or one after a loss, is told."""
-
-    resource: str
-    session: str
-    round: int
-
-
-class RoundCompleted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="SyncCompleted/1"):
-    """A resource was listed to its end; who was not present has been removed before this."""
-
-    resource: str
-    session: str
-    round: int
-    list_version: int
-
-
-class WatchesExpected(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="WatchesExpected/1"):
-    """What ingest watches: nothing is decided before each of these completed a first round."""
-
-    resources: tuple[str, ...]
-
-
-class GapObserved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="GapObserved/1"):
-    """OBSERVATIONS skipped messages: a resync follows."""
-
-    expected_seq: int
-    found_seq: int
-
-
-class StreamReplaced(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StreamReplaced/1"):
-    """OBSERVATIONS began anew: a resync follows."""
-
-    incarnation: int
-
-
-class ObservationRefused(
-    Fact, frozen=True, kw_only=True, omit_defaults=True, tag="ObservationRefused/1"
-):
-    """A message or an object could not be read; it is recorded and nothing stops."""
-
-    subject: str
-    digest: str  # SHA-256 of the bytes, hex
-    error: str
-    workload: str = ""  # if the object is a job that can be named
-
-
-class TimePassed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="TimePassed/1"):
-    """A deadline of the state is due; ``at_us`` is the new time."""
-
-
-class ClockSkewed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="ClockSkewed/1"):
-    """The bus's clock stepped by more than the heartbeats show: recorded, not followed."""
-
-    told_us: int
 
 
 FactEvent: TypeAlias = (

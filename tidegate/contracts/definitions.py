@@ -1,0 +1,184 @@
+"""Facts about what gives and orders quota: queues, cohorts, flavors, classes, namespaces.
+
+Every event begins with ``at_us``, UTC microseconds by the bus's timestamps; it never falls.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.observations import LimitRangeItem
+from tidegate.model.policy import Policy
+from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec
+
+
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Root of what a ledger may hold."""
+
+    at_us: int  # UTC microseconds
+
+
+class Fact(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """Root of the facts; never written itself."""
+
+
+class Named(Fact, frozen=True, kw_only=True, omit_defaults=True):
+    """A fact about one object."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    version: int = 0  # resourceVersion
+
+
+class LedgerOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="LedgerOpened/1"):
+    """Genesis, or a new identity after a restore behind what had been published."""
+
+    ledger_id: str
+    cluster: str = "local"
+    software: str = ""  # tidegate's version
+
+
+class PolicyConfigured(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="PolicyConfigured/1"
+):
+    """The configuration that decisions depend on from here on."""
+
+    policy: Policy
+    rules: tuple[str, ...] = ()
+
+
+class ClusterQueueDefined(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueDefined/1"
+):
+    """A ClusterQueue was made or changed."""
+
+    spec: ClusterQueueSpec
+    created_us: int = 0
+    deleting: bool = False
+    author: str = ""
+
+
+class ClusterQueueRemoved(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueRemoved/1"
+):
+    """A ClusterQueue is gone."""
+
+
+class CohortDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CohortDefined/1"):
+    """A Cohort was made or changed."""
+
+    spec: CohortSpec
+    author: str = ""
+
+
+class CohortRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CohortRemoved/1"):
+    """A Cohort is gone; queues that name it keep an implicit one."""
+
+
+class LocalQueueDefined(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueDefined/1"
+):
+    """A LocalQueue was made or changed."""
+
+    spec: LocalQueueSpec
+    deleting: bool = False
+
+
+class LocalQueueRemoved(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueRemoved/1"
+):
+    """A LocalQueue is gone."""
+
+
+class FlavorDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorDefined/1"):
+    """A ResourceFlavor was made or changed."""
+
+    spec: FlavorSpec
+
+
+class FlavorRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="FlavorRemoved/1"):
+    """A ResourceFlavor is gone."""
+
+
+class WorkloadPriorityClassDefined(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPriorityClassDefined/1"
+):
+    """A WorkloadPriorityClass was made or changed."""
+
+    value: int
+
+
+class WorkloadPriorityClassRemoved(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPriorityClassRemoved/1"
+):
+    """A WorkloadPriorityClass is gone; workloads keep the value they had."""
+
+
+class PriorityClassDefined(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="PriorityClassDefined/1"
+):
+    """A PriorityClass was made or changed."""
+
+    value: int
+    is_default: bool = False
+    never_preempts: bool = False
+
+
+class PriorityClassRemoved(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="PriorityClassRemoved/1"
+):
+    """A PriorityClass is gone."""
+
+
+class NamespaceDefined(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="NamespaceDefined/1"
+):
+    """A Namespace was made, or its labels changed."""
+
+    labels: dict[str, str] = {}
+
+
+class NamespaceRemoved(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="NamespaceRemoved/1"
+):
+    """A Namespace is gone."""
+
+
+class LimitRangeDefined(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LimitRangeDefined/1"
+):
+    """A LimitRange was made or changed."""
+
+    items: tuple[LimitRangeItem, ...] = ()
+
+
+class LimitRangeRemoved(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="LimitRangeRemoved/1"
+):
+    """A LimitRange is gone."""
+
+
+class RuntimeClassDefined(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="RuntimeClassDefined/1"
+):
+    """A RuntimeClass was made or changed."""
+
+    overhead: dict[str, str] = {}
+
+
+class RuntimeClassRemoved(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="RuntimeClassRemoved/1"
+):
+    """A RuntimeClass is gone."""
+
+
+class CheckDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CheckDefined/1"):
+    """An AdmissionCheck was made or changed."""
+
+    controller: str
+    active: bool = False
+
+
+class CheckRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CheckRemoved/1"):
+    """An AdmissionCheck is gone."""

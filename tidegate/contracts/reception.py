@@ -1,0 +1,62 @@
+"""Facts about the telling itself: rounds, holes, refusals and time."""
+
+from __future__ import annotations
+
+from tidegate.contracts.definitions import Fact
+
+
+class RoundStarted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="SyncStarted/1"):
+    """Only the first round of a resource, or one after a loss, is told."""
+
+    resource: str
+    session: str
+    round: int
+
+
+class RoundCompleted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="SyncCompleted/1"):
+    """A resource was listed to its end; who was not present has been removed before this."""
+
+    resource: str
+    session: str
+    round: int
+    list_version: int
+
+
+class WatchesExpected(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="WatchesExpected/1"):
+    """What ingest watches: nothing is decided before each of these completed a first round."""
+
+    resources: tuple[str, ...]
+
+
+class GapObserved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="GapObserved/1"):
+    """OBSERVATIONS skipped messages: a resync follows."""
+
+    expected_seq: int
+    found_seq: int
+
+
+class StreamReplaced(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StreamReplaced/1"):
+    """OBSERVATIONS began anew: a resync follows."""
+
+    incarnation: int
+
+
+class ObservationRefused(
+    Fact, frozen=True, kw_only=True, omit_defaults=True, tag="ObservationRefused/1"
+):
+    """A message or an object could not be read; it is recorded and nothing stops."""
+
+    subject: str
+    digest: str  # SHA-256 of the bytes, hex
+    error: str
+    workload: str = ""  # if the object is a job that can be named
+
+
+class TimePassed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="TimePassed/1"):
+    """A deadline of the state is due; ``at_us`` is the new time."""
+
+
+class ClockSkewed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="ClockSkewed/1"):
+    """The bus's clock stepped by more than the heartbeats show: recorded, not followed."""
+
+    told_us: int
