@@ -112,6 +112,16 @@ class Ledger(Protocol):
 class EventFeed(Protocol):
     """What the actuator and other subscribers read of EVENTS."""
 
+    async def newest(self) -> tuple[str, int]:
+        """Return the ledger id and the seq of the newest entry; ("", 0) before the first.
+
+        The id stands in the message's ``ce-id``, so it is known when EVENTS has lost its beginning.
+
+        Raises:
+            BusUnreachableError: the bus does not answer within the port's patience.
+        """
+        ...
+
     def follow(self, after: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
         """Yield (ledger seq, payload) in order, from the entry after ``after``; None: only new.
 
