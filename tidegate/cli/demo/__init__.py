@@ -1,0 +1,1 @@
+"""What ``tidegate demo`` sets up, runs and shows."""
