@@ -125,6 +125,9 @@ class WorkloadSubmitted(
     author: str = ""
     priority_boost: int = 0
     gates: tuple[str, ...] = ()
+    preemption_gates: tuple[str, ...] = ()  # closed: it may start, but evict nobody
+    allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
+    replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
     state: JobState = JobState()
 
 
@@ -144,6 +147,9 @@ class WorkloadChanged(
     author: str = ""
     priority_boost: int = 0
     gates: tuple[str, ...] = ()
+    preemption_gates: tuple[str, ...] = ()  # closed: it may start, but evict nobody
+    allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
+    replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
 
 
 class WorkloadRemoved(

@@ -59,6 +59,9 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     author: str = ""  # annotation tidegate.dev/author
     priority_boost: int = 0
     gates: tuple[str, ...] = ()  # admission-gated-by
+    preemption_gates: tuple[str, ...] = ()  # closed: it may start, but evict nobody
+    allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
+    replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
     held_quota: bool = False  # another controller's QuotaReserved=True stands on its Workload
     state: JobState = JobState()
 

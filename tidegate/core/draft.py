@@ -47,6 +47,9 @@ class Workload(msgspec.Struct, kw_only=True):
     max_execution_s: int = 0
     reclaimable: dict[str, int] = {}
     gates: tuple[str, ...] = ()
+    preemption_gates: tuple[str, ...] = ()  # closed: it may start, but evict nobody
+    allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
+    replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
     author: str = ""
     # what was decided
     phase: Phase = "pending"
