@@ -80,7 +80,8 @@ def _job(name: str, team: str, priority: str, pods: int, cpu: str) -> Manifest:
     labels = {"kueue.x-k8s.io/queue-name": "main", "kueue.x-k8s.io/priority-class": priority}
     container = {
         "name": "work",
-        "image": "registry.k8s.io/pause:3.10",
+        "image": "busybox:stable",
+        "command": ["sleep", str(seconds)],
         "resources": {"requests": {"cpu": cpu}},
     }
     return {
