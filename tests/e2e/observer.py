@@ -1,0 +1,114 @@
+"""An outside observer: it watches Jobs and Pods, reads no ledger, and notes what must not be.
+
+Two promises are judged from the cluster alone: no pod of a queued Job runs while its Job is
+suspended or unmarked, and no flavor's pods together ask for more than its quota. Both are allowed
+for as long as a repair may take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from tidegate.kube.ports import KubernetesApi
+from tidegate.model.quantity import amount
+
+QUEUE, DECISION = "kueue.x-k8s.io/queue-name", "tidegate.dev/decision"
+LIVE = {"Pending", "Running"}
+
+
+class Observer:
+    """Keeps the newest Job and Pod of each name, and how long each promise has been broken."""
+
+    def __init__(self, api: KubernetesApi, quota_milli: int, repair_s: float = 5.0) -> None:
+        self.api, self.quota_milli, self.repair_s = api, quota_milli, repair_s
+        self.jobs: dict[str, dict[str, Any]] = {}
+        self.pods: dict[str, dict[str, Any]] = {}
+        self.broken_since_s: dict[str, float] = {}
+        self.violations: list[str] = []
+        self.most_milli = 0
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._follow("/apis/batch/v1/jobs", self.jobs))
+            tasks.create_task(self._follow("/api/v1/pods", self.pods))
+            tasks.create_task(self._judge())
+
+    def completed(self) -> int:
+        """Return how many Jobs have the condition Complete."""
+        return sum(_is(job, "Complete") for job in self.jobs.values())
+
+    async def _follow(self, path: str, known: dict[str, dict[str, Any]]) -> None:
+        while True:
+            listed = msgspec.json.decode((await self.api.request("GET", path)).body)
+            known.clear()
+            known.update({_name(item): item for item in listed["items"]})
+            version = listed["metadata"]["resourceVersion"]
+            query = {"resourceVersion": version, "timeoutSeconds": "120"}
+            async with self.api.watch(path, query) as lines:
+                async for line in lines:
+                    if not _note(known, msgspec.json.decode(line)):
+                        break
+
+    async def _judge(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(0.1)
+            broken = set(self._unadmitted()) | set(self._over_quota())
+            self.broken_since_s = {
+                what: self.broken_since_s.get(what, loop.time()) for what in sorted(broken)
+            }
+            for what, since_s in self.broken_since_s.items():
+                if loop.time() - since_s > self.repair_s and what not in self.violations:
+                    self.violations.append(what)
+
+    def _unadmitted(self) -> list[str]:
+        running = {_owner(pod) for pod in self.pods.values() if pod["status"]["phase"] in LIVE}
+        return [
+            f"{name} runs unadmitted"
+            for name, job in self.jobs.items()
+            if QUEUE in job["metadata"].get("labels", {}) and name in running and not _admitted(job)
+        ]
+
+    def _over_quota(self) -> list[str]:
+        used = sum(
+            amount("cpu", container["resources"]["requests"]["cpu"])
+            for pod in self.pods.values()
+            if pod["status"]["phase"] in LIVE and "deletionTimestamp" not in pod["metadata"]
+            for container in pod["spec"]["containers"]
+        )
+        self.most_milli = max(self.most_milli, used)
+        return ["the flavor is above its quota"] if used > self.quota_milli else []
+
+
+def _note(known: dict[str, dict[str, Any]], event: dict[str, Any]) -> bool:
+    if event["type"] == "ERROR":
+        return False
+    item = event["object"]
+    if event["type"] == "DELETED":
+        known.pop(_name(item), None)
+    elif event["type"] != "BOOKMARK":
+        known[_name(item)] = item
+    return True
+
+
+def _name(item: dict[str, Any]) -> str:
+    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
+
+
+def _owner(pod: dict[str, Any]) -> str:
+    owners = pod["metadata"].get("ownerReferences", [])
+    return f"{pod['metadata']['namespace']}/{owners[0]['name']}" if owners else ""
+
+
+def _is(job: dict[str, Any], condition: str) -> bool:
+    told = job.get("status", {}).get("conditions", [])
+    return any(each["type"] == condition and each["status"] == "True" for each in told)
+
+
+def _admitted(job: dict[str, Any]) -> bool:
+    marked = DECISION in job["metadata"].get("annotations", {})
+    return _is(job, "Complete") or (marked and not job["spec"].get("suspend", False))
