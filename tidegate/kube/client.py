@@ -1,0 +1,209 @@
+"""The real form of ``KubernetesApi``: raw bytes over the session of ``kubernetes.aio``.
+
+The library reads kubeconfigs, service account tokens and certificates; its generated methods and
+models stay out of the way, because they would parse every object on the hot path.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+
+import aiohttp
+import msgspec
+from kubernetes.aio import config as kube_config
+from kubernetes.aio.client import Configuration
+from kubernetes.aio.client.rest import RESTClientObject
+
+from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
+from tidegate.kube.ports import JSON, Response
+
+_LINE_BYTES_MAX = 2**22
+_WATCH_SLACK_S = 15.0
+_ERROR_TEXT_MAX = 500
+_NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
+
+
+class Access(msgspec.Struct, frozen=True, kw_only=True):
+    """How to reach an API server; the first of url, kubeconfig and in-cluster that is given."""
+
+    url: str = ""  # e.g. http://127.0.0.1:8001; without TLS for loopback servers
+    token: str = ""  # bearer token for ``url``
+    ca_file: str = ""  # certificate authority for ``url``
+    kubeconfig: str = ""  # path; empty: $KUBECONFIG, else in-cluster, else ~/.kube/config
+    context: str = ""  # of the kubeconfig; empty: its current one
+    impersonate: str = ""  # act as this user; needs the right to
+    request_timeout_s: float = 30.0
+    connections_max: int = 64
+
+
+class _Status(msgspec.Struct, frozen=True):
+    """The part of a Status object that a person reads."""
+
+    message: str = ""
+
+
+class KubernetesClient:
+    """See ``tidegate.kube.ports.KubernetesApi``; made by ``connect``."""
+
+    def __init__(
+        self, session: aiohttp.ClientSession, configuration: Configuration, access: Access
+    ) -> None:
+        self._session = session
+        self._configuration = configuration
+        self._access = access
+        self._base: str = configuration.host.rstrip("/")
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+    ) -> Response:
+        """See ``KubernetesApi.request``."""
+        try:
+            async with self._session.request(
+                method,
+                self._base + path,
+                params=query,
+                data=body,
+                headers=await self._headers(content_type),
+                timeout=aiohttp.ClientTimeout(total=self._access.request_timeout_s),
+                proxy=self._configuration.proxy,
+                server_hostname=self._configuration.tls_server_name,
+            ) as answer:
+                return Response(answer.status, await answer.read())
+        except _NO_ANSWER as error:
+            raise ApiUnreachableError(_unreachable(method, self._base + path, error)) from error
+
+    @asynccontextmanager
+    async def watch(
+        self, path: str, query: Mapping[str, str]
+    ) -> AsyncGenerator[AsyncIterator[bytes]]:
+        """See ``KubernetesApi.watch``; a line may be 4 MiB long.
+
+        The connection is given up 15 s after ``timeoutSeconds``: a server that is gone without a
+        word would otherwise look like a quiet one.
+        """
+        answer = await self._open(path, {**query, "watch": "true"})
+        try:
+            if answer.status != HTTPStatus.OK:
+                raise ApiStatusError(answer.status, status_message(await _text(answer)))
+            yield _lines(answer)
+        finally:
+            answer.close()
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._session.close()
+
+    async def _headers(self, content_type: str) -> dict[str, str]:
+        headers = {"Content-Type": content_type, "Accept": JSON}
+        # It reads a service account's token again each minute.
+        token = await self._configuration.get_api_key_with_prefix("BearerToken")
+        if token:
+            headers["Authorization"] = token
+        if self._access.impersonate:
+            headers["Impersonate-User"] = self._access.impersonate
+        return headers
+
+    async def _open(self, path: str, query: Mapping[str, str]) -> aiohttp.ClientResponse:
+        wanted_s = float(query.get("timeoutSeconds", "0"))
+        try:
+            return await self._session.get(
+                self._base + path,
+                params=query,
+                headers=await self._headers(JSON),
+                timeout=aiohttp.ClientTimeout(
+                    total=wanted_s + _WATCH_SLACK_S if wanted_s else None,
+                    sock_connect=self._access.request_timeout_s,
+                ),
+                proxy=self._configuration.proxy,
+                server_hostname=self._configuration.tls_server_name,
+            )
+        except _NO_ANSWER as error:
+            raise ApiUnreachableError(_unreachable("WATCH", self._base + path, error)) from error
+
+
+@asynccontextmanager
+async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
+    """Open a client; it is closed with the context.
+
+    Raises:
+        NotSupportedError: there is no way to an API server in ``access`` nor in the environment.
+    """
+    configuration = await _configuration(access)
+    rest = RESTClientObject(configuration)
+    connector = aiohttp.TCPConnector(
+        limit=access.connections_max, ssl=rest.ssl_context, keepalive_timeout=60
+    )
+    async with aiohttp.ClientSession(
+        connector=connector, read_bufsize=_LINE_BYTES_MAX, trust_env=False
+    ) as session:
+        yield KubernetesClient(session, configuration, access)
+
+
+def status_message(body: bytes) -> str:
+    """Return the sentence in an error answer: a Status object's message, else its text."""
+    try:
+        status = msgspec.json.decode(body, type=_Status)
+    except msgspec.DecodeError:
+        return body.decode(errors="replace")[:_ERROR_TEXT_MAX]
+    return status.message[:_ERROR_TEXT_MAX]
+
+
+async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    try:
+        async for line in answer.content:
+            if line.strip():
+                yield line
+    except (*_NO_ANSWER, ValueError) as error:
+        # A ValueError is aiohttp's word for a line that is longer than its buffer.
+        raise ApiUnreachableError(_unreachable("WATCH", str(answer.url), error)) from error
+
+
+async def _text(answer: aiohttp.ClientResponse) -> bytes:
+    try:
+        return await answer.read()
+    except _NO_ANSWER as error:
+        raise ApiUnreachableError(_unreachable("WATCH", str(answer.url), error)) from error
+
+
+async def _configuration(access: Access) -> Configuration:
+    # Without this the library hands out one shared, mutable default.
+    configuration: Configuration = type.__call__(Configuration)
+    try:
+        await _load(access, configuration)
+    except (kube_config.ConfigException, OSError) as error:
+        raise NotSupportedError(
+            f"No Kubernetes API server to talk to ({error}): give a URL, a kubeconfig, or run in "
+            "a pod with a service account."
+        ) from error
+    return configuration
+
+
+async def _load(access: Access, configuration: Configuration) -> None:
+    path = access.kubeconfig or os.environ.get("KUBECONFIG", "")
+    if access.url:
+        configuration.host = access.url
+        configuration.ssl_ca_cert = access.ca_file or None
+        if access.token:
+            configuration.api_key["BearerToken"] = f"Bearer {access.token}"
+    elif not path and "KUBERNETES_SERVICE_HOST" in os.environ:
+        kube_config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]  # no types
+    else:
+        await kube_config.load_kube_config(  # type: ignore[no-untyped-call]  # it ships no types
+            config_file=path or None,
+            context=access.context or None,
+            client_configuration=configuration,
+            persist_config=False,
+        )
+
+
+def _unreachable(method: str, url: str, error: Exception) -> str:
+    return f"{method} {url} got no answer: {str(error) or type(error).__name__}."
