@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Protocol
 
-from tidegate.contracts.entry import Entry, Message, Position, Positions, Term
+from tidegate.contracts.entry import Entry, Message, Position, Published, Positions, Term
 
 
 class Outlet(Protocol):
@@ -16,6 +16,10 @@ class Outlet(Protocol):
 
     async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
         """Store one message; wait while the stream is full. A retry under one id stores it once.
+
+        Calls made at the same time are stored in the order of the calls, and share a round trip:
+        who has much to tell starts many calls and awaits them together. If one raises, those
+        behind it may have been stored.
 
         Raises:
             BusUnreachableError: the bus did not answer within the port's patience.
@@ -112,18 +116,12 @@ class Ledger(Protocol):
 class EventFeed(Protocol):
     """What the actuator and other subscribers read of EVENTS."""
 
-    async def newest(self) -> tuple[str, int]:
-        """Return the ledger id and the seq of the newest entry; ("", 0) before the first.
+    def follow(self, after: int | None = None) -> AsyncIterator[Published]:
+        """Yield entries in order, from the one after ledger seq ``after``; None: only new ones.
 
-        The id stands in the message's ``ce-id``, so it is known when EVENTS has lost its beginning.
-
-        Raises:
-            BusUnreachableError: the bus does not answer within the port's patience.
-        """
-        ...
-
-    def follow(self, after: int | None = None) -> AsyncIterator[tuple[int, bytes]]:
-        """Yield (ledger seq, payload) in order, from the entry after ``after``; None: only new.
+        What EVENTS retained begins where it begins: a hole is seen as a hole in ``seq``. When the
+        stream was made anew its entries follow from its beginning. A lost connection is waited
+        for; entries that a reconnection brings twice are yielded once.
 
         Raises:
             BusUnreachableError: the bus does not answer within the port's patience.

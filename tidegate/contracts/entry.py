@@ -49,3 +49,12 @@ class Positions(msgspec.Struct, frozen=True, kw_only=True):
 
     observations: Position | None = None
     events: Position | None = None
+
+
+class Published(msgspec.Struct, frozen=True):
+    """An entry as a subscriber of EVENTS gets it."""
+
+    ledger_id: str
+    seq: int  # in the ledger; what was retained may begin after 1
+    subject: str
+    payload: bytes  # the event's JSON

@@ -1,0 +1,1 @@
+"""What every service does alike: settings, logs, health, signals and waiting between tries."""

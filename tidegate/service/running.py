@@ -1,0 +1,102 @@
+"""A service's life as a process: start, signals, drain, and the one place that catches all.
+
+A service is a coroutine that works until ``Service.stopping`` is set and then finishes what it
+began. Whatever escapes it is logged once and ends the process with 1: the next start continues
+from the ledger or from a list.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random, SystemRandom
+
+from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
+
+from tidegate.errors import TidegateError
+from tidegate.service.health import Health, serve_health
+from tidegate.service.logs import configure_logs, get_log
+from tidegate.service.settings import ServiceSettings
+
+
+@dataclass(slots=True)
+class Service:
+    """What the process gives to a service; all that is random or a name comes from here."""
+
+    name: str
+    health: Health
+    registry: CollectorRegistry
+    random: Random
+    session: str  # this process and no other, in any life: "<name>-<host>-<pid>-<16 hex digits>"
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+Body = Callable[[Service], Awaitable[None]]
+
+
+def run_service(name: str, settings: ServiceSettings, body: Body) -> int:
+    """Run ``body`` to its end or until SIGTERM or SIGINT; return the process's exit code.
+
+    0 after a drain, 1 after a failure. A second signal stops at once.
+    """
+    if not __debug__:
+        sys.stderr.write(f"{name}: python -O is not supported: assertions are promises here.\n")
+        return 2
+    configure_logs(name, settings.log_format, settings.log_level)
+    try:
+        asyncio.run(_live(_service(name), settings, body))
+    except TidegateError as error:
+        get_log("main").error("stopped", error=str(error), kind=type(error).__name__)
+        return 1
+    except asyncio.CancelledError:
+        get_log("main").error("stopped before all was finished", drain_s=settings.drain_s)
+        return 1
+    except Exception:  # noqa: BLE001 - the top of a service: logged once, then it ends
+        get_log("main").exception("failed")
+        return 1
+    return 0
+
+
+def _service(name: str) -> Service:
+    random = SystemRandom()
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    PlatformCollector(registry=registry)
+    GCCollector(registry=registry)
+    session = f"{name}-{socket.gethostname()}-{os.getpid()}-{random.getrandbits(64):016x}"
+    return Service(name, Health(registry), registry, random, session)
+
+
+async def _live(service: Service, settings: ServiceSettings, body: Body) -> None:
+    log = get_log("main")
+    loop = asyncio.get_running_loop()
+    async with serve_health(service.health, settings.health_host, settings.health_port) as port:
+        log.info("started", session=service.session, health_port=port)
+        working = asyncio.ensure_future(body(service))
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, _stop, service, working)
+        stopping = asyncio.ensure_future(service.stopping.wait())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                log.info("draining", drain_s=settings.drain_s)
+                await asyncio.wait({working}, timeout=settings.drain_s)
+        finally:
+            stopping.cancel()
+            working.cancel()
+            with suppress(asyncio.CancelledError):
+                await stopping
+        await working
+        log.info("stopped")
+
+
+def _stop(service: Service, working: asyncio.Future[None]) -> None:
+    if service.stopping.is_set():
+        working.cancel()
+    service.stopping.set()

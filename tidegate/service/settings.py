@@ -1,0 +1,107 @@
+"""Settings of a service: one frozen Struct, read from flags, environment and defaults.
+
+Each field is a flag (``--nats-url``) and an environment variable (``TIDEGATE_NATS_URL``); the flag
+wins. Its help is the description in the field's annotation, so a setting is declared once.
+"""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS, ArgumentDefaultsHelpFormatter, ArgumentParser, BooleanOptionalAction
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, inspect
+
+PREFIX = "TIDEGATE_"
+
+
+class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What every service can be told; each adds its own by inheriting."""
+
+    cluster: Annotated[
+        str, Meta(min_length=1, description="the cluster's name in subjects and ledger")
+    ] = "local"
+    nats_url: Annotated[
+        str, Meta(description="NATS servers, comma between them; a user or token may stand in it")
+    ] = "nats://127.0.0.1:4222"
+    nats_credentials: Annotated[str, Meta(description="path of a NATS credentials file")] = ""
+    replicas: Annotated[
+        int, Meta(ge=1, le=5, description="replicas of the streams; 3 or 5 on a NATS cluster")
+    ] = 1
+    config: Annotated[str, Meta(description="path of Kueue's own Configuration file")] = ""
+    health_host: Annotated[
+        str, Meta(description="where /healthz, /readyz and /metrics listen; 0.0.0.0 in a pod")
+    ] = "127.0.0.1"
+    health_port: Annotated[
+        int, Meta(ge=0, le=65535, description="their port; 0 takes a free one and logs it")
+    ] = 0
+    log_format: Annotated[
+        Literal["auto", "json", "console"],
+        Meta(description="auto: console on a terminal, else json"),
+    ] = "auto"
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Meta(description="the least level told")
+    ] = "info"
+    drain_s: Annotated[
+        float, Meta(gt=0, description="how long a stop may take to finish what was begun")
+    ] = 20.0
+
+
+Settings = TypeVar("Settings", bound=ServiceSettings)
+
+
+def read_settings(
+    kind: type[Settings], prog: str, about: str, argv: Sequence[str], environ: Mapping[str, str]
+) -> Settings:
+    """Return the settings; ``argv`` is without the program's name.
+
+    Raises:
+        SystemExit: 0 after ``--help``; 2 if a flag or a variable is wrong, which stderr names.
+    """
+    parser = ArgumentParser(
+        prog=prog, description=about, formatter_class=ArgumentDefaultsHelpFormatter
+    )
+    fields = _fields(kind)
+    for field in fields:
+        _add(parser, field)
+    flags = vars(parser.parse_args(argv))
+    told = {field.name: environ.get(_variable(field.name)) for field in fields}
+    values = {**{name: text for name, text in told.items() if text}, **flags}
+    for field in fields:
+        if isinstance(_plain(field.type), inspect.VarTupleType) and field.name in values:
+            values[field.name] = [part for part in str(values[field.name]).split(",") if part]
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        parser.error(str(error).replace("`$.", "`"))
+
+
+def _fields(kind: type[ServiceSettings]) -> Sequence[inspect.Field]:
+    info = inspect.type_info(kind)
+    assert isinstance(info, inspect.StructType)
+    return info.fields
+
+
+def _variable(name: str) -> str:
+    return PREFIX + name.upper()
+
+
+def _add(parser: ArgumentParser, field: inspect.Field) -> None:
+    told = field.type.extra_json_schema if isinstance(field.type, inspect.Metadata) else None
+    said = str((told or {}).get("description", "")).replace("%", "%%")
+    default = "unset" if field.default in {"", ()} else field.default
+    help_text = f"{said} [{_variable(field.name)}] (default: {default})"
+    flag, plain = "--" + field.name.replace("_", "-"), _plain(field.type)
+    if isinstance(plain, inspect.BoolType):
+        parser.add_argument(flag, default=SUPPRESS, help=help_text, action=BooleanOptionalAction)
+        return
+    number = isinstance(plain, inspect.IntType | inspect.FloatType)
+    shape = "NUMBER" if number else "TEXT"
+    if isinstance(plain, inspect.LiteralType):
+        shape = "|".join(map(str, plain.values))
+    parser.add_argument(flag, default=SUPPRESS, help=help_text, metavar=shape)
+
+
+def _plain(kind: inspect.Type) -> inspect.Type:
+    return kind.type if isinstance(kind, inspect.Metadata) else kind
