@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Protocol
 
-from tidegate.contracts.entry import Entry, Message, Position, Published, Positions, Term
+from tidegate.contracts.entry import Entry, Message, Position, Positions, Published, Term
 
 
 class Outlet(Protocol):
@@ -115,6 +115,14 @@ class Ledger(Protocol):
 
 class EventFeed(Protocol):
     """What the actuator and other subscribers read of EVENTS."""
+
+    async def newest(self) -> tuple[str, int]:
+        """Return the ledger id and the seq of the newest entry; ("", 0) if EVENTS holds none.
+
+        Raises:
+            BusUnreachableError: the bus does not answer within the port's patience.
+        """
+        ...
 
     def follow(self, after: int | None = None) -> AsyncIterator[Published]:
         """Yield entries in order, from the one after ledger seq ``after``; None: only new ones.
