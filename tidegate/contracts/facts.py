@@ -129,6 +129,8 @@ class WorkloadSubmitted(
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
     state: JobState = JobState()
+    resource: str = ""  # whose rounds tell of the job, e.g. "jobs.batch"
+    held_quota: bool = False  # another controller had reserved quota for it
 
 
 class WorkloadChanged(

@@ -12,6 +12,8 @@ import msgspec
 
 from tidegate.contracts import facts
 from tidegate.contracts.observations import JobState
+from tidegate.core.deadlines import Deadlines
+from tidegate.core.heard import Heard
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.policy import Policy
@@ -28,6 +30,14 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
 
 
+class Failure(msgspec.Struct, frozen=True, kw_only=True):
+    """Why the actuator could not do what it was told."""
+
+    reason: str
+    decision_seq: int  # of the order that it failed at
+    at_us: int
+
+
 class Workload(msgspec.Struct, kw_only=True):
     """One workload as asked for, as decided and as observed; private to its draft."""
 
@@ -35,6 +45,7 @@ class Workload(msgspec.Struct, kw_only=True):
     uid: str
     job: ObjectRef
     version: int = 0
+    resource: str = ""  # whose rounds tell of its job, e.g. "jobs.batch"
     # what is asked for
     queue: str = ""  # LocalQueue's name, in the workload's namespace
     priority_class: str = ""
@@ -67,6 +78,9 @@ class Workload(msgspec.Struct, kw_only=True):
     # what was observed
     state: JobState = JobState()
     state_us: int = 0  # when it last changed
+    held_quota: bool = False  # another controller had reserved quota when it was first seen
+    failure: Failure | None = None  # of the order that stands
+    repeated: int = 0  # how often the order that stands was given again
     finished_us: int = 0
 
 
@@ -76,6 +90,7 @@ class Round(msgspec.Struct, kw_only=True):
     session: str = ""
     completed: int = 0  # newest completed round of that session; 0: none yet
     list_version: int = 0
+    stale: bool = False  # something was lost since: it is told once that it is complete again
 
 
 class Objects(msgspec.Struct, kw_only=True):
@@ -106,3 +121,6 @@ class Draft(msgspec.Struct, kw_only=True):
     by_uid: dict[str, str] = {}  # a job's uid to its workload's key
     expected: tuple[str, ...] | None = None  # resources that must complete a first round
     rounds: dict[str, Round] = {}  # by resource
+    skew_us: int = 0  # how far the bus's clock is ahead of ours, since a step that was not followed
+    deadlines: Deadlines = msgspec.field(default_factory=Deadlines)
+    heard: Heard = msgspec.field(default_factory=Heard)  # not folded: in no snapshot

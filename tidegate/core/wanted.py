@@ -1,0 +1,93 @@
+"""What a workload's job should do, what it does, and when to order again if they differ.
+
+Level-triggered: nothing here looks at what was ordered but to know since when it should be so.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tidegate.contracts.observations import JobState
+from tidegate.core import deadlines
+from tidegate.core.draft import Draft, Workload
+
+FAMILY = "repair"
+INTERVAL_US_MAX = 300_000_000
+"""Repetitions back off from ``Policy.repair_after_us``, doubling, to this."""
+DOUBLINGS_MAX = 16
+PATIENCE = 6
+"""How many intervals the pods of a job that carries out its stop may take to end."""
+DIGITS_MAX = 19
+
+
+def wanted(workload: Workload) -> Literal["start", "stop"] | None:
+    """Return what the job should be told; None: nothing, it ended or goes."""
+    if workload.phase == "finished" or workload.state.deleting:
+        return None
+    return "start" if workload.phase == "admitted" else "stop"
+
+
+def agrees(draft: Draft, workload: Workload) -> bool:
+    """Tell whether the job was seen doing what it should, an ordered stop with its proof."""
+    match wanted(workload):
+        case None:
+            return True
+        case "start":
+            return not workload.state.suspended
+        case "stop":
+            evicting = workload.phase == "evicting"
+            return is_stopped(draft, workload) if evicting else workload.state.suspended
+
+
+def is_stopped(draft: Draft, workload: Workload, state: JobState | None = None) -> bool:
+    """Tell whether ``state`` (None: the newest observed) proves that the ordered stop is done.
+
+    Only our own annotation counts, with the stop's seq or a later one: a job that looks idle may
+    still be about to carry out an older start.
+    """
+    state, order = workload.state if state is None else state, workload.order
+    if order is None or order.kind != "stop" or decision_seq(draft, state.decision) < order.seq:
+        return False
+    return state.suspended and not state.started and state.active == 0
+
+
+def decision_seq(draft: Draft, decision: str) -> int:
+    """Return the seq of an annotation "<ledger id>/<seq>"; 0 if another ledger wrote it."""
+    ledger_id, _, seq = decision.rpartition("/")
+    ours = ledger_id == draft.ledger_id and seq.isascii() and seq.isdecimal()
+    return int(seq) if ours and len(seq) <= DIGITS_MAX else 0
+
+
+def watch(draft: Draft, workload: Workload) -> None:
+    """Set the deadline at which an order is given again, or clear it; call it after each change.
+
+    A job that runs though nothing allows it is due at once.
+    """
+    key = f"{FAMILY}/{workload.key}"
+    if agrees(draft, workload):
+        deadlines.clear(draft, key)
+        workload.repeated = 0
+        return
+    at_us = _order_again_us(draft, workload)
+    if at_us > draft.now_us:
+        deadlines.set(draft, key, at_us)
+    else:
+        deadlines.set_due(draft, key)
+
+
+def _order_again_us(draft: Draft, workload: Workload) -> int:
+    order, state = workload.order, workload.state
+    if order is None or order.kind != wanted(workload):
+        workload.repeated = 0
+        return draft.now_us + (draft.policy.repair_after_us if workload.phase == "admitted" else 0)
+    arrived = state.suspended and decision_seq(draft, state.decision) >= order.seq
+    if order.kind == "stop":  # once it arrived, only the pods' own end is waited for
+        since_us = max(order.at_us, workload.state_us) if arrived else order.at_us
+        return since_us + _interval_us(draft, workload) * (PATIENCE if arrived else 1)
+    return max(order.at_us, workload.state_us) + _interval_us(draft, workload)
+
+
+def _interval_us(draft: Draft, workload: Workload) -> int:
+    after_us = draft.policy.repair_after_us
+    doubled = after_us << min(workload.repeated, DOUBLINGS_MAX)
+    return min(doubled, max(INTERVAL_US_MAX, after_us))
