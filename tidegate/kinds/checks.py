@@ -1,0 +1,181 @@
+"""AdmissionCheck, ProvisioningRequestConfig and MultiKueue's kinds in v1beta2."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+
+from tidegate.kinds.marks import Int32, Rule, keyed, listed, ruled, said
+from tidegate.kinds.meta import Conditions, ObjectMeta
+
+
+class CheckParameters(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """The object that configures a check, of a kind its controller knows."""
+
+    api_group: Annotated[str, said(minLength=1, maxLength=253)]
+    kind: Annotated[
+        str, said(minLength=1, maxLength=63, pattern=r"^(?i)[a-z]([-a-z0-9]*[a-z0-9])?$")
+    ]
+    name: Annotated[str, said(minLength=1, maxLength=63)]
+
+
+class AdmissionCheckSpec(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Who decides the check."""
+
+    controller_name: Annotated[
+        str,
+        ruled(Rule("self == oldSelf", "field is immutable"), minLength=1, maxLength=253),
+    ]
+    parameters: CheckParameters | None = None
+
+
+class AdmissionCheckStatus(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Whether the check's controller is there."""
+
+    conditions: Conditions = ()
+
+
+class AdmissionCheck(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Something that must agree, after quota is reserved, before a workload may run."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: AdmissionCheckSpec
+    status: AdmissionCheckStatus = AdmissionCheckStatus()
+
+
+class RetryStrategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """How often a failed ProvisioningRequest is made again."""
+
+    backoff_limit_count: Int32 = 3
+    backoff_base_seconds: Int32 = 60
+    backoff_max_seconds: Int32 = 1800
+
+
+class NodeSelectorUpdate(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """A node label taken from what the provisioner answered."""
+
+    key: Annotated[str, said(minLength=1, maxLength=317)]
+    value_from_provisioning_class_detail: Annotated[str, said(minLength=1, maxLength=32768)]
+
+
+class PodSetUpdates(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What a provisioned workload's podsets are given."""
+
+    node_selector: Annotated[tuple[NodeSelectorUpdate, ...], keyed("key", most=8)] = ()
+
+
+class ProvisioningRequestConfigSpec(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """How nodes are asked for."""
+
+    provisioning_class_name: Annotated[str, said(minLength=1, maxLength=253)]
+    parameters: Annotated[
+        dict[str, Annotated[str, said(maxLength=255)]], said(maxProperties=100)
+    ] = {}
+    managed_resources: Annotated[tuple[str, ...], listed("set", most=100)] = ()
+    retry_strategy: RetryStrategy = RetryStrategy()
+    pod_set_updates: PodSetUpdates | None = None
+    pod_set_merge_policy: (
+        Literal["IdenticalPodTemplates", "IdenticalWorkloadSchedulingRequirements"] | None
+    ) = None
+
+
+class ProvisioningRequestConfig(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Parameters of a check that provisions nodes."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ProvisioningRequestConfigSpec
+
+
+class KubeConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Where the kubeconfig of a worker cluster lies."""
+
+    location: Annotated[str, said(minLength=1, maxLength=256)]
+    location_type: Literal["Secret", "Path"] = "Secret"
+
+
+class ClusterProfileRef(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """A ClusterProfile by name."""
+
+    name: Annotated[str, said(minLength=1, maxLength=256)]
+
+
+class ClusterSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """How a worker cluster is reached."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "[has(self.kubeConfig), has(self.clusterProfileRef)].exists_one(x, x)",
+            "exactly one of the fields in [kubeConfig clusterProfileRef] must be set",
+        ),
+    )
+    kube_config: KubeConfig | None = None
+    cluster_profile_ref: ClusterProfileRef | None = None
+
+
+class MultiKueueClusterSpec(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """A worker cluster."""
+
+    cluster_source: ClusterSource | None = None  # v1beta1 has what is in it beside it
+
+
+class MultiKueueClusterStatus(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Whether a worker cluster answers."""
+
+    conditions: Conditions = ()
+
+
+class MultiKueueCluster(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """A cluster that workloads may be sent to."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: MultiKueueClusterSpec = MultiKueueClusterSpec()
+    status: MultiKueueClusterStatus = MultiKueueClusterStatus()
+
+
+class MultiKueueConfigSpec(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Which worker clusters a check may use."""
+
+    clusters: Annotated[
+        tuple[Annotated[str, said(maxLength=256)], ...], listed("set", most=20, least=1)
+    ]
+    quota_management: Literal["Manual", "Automated"] = "Manual"
+
+
+class MultiKueueConfig(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Parameters of a MultiKueue check."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: MultiKueueConfigSpec

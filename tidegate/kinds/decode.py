@@ -1,0 +1,150 @@
+"""Raw bytes of the API server to objects: watch lines, lists, single objects.
+
+One object that cannot be read never hides the others: it comes as ``Unreadable`` with as much of
+its metadata as could be. Older spellings come out as v1beta2, whatever version was asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from tidegate.errors import UndecodableError
+from tidegate.kinds.kueue_v1beta1 import modernized, old_spelling
+from tidegate.kinds.meta import ListMeta, ObjectMeta, Status
+
+T = TypeVar("T")
+EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""Annotation of the bookmark after the initial events of a streamed list."""
+
+
+class Unreadable(msgspec.Struct, frozen=True):
+    """An object that is there and cannot be read; the error names the field."""
+
+    metadata: ObjectMeta
+    error: str
+
+
+class Bookmark(msgspec.Struct, frozen=True):
+    """The version up to which a watch has told everything."""
+
+    version: int
+    initial_events_end: bool = False
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True):
+    """One page of a list."""
+
+    version: int
+    next: str  # the token of the next page; empty: this was the last
+    items: tuple[T | Unreadable, ...]
+
+
+class _Line(msgspec.Struct, frozen=True):
+    type: EventType
+    object: msgspec.Raw
+
+
+class _Only(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class _List(msgspec.Struct, frozen=True):
+    metadata: ListMeta = ListMeta()
+    items: tuple[msgspec.Raw, ...] = ()
+
+
+_lines = msgspec.json.Decoder(_Line)
+_lists = msgspec.json.Decoder(_List)
+_metadata = msgspec.json.Decoder(_Only)
+_decoders: dict[type, msgspec.json.Decoder[Any]] = {}  # one a kind: the code's own types bound it
+
+
+def decode(line: bytes, kind: type[T]) -> tuple[EventType, T | Unreadable | Bookmark | Status]:
+    """Read one line of a watch; BOOKMARK comes with a ``Bookmark``, ERROR with a ``Status``.
+
+    Raises:
+        UndecodableError: the line is not a watch event at all.
+    """
+    told = _as(_lines, line)
+    match told.type:
+        case "ERROR":
+            return told.type, _as(_decoder(Status), told.object)
+        case "BOOKMARK":
+            found = _as(_metadata, told.object).metadata
+            ended = INITIAL_EVENTS_END in found.annotations
+            return told.type, Bookmark(found.version, ended)
+        case _:
+            return told.type, _readable(told.object, kind)
+
+
+def decode_list(body: bytes, kind: type[T]) -> Page[T]:
+    """Read one page of a list.
+
+    Raises:
+        UndecodableError: the body is not a list at all.
+    """
+    found = _as(_lists, body)
+    version = int(found.metadata.resource_version or 0)
+    items = tuple(_readable(item, kind) for item in found.items)
+    return Page(version, found.metadata.continue_, items)
+
+
+def decode_object(body: bytes | msgspec.Raw, kind: type[T]) -> T:
+    """Read one object.
+
+    Raises:
+        UndecodableError: a field is missing or of another type; the message names it.
+    """
+    if old_spelling(kind, body):
+        return read(msgspec.json.decode(body), kind)
+    try:
+        return _decoder(kind).decode(body)
+    except msgspec.ValidationError:
+        return read(msgspec.json.decode(body), kind)  # perhaps it only says null for nothing
+    except msgspec.DecodeError as error:
+        raise UndecodableError(str(error)) from error
+
+
+def read(raw: dict[str, Any], kind: type[T]) -> T:
+    """Read one object from builtins, in either version's spelling; null means absent.
+
+    Raises:
+        UndecodableError: a field is missing or of another type; the message names it.
+    """
+    try:
+        return msgspec.convert(modernized(kind, _without_nulls(raw)), kind)
+    except msgspec.ValidationError as error:
+        raise UndecodableError(str(error)) from error
+
+
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    if kind not in _decoders:
+        _decoders[kind] = msgspec.json.Decoder(kind)
+    return cast("msgspec.json.Decoder[T]", _decoders[kind])
+
+
+def _as(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
+    try:
+        return decoder.decode(body)
+    except msgspec.DecodeError as error:
+        raise UndecodableError(str(error)) from error
+
+
+def _readable(body: msgspec.Raw, kind: type[T]) -> T | Unreadable:
+    try:
+        return decode_object(body, kind)
+    except UndecodableError as error:
+        return Unreadable(_as(_metadata, body).metadata, str(error))
+
+
+def _without_nulls(found: Any) -> Any:  # noqa: ANN401  # any JSON value
+    match found:
+        case dict():
+            return {key: _without_nulls(value) for key, value in found.items() if value is not None}
+        case list():
+            return [_without_nulls(value) for value in found]
+        case _:
+            return found

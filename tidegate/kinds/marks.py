@@ -1,0 +1,73 @@
+"""What a type says about itself beyond its fields: bounds, list keys and rules of the API server.
+
+Bounds stand in ``extra_json_schema``, which msgspec carries but does not enforce: the API server
+judges what people write, and an object that it once took must stay readable for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+
+NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
+LABEL_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
+QUANTITY_PATTERN = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
+    r"(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+
+
+NEEDED = "x-needed"
+"""Keyword of a mark that stands for "required" and appears in no schema."""
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A CEL rule of a CRD and the sentence that a refused writer reads."""
+
+    rule: str
+    message: str
+
+
+def said(**schema: object) -> msgspec.Meta:
+    """Return a mark with these keywords of a JSON schema, e.g. ``said(maxLength=63)``."""
+    return msgspec.Meta(extra_json_schema=schema)
+
+
+def ruled(*rules: Rule, **schema: object) -> msgspec.Meta:
+    """Return a mark with CEL rules, and further keywords."""
+    written: list[dict[str, Any]] = [msgspec.to_builtins(rule) for rule in rules]
+    return said(**{"x-kubernetes-validations": written}, **schema)
+
+
+def needed(**schema: object) -> msgspec.Meta:
+    """Return the mark of a field that writers must give, though readers do without it."""
+    return said(**{NEEDED: True}, **schema)
+
+
+def keyed(*keys: str, most: int, least: int = 0) -> msgspec.Meta:
+    """Return the mark of a list that is a map by these fields."""
+    kind = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+    return said(maxItems=most, **kind, **({"minItems": least} if least else {}))
+
+
+def listed(form: str, most: int, least: int = 0) -> msgspec.Meta:
+    """Return the mark of a list of form ``atomic`` or ``set``."""
+    kind = {"x-kubernetes-list-type": form}
+    return said(maxItems=most, **kind, **({"minItems": least} if least else {}))
+
+
+Quantity: TypeAlias = Annotated[
+    str | int | float,
+    said(**{"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN}),
+]
+"""As written: a CRD keeps ``cpu: 2`` a number; read it with ``translate.written``."""
+Name: TypeAlias = Annotated[str, said(maxLength=253, pattern=NAME_PATTERN)]
+"""A reference to an object by its DNS subdomain name."""
+PodSetName: TypeAlias = Annotated[str, said(maxLength=63, pattern=LABEL_PATTERN)]
+CheckName: TypeAlias = Annotated[str, said(minLength=1, maxLength=316)]
+Int32: TypeAlias = Annotated[int, said(format="int32")]
+Int64: TypeAlias = Annotated[int, said(format="int64")]
+Count: TypeAlias = Annotated[int, said(format="int32", minimum=0)]
+Time: TypeAlias = Annotated[str, said(format="date-time")]
+"""RFC 3339 text; ``tidegate.kinds.times`` reads and writes it."""

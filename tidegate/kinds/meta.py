@@ -1,0 +1,111 @@
+"""What every Kubernetes object has: metadata, conditions, selectors."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from tidegate.kinds.marks import Int64, Time, keyed, needed, said
+
+
+class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Whose child an object is."""
+
+    api_version: str = ""
+    kind: str
+    name: str
+    uid: str = ""
+    controller: bool = False
+    block_owner_deletion: bool = False
+
+
+class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The metadata that Tidegate reads or writes."""
+
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    creation_timestamp: str | None = None
+    deletion_timestamp: str | None = None
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+    finalizers: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """Return resourceVersion as the integer that it is compared as; 0 if there is none."""
+        return int(self.resource_version or 0)
+
+    @property
+    def deleting(self) -> bool:
+        """Tell whether deletion was asked for."""
+        return self.deletion_timestamp is not None
+
+    def controller(self) -> OwnerReference | None:
+        """Return the owner that controls the object, if one does."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One condition of a status."""
+
+    type: Annotated[
+        str,
+        said(
+            maxLength=316,
+            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+            r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+        ),
+    ]
+    status: Literal["True", "False", "Unknown"]
+    observed_generation: Annotated[int, said(format="int64", minimum=0)] = 0
+    last_transition_time: Annotated[Time, needed()] = ""
+    reason: Annotated[
+        str,
+        needed(minLength=1, maxLength=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"),
+    ] = ""
+    message: Annotated[str, needed(maxLength=32768)] = ""
+
+
+Conditions: TypeAlias = Annotated[tuple[Condition, ...], keyed("type", most=16)]
+
+
+class SelectorRequirement(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """One expression of a label selector or of a node selector term."""
+
+    key: str
+    operator: str
+    values: Annotated[tuple[str, ...], said(**{"x-kubernetes-list-type": "atomic"})] = ()
+
+
+class LabelSelector(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A label selector as written."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: Annotated[
+        tuple[SelectorRequirement, ...], said(**{"x-kubernetes-list-type": "atomic"})
+    ] = ()
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The API server's answer that is not the object asked for."""
+
+    status: str = ""
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+
+
+class ListMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Where a list stands."""
+
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+    remaining_item_count: Int64 | None = None

@@ -1,0 +1,209 @@
+"""Pod templates to podsets as the core computes with them; requests stay text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+
+import msgspec
+
+from tidegate.errors import UndecodableError
+from tidegate.kinds import names, pods
+from tidegate.kinds.meta import SelectorRequirement
+from tidegate.kinds.workload import PodSetTopologyRequest, Workload
+from tidegate.model import podset as model
+
+_SHAPE_DIGITS = 16
+
+
+def pod_set(
+    template: pods.PodTemplateSpec,
+    *,
+    name: str = "main",
+    count: int = 1,
+    min_count: int | None = None,
+    topology: model.TopologyRequest | None = None,
+) -> model.PodSet:
+    """Return a podset of ``count`` pods of this template.
+
+    Without ``topology`` the wish is read from the template's annotations.
+
+    Raises:
+        UndecodableError: the annotations of the topology contradict each other, or name what is
+            not supported.
+    """
+    spec = template.spec
+    required, preferred = _node_affinity(spec)
+    return model.PodSet(
+        name=name,
+        count=count,
+        min_count=min_count,
+        containers=tuple(_resources(one.resources) for one in spec.containers),
+        init_containers=tuple(map(_init_container, spec.init_containers)),
+        pod_resources=None if spec.resources is None else _resources(spec.resources),
+        overhead=texts(spec.overhead),
+        node_selector=spec.node_selector,
+        node_affinity=required,
+        preferred_affinity=preferred,
+        tolerations=tuple(map(toleration, spec.tolerations)),
+        runtime_class=spec.runtime_class_name,
+        priority_class=spec.priority_class_name,
+        topology=topology or topology_request(template.metadata.annotations),
+        shape=_shape(spec),
+    )
+
+
+def workload_podsets(found: Workload) -> tuple[model.PodSet, ...]:
+    """Return the podsets of a Workload that somebody made directly.
+
+    Raises:
+        UndecodableError: a podset's wish for a topology is contradictory or not supported.
+    """
+    return tuple(
+        pod_set(
+            one.template,
+            name=one.name,
+            count=one.count,
+            min_count=one.min_count,
+            topology=None if one.topology_request is None else _requested(one.topology_request),
+        )
+        for one in found.spec.pod_sets
+    )
+
+
+def topology_request(annotations: Mapping[str, str]) -> model.TopologyRequest | None:
+    """Return what a template's annotations ask of the topology; None if nothing.
+
+    Source: behaviour.md 12.2.
+
+    Raises:
+        UndecodableError: the annotations contradict each other, or name what is not supported.
+    """
+    size = annotations.get(names.SLICE_SIZE, "")
+    if size and not (size.isdecimal() and int(size) > 0):
+        raise UndecodableError(f"annotation {names.SLICE_SIZE}: {size!r} is not a positive number.")
+    if names.SLICE_CONSTRAINTS in annotations:
+        raise _layers_error(f"annotation {names.SLICE_CONSTRAINTS}")
+    return _checked(
+        model.TopologyRequest(
+            required=annotations.get(names.REQUIRED_TOPOLOGY, ""),
+            preferred=annotations.get(names.PREFERRED_TOPOLOGY, ""),
+            unconstrained=annotations.get(names.UNCONSTRAINED_TOPOLOGY) == "true",
+            group=annotations.get(names.PODSET_GROUP, ""),
+            slice_required=annotations.get(names.SLICE_REQUIRED_TOPOLOGY, ""),
+            slice_size=int(size or 0),
+        )
+    )
+
+
+def toleration(found: pods.Toleration) -> model.Toleration:
+    """Return a toleration with Kubernetes' default operator filled in."""
+    return model.Toleration(
+        key=found.key,
+        operator=found.operator or "Equal",
+        value=found.value,
+        effect=found.effect,
+        seconds=found.toleration_seconds,
+    )
+
+
+def written(quantity: str | float) -> str:
+    """Return a quantity as text: a CRD keeps ``2`` and ``0.5`` as numbers."""
+    match quantity:
+        case str():
+            return quantity
+        case int():
+            return str(quantity)
+        case float():
+            return format(Decimal(repr(quantity)), "f")
+
+
+def texts(found: Mapping[str, str | int | float]) -> dict[str, str]:
+    """Return requests or limits with every quantity as text."""
+    return {name: written(value) for name, value in found.items()}
+
+
+def _requested(found: PodSetTopologyRequest) -> model.TopologyRequest | None:
+    if found.podset_slice_required_topology_constraints:
+        raise _layers_error("topologyRequest.podsetSliceRequiredTopologyConstraints")
+    return _checked(
+        model.TopologyRequest(
+            required=found.required or "",
+            preferred=found.preferred or "",
+            unconstrained=found.unconstrained is True,
+            group=found.pod_set_group_name or "",
+            slice_required=found.pod_set_slice_required_topology or "",
+            slice_size=found.pod_set_slice_size or 0,
+            index_label=found.pod_index_label or "",
+        )
+    )
+
+
+def _checked(asked: model.TopologyRequest) -> model.TopologyRequest | None:
+    wishes = [bool(asked.required), bool(asked.preferred), asked.unconstrained]
+    if sum(wishes) > 1:
+        raise UndecodableError("A podset asks for one of required, preferred, unconstrained.")
+    if bool(asked.slice_required) != bool(asked.slice_size):
+        raise UndecodableError("A podset's slices need both a required topology and a size.")
+    nothing = model.TopologyRequest(index_label=asked.index_label)
+    return None if asked == nothing else asked
+
+
+def _layers_error(where: str) -> UndecodableError:
+    return UndecodableError(
+        f"{where}: several layers of slices are not supported; name one with "
+        f"{names.SLICE_REQUIRED_TOPOLOGY} and {names.SLICE_SIZE}."
+    )
+
+
+def _init_container(found: pods.Container) -> model.Container:
+    asked = _resources(found.resources)
+    return msgspec.structs.replace(asked, sidecar=found.restart_policy == "Always")
+
+
+def _resources(found: pods.Resources) -> model.Container:
+    return model.Container(requests=texts(found.requests), limits=_texts(found.limits))
+
+
+def _node_affinity(
+    spec: pods.PodSpec,
+) -> tuple[tuple[model.NodeTerm, ...], tuple[model.NodeTerm, ...]]:
+    wish = spec.affinity.node_affinity if spec.affinity else None
+    if wish is None:
+        return (), ()
+    required = wish.required.node_selector_terms if wish.required else ()
+    return (
+        tuple(_term(term, 0) for term in required),
+        tuple(_term(one.preference, one.weight) for one in wish.preferred),
+    )
+
+
+def _term(found: pods.NodeSelectorTerm, weight: int) -> model.NodeTerm:
+    return model.NodeTerm(
+        expressions=_requirements(found.match_expressions),
+        fields=_requirements(found.match_fields),
+        weight=weight,
+    )
+
+
+def _requirements(found: Iterable[SelectorRequirement]) -> tuple[model.Requirement, ...]:
+    return tuple(
+        model.Requirement(key=one.key, operator=one.operator, values=one.values) for one in found
+    )
+
+
+def _shape(spec: pods.PodSpec) -> str:
+    affinity = spec.affinity or pods.Affinity()
+    rest = {
+        "ports": [one.ports for one in spec.containers if one.ports],
+        "init": [one.ports for one in spec.init_containers if one.ports],
+        "spread": spec.topology_spread_constraints,
+        "claims": spec.resource_claims,
+        "pods": [one for one in (affinity.pod_affinity, affinity.pod_anti_affinity) if one],
+        "priority": spec.priority or 0,
+    }
+    if not any(rest.values()):
+        return ""
+    told = msgspec.json.encode(rest, order="sorted")
+    return hashlib.sha256(told).hexdigest()[:_SHAPE_DIGITS]

@@ -1,0 +1,207 @@
+"""ClusterQueue, Cohort and LocalQueue in v1beta2."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from tidegate.kinds.marks import CheckName, Int32, Name, Quantity, Rule, Time, keyed, listed, ruled
+from tidegate.kinds.meta import Conditions, LabelSelector, ObjectMeta
+from tidegate.kinds.quotas import (
+    FairSharing,
+    FairSharingStatus,
+    LocalUsages,
+    ResourceGroups,
+    Usages,
+)
+
+StopPolicy: TypeAlias = Literal["None", "Hold", "HoldAndDrain"]
+Fungibility: TypeAlias = Literal["MayStopSearch", "TryNextFlavor"]
+
+
+class FlavorFungibility(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """When the search over flavors may stop."""
+
+    when_can_borrow: Fungibility = "MayStopSearch"
+    when_can_preempt: Fungibility = "TryNextFlavor"
+    preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None = None
+
+
+class BorrowWithinCohort(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Whether a workload that borrows may preempt in other queues."""
+
+    policy: Literal["Never", "LowerPriority"] = "Never"
+    max_priority_threshold: Int32 | None = None
+
+
+class Preemption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Whom a ClusterQueue's workloads may preempt."""
+
+    reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] = "Never"
+    borrow_within_cohort: BorrowWithinCohort = BorrowWithinCohort()
+    within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "Never"
+
+
+class CheckRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """An admission check of a ClusterQueue; no flavors means all."""
+
+    name: CheckName
+    on_flavors: Annotated[tuple[Name, ...], listed("set", most=64)] = ()
+
+
+class ChecksStrategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The admission checks of a ClusterQueue."""
+
+    admission_checks: Annotated[tuple[CheckRule, ...], keyed("name", most=64, least=1)] = ()
+
+
+class AdmissionScope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Whether a ClusterQueue orders its workloads by what their LocalQueues used before."""
+
+    admission_mode: Literal["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
+
+
+class MigrationConstraints(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Which flavors a migration may end in."""
+
+    last_acceptable_flavor_name: Name | None = None
+
+
+class Migration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What happens when a better flavor frees up."""
+
+    mode: Literal["TryPreferredFlavors", "RetainFirstAdmission"]
+    constraints: MigrationConstraints | None = None
+
+
+class ConcurrentAdmissionPolicy(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Whether a workload is tried on several flavors at once."""
+
+    migration: Migration | None = None
+
+
+class ClusterQueueSpec(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """What a ClusterQueue gives and to whom."""
+
+    resource_groups: ResourceGroups = ()
+    cohort_name: Name | None = None
+    queueing_strategy: Literal["StrictFIFO", "BestEffortFIFO"] = "BestEffortFIFO"
+    namespace_selector: LabelSelector | None = None  # None: no namespace
+    flavor_fungibility: FlavorFungibility = FlavorFungibility()
+    preemption: Preemption = Preemption()
+    admission_checks_strategy: ChecksStrategy | None = None
+    stop_policy: StopPolicy = "None"
+    fair_sharing: FairSharing | None = None
+    admission_scope: AdmissionScope | None = None
+    concurrent_admission_policy: ConcurrentAdmissionPolicy | None = None
+
+
+class ClusterQueueStatus(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """How a ClusterQueue stands."""
+
+    conditions: Conditions = ()
+    flavors_reservation: Usages = ()
+    flavors_usage: Usages = ()
+    pending_workloads: Int32 | None = None
+    reserving_workloads: Int32 | None = None
+    admitted_workloads: Int32 | None = None
+    fair_sharing: FairSharingStatus | None = None
+
+
+class ClusterQueue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Quota over flavors, and the policy of who gets it."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ClusterQueueSpec = ClusterQueueSpec()
+    status: ClusterQueueStatus = ClusterQueueStatus()
+
+
+class CohortSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A cohort's place in the tree, and its own quota."""
+
+    parent_name: Name | None = None  # None: a root
+    resource_groups: ResourceGroups = ()
+    fair_sharing: FairSharing | None = None
+
+
+class CohortStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """How a Cohort stands."""
+
+    fair_sharing: FairSharingStatus | None = None
+
+
+class Cohort(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Queues and cohorts that lend each other what they do not use."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: CohortSpec = CohortSpec()
+    status: CohortStatus = CohortStatus()
+
+
+class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Which ClusterQueue a namespace's queue leads to."""
+
+    cluster_queue: Annotated[Name | None, ruled(Rule("self == oldSelf", "field is immutable"))] = (
+        None
+    )
+    stop_policy: StopPolicy = "None"
+    fair_sharing: FairSharing | None = None
+
+
+class AdmissionFairSharingStatus(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """What went through a LocalQueue, decayed."""
+
+    consumed_resources: dict[str, Quantity]
+    last_update: Time
+
+
+class LocalFairSharingStatus(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """The share that a LocalQueue has."""
+
+    weighted_share: Annotated[int, ruled(format="int64")] = 0
+    admission_fair_sharing_status: AdmissionFairSharingStatus | None = None
+
+
+class LocalQueueStatus(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """How a LocalQueue stands."""
+
+    conditions: Conditions = ()
+    pending_workloads: Int32 | None = None
+    reserving_workloads: Int32 | None = None
+    admitted_workloads: Int32 | None = None
+    flavors_reservation: LocalUsages = ()
+    flavors_usage: LocalUsages = ()
+    fair_sharing: LocalFairSharingStatus | None = None
+
+
+class LocalQueue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A namespace's door to a ClusterQueue."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: LocalQueueSpec = LocalQueueSpec()
+    status: LocalQueueStatus = LocalQueueStatus()

@@ -1,0 +1,92 @@
+"""Resource groups of ClusterQueues and Cohorts, and how much of them is in use."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, TypeAlias
+
+import msgspec
+
+from tidegate.kinds.marks import Int64, Name, Quantity, Rule, keyed, listed, needed, ruled
+
+RESOURCES_EQUAL = Rule(
+    "self.flavors.all(x, size(x.resources) == size(self.coveredResources))",
+    "flavors must have the same number of resources as the coveredResources",
+)
+
+
+class ResourceQuota(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Quota of one flavor-resource, as written."""
+
+    name: str
+    nominal_quota: Quantity
+    borrowing_limit: Quantity | None = None  # None: no limit within the cohort
+    lending_limit: Quantity | None = None  # None: all of it may be lent
+
+
+class FlavorQuotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One flavor of a resource group."""
+
+    name: Name
+    resources: Annotated[tuple[ResourceQuota, ...], keyed("name", most=64, least=1), needed()] = ()
+
+
+class ResourceGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Resources that always come from one flavor together; flavors in order of preference."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (RESOURCES_EQUAL,)
+    covered_resources: Annotated[tuple[str, ...], listed("atomic", most=64, least=1), needed()] = ()
+    flavors: Annotated[tuple[FlavorQuotas, ...], keyed("name", most=64, least=1), needed()] = ()
+
+
+ResourceGroups: TypeAlias = Annotated[tuple[ResourceGroup, ...], listed("atomic", most=16)]
+
+
+class FairSharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The weight of a queue or a cohort among its siblings."""
+
+    weight: Annotated[Quantity, ruled()] = "1"
+
+
+class FairSharingStatus(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """The share that a ClusterQueue or a Cohort has, per mille, weighted."""
+
+    weighted_share: Int64
+
+
+class ResourceUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What is used of one resource of a flavor."""
+
+    name: str
+    total: Quantity = "0"
+    borrowed: Quantity = "0"
+
+
+class FlavorUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What a ClusterQueue uses of one flavor."""
+
+    name: Name
+    resources: Annotated[tuple[ResourceUsage, ...], keyed("name", most=64)]
+
+
+class LocalResourceUsage(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """What is used through a LocalQueue of one resource of a flavor."""
+
+    name: str
+    total: Quantity = "0"
+
+
+class LocalFlavorUsage(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """What is used through a LocalQueue of one flavor."""
+
+    name: Name
+    resources: Annotated[tuple[LocalResourceUsage, ...], keyed("name", most=64)]
+
+
+Usages: TypeAlias = Annotated[tuple[FlavorUsage, ...], keyed("name", most=64)]
+LocalUsages: TypeAlias = Annotated[tuple[LocalFlavorUsage, ...], keyed("name", most=64)]

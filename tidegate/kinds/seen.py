@@ -1,0 +1,102 @@
+"""Kubernetes' own objects that ingest reads, narrowed to what a decision can depend on."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.kinds.marks import Quantity
+from tidegate.kinds.meta import ObjectMeta
+
+
+class Namespace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A Namespace: its labels choose the ClusterQueues that take its workloads."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class LimitRangeItem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One item of a LimitRange."""
+
+    type: str
+    max: dict[str, Quantity] = {}
+    min: dict[str, Quantity] = {}
+    default: dict[str, Quantity] = {}
+    default_request: dict[str, Quantity] = {}
+    max_limit_request_ratio: dict[str, Quantity] = {}
+
+
+class LimitRangeSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The items of a LimitRange."""
+
+    limits: tuple[LimitRangeItem, ...] = ()
+
+
+class LimitRange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Defaults and bounds of a namespace's requests."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: LimitRangeSpec = LimitRangeSpec()
+
+
+class Overhead(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What a RuntimeClass adds to each pod."""
+
+    pod_fixed: dict[str, Quantity] = {}
+
+
+class RuntimeClass(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A way to run containers."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    overhead: Overhead = Overhead()
+
+
+class PriorityClass(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Kubernetes' own priority, which pods name."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    value: int = 0
+    global_default: bool = False
+    preemption_policy: str = ""  # empty: PreemptLowerPriority
+
+
+class NodeTaint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A taint as a node bears it; its effect is not checked here."""
+
+    key: str
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Whether and for whom a node is open."""
+
+    taints: tuple[NodeTaint, ...] = ()
+    unschedulable: bool = False
+
+
+class NodeCondition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A condition of a node, without the times that heartbeats change."""
+
+    type: str
+    status: str
+
+
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What a node has to give."""
+
+    allocatable: dict[str, Quantity] = {}
+    conditions: tuple[NodeCondition, ...] = ()
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A node."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def ready(self) -> bool:
+        """Tell whether its kubelet says that it is ready."""
+        return any(c.type == "Ready" and c.status == "True" for c in self.status.conditions)

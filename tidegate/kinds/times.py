@@ -1,0 +1,58 @@
+"""Kubernetes' times and durations to integers of microseconds, and back."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+
+from tidegate.errors import UndecodableError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_UNITS_US = {
+    "ns": Fraction(1, 1_000),
+    "us": Fraction(1),
+    "µs": Fraction(1),
+    "ms": Fraction(1_000),
+    "s": Fraction(1_000_000),
+    "m": Fraction(60_000_000),
+    "h": Fraction(3_600_000_000),
+}
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
+_TEXT_MAX = 64
+
+
+def micros(text: str) -> int:
+    """Return an RFC 3339 time as UTC microseconds since 1970; an empty text is 0.
+
+    Raises:
+        UndecodableError: the text is not a time.
+    """
+    if not text:
+        return 0
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UndecodableError(f"{text[:_TEXT_MAX]!r} is not an RFC 3339 time.") from error
+    if moment.tzinfo is None:
+        raise UndecodableError(f"{text!r} has no time zone: write it with Z at its end.")
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def stamp(at_us: int) -> str:
+    """Write UTC microseconds as Kubernetes writes times: whole seconds, with Z."""
+    return (_EPOCH + at_us * _MICROSECOND).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def duration_us(text: str) -> int:
+    """Return a duration such as ``90s``, ``1h30m`` or ``250ms`` in microseconds.
+
+    Raises:
+        UndecodableError: the text is not a duration, or it is negative.
+    """
+    parts = _PART.findall(text) if len(text) <= _TEXT_MAX else []
+    whole = "".join(number + unit for number, unit in parts)
+    if not text or text not in {"0", whole}:
+        raise UndecodableError(f"{text[:_TEXT_MAX]!r} is not a duration such as 90s or 1h30m.")
+    return int(sum(Fraction(number) * _UNITS_US[unit] for number, unit in parts))

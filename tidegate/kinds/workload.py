@@ -1,0 +1,88 @@
+"""Workload in v1beta2: what one job asks for."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from tidegate.kinds.marks import Count, Int32, Name, PodSetName, keyed, listed, said
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import PodTemplateSpec
+from tidegate.kinds.workload_status import WorkloadStatus
+
+
+class SliceConstraint(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Pods of one slice that shall share a domain."""
+
+    topology: Annotated[str, said(minLength=1, maxLength=63)]
+    size: Annotated[int, said(format="int32", minimum=1)]
+
+
+class PodSetTopologyRequest(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Where a podset's pods want to be together."""
+
+    required: Annotated[str, said(minLength=1, maxLength=63)] | None = None
+    preferred: Annotated[str, said(minLength=1, maxLength=63)] | None = None
+    unconstrained: bool | None = None
+    pod_index_label: Annotated[str, said(maxLength=317)] | None = None
+    sub_group_index_label: Annotated[str, said(maxLength=317)] | None = None
+    sub_group_count: Count | None = None
+    pod_set_group_name: Annotated[str, said(maxLength=256)] | None = None
+    pod_set_slice_required_topology: Annotated[str, said(minLength=1, maxLength=63)] | None = None
+    pod_set_slice_size: Annotated[int, said(format="int32", minimum=1)] | None = None
+    podset_slice_required_topology_constraints: Annotated[
+        tuple[SliceConstraint, ...], listed("atomic", most=3)
+    ] = ()
+
+
+class WorkloadPodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Pods of one shape."""
+
+    name: PodSetName = "main"
+    template: PodTemplateSpec
+    count: Count = 1
+    min_count: Annotated[int, said(format="int32", minimum=1)] | None = None
+    topology_request: PodSetTopologyRequest | None = None
+
+
+class PriorityClassRef(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """The class that a workload's priority was taken from."""
+
+    group: Literal["kueue.x-k8s.io", "scheduling.k8s.io"]
+    kind: Literal["WorkloadPriorityClass", "PriorityClass"]
+    name: Annotated[str, said(minLength=1, maxLength=253)]
+
+
+class PreemptionGate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Somebody who must agree before the workload may preempt."""
+
+    name: Annotated[str, said(minLength=1, maxLength=63)]
+
+
+class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What a workload asks for."""
+
+    pod_sets: Annotated[tuple[WorkloadPodSet, ...], keyed("name", most=18, least=1)] = ()
+    queue_name: Name | None = None
+    priority_class_ref: PriorityClassRef | None = None
+    priority: Int32 | None = None
+    active: bool = True
+    maximum_execution_time_seconds: Annotated[int, said(format="int32", minimum=1)] | None = None
+    preemption_gates: Annotated[tuple[PreemptionGate, ...], keyed("name", most=8)] = ()
+
+
+class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One job's request for quota, and what became of it."""
+
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WorkloadSpec = WorkloadSpec()
+    status: WorkloadStatus = WorkloadStatus()

@@ -1,0 +1,182 @@
+"""The status of a Workload in v1beta2: what was assigned, checked and counted."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+import msgspec
+
+from tidegate.kinds.marks import (
+    CheckName,
+    Count,
+    Int32,
+    Name,
+    PodSetName,
+    Quantity,
+    Time,
+    keyed,
+    listed,
+    needed,
+    said,
+)
+from tidegate.kinds.meta import Conditions
+from tidegate.kinds.pods import Toleration
+
+Positive: TypeAlias = Annotated[int, said(format="int32", minimum=1)]
+
+
+class IndividualValues(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """A value for each domain: prefix, root and suffix joined."""
+
+    prefix: Annotated[str, said(maxLength=63)] | None = None
+    suffix: Annotated[str, said(maxLength=63)] | None = None
+    roots: Annotated[tuple[str, ...], listed("atomic", most=100_000, least=1)] = ()
+
+
+class LevelValues(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The values of one level over the domains of a slice."""
+
+    universal: Annotated[str, said(maxLength=63)] | None = None
+    individual: IndividualValues | None = None
+
+
+class PodCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """How many pods each domain of a slice takes."""
+
+    universal: Positive | None = None
+    individual: Annotated[tuple[Positive, ...], listed("atomic", most=100_000)] = ()
+
+
+class TopologySlice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Some domains of an assignment."""
+
+    domain_count: Positive
+    values_per_level: Annotated[tuple[LevelValues, ...], listed("atomic", most=16, least=1)]
+    pod_counts: PodCounts
+
+
+class TopologyAssignment(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Where a podset's pods go."""
+
+    levels: Annotated[tuple[str, ...], listed("atomic", most=16, least=1)]
+    slices: Annotated[tuple[TopologySlice, ...], listed("atomic", most=1000)] = ()
+
+
+class PodSetAssignment(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """What one podset was given."""
+
+    name: PodSetName = "main"
+    flavors: dict[str, Name] = {}
+    resource_usage: dict[str, Quantity] = {}
+    count: Count | None = None
+    topology_assignment: TopologyAssignment | None = None
+    delayed_topology_request: Literal["Pending", "Ready"] | None = None
+
+
+class Admission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The quota that a workload holds."""
+
+    cluster_queue: Name
+    pod_set_assignments: Annotated[tuple[PodSetAssignment, ...], keyed("name", most=18)] = ()
+
+
+class RequeueState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """How often it came back, and when it may be tried again."""
+
+    count: Count | None = None
+    requeue_at: Time | None = None
+
+
+class ReclaimablePod(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Pods of a podset that are done for good."""
+
+    name: PodSetName
+    count: Count
+
+
+class PodSetUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What an admission check puts into a podset's template."""
+
+    name: PodSetName
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    node_selector: dict[str, str] = {}
+    tolerations: Annotated[tuple[Toleration, ...], listed("atomic", most=8)] = ()
+
+
+class CheckState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What an admission check says."""
+
+    name: CheckName
+    state: Literal["Pending", "Ready", "Retry", "Rejected"]
+    last_transition_time: Annotated[Time, needed()] = ""
+    message: Annotated[str, needed(maxLength=32768)] = ""
+    requeue_after_seconds: Count | None = None
+    retry_count: Count | None = None
+    pod_set_updates: Annotated[tuple[PodSetUpdate, ...], listed("atomic", most=18)] = ()
+
+
+class PodSetRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What the scheduler computed for a podset that waits."""
+
+    name: PodSetName = "main"
+    resources: dict[str, Quantity] = {}
+
+
+class EvictionCount(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """How often it was evicted for one reason."""
+
+    reason: Annotated[str, said(maxLength=316)]
+    underlying_cause: Annotated[str, said(maxLength=316)]
+    count: Count
+
+
+class SchedulingStats(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """What happened to it so far."""
+
+    evictions: Annotated[
+        tuple[EvictionCount, ...], keyed("reason", "underlyingCause", most=256)
+    ] = ()
+
+
+class UnhealthyNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A node that some of its pods cannot use."""
+
+    name: Annotated[str, said(minLength=1, maxLength=316)]
+
+
+class PreemptionGateState(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """What one preemption gate says."""
+
+    name: Annotated[str, said(minLength=1, maxLength=63)]
+    position: Literal["Closed", "Open"]
+    last_transition_time: Annotated[Time, needed()] = ""
+
+
+class WorkloadStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """How a workload stands."""
+
+    conditions: Conditions = ()
+    admission: Admission | None = None
+    requeue_state: RequeueState | None = None
+    reclaimable_pods: Annotated[tuple[ReclaimablePod, ...], keyed("name", most=18)] = ()
+    admission_checks: Annotated[tuple[CheckState, ...], keyed("name", most=8)] = ()
+    resource_requests: Annotated[tuple[PodSetRequest, ...], keyed("name", most=18)] = ()
+    accumulated_past_execution_time_seconds: Int32 | None = None
+    scheduling_stats: SchedulingStats | None = None
+    nominated_cluster_names: Annotated[
+        tuple[Annotated[str, said(maxLength=256)], ...], listed("set", most=20)
+    ] = ()
+    cluster_name: Annotated[str, said(maxLength=256)] | None = None
+    unhealthy_nodes: Annotated[tuple[UnhealthyNode, ...], keyed("name", most=8)] = ()
+    preemption_gates: Annotated[tuple[PreemptionGateState, ...], keyed("name", most=8)] = ()
