@@ -163,7 +163,7 @@ def _init_container(found: pods.Container) -> model.Container:
 
 
 def _resources(found: pods.Resources) -> model.Container:
-    return model.Container(requests=texts(found.requests), limits=_texts(found.limits))
+    return model.Container(requests=texts(found.requests), limits=texts(found.limits))
 
 
 def _node_affinity(
