@@ -1,0 +1,73 @@
+"""What every kind of job says in its metadata: who it is, its queue, its class, its limits."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.observations import JobObserved
+from tidegate.errors import NotSupportedError
+from tidegate.jobs.names import workload_key
+from tidegate.kinds import names
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.times import micros
+
+_INT32_DIGITS = 10
+
+
+def managed(meta: ObjectMeta) -> bool:
+    """Tell whether the job names a queue."""
+    return bool(meta.labels.get(names.QUEUE_NAME))
+
+
+def identified(meta: ObjectMeta, *, name: str, kind: str, group: str) -> JobObserved:
+    """Return the observation of a job that names no queue: who it is, and nothing that changes."""
+    return JobObserved(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        version=meta.version,
+        session="",
+        kind=name,
+        workload=workload_key(kind, group, meta.namespace, meta.name, meta.uid),
+    )
+
+
+def asked(meta: ObjectMeta, *, name: str, kind: str, group: str) -> JobObserved:
+    """Return the observation of a managed job, as far as its metadata tells.
+
+    Raises:
+        UndecodableError: its time of creation is not a time.
+        NotSupportedError: it asks for what is not built.
+    """
+    _refuse_unsupported(meta)
+    return msgspec.structs.replace(
+        identified(meta, name=name, kind=kind, group=group),
+        queue=meta.labels[names.QUEUE_NAME],
+        priority_class=meta.labels.get(names.PRIORITY_CLASS, ""),
+        created_us=micros(meta.creation_timestamp or ""),
+        max_execution_s=positive(meta.labels.get(names.MAX_EXECUTION_S, "")),
+        author=meta.annotations.get(names.AUTHOR, ""),
+        gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
+    )
+
+
+def positive(text: str) -> int:
+    """Return the positive 32-bit number that a label or annotation says, else 0."""
+    return int(text) if text.isdecimal() and len(text) <= _INT32_DIGITS else 0
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Return the names of a list with commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _refuse_unsupported(meta: ObjectMeta) -> None:
+    if meta.annotations.get(names.ELASTIC_JOB) == "true":
+        raise NotSupportedError(
+            f"Elastic jobs are not supported yet: remove the annotation {names.ELASTIC_JOB}."
+        )
+    if names.PREBUILT_WORKLOAD in meta.labels or names.PREBUILT_WORKLOAD in meta.annotations:
+        raise NotSupportedError(
+            f"Prebuilt workloads are not supported yet: remove {names.PREBUILT_WORKLOAD}, and "
+            "the Workload is made from the job."
+        )

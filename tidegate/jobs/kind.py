@@ -1,0 +1,118 @@
+"""What a kind of job must answer: how it stands, and which patch brings it to start or to stop.
+
+All functions are pure. ``start`` and ``stop`` look at the object as it is now and say the next
+step; the actuator takes it and asks again with what the API server returned, until it is done. So
+a crash between two steps, or a change by somebody else, needs no case of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from tidegate.contracts.decisions import StartOrdered, StopOrdered
+from tidegate.contracts.observations import JobObserved
+
+Object: TypeAlias = dict[str, Any]
+"""A Kubernetes object as its JSON says; fields that nobody here knows are kept."""
+Seen = TypeVar("Seen")
+Refusal = Literal["stale", "gone", "conflict", "invalid", "forbidden", "unreachable"]
+
+
+class Patch(msgspec.Struct, frozen=True, kw_only=True):
+    """A merge patch; whoever sends it adds uid and resourceVersion."""
+
+    body: Object
+    subresource: Literal["", "status"] = ""
+
+
+class Wait(msgspec.Struct, frozen=True, kw_only=True):
+    """Not yet: look at the object again after a while."""
+
+    after_s: float
+
+
+class Done(msgspec.Struct, frozen=True):
+    """The object is as ordered, or a newer decision stands on it."""
+
+
+class Refused(msgspec.Struct, frozen=True, kw_only=True):
+    """This order can never be carried out on the object as it is."""
+
+    reason: Refusal
+    message: str
+
+
+Step: TypeAlias = Patch | Wait | Done | Refused
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """A start to carry out."""
+
+    order: StartOrdered
+    ledger_id: str
+    seq: int
+
+    @property
+    def decision(self) -> str:
+        """Return what is written on the job."""
+        return f"{self.ledger_id}/{self.seq}"
+
+
+class Stop(msgspec.Struct, frozen=True, kw_only=True):
+    """A stop to carry out."""
+
+    order: StopOrdered
+    ledger_id: str
+    seq: int
+
+    @property
+    def decision(self) -> str:
+        """Return what is written on the job."""
+        return f"{self.ledger_id}/{self.seq}"
+
+
+class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
+    """One row of ``tidegate.jobs.registry``."""
+
+    name: str  # Kueue's framework name, e.g. "batch/job"
+    group: str  # API group, empty for core
+    version: str
+    kind: str
+    plural: str
+    seen: type[Seen]  # what an object is decoded into for ``observe``
+    observe: Callable[[Seen], JobObserved]
+    """Reduce an object; ``session`` and ``round`` stay empty, ingest fills them in.
+
+    Raises UndecodableError or QuantityError if the object cannot be read, NotSupportedError if it
+    asks for what is not built.
+    """
+    start: Callable[[Start, Object], Step]
+    stop: Callable[[Stop, Object, float], Step]
+    """The float is for how long (seconds) this stop has been waiting for the kind's controller."""
+    podsets: Callable[[Object], list[Object]]
+    """Return the podsets of its Workload object, templates as their owner wrote them."""
+
+    @property
+    def resource(self) -> str:
+        """Return how rounds and subjects call it: ``jobs.batch``."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def api_version(self) -> str:
+        """Return apiVersion as objects write it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """Return the path of the collection, or of one object."""
+        root = f"/apis/{self.group}" if self.group else "/api"
+        within = f"/namespaces/{namespace}" if namespace else ""
+        return f"{root}/{self.version}{within}/{self.plural}" + (f"/{name}" if name else "")
+
+
+def decided(annotation: str, ledger_id: str) -> int:
+    """Return the seq of a decision annotation; 0 if it is another ledger's, or none."""
+    owner, _, seq = annotation.rpartition("/")
+    return int(seq) if owner == ledger_id and owner and seq.isdecimal() else 0

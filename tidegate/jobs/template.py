@@ -1,0 +1,139 @@
+"""What a start puts into a pod template, and how a stop takes exactly that out again.
+
+What was added is noted on the job itself, so that undoing needs no other object. What was there
+before, an equal value included, is never touched.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.jobs.kind import Object
+from tidegate.model.podset import Toleration
+
+_MAPS = {
+    "nodeSelector": ("spec", "nodeSelector"),
+    "labels": ("metadata", "labels"),
+    "annotations": ("metadata", "annotations"),
+}
+"""Where a template holds the maps that a start adds to."""
+
+
+class Added(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What a start added to one template."""
+
+    node_selector: tuple[str, ...] = ()  # keys
+    labels: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()
+    tolerations: tuple[dict[str, Any], ...] = ()
+    absent: tuple[str, ...] = ()  # fields that the template did not have at all
+
+
+def conflicts(template: Mapping[str, Any], start: PodSetStart) -> str:
+    """Return in a sentence which key the template holds with another value; empty if none."""
+    for field, wanted in _wanted(start).items():
+        held = _map(template, field) or {}
+        for key, value in wanted.items():
+            if held.get(key, value) != value:
+                return (
+                    f"podset {start.name}: {field} {key} is {held[key]}, and the assigned flavor "
+                    f"asks for {value}."
+                )
+    return ""
+
+
+def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
+    """Return the template with what a start adds, and the note of it; ``template`` stays."""
+    result, noted, absent = copy.deepcopy(template), dict[str, tuple[str, ...]](), list[str]()
+    for field, wanted in _wanted(start).items():
+        held = _map(template, field)
+        new = {key: value for key, value in wanted.items() if key not in (held or {})}
+        if new:
+            part, name = _MAPS[field]
+            absent += [part] if part not in result else []
+            absent += [field] if held is None else []
+            result.setdefault(part, {}).setdefault(name, {}).update(new)
+        noted[field] = tuple(new)
+    held_tolerations = template.get("spec", {}).get("tolerations")
+    tolerations = _new_tolerations(held_tolerations or [], start)
+    if tolerations:
+        result.setdefault("spec", {}).setdefault("tolerations", []).extend(tolerations)
+        absent += ["tolerations"] if held_tolerations is None else []
+    note = Added(
+        node_selector=noted["nodeSelector"],
+        labels=noted["labels"],
+        annotations=noted["annotations"],
+        tolerations=tuple(tolerations),
+        absent=tuple(absent),
+    )
+    return result, note
+
+
+def restored(template: Object, note: Added) -> Object:
+    """Return the template as it was before ``injected`` gave this note; ``template`` stays."""
+    result = copy.deepcopy(template)
+    keys = (note.node_selector, note.labels, note.annotations)
+    for (field, (part, name)), added in zip(_MAPS.items(), keys, strict=True):
+        held = result.get(part, {}).get(name, {})
+        for key in added:
+            held.pop(key, None)
+        if field in note.absent and not held:
+            result.get(part, {}).pop(name, None)
+        if part in note.absent and not result.get(part):
+            result.pop(part, None)
+    tolerations = result.get("spec", {}).get("tolerations", [])
+    for one in note.tolerations:
+        _remove_last(tolerations, one)
+    if "tolerations" in note.absent and not tolerations:
+        result.get("spec", {}).pop("tolerations", None)
+    return result
+
+
+def _wanted(start: PodSetStart) -> dict[str, dict[str, str]]:
+    return {
+        "nodeSelector": start.node_selector,
+        "labels": start.labels,
+        "annotations": start.annotations,
+    }
+
+
+def _map(template: Mapping[str, Any], field: str) -> dict[str, str] | None:
+    part, name = _MAPS[field]
+    held: dict[str, str] | None = template.get(part, {}).get(name)
+    return held
+
+
+def _new_tolerations(held: list[Object], start: PodSetStart) -> list[Object]:
+    known = [_key(one) for one in held]
+    new = [_written(one) for one in start.tolerations]
+    return [one for at, one in enumerate(new) if _key(one) not in [*known, *map(_key, new[:at])]]
+
+
+def _written(toleration: Toleration) -> Object:
+    fields = {
+        "key": toleration.key,
+        "operator": toleration.operator,
+        "value": toleration.value,
+        "effect": toleration.effect,
+        "tolerationSeconds": toleration.seconds,
+    }
+    return {name: value for name, value in fields.items() if value not in ("", None)}
+
+
+def _key(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what makes two tolerations the same, whatever they leave to the default."""
+    fields = ("key", "value", "effect", "tolerationSeconds")
+    operator = toleration.get("operator") or "Equal"
+    return (operator, *(toleration.get(name) or None for name in fields))
+
+
+def _remove_last(tolerations: list[Object], wanted: Object) -> None:
+    for at in reversed(range(len(tolerations))):
+        if _key(tolerations[at]) == _key(wanted):
+            del tolerations[at]
+            return
