@@ -58,3 +58,12 @@ class Published(msgspec.Struct, frozen=True):
     seq: int  # in the ledger; what was retained may begin after 1
     subject: str
     payload: bytes  # the event's JSON
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """A draft as bytes, and where in the history it stands."""
+
+    seq: int  # of the newest event folded in
+    version: int  # of the bytes' form
+    state: bytes
+    head: bytes  # hash of the entry at that seq

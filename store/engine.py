@@ -1,0 +1,157 @@
+"""From a ledger's URL to a SQLAlchemy engine; whoever opens one disposes of it.
+
+SQLite is the embedded default, PostgreSQL (through psycopg 3) is for production. Both are set so
+that a commit which was answered survives a power cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from sqlite3 import Connection as SqliteConnection
+from typing import Any, TypeAlias
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import QueuePool
+
+from tidegate.errors import LedgerUnreachableError
+
+BUSY_S = 10
+"""How long a statement waits for another's lock before it fails."""
+_SQLITE_PRAGMAS = (
+    f"PRAGMA busy_timeout = {BUSY_S * 1_000}",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -65536",  # KiB
+)
+_SQLITE_WRITES = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
+_POSTGRES_CONNECT: dict[str, Any] = {
+    "connect_timeout": BUSY_S,
+    "application_name": "tidegate",
+    # A network that swallows packets must not hold the writer for the quarter of an hour that TCP
+    # would wait.
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": BUSY_S * 1_000,
+}
+
+Connected: TypeAlias = Callable[[Any, object], None]
+
+
+def parse_url(text: str) -> URL:
+    """Read a ledger's URL; a plain path is a SQLite file.
+
+    Raises:
+        LedgerUnreachableError: it names no database that Tidegate speaks.
+    """
+    try:
+        url = make_url(text) if "://" in text else URL.create("sqlite", database=text)
+    except ArgumentError as error:
+        raise LedgerUnreachableError(f"{text!r} is not a database URL: {error}") from error
+    match url.get_backend_name():
+        case "sqlite":
+            return url.set(drivername="sqlite+pysqlite")
+        case "postgresql" | "postgres":
+            return url.set(drivername="postgresql+psycopg")
+        case other:
+            raise LedgerUnreachableError(
+                f"A ledger cannot live in {other!r}: give sqlite:///FILE, a file's path, "
+                "or postgresql://USER@HOST/DATABASE."
+            )
+
+
+def open_engine(text: str, *, read_only: bool = False) -> Engine:
+    """Return an engine for a ledger's URL; connects only when used.
+
+    ``read_only`` is enforced by the database: SQLite opens the file with mode=ro, PostgreSQL
+    refuses to write in such a session.
+
+    Raises:
+        LedgerUnreachableError: the URL is none, or there is no file to read.
+    """
+    url = parse_url(text)
+    if url.get_backend_name() == "postgresql":
+        return _open_postgresql(url, read_only=read_only)
+    if url.database in {None, "", ":memory:"}:
+        return _open_memory()
+    return _open_file(url, read_only=read_only)
+
+
+def shown(engine: Engine) -> str:
+    """Return the engine's URL for people: without password or driver."""
+    url = engine.url.set(drivername=engine.dialect.name)
+    if engine.dialect.name == "sqlite":
+        return f"sqlite:///{_path(url)}" if url.database else "sqlite://"
+    return url.render_as_string(hide_password=True)
+
+
+def _open_memory() -> Engine:
+    # One connection that its users take in turns: a second one would see another, empty database.
+    engine = create_engine(
+        "sqlite+pysqlite://",
+        poolclass=QueuePool,
+        pool_size=1,
+        max_overflow=0,
+        connect_args={"check_same_thread": False, "cached_statements": 512},
+    )
+    return _prepare_sqlite(engine, _SQLITE_PRAGMAS)
+
+
+def _open_file(url: URL, *, read_only: bool) -> Engine:
+    pragmas = _SQLITE_PRAGMAS if read_only else _SQLITE_PRAGMAS + _SQLITE_WRITES
+    path = _path(url)
+    if read_only:
+        if not path.is_file():
+            raise LedgerUnreachableError(f"There is no ledger at {path}: check --ledger.")
+        url = url.set(database=f"file:{path}").update_query_dict({"mode": "ro", "uri": "true"})
+    connect = {"check_same_thread": False, "cached_statements": 512}
+    return _prepare_sqlite(create_engine(url, connect_args=connect), pragmas)
+
+
+def _path(url: URL) -> Path:
+    return Path((url.database or "").removeprefix("file:")).expanduser().absolute()
+
+
+def _prepare_sqlite(engine: Engine, pragmas: tuple[str, ...]) -> Engine:
+    def on_connect(connection: SqliteConnection, _record: object) -> None:
+        # The driver must not begin transactions on its own: it would leave reads and DDL outside.
+        connection.isolation_level = None
+        for pragma in pragmas:
+            connection.execute(pragma).close()
+
+    def on_begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN")
+
+    event.listen(engine, "connect", on_connect)
+    event.listen(engine, "begin", on_begin)
+    return engine
+
+
+def _open_postgresql(url: URL, *, read_only: bool) -> Engine:
+    settings = [f"SET lock_timeout = '{BUSY_S}s'", "SET timezone = 'UTC'"]
+    settings += ["SET default_transaction_read_only = on"] if read_only else []
+
+    def on_connect(connection: Any, _record: object) -> None:  # noqa: ANN401 - psycopg may be absent
+        with connection.cursor() as cursor:
+            for setting in settings:
+                cursor.execute(setting)
+            # A stronger setting (remote_apply) stays; none at all would forget what was answered.
+            cursor.execute(
+                "SELECT set_config('synchronous_commit', 'on', false)"
+                " WHERE current_setting('synchronous_commit') = 'off'"
+            )
+        connection.commit()
+
+    options = {key: value for key, value in _POSTGRES_CONNECT.items() if key not in url.query}
+    engine = create_engine(
+        url,
+        isolation_level="READ COMMITTED",  # the writer's row is locked first: see store.ledger
+        pool_size=2,
+        max_overflow=3,
+        pool_recycle=1_800,
+        connect_args=options,
+    )
+    event.listen(engine, "connect", on_connect)
+    return engine

@@ -1,0 +1,1 @@
+"""The reporting tables: what the events say, in rows that a report can sum."""

@@ -1,0 +1,108 @@
+"""Holdings: who held how much of what, from when to when. Their sum over time is the usage.
+
+One row a podset, flavor and resource; when pods are done for good the row ends and a smaller one
+begins, so that an integral over the rows is exact.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+import msgspec
+from msgspec.structs import replace
+
+from store.reporting.rows import HoldingRow, WorkloadRow
+from store.reporting.sheet import Place, Sheet
+from tidegate.contracts import decisions, facts
+from tidegate.model.podset import PodSetAssignment
+
+Taken: TypeAlias = (
+    decisions.QuotaReserved
+    | decisions.QuotaReleased
+    | facts.WorkloadAdopted
+    | facts.PodsReclaimed
+    | facts.WorkloadFinished
+    | facts.WorkloadRemoved
+)
+
+
+def take(sheet: Sheet, at: Place, event: Taken) -> None:
+    """Begin, shrink or end what a workload holds."""
+    match event:
+        case decisions.QuotaReserved() | facts.WorkloadAdopted():
+            if (row := sheet.live.get(event.workload)) is not None:
+                _end(sheet, at, event.workload)
+                given = [_hold(sheet, at, row, podset) for podset in event.assignment]
+                sheet.held[event.workload] = [holding for each in given for holding in each]
+        case facts.PodsReclaimed():
+            _shrink(sheet, at, event.workload, event.reclaimable)
+        case decisions.QuotaReleased() | facts.WorkloadFinished() | facts.WorkloadRemoved():
+            _end(sheet, at, event.workload)
+        case _:
+            assert_never(event)
+
+
+def _hold(sheet: Sheet, at: Place, row: WorkloadRow, given: PodSetAssignment) -> list[HoldingRow]:
+    return [
+        sheet.holdings.add(
+            HoldingRow(
+                partition=at.partition,
+                from_seq=at.seq,
+                podset=given.name,
+                flavor=given.flavors.get(resource, ""),
+                resource=resource,
+                reservation_seq=at.seq,
+                submitted_seq=row.submitted_seq,
+                cluster=row.cluster,
+                cluster_queue=row.cluster_queue,
+                local_queue=row.local_queue,
+                namespace=row.namespace,
+                workload=row.workload,
+                uid=row.uid,
+                author=row.author,
+                priority_class=row.priority_class,
+                priority=row.priority,
+                pods_assigned=given.count,
+                amount_assigned=amount,
+                pods=given.count,
+                amount=amount,
+                from_us=at.at_us,
+            )
+        )
+        for resource, amount in given.usage.items()
+        if resource in given.flavors
+    ]
+
+
+def _shrink(sheet: Sheet, at: Place, workload: str, done: dict[str, int]) -> None:
+    row = sheet.live.get(workload)
+    if row is None or workload not in sheet.held:
+        return
+    asked = msgspec.json.decode(row.pods, type=dict[str, int])
+    kept = list[HoldingRow]()
+    for held in sheet.held[workload]:
+        # Source: behaviour of Kueue for reserved workloads: the smaller of what was assigned and
+        # what is left; a partial admission is not cut again until its own pods are done.
+        left = max(0, asked.get(held.podset, 0) - done.get(held.podset, 0))
+        pods = min(held.pods_assigned, left)
+        if pods == held.pods:
+            kept.append(held)
+            continue
+        held.to_us, held.to_seq = at.at_us, at.seq
+        amount = held.amount_assigned // held.pods_assigned * pods
+        smaller = replace(
+            held,
+            from_seq=at.seq,
+            from_us=at.at_us,
+            to_us=None,
+            to_seq=None,
+            pods=pods,
+            amount=amount,
+        )
+        kept.append(sheet.holdings.add(smaller))
+    sheet.held[workload] = kept
+
+
+def _end(sheet: Sheet, at: Place, workload: str) -> None:
+    for held in sheet.held.pop(workload, []):
+        held.to_us, held.to_seq = at.at_us, at.seq

@@ -1,0 +1,59 @@
+"""Preemptions: who had to leave, for whom, and when the quota really came back."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from store.reporting.rows import PreemptionRow
+from store.reporting.sheet import Place, Sheet
+from tidegate.contracts import decisions, facts
+
+Taken: TypeAlias = (
+    decisions.PreemptionIntended
+    | decisions.WorkloadPreempted
+    | decisions.QuotaReleased
+    | facts.WorkloadFinished
+    | facts.WorkloadRemoved
+)
+
+
+def take(sheet: Sheet, at: Place, event: Taken) -> None:
+    """Record a preemption, and when its victim's quota is free."""
+    match event:
+        case decisions.PreemptionIntended():
+            sheet.intents[event.workload] = at.seq
+        case decisions.WorkloadPreempted():
+            _preempt(sheet, at, event)
+        case decisions.QuotaReleased() | facts.WorkloadFinished() | facts.WorkloadRemoved():
+            for row in sheet.leaving.pop(event.workload, []):
+                row.released_us, row.released_seq = at.at_us, at.seq
+        case _:
+            assert_never(event)
+
+
+def _preempt(sheet: Sheet, at: Place, event: decisions.WorkloadPreempted) -> None:
+    victim = sheet.live.get(event.workload)
+    if victim is None:
+        return
+    row = PreemptionRow(
+        partition=at.partition,
+        seq=at.seq,
+        at_us=at.at_us,
+        cluster=at.cluster,
+        workload=event.workload,
+        uid=event.uid or victim.uid,
+        namespace=victim.namespace,
+        local_queue=victim.local_queue,
+        cluster_queue=event.cluster_queue or victim.cluster_queue,
+        author=victim.author,
+        priority=victim.priority,
+        by=event.by,
+        by_uid=event.by_uid,
+        by_cluster_queue=event.by_cluster_queue,
+        reason=event.reason,
+        message=event.message,
+        intent_seq=sheet.intents.get(event.by),
+        reservation_seq=victim.reservation_seq,
+        admitted_us=victim.admitted_us,
+    )
+    sheet.leaving.setdefault(event.workload, []).append(sheet.preemptions.add(row))

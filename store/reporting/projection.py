@@ -1,0 +1,93 @@
+"""From a turn's entries to the reporting tables, within the transaction that appends them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias, get_args
+
+from sqlalchemy import Connection, delete
+
+from store.reporting import holdings, preemptions, priorities, quotas, tables, waits, workloads
+from store.reporting.sheet import Place, Sheet, Told
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import FactEvent
+
+Projector: TypeAlias = Callable[[Sheet, Place, Any], None]
+
+
+def _types(union: object) -> tuple[type[Any], ...]:
+    types = get_args(union)
+    assert types, "a projector takes a union of event types"
+    return types
+
+
+PROJECTORS: tuple[tuple[Projector, tuple[type[Any], ...]], ...] = (
+    (quotas.take, _types(quotas.Taken)),
+    (priorities.take, _types(priorities.Taken)),
+    (workloads.take, _types(workloads.Taken)),  # before those that copy its row
+    (waits.take, _types(waits.Taken)),
+    (holdings.take, _types(holdings.Taken)),
+    (preemptions.take, _types(preemptions.Taken)),
+)
+"""Who takes which event, in this order; a projector sees the rows that those before it changed."""
+
+
+def _by_type() -> dict[type[Any], tuple[Projector, ...]]:
+    every = (*get_args(FactEvent), *get_args(DecisionEvent))
+    return {
+        kind: takers
+        for kind in every
+        if (takers := tuple(take for take, taken in PROJECTORS if kind in taken))
+    }
+
+
+_TAKERS = _by_type()
+TAKEN = frozenset(kind.__name__ for kind in _TAKERS)
+"""The types that any report depends on; the rest is not even decoded."""
+
+REPORTS = (
+    tables.workload,
+    tables.wait,
+    tables.holding,
+    tables.quota,
+    tables.queue,
+    tables.preemption,
+    tables.priority_class,
+)
+"""What is made from events and can be made again; ``price`` is not."""
+
+
+def project(conn: Connection, entries: Sequence[Entry]) -> None:
+    """Bring the reporting tables up to the last of these entries; they are of one partition."""
+    told = [(_place(entry), decode(entry.payload)) for entry in entries if entry.type in TAKEN]
+    if not told:
+        return
+    sheet = Sheet(entries[0].partition)
+    sheet.load(conn, (event for _, event in told))
+    for place, event in told:
+        _take(sheet, place, event)
+    sheet.write(conn)
+
+
+def clear(conn: Connection, partition: int) -> None:
+    """Empty the reporting tables of one partition."""
+    for table in REPORTS:
+        conn.execute(delete(table).where(table.c.partition == partition))
+
+
+def rebuild(conn: Connection, partition: int, pages: Iterable[Sequence[Entry]]) -> None:
+    """Make the reporting tables again from all entries, given in order and in pages."""
+    clear(conn, partition)
+    for page in pages:
+        project(conn, page)
+
+
+def _take(sheet: Sheet, place: Place, event: Told) -> None:
+    for take in _TAKERS[type(event)]:
+        take(sheet, place, event)
+
+
+def _place(entry: Entry) -> Place:
+    return Place(entry.partition, entry.seq, entry.at_us, entry.cluster)

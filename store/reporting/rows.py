@@ -1,0 +1,169 @@
+"""The reporting rows while a turn changes them; fields in the order of their table's columns."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class WorkloadRow(msgspec.Struct, kw_only=True):
+    """A row of ``report_workload``: one object from its submission to its removal."""
+
+    partition: int
+    submitted_seq: int
+    cluster: str
+    workload: str
+    namespace: str
+    name: str
+    uid: str
+    job_kind: str
+    job_name: str
+    local_queue: str
+    cluster_queue: str = ""
+    priority_class: str = ""
+    pod_priority_class: str = ""
+    priority: int = 0
+    own_priority: int | None = None
+    priority_boost: int = 0
+    author: str = ""
+    pods: str = "{}"
+    created_us: int
+    submitted_us: int
+    phase: str = "pending"
+    reason: str = ""
+    message: str = ""
+    phase_us: int
+    not_before_us: int | None = None
+    reservation_seq: int | None = None
+    reserved_us: int | None = None
+    admitted_us: int | None = None
+    evictions: int = 0
+    preemptions: int = 0
+    finished_us: int | None = None
+    outcome: str = ""
+    removed_us: int | None = None
+    removed_seq: int | None = None
+
+
+class WaitRow(msgspec.Struct, kw_only=True):
+    """A row of ``report_wait``: from a queue's end to an admission, or to giving up."""
+
+    partition: int
+    from_seq: int
+    submitted_seq: int
+    cluster: str
+    workload: str
+    namespace: str
+    uid: str
+    local_queue: str
+    cluster_queue: str
+    priority_class: str
+    priority: int
+    author: str
+    from_us: int
+    not_before_us: int | None = None
+    reserved_us: int | None = None
+    to_us: int | None = None
+    to_seq: int | None = None
+    outcome: str = ""
+    reason: str = ""
+    times_held: int = 0
+
+
+class HoldingRow(msgspec.Struct, kw_only=True):
+    """A row of ``report_holding``: an amount of one flavor-resource, held for some time."""
+
+    partition: int
+    from_seq: int
+    podset: str
+    flavor: str
+    resource: str
+    reservation_seq: int
+    submitted_seq: int
+    cluster: str
+    cluster_queue: str
+    local_queue: str
+    namespace: str
+    workload: str
+    uid: str
+    author: str
+    priority_class: str
+    priority: int
+    pods_assigned: int
+    amount_assigned: int
+    pods: int
+    amount: int
+    from_us: int
+    to_us: int | None = None
+    to_seq: int | None = None
+
+
+class QuotaRow(msgspec.Struct, kw_only=True):
+    """A row of ``report_quota``: what a queue or cohort was given of one flavor-resource."""
+
+    partition: int
+    kind: str
+    owner: str
+    flavor: str
+    resource: str
+    from_seq: int
+    nominal: int
+    borrowing_limit: int | None
+    lending_limit: int | None
+    author: str
+    from_us: int
+    to_us: int | None = None
+    to_seq: int | None = None
+    ended_by: str = ""
+
+
+class QueueRow(msgspec.Struct, kw_only=True):
+    """A row of ``report_queue``: where a queue or cohort stood in the tree."""
+
+    partition: int
+    kind: str
+    owner: str
+    from_seq: int
+    parent: str
+    weight: int
+    strategy: str
+    stop_policy: str
+    author: str
+    from_us: int
+    to_us: int | None = None
+    to_seq: int | None = None
+
+
+class PreemptionRow(msgspec.Struct, kw_only=True):
+    """A row of ``report_preemption``: one victim of one preemptor."""
+
+    partition: int
+    seq: int
+    at_us: int
+    cluster: str
+    workload: str
+    uid: str
+    namespace: str
+    local_queue: str
+    cluster_queue: str
+    author: str
+    priority: int
+    by: str
+    by_uid: str
+    by_cluster_queue: str
+    reason: str
+    message: str
+    intent_seq: int | None
+    reservation_seq: int | None
+    admitted_us: int | None
+    released_us: int | None = None
+    released_seq: int | None = None
+
+
+class PriorityClassRow(msgspec.Struct, kw_only=True):
+    """A row of ``report_priority_class``: what a class is worth now."""
+
+    partition: int
+    kind: str
+    name: str
+    value: int
+    is_default: bool = False

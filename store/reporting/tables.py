@@ -1,0 +1,178 @@
+"""The reporting tables: derived from the events in the same transaction, so never behind them.
+
+Amounts are integers in base units (milli-CPU, bytes, …) and times UTC microseconds, as in the
+ledger; the views turn them into what people read. ``to_us`` NULL means: still so. Every table
+can be emptied and made again from the events (``store.reporting.projection.rebuild``).
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Boolean, Column, Double, Index, Integer, String, Table
+
+from store.tables import Number, metadata
+
+
+def _key(name: str, kind: type[String | Integer] | None = None) -> Column[object]:
+    chosen = Number if kind is None else kind()
+    return Column(name, chosen, primary_key=True, autoincrement=False)
+
+
+def _text(*names: str) -> list[Column[str]]:
+    return [Column(name, String, nullable=False) for name in names]
+
+
+def _number(*names: str) -> list[Column[int]]:
+    return [Column(name, Number, nullable=False) for name in names]
+
+
+def _perhaps(*names: str) -> list[Column[int]]:
+    return [Column(name, Number, nullable=True) for name in names]
+
+
+workload = Table(
+    "report_workload",
+    metadata,
+    _key("partition", Integer),
+    _key("submitted_seq"),
+    *_text("cluster", "workload", "namespace", "name", "uid", "job_kind", "job_name"),
+    *_text("local_queue", "cluster_queue"),  # cluster_queue: once decided on
+    *_text("priority_class", "pod_priority_class"),
+    *_number("priority"),
+    Column("own_priority", Number),  # a direct Workload's
+    *_number("priority_boost"),
+    *_text("author", "pods"),  # pods: JSON, podset to count
+    *_number("created_us", "submitted_us"),
+    *_text("phase", "reason", "message"),  # phase as in tidegate.core.draft.Phase, or removed
+    *_number("phase_us"),  # since when
+    *_perhaps("not_before_us"),  # backing off until then
+    *_perhaps("reservation_seq", "reserved_us", "admitted_us"),  # of the newest reservation
+    *_number("evictions", "preemptions"),
+    *_perhaps("finished_us"),
+    *_text("outcome"),  # of the finish
+    *_perhaps("removed_us", "removed_seq"),
+)
+Index(
+    "ix_report_workload_live",
+    workload.c.partition,
+    workload.c.workload,
+    sqlite_where=workload.c.removed_seq.is_(None),
+    postgresql_where=workload.c.removed_seq.is_(None),
+)
+
+wait = Table(
+    "report_wait",
+    metadata,
+    _key("partition", Integer),
+    _key("from_seq"),
+    *_number("submitted_seq"),
+    *_text("cluster", "workload", "namespace", "uid", "local_queue", "cluster_queue"),
+    *_text("priority_class"),
+    *_number("priority"),
+    *_text("author"),
+    *_number("from_us"),
+    *_perhaps("not_before_us", "reserved_us", "to_us", "to_seq"),
+    *_text("outcome", "reason"),  # admitted, evicted, …; the last reason it was held for
+    *_number("times_held"),
+)
+Index(
+    "ix_report_wait_open",
+    wait.c.partition,
+    wait.c.workload,
+    sqlite_where=wait.c.to_seq.is_(None),
+    postgresql_where=wait.c.to_seq.is_(None),
+)
+
+holding = Table(
+    "report_holding",
+    metadata,
+    _key("partition", Integer),
+    _key("from_seq"),
+    _key("podset", String),
+    _key("flavor", String),
+    _key("resource", String),
+    *_number("reservation_seq", "submitted_seq"),
+    *_text("cluster", "cluster_queue", "local_queue", "namespace", "workload", "uid"),
+    *_text("author", "priority_class"),
+    *_number("priority"),
+    *_number("pods_assigned", "amount_assigned", "pods", "amount"),
+    *_number("from_us"),
+    *_perhaps("to_us", "to_seq"),
+)
+Index(
+    "ix_report_holding_open",
+    holding.c.partition,
+    holding.c.workload,
+    sqlite_where=holding.c.to_seq.is_(None),
+    postgresql_where=holding.c.to_seq.is_(None),
+)
+Index("ix_report_holding_reservation", holding.c.partition, holding.c.reservation_seq)
+
+quota = Table(
+    "report_quota",
+    metadata,
+    _key("partition", Integer),
+    _key("kind", String),  # ClusterQueue or Cohort
+    _key("owner", String),
+    _key("flavor", String),
+    _key("resource", String),
+    _key("from_seq"),
+    *_number("nominal"),
+    *_perhaps("borrowing_limit", "lending_limit"),  # NULL: no limit
+    *_text("author"),
+    *_number("from_us"),
+    *_perhaps("to_us", "to_seq"),
+    *_text("ended_by"),  # who changed or removed it
+)
+
+queue = Table(
+    "report_queue",
+    metadata,
+    _key("partition", Integer),
+    _key("kind", String),  # ClusterQueue, Cohort or LocalQueue
+    _key("owner", String),  # a LocalQueue: "<namespace>/<name>"
+    _key("from_seq"),
+    *_text("parent"),  # a ClusterQueue's cohort, a Cohort's parent, a LocalQueue's ClusterQueue
+    *_number("weight"),
+    *_text("strategy", "stop_policy", "author"),
+    *_number("from_us"),
+    *_perhaps("to_us", "to_seq"),
+)
+
+preemption = Table(
+    "report_preemption",
+    metadata,
+    _key("partition", Integer),
+    _key("seq"),
+    *_number("at_us"),
+    *_text("cluster", "workload", "uid", "namespace", "local_queue", "cluster_queue", "author"),
+    *_number("priority"),
+    *_text("by", "by_uid", "by_cluster_queue", "reason", "message"),
+    *_perhaps("intent_seq", "reservation_seq", "admitted_us", "released_us", "released_seq"),
+)
+Index(
+    "ix_report_preemption_open",
+    preemption.c.partition,
+    preemption.c.workload,
+    sqlite_where=preemption.c.released_seq.is_(None),
+    postgresql_where=preemption.c.released_seq.is_(None),
+)
+
+priority_class = Table(
+    "report_priority_class",
+    metadata,
+    _key("partition", Integer),
+    _key("kind", String),  # WorkloadPriorityClass or PriorityClass
+    _key("name", String),
+    *_number("value"),
+    Column("is_default", Boolean, nullable=False),
+)
+
+price = Table(
+    "price",
+    metadata,
+    _key("flavor", String),
+    _key("resource", String),
+    Column("per_unit_hour", Double, nullable=False),  # of one core, byte, device for an hour
+    Column("currency", String, nullable=False),
+)
+"""What chargeback multiplies with: written by people, kept by a rebuild."""

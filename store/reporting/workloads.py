@@ -1,0 +1,156 @@
+"""Each workload as it is now: what it asks for, where it stands, and what became of it."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+import msgspec
+
+from store.reporting.priorities import priority_of
+from store.reporting.rows import WorkloadRow
+from store.reporting.sheet import Place, Sheet
+from tidegate.contracts import decisions, facts
+from tidegate.model.podset import PodSet
+
+Told: TypeAlias = (
+    facts.WorkloadChanged
+    | facts.WorkloadAdopted
+    | facts.WorkloadFinished
+    | facts.WorkloadRemoved
+    | decisions.WorkloadHeld
+    | decisions.QuotaReserved
+    | decisions.WorkloadAdmitted
+    | decisions.WorkloadPreempted
+    | decisions.WorkloadEvicted
+    | decisions.QuotaReleased
+    | decisions.WorkloadRequeued
+    | decisions.WorkloadDeactivated
+)
+Taken: TypeAlias = facts.WorkloadSubmitted | Told
+
+
+def take(sheet: Sheet, at: Place, event: Taken) -> None:
+    """Bring the workload's row up to this event; one that was never submitted has none."""
+    if isinstance(event, facts.WorkloadSubmitted):
+        _submit(sheet, at, event)
+    elif (row := sheet.live.get(event.workload)) is not None:
+        _change(sheet, at, row, event)
+
+
+def _change(sheet: Sheet, at: Place, row: WorkloadRow, event: Told) -> None:
+    match event:
+        case facts.WorkloadChanged():
+            _ask(sheet, at, row, event)
+        case facts.WorkloadFinished():
+            row.finished_us, row.outcome = at.at_us, event.reason
+            _enter(row, at, "finished", event.reason, event.message)
+        case facts.WorkloadRemoved():
+            _enter(row, at, "removed")
+            row.removed_us, row.removed_seq = at.at_us, at.seq
+            del sheet.live[event.workload]
+        case decisions.WorkloadHeld():
+            row.reason, row.message = event.reason, event.message
+            row.cluster_queue = event.cluster_queue or row.cluster_queue
+        case facts.WorkloadAdopted() | decisions.QuotaReserved() | decisions.WorkloadAdmitted():
+            _admit(at, row, event)
+        case _:
+            _leave(at, row, event)
+
+
+def _admit(
+    at: Place,
+    row: WorkloadRow,
+    event: facts.WorkloadAdopted | decisions.QuotaReserved | decisions.WorkloadAdmitted,
+) -> None:
+    row.cluster_queue = event.cluster_queue or row.cluster_queue
+    match event:
+        case facts.WorkloadAdopted():
+            row.reservation_seq, row.reserved_us, row.admitted_us = at.seq, at.at_us, at.at_us
+            _enter(row, at, "admitted", "Adopted")
+        case decisions.QuotaReserved():
+            row.reservation_seq, row.reserved_us, row.admitted_us = at.seq, at.at_us, None
+            row.not_before_us = None
+            _enter(row, at, "reserved")
+        case decisions.WorkloadAdmitted():
+            row.admitted_us = at.at_us
+            _enter(row, at, "admitted")
+        case _:
+            assert_never(event)
+
+
+def _leave(
+    at: Place,
+    row: WorkloadRow,
+    event: decisions.WorkloadPreempted
+    | decisions.WorkloadEvicted
+    | decisions.QuotaReleased
+    | decisions.WorkloadRequeued
+    | decisions.WorkloadDeactivated,
+) -> None:
+    match event:
+        case decisions.WorkloadPreempted():
+            row.preemptions += 1
+        case decisions.WorkloadEvicted():
+            row.evictions += 1
+            _enter(row, at, "evicting", event.reason, event.message)
+        case decisions.QuotaReleased():
+            row.reservation_seq = row.reserved_us = row.admitted_us = None
+            _enter(row, at, "pending", row.reason, row.message)
+        case decisions.WorkloadRequeued():
+            row.not_before_us = event.after_us or None
+            _enter(row, at, "pending", event.reason)
+        case decisions.WorkloadDeactivated():
+            _enter(row, at, "inactive", event.reason, event.message)
+        case _:
+            assert_never(event)
+
+
+def _submit(sheet: Sheet, at: Place, event: facts.WorkloadSubmitted) -> None:
+    if (namesake := sheet.live.get(event.workload)) is not None:
+        namesake.removed_us, namesake.removed_seq = at.at_us, at.seq
+    namespace, _, name = event.workload.rpartition("/")
+    row = WorkloadRow(
+        partition=at.partition,
+        submitted_seq=at.seq,
+        cluster=at.cluster,
+        workload=event.workload,
+        namespace=namespace,
+        name=name,
+        uid=event.uid,
+        job_kind=event.job.kind,
+        job_name=event.job.name,
+        local_queue=event.queue,
+        created_us=event.created_us or at.at_us,
+        submitted_us=at.at_us,
+        phase_us=at.at_us,
+    )
+    _ask(sheet, at, row, event)
+    sheet.live[event.workload] = sheet.workloads.add(row)
+
+
+def _ask(
+    sheet: Sheet,
+    at: Place,
+    row: WorkloadRow,
+    event: facts.WorkloadSubmitted | facts.WorkloadChanged,
+) -> None:
+    row.local_queue, row.priority_class = event.queue, event.priority_class
+    row.author = event.author or row.author
+    row.pods = _counts(event.podsets)
+    row.own_priority, row.priority_boost = event.priority, event.priority_boost
+    row.pod_priority_class = event.pod_priority_class
+    row.priority = priority_of(sheet, row)
+    if not event.active and row.phase == "pending":
+        _enter(row, at, "inactive")
+    elif event.active and row.phase == "inactive":
+        _enter(row, at, "pending")
+
+
+def _enter(row: WorkloadRow, at: Place, phase: str, reason: str = "", message: str = "") -> None:
+    if row.phase != phase:
+        row.phase, row.phase_us = phase, at.at_us
+    row.reason, row.message = reason, message
+
+
+def _counts(podsets: tuple[PodSet, ...]) -> str:
+    return msgspec.json.encode({podset.name: podset.count for podset in podsets}).decode()

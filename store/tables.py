@@ -1,0 +1,58 @@
+"""The ledger's own tables as SQLAlchemy Core sees them; the migrations build exactly these."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Integer, LargeBinary, MetaData, String, Table, Text
+
+OBSERVATIONS, EVENTS = "OBSERVATIONS", "EVENTS"
+"""The two streams of which a position is kept."""
+
+metadata = MetaData(
+    naming_convention={"pk": "pk_%(table_name)s", "ix": "ix_%(table_name)s_%(column_0_N_name)s"}
+)
+Number = BigInteger().with_variant(Integer, "sqlite")
+
+ledger_event = Table(
+    "ledger_event",
+    metadata,
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("seq", Number, primary_key=True, autoincrement=False),
+    Column("epoch", Number, nullable=False),
+    Column("turn", Number, nullable=False),
+    Column("at_us", Number, nullable=False),  # UTC microseconds; never falls
+    Column("cluster", String, nullable=False),
+    Column("type", String, nullable=False),
+    Column("subject", String, nullable=False),
+    Column("payload", Text, nullable=False),  # JSON as written: a jsonb would reorder it
+    Column("hash", LargeBinary(32), nullable=False),
+)
+
+ledger_writer = Table(
+    "ledger_writer",
+    metadata,
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("epoch", Number, nullable=False),
+    Column("holder", String, nullable=False),
+    Column("lease_until_us", Number, nullable=False),  # database time
+)
+
+ledger_position = Table(
+    "ledger_position",
+    metadata,
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("stream", String, primary_key=True),
+    Column("incarnation", Number, nullable=False),
+    Column("seq", Number, nullable=False),  # EVENTS: stream sequence minus ledger seq
+)
+
+ledger_snapshot = Table(
+    "ledger_snapshot",
+    metadata,
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("seq", Number, primary_key=True, autoincrement=False),  # the newest event folded in
+    Column("version", Integer, nullable=False),  # of the state's form
+    Column("state", LargeBinary, nullable=False),
+    Column(
+        "hash", LargeBinary(32), nullable=False
+    ),  # binds the state to the chain: store.snapshots
+)

@@ -1,0 +1,95 @@
+"""Who writes: taking, renewing and proving a term on the partition's one row of ``ledger_writer``.
+
+Two things keep writers apart. The lease, in database time, is a courtesy: while it runs nobody
+else begins. The epoch is the fence: it rises with each term, and an append must match it.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import ColumnElement, Connection, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from store.tables import EVENTS, OBSERVATIONS, ledger_position, ledger_writer
+from tidegate.contracts.entry import Position, Term
+from tidegate.errors import FencedError
+
+_writer = ledger_writer.c
+_position = ledger_position.c
+
+
+def open_partition(conn: Connection, partition: int) -> None:
+    """Give a new partition its rows of state; one that has them stays as it is."""
+    known = select(_writer.partition).where(_writer.partition == partition)
+    if conn.execute(known).first() is not None:
+        return
+    start = [
+        {"partition": partition, "stream": stream, "incarnation": 0, "seq": 0}
+        for stream in (OBSERVATIONS, EVENTS)
+    ]
+    try:
+        with conn.begin_nested():
+            first = {"partition": partition, "epoch": 0, "holder": "", "lease_until_us": 0}
+            conn.execute(insert(ledger_writer), first)
+            conn.execute(insert(ledger_position), start)
+    except IntegrityError:
+        return  # another opened it at the same moment
+
+
+def take(
+    conn: Connection, partition: int, holder: str, *, now: ColumnElement[int], lease_us: int
+) -> Term | None:
+    """Begin a term; None while another holder's lease runs."""
+    free = or_(_writer.holder == holder, _writer.lease_until_us <= now)
+    raised = (
+        update(ledger_writer)
+        .where(_writer.partition == partition, free)
+        .values(epoch=_writer.epoch + 1, holder=holder, lease_until_us=now + lease_us)
+        .returning(_writer.epoch)
+    )
+    epoch = conn.execute(raised).scalar()
+    if epoch is None:
+        return None
+    at = positions(conn, partition)
+    return Term(epoch=epoch, observations=at[OBSERVATIONS], events=at[EVENTS])
+
+
+def prolong(
+    conn: Connection, partition: int, epoch: int, *, now: ColumnElement[int], lease_us: int
+) -> None:
+    """Let a term's lease end ``lease_us`` from now; 0 gives it up.
+
+    Raises:
+        FencedError: a newer term has begun.
+    """
+    _touch(conn, partition, epoch, {"lease_until_us": now + lease_us})
+
+
+def demand(conn: Connection, partition: int, epoch: int) -> None:
+    """Lock the writer's row for this transaction, which must still be of this term.
+
+    Raises:
+        FencedError: a newer term has begun.
+    """
+    _touch(conn, partition, epoch, {"epoch": epoch})
+
+
+def positions(conn: Connection, partition: int) -> dict[str, Position]:
+    """Return the committed position of each stream."""
+    kept = select(_position.stream, _position.incarnation, _position.seq)
+    rows = conn.execute(kept.where(_position.partition == partition))
+    return {stream: Position(incarnation, seq) for stream, incarnation, seq in rows}
+
+
+def move(conn: Connection, partition: int, stream: str, to: Position) -> None:
+    """Set the position of one stream."""
+    row = (_position.partition == partition) & (_position.stream == stream)
+    there = {"incarnation": to.incarnation, "seq": to.seq}
+    moved = conn.execute(update(ledger_position).where(row).values(there))
+    assert moved.rowcount == 1, "the partition was opened by lead()"
+
+
+def _touch(conn: Connection, partition: int, epoch: int, change: dict[str, object]) -> None:
+    ours = (_writer.partition == partition) & (_writer.epoch == epoch)
+    if conn.execute(update(ledger_writer).where(ours).values(change)).rowcount == 0:
+        newest = conn.scalar(select(_writer.epoch).where(_writer.partition == partition))
+        raise FencedError(f"term {epoch}", f"term {newest}")
