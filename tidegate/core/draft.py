@@ -78,6 +78,7 @@ class Workload(msgspec.Struct, kw_only=True):
     # what was observed
     state: JobState = JobState()
     state_us: int = 0  # when it last changed
+    ready: bool = False  # all pods were ready when last told
     held_quota: bool = False  # another controller had reserved quota when it was first seen
     failure: Failure | None = None  # of the order that stands
     repeated: int = 0  # how often the order that stands was given again

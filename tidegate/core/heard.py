@@ -15,7 +15,7 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     """The newest heartbeat of one session."""
 
     beat: int
-    told_us: int  # by the bus's clock
+    at_us: int  # the draft's time at it
     resources: tuple[str, ...] = ()
 
 
