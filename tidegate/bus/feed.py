@@ -1,0 +1,67 @@
+"""EVENTS as its subscribers read it: by ledger seq, in order, over reconnections."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from tidegate.bus.headers import identity
+from tidegate.bus.jetstream import JetStream
+from tidegate.bus.reader import StreamReader
+from tidegate.bus.streams import EVENTS
+from tidegate.contracts.entry import Position, Published
+from tidegate.errors import BusUnreachableError
+
+READ_MESSAGES = 1_000
+READ_S = 30.0
+RETRY_S = 0.5
+
+
+class NatsFeed:
+    """``tidegate.bus.ports.EventFeed`` over JetStream; ``subject`` narrows what is read."""
+
+    def __init__(self, js: JetStream, patience_s: float, subject: str = "") -> None:
+        self._js, self._patience_s, self._subject = js, patience_s, subject
+
+    async def newest(self) -> tuple[str, int]:
+        """See ``tidegate.bus.ports.EventFeed.newest``."""
+        found = await self._js.newest(EVENTS, self._subject or "tidegate.*.event.>")
+        return identity(found.headers or {}) if found is not None else ("", 0)
+
+    async def follow(self, after: int | None = None) -> AsyncIterator[Published]:
+        """See ``tidegate.bus.ports.EventFeed.follow``."""
+        loop = asyncio.get_running_loop()
+        reader = StreamReader(self._js, EVENTS, self._subject)
+        at, patient_until = None, loop.time() + self._patience_s
+        try:
+            while True:
+                try:
+                    at = at or await self._start(after)
+                    told = await reader.read(at, READ_MESSAGES, READ_S)
+                except BusUnreachableError:
+                    if loop.time() > patient_until:
+                        raise
+                    await asyncio.sleep(RETRY_S)
+                    continue
+                patient_until = loop.time() + self._patience_s
+                for message in told:
+                    at = message.at
+                    ledger_id, seq = identity(message.headers)
+                    if ledger_id:
+                        yield Published(ledger_id, seq, message.subject, message.payload)
+        finally:
+            await reader.close()
+
+    async def _start(self, after: int | None) -> Position:
+        found = await self._js.info(EVENTS)
+        if found is None:
+            raise BusUnreachableError(f"There is no stream {EVENTS}.")
+        end = found.state.last_seq
+        if after is None or not found.state.messages:
+            return Position(found.incarnation, end)
+        newest = await self._js.newest(EVENTS, "tidegate.*.event.>")
+        if newest is None:
+            return Position(found.incarnation, end)
+        headers = newest.headers or {}
+        counts = int(headers["Nats-Sequence"]) - identity(headers)[1]
+        return Position(found.incarnation, max(0, min(after + counts, end)))

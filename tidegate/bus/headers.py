@@ -1,0 +1,49 @@
+"""What stands beside an event on the bus: CloudEvents 1.0 in binary mode, and the witness.
+
+``Tidegate-Hash`` is the entry's hash from the ledger's chain. A chain cannot see that its tail was
+cut off; the newest message's hash can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.subjects import name_of
+
+MESSAGE_ID = "Nats-Msg-Id"
+EXPECTED_SEQUENCE = "Nats-Expected-Last-Sequence"
+HASH = "Tidegate-Hash"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def event_headers(ledger_id: str, entry: Entry) -> dict[str, str]:
+    """Return an entry's headers; the message id makes only a retry of it a duplicate."""
+    name = f"{ledger_id}/{entry.seq}"
+    at = _EPOCH + timedelta(microseconds=entry.at_us)
+    return {
+        MESSAGE_ID: name,
+        HASH: entry.hash.hex(),
+        "ce-specversion": "1.0",
+        "ce-id": name,
+        "ce-type": f"dev.tidegate.{entry.type}",
+        "ce-source": f"/tidegate/{entry.cluster}/{entry.partition}",
+        "ce-subject": _about(entry.subject),
+        "ce-time": at.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+        "content-type": "application/json",
+    }
+
+
+def identity(headers: Mapping[str, str]) -> tuple[str, int]:
+    """Return the ledger id and seq of a message of EVENTS; ("", 0) if it is not one of ours."""
+    ledger_id, _, seq = headers.get(MESSAGE_ID, "").rpartition("/")
+    return (ledger_id, int(seq)) if ledger_id and seq.isdecimal() else ("", 0)
+
+
+def _about(subject: str) -> str:
+    """Return the workload, else the ClusterQueue, else the cluster that an event is about."""
+    words = [name_of(word) for word in subject.split(".")]
+    cluster, (queue, namespace, name) = words[1], words[-3:]
+    return f"{namespace}/{name}" if name else queue or cluster

@@ -1,0 +1,61 @@
+"""OBSERVATIONS as the scheduler reads it: by position, and purged behind it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+
+import msgspec
+
+from tidegate.bus.jetstream import JetStream, Outgoing
+from tidegate.bus.reader import StreamReader
+from tidegate.bus.streams import OBSERVATIONS
+from tidegate.contracts.entry import Message, Position
+from tidegate.contracts.subjects import resync
+from tidegate.errors import BusRefusedError, BusUnreachableError
+
+
+class NatsInbox:
+    """``tidegate.bus.ports.Inbox`` over JetStream.
+
+    A stream that is missing is made again. One that ends before the position, though it is the
+    same incarnation, lost its tail in a crash of the server: sequences would be given out twice,
+    so it is made anew, and the core sees another incarnation.
+    """
+
+    def __init__(self, js: JetStream, cluster: str, ensure: Callable[[], Awaitable[None]]) -> None:
+        self._js, self._cluster, self._ensure = js, cluster, ensure
+        self._reader = StreamReader(js, OBSERVATIONS, fell_back=self._replace)
+        self._forgotten = Position()
+
+    async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
+        """See ``tidegate.bus.ports.Inbox.pull``."""
+        delivered = await self._reader.read(after, count_max, wait_s)
+        return [Message(at, at_us, subject, data) for at, at_us, subject, data, _ in delivered]
+
+    async def forget(self, position: Position) -> None:
+        """See ``tidegate.bus.ports.Inbox.forget``; a position forgotten before costs nothing."""
+        if position in (self._forgotten, Position()):
+            return
+        found = await self._js.info(OBSERVATIONS)
+        same = found is not None and found.incarnation == position.incarnation
+        # Purging beyond the end would move the end: what comes next would count as read.
+        if same and found is not None and found.state.last_seq >= position.seq:
+            try:
+                await self._js.purge(OBSERVATIONS, position.seq + 1)
+            except BusRefusedError as error:
+                raise BusUnreachableError(str(error)) from error
+        self._forgotten = position
+
+    async def ask_resync(self, reason: str) -> None:
+        """See ``tidegate.bus.ports.Inbox.ask_resync``; the request is stored, so none misses it."""
+        headers = {"Nats-Msg-Id": secrets.token_hex(8)}
+        await self._js.store(Outgoing(resync(self._cluster), reason.encode(), headers))
+
+    async def close(self) -> None:
+        """Stop reading."""
+        await self._reader.close()
+
+    async def _replace(self) -> None:
+        await self._js.ask(f"STREAM.DELETE.{OBSERVATIONS}", {}, msgspec.Raw)
+        await self._ensure()

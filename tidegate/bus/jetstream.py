@@ -1,0 +1,198 @@
+"""JetStream's own requests over one connection, typed, with its errors turned into ours.
+
+The server's JSON API is spoken directly: the answers that matter here (creation times to the
+microsecond, refusals by number) are exact there, and a batch costs one round trip.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, TypeVar
+
+import msgspec
+import nats.errors
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from tidegate.errors import BusRefusedError, BusUnreachableError
+
+NOT_FOUND_CODES = frozenset({10014, 10037, 10059})  # consumer, message, stream
+FULL_CODES = frozenset({10023, 10047, 10054, 10077})  # storage, memory, and the stream's own limits
+WRONG_SEQUENCE_CODE = 10071
+DUPLICATE_CODE = 10201
+BATCH_MESSAGES_MAX = 1_000
+BATCH_BYTES_MAX = 8 * 1024 * 1024
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_CUT_OFF = (
+    nats.errors.TimeoutError,
+    nats.errors.NoRespondersError,
+    nats.errors.ConnectionClosedError,
+    nats.errors.ConnectionReconnectingError,
+    nats.errors.ConnectionDrainingError,
+    nats.errors.OutboundBufferLimitError,
+    nats.errors.StaleConnectionError,
+    TimeoutError,
+    OSError,
+)
+_ANY = TypeVar("_ANY")
+
+
+class Outgoing(NamedTuple):
+    """A message to be stored."""
+
+    subject: str
+    payload: bytes
+    headers: Mapping[str, str]
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """The server's word that a message, or the last of a batch, is stored."""
+
+    seq: int
+    duplicate: bool = False
+
+
+class StreamState(msgspec.Struct, frozen=True):
+    """What a stream holds."""
+
+    messages: int
+    first_seq: int
+    last_seq: int  # stays when its message is purged or expires
+
+
+class StreamInfo(msgspec.Struct, frozen=True):
+    """A stream as the server describes it."""
+
+    created: datetime
+    config: dict[str, object]
+    state: StreamState
+
+    @property
+    def incarnation(self) -> int:
+        """Return the time of creation, UTC microseconds."""
+        return (self.created - _EPOCH) // timedelta(microseconds=1)
+
+
+class _Problem(msgspec.Struct, frozen=True):
+    code: int = 0
+    err_code: int = 0
+    description: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    error: _Problem | None = None
+
+
+class _Purged(msgspec.Struct, frozen=True):
+    purged: int = 0
+
+
+class JetStream:
+    """Requests to JetStream over a connection that reconnects by itself."""
+
+    def __init__(self, client: Client, request_s: float = 5.0) -> None:
+        self.client = client
+        self._request_s = request_s
+        self._listeners = set[Callable[[], None]]()
+
+    def listen(self, reconnected: Callable[[], None]) -> Callable[[], None]:
+        """Have ``reconnected`` called after each reconnection; return what ends that."""
+        self._listeners.add(reconnected)
+        return lambda: self._listeners.discard(reconnected)
+
+    async def tell_reconnected(self) -> None:
+        """Tell all listeners; the connection calls it."""
+        for listener in list(self._listeners):
+            listener()
+
+    async def info(self, stream: str) -> StreamInfo | None:
+        """Return what the server says of a stream; None if there is none.
+
+        Raises:
+            BusUnreachableError: no answer.
+        """
+        try:
+            return await self.ask(f"STREAM.INFO.{stream}", {}, StreamInfo)
+        except BusRefusedError as error:
+            if error.code in NOT_FOUND_CODES:
+                return None
+            raise
+
+    async def purge(self, stream: str, below_seq: int) -> int:
+        """Remove what precedes stream sequence ``below_seq``; return how many messages that was.
+
+        Raises:
+            BusUnreachableError: no answer.
+            BusRefusedError: there is no such stream.
+        """
+        done = await self.ask(f"STREAM.PURGE.{stream}", {"seq": below_seq}, _Purged)
+        return done.purged
+
+    async def ask(self, verb: str, body: Mapping[str, object], kind: type[_ANY]) -> _ANY:
+        """Send one request of the JetStream API and decode its answer.
+
+        Raises:
+            BusUnreachableError: no answer.
+            BusRefusedError: the server answered with an error.
+        """
+        answer = await self._request(f"$JS.API.{verb}", msgspec.json.encode(body), None)
+        return _decode(answer.data, kind)
+
+    async def newest(self, stream: str, subject: str) -> Msg | None:
+        """Return the newest message that a stream still holds on a subject, with its headers.
+
+        Raises:
+            BusUnreachableError: no answer.
+        """
+        body = msgspec.json.encode({"last_by_subj": subject})
+        found = await self._request(f"$JS.API.DIRECT.GET.{stream}", body, None)
+        return None if (found.headers or {}).get("Status") else found
+
+    async def store(self, message: Outgoing) -> Stored:
+        """Store one message.
+
+        Raises:
+            BusUnreachableError: no answer: it may be stored or not.
+            BusRefusedError: it is not stored.
+        """
+        answer = await self._request(message.subject, message.payload, dict(message.headers))
+        return _decode(answer.data, Stored)
+
+    async def store_batch(self, batch_id: str, messages: Sequence[Outgoing]) -> Stored:
+        """Store up to 1,000 messages, all or none; the first one's headers may state a condition.
+
+        Raises:
+            BusUnreachableError: no answer: all are stored or none.
+            BusRefusedError: none is stored.
+        """
+        assert 0 < len(messages) <= BATCH_MESSAGES_MAX
+        try:
+            for place, message in enumerate(messages[:-1], start=1):
+                headers = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(place)}
+                headers.update(message.headers)
+                await self.client.publish(message.subject, message.payload, headers=headers)
+        except _CUT_OFF as error:
+            raise BusUnreachableError(f"NATS does not take a batch: {error!r}") from error
+        last = messages[-1]
+        headers = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(len(messages))}
+        commit = {**headers, "Nats-Batch-Commit": "1", **last.headers}
+        return _decode((await self._request(last.subject, last.payload, commit)).data, Stored)
+
+    async def _request(self, subject: str, body: bytes, headers: dict[str, str] | None) -> Msg:
+        try:
+            async with asyncio.timeout(self._request_s):
+                return await self.client.request(
+                    subject, body, timeout=self._request_s, headers=headers
+                )
+        except _CUT_OFF as error:
+            raise BusUnreachableError(f"NATS does not answer {subject}: {error!r}") from error
+
+
+def _decode(data: bytes, kind: type[_ANY]) -> _ANY:
+    problem = msgspec.json.decode(data, type=_Answer).error
+    if problem is not None:
+        raise BusRefusedError(problem.err_code, problem.description)
+    return msgspec.json.decode(data, type=kind)

@@ -1,0 +1,134 @@
+"""The bus over NATS: one connection, and every port made from it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import msgspec
+import nats.errors
+from nats.aio.client import Client
+
+from tidegate.bus.feed import NatsFeed
+from tidegate.bus.inbox import NatsInbox
+from tidegate.bus.jetstream import JetStream
+from tidegate.bus.lease import NatsLease
+from tidegate.bus.outbox import NatsOutbox
+from tidegate.bus.outlet import NatsOutlet
+from tidegate.bus.streams import Streams, differences, wanted
+from tidegate.errors import BusUnreachableError
+
+PATIENCE_S = 30.0
+
+
+class NatsBus:
+    """A connection to NATS that makes the ports; it reconnects for as long as it is open."""
+
+    def __init__(self, client: Client, cluster: str, patience_s: float = PATIENCE_S) -> None:
+        self._client, self._cluster, self._patience_s = client, cluster, patience_s
+        self._js = JetStream(client)
+        self._streams = Streams()
+        self._closers = list[NatsInbox | NatsOutlet]()
+
+    async def ensure(self, streams: Streams) -> None:
+        """Make the streams, or change those that are not as wanted; the scheduler does it.
+
+        Raises:
+            BusUnreachableError: no answer.
+            BusRefusedError: the rights lack, or a stream was made in a way that cannot be changed.
+        """
+        self._streams = streams
+        for config in wanted(streams):
+            found = await self._js.info(str(config["name"]))
+            if found is None:
+                await self._js.ask(f"STREAM.CREATE.{config['name']}", config, msgspec.Raw)
+            elif differences(config, found.config):
+                body = {**found.config, **config}
+                await self._js.ask(f"STREAM.UPDATE.{config['name']}", body, msgspec.Raw)
+
+    def inbox(self) -> NatsInbox:
+        """Return the scheduler's side of OBSERVATIONS."""
+        inbox = NatsInbox(self._js, self._cluster, self._ensure_again)
+        self._closers.append(inbox)
+        return inbox
+
+    def outbox(self) -> NatsOutbox:
+        """Return the scheduler's side of EVENTS."""
+        return NatsOutbox(self._js)
+
+    def outlet(self) -> NatsOutlet:
+        """Return the side of OBSERVATIONS that ingest and the actuator write to."""
+        outlet = NatsOutlet(self._js, self._cluster, self._patience_s)
+        self._closers.append(outlet)
+        return outlet
+
+    def feed(self, subject: str = "") -> NatsFeed:
+        """Return EVENTS to read; ``subject`` narrows it, e.g. to one type of event."""
+        return NatsFeed(self._js, self._patience_s, subject)
+
+    def lease(self, name: str, holder: str, ttl_s: int = 10) -> NatsLease:
+        """Return a lease that expires ``ttl_s`` seconds after it was last held."""
+        return NatsLease(self._js, name, holder, ttl_s)
+
+    def fault(self) -> str:
+        """Tell why the bus cannot be used now; empty if it can."""
+        if self._client.is_connected:
+            return ""
+        return f"not connected to NATS: {self._client.last_error or 'trying'}"
+
+    async def tell_reconnected(self) -> None:
+        """Have each reader begin anew from its position; the connection calls it."""
+        await self._js.tell_reconnected()
+
+    async def close(self) -> None:
+        """Close every port, then the connection."""
+        for part in self._closers:
+            await part.close()
+        await self._client.close()
+
+    async def _ensure_again(self) -> None:
+        await self.ensure(self._streams)
+
+
+@asynccontextmanager
+async def open_bus(
+    url: str,
+    *,
+    cluster: str,
+    name: str,
+    credentials: str = "",
+    patience_s: float = PATIENCE_S,
+) -> AsyncGenerator[NatsBus, None]:
+    """Connect to NATS and yield the bus; close it at the end.
+
+    Raises:
+        BusUnreachableError: no connection within ``patience_s`` seconds.
+    """
+    client = Client()
+    bus = NatsBus(client, cluster, patience_s)
+
+    async def ignored(_error: Exception) -> None:
+        """Each failure shows as ``last_error`` and in ``fault``."""
+
+    try:
+        async with asyncio.timeout(patience_s):
+            await client.connect(
+                servers=[part.strip() for part in url.split(",")],
+                name=f"tidegate-{name}",
+                user_credentials=credentials or None,
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=1,
+                ping_interval=10,
+                max_outstanding_pings=2,
+                error_cb=ignored,
+                reconnected_cb=bus.tell_reconnected,
+            )
+    except (nats.errors.Error, OSError, TimeoutError) as error:
+        await client.close()
+        told = client.last_error or error
+        raise BusUnreachableError(f"No connection to NATS at {url}: {told!r}") from error
+    try:
+        yield bus
+    finally:
+        await bus.close()

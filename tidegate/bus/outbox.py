@@ -1,0 +1,75 @@
+"""EVENTS as the scheduler writes it: every entry, in order, in fenced atomic batches."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+
+from tidegate.bus.headers import EXPECTED_SEQUENCE, event_headers
+from tidegate.bus.jetstream import (
+    BATCH_BYTES_MAX,
+    BATCH_MESSAGES_MAX,
+    DUPLICATE_CODE,
+    WRONG_SEQUENCE_CODE,
+    JetStream,
+    Outgoing,
+)
+from tidegate.bus.streams import EVENTS
+from tidegate.contracts.entry import Entry, Position
+from tidegate.errors import BusRefusedError, BusUnreachableError, PublishRefusedError
+
+
+class NatsOutbox:
+    """``tidegate.bus.ports.Outbox`` over JetStream."""
+
+    def __init__(self, js: JetStream) -> None:
+        self._js = js
+
+    async def last(self, known: Position) -> tuple[int, Position]:
+        """See ``tidegate.bus.ports.Outbox.last``."""
+        found = await self._js.info(EVENTS)
+        if found is None:
+            raise BusUnreachableError(f"There is no stream {EVENTS}.")
+        if known.incarnation in (0, found.incarnation):
+            return found.state.last_seq - known.seq, Position(found.incarnation, known.seq)
+        return found.state.last_seq, Position(found.incarnation, 0)
+
+    async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
+        """See ``tidegate.bus.ports.Outbox.publish``; beyond 1,000 entries it is several batches."""
+        for batch in _batches(entries):
+            expected = batch[0].seq - 1 + counts.seq
+            messages = [_message(ledger_id, entry) for entry in batch]
+            fence = {**messages[0].headers, EXPECTED_SEQUENCE: str(expected)}
+            messages[0] = messages[0]._replace(headers=fence)
+            try:
+                stored = await self._js.store_batch(secrets.token_hex(8), messages)
+            except BusRefusedError as error:
+                raise _refusal(batch[0].seq - 1, counts, error) from error
+            end = batch[-1].seq + counts.seq
+            if stored.duplicate or stored.seq != end:
+                raise PublishRefusedError(batch[0].seq - 1, stored.seq - counts.seq)
+
+
+def _message(ledger_id: str, entry: Entry) -> Outgoing:
+    return Outgoing(entry.subject, entry.payload.encode(), event_headers(ledger_id, entry))
+
+
+def _batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    start, size = 0, 0
+    for place, entry in enumerate(entries):
+        size += len(entry.payload)
+        if place > start and (size > BATCH_BYTES_MAX or place - start >= BATCH_MESSAGES_MAX):
+            yield entries[start:place]
+            start, size = place, len(entry.payload)
+    if start < len(entries):
+        yield entries[start:]
+
+
+def _refusal(expected: int, counts: Position, error: BusRefusedError) -> Exception:
+    if error.code == WRONG_SEQUENCE_CODE:
+        end = error.description.rpartition(" ")[2]
+        actual = int(end) - counts.seq if end.isdecimal() else error.description
+        return PublishRefusedError(expected, actual)
+    if error.code == DUPLICATE_CODE:
+        return PublishRefusedError(expected, "what was published before")
+    return BusUnreachableError(str(error))
