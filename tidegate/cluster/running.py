@@ -1,0 +1,138 @@
+"""The three services and their bus, as children of one process: what ``tidegate up`` runs.
+
+Services find each other through the environment only, as they do in a cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+import msgspec
+
+from tidegate.bus.embedded import embedded_server
+from tidegate.cluster.supervisor import Program, Supervisor
+from tidegate.errors import TidegateError
+
+SERVICES = ("scheduler", "ingest", "actuator")
+READY_S = 60.0
+POLL_S = 0.1
+
+
+class NotReadyError(TidegateError):
+    """A service did not become ready; the message says which, why, and where its log is."""
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run, and against what."""
+
+    state: Path  # folder of ledger, bus and logs; the same folder continues where it ended
+    kubeconfig: Path
+    ledger: str = ""  # URL; empty: SQLite in ``state``
+    config: str = ""  # path of Kueue's Configuration file; empty: defaults
+    services: tuple[str, ...] = SERVICES  # shadow mode leaves the actuator out
+    nats_port: int = 0  # 0: a free one
+
+
+class Running(msgspec.Struct, frozen=True, kw_only=True):
+    """What runs, and how to reach it."""
+
+    ledger: str
+    nats_url: str
+    kubeconfig: Path
+    health: dict[str, str]  # service to base URL
+    logs: Path
+    supervisor: Supervisor
+
+
+@asynccontextmanager
+async def run_services(
+    wanted: Wanted, tell: Callable[[str], None]
+) -> AsyncGenerator[Running, None]:
+    """Start the bus and the services, yield once they are all ready, and stop them at the end.
+
+    Raises:
+        NotReadyError: a service did not become ready.
+        BusUnreachableError: nats-server did not start.
+    """
+    wanted.state.mkdir(parents=True, exist_ok=True)
+    supervisor = Supervisor(tell)
+    async with embedded_server(wanted.state / "nats", wanted.nats_port) as nats_url:
+        running = _plan(wanted, nats_url, supervisor)
+        try:
+            for service in wanted.services:
+                await supervisor.start(_program(wanted, running, service))
+            await wait_ready(running)
+            yield running
+        finally:
+            await supervisor.stop()
+
+
+async def wait_ready(running: Running, patience_s: float = READY_S) -> None:
+    """Wait until each service answers /readyz with 200.
+
+    Raises:
+        NotReadyError: one did not within ``patience_s``.
+    """
+    for service, base in running.health.items():
+        said = "no answer"
+        try:
+            async with asyncio.timeout(patience_s):
+                while said:
+                    said = await _unready(base)
+                    await asyncio.sleep(POLL_S if said else 0)
+        except TimeoutError:
+            log = running.logs / f"{service}.log"
+            message = f"{service} is not ready after {patience_s:.0f} s: {said} (its log: {log})"
+            raise NotReadyError(message) from None
+
+
+def free_port() -> int:
+    """Return a TCP port on loopback that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def _plan(wanted: Wanted, nats_url: str, supervisor: Supervisor) -> Running:
+    ports = {service: free_port() for service in wanted.services}
+    return Running(
+        ledger=wanted.ledger or f"sqlite:///{wanted.state.resolve() / 'ledger.db'}",
+        nats_url=nats_url,
+        kubeconfig=wanted.kubeconfig,
+        health={service: f"http://127.0.0.1:{port}" for service, port in ports.items()},
+        logs=wanted.state / "logs",
+        supervisor=supervisor,
+    )
+
+
+def _program(wanted: Wanted, running: Running, service: str) -> Program:
+    environment = {
+        **os.environ,
+        "TIDEGATE_NATS_URL": running.nats_url,
+        "TIDEGATE_LEDGER": running.ledger,
+        "TIDEGATE_KUBECONFIG": str(running.kubeconfig),
+        "TIDEGATE_CONFIG": wanted.config,
+        "TIDEGATE_HEALTH_PORT": running.health[service].rpartition(":")[2],
+        "TIDEGATE_LOG_FORMAT": "json",
+    }
+    return Program(
+        name=service,
+        command=[sys.executable, "-m", service],
+        environment=environment,
+        log=running.logs / f"{service}.log",
+    )
+
+
+async def _unready(base: str) -> str:
+    """Return why a service is not ready; empty if it is."""
+    try:
+        async with aiohttp.ClientSession() as session, session.get(f"{base}/readyz") as answer:
+            return "" if answer.status == 200 else (await answer.text()).strip()  # noqa: PLR2004 - OK
+    except aiohttp.ClientError as error:
+        return str(error)
