@@ -1,0 +1,155 @@
+"""Which verb on which path does what; a refusal is raised, an answer returned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tidegate.cluster.embedded.binding import bind
+from tidegate.cluster.embedded.deleting import DeleteOptions, delete
+from tidegate.cluster.embedded.paths import Target
+from tidegate.cluster.embedded.refusals import (
+    bad_request,
+    expired,
+    no_such_method,
+    no_such_path,
+    too_large_version,
+)
+from tidegate.cluster.embedded.registry import Registry
+from tidegate.cluster.embedded.resources import PODS
+from tidegate.cluster.embedded.selectors import selector
+from tidegate.cluster.embedded.watching import read_version
+from tidegate.kube.ports import Response
+
+Object = dict[str, Any]
+Query = Mapping[str, str]
+Sent = tuple[str, bytes]  # content type, body
+_BOUND = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def answer(registry: Registry, method: str, target: Target, query: Query, sent: Sent) -> Response:
+    """Answer a request.
+
+    Raises:
+        RefusedError: what was asked for is wrong, not there, or not supported.
+    """
+    if query.get("dryRun"):
+        raise bad_request("the embedded server does not support dryRun")
+    if target.subresource:
+        return _answer_part(registry, method, target, sent)
+    if target.name:
+        return _answer_one(registry, method, target, query, sent)
+    match method:
+        case "GET":
+            return Response(200, _list(registry, target, query))
+        case "POST" if target.namespace is not None or not target.resource.namespaced:
+            obj = registry.create(target.resource, target.place, _read_object(sent[1]))
+            return _show(registry, target, obj, 201)
+        case "DELETE":
+            return Response(200, _delete_all(registry, target, query, sent[1]))
+        case _:
+            raise no_such_method()
+
+
+def _answer_one(
+    registry: Registry, method: str, target: Target, query: Query, sent: Sent
+) -> Response:
+    where = target.resource, target.place, target.name
+    match method:
+        case "GET":
+            return _show(registry, target, registry.find(*where))
+        case "PUT":
+            return _show(registry, target, registry.replace(*where, _read_object(sent[1])))
+        case "PATCH":
+            return _show(registry, target, registry.patch(*where, sent))
+        case "DELETE":
+            return _show(registry, target, delete(registry, *where, _read_options(query, sent[1])))
+        case _:
+            raise no_such_method()
+
+
+def _answer_part(registry: Registry, method: str, target: Target, sent: Sent) -> Response:
+    where = target.resource, target.place, target.name
+    match method, target.subresource:
+        case "POST", "binding" if target.resource.key == PODS.key:
+            bind(registry, target.place, target.name, _read_object(sent[1]))
+            return Response(201, msgspec.json.encode(_BOUND))
+        case _, "status" if not target.resource.status:
+            raise no_such_path()
+        case "GET", "status":
+            return _show(registry, target, registry.find(*where))
+        case "PUT", "status":
+            stored = registry.replace(*where, _read_object(sent[1]), status=True)
+            return _show(registry, target, stored)
+        case "PATCH", "status":
+            return _show(registry, target, registry.patch(*where, sent, status=True))
+        case _:
+            raise no_such_path()
+
+
+def _show(registry: Registry, target: Target, obj: Object, status: int = 200) -> Response:
+    shown = obj if obj["kind"] == "Status" else registry.view(target.resource, obj)
+    return Response(status, msgspec.json.encode(shown))
+
+
+def _list(registry: Registry, target: Target, query: Query) -> bytes:
+    resource, state = target.resource, registry.state
+    if version := query.get("resourceVersion", ""):
+        _check_version(read_version(version), state.revision, query)
+    chosen = selector(resource, query)
+    bodies = [
+        registry.body(resource, obj)
+        for obj in state.items(resource.key, target.namespace)
+        if chosen(obj)
+    ]
+    if not resource.custom:  # the real server's lists name the kind of built-in items only once
+        head = msgspec.json.encode({"apiVersion": resource.api_version, "kind": resource.kind})
+        bodies = [b"{" + body[len(head) :] for body in bodies]
+    frame = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+    frame_body = msgspec.json.encode(
+        {**frame, "metadata": {"resourceVersion": str(state.revision)}, "items": msgspec.Raw(b"[]")}
+    )
+    return frame_body[:-2] + b",".join(bodies) + b"]}"
+
+
+def _check_version(version: int, current: int, query: Query) -> None:
+    if version > current:
+        raise too_large_version(version, current)
+    if query.get("resourceVersionMatch") == "Exact" and version != current:
+        raise expired(version, current)
+
+
+def _delete_all(registry: Registry, target: Target, query: Query, body: bytes) -> bytes:
+    options, shown = _read_options(query, body), _list(registry, target, query)
+    chosen = selector(target.resource, query)
+    for obj in list(registry.state.items(target.resource.key, target.namespace)):
+        if chosen(obj):
+            metadata = obj["metadata"]
+            where = metadata.get("namespace", ""), metadata["name"]
+            delete(registry, target.resource, *where, options)
+    return shown
+
+
+def _read_object(body: bytes) -> Object:
+    try:
+        obj = msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise bad_request(f"the object provided is unrecognized: {error}") from error
+    if not isinstance(obj, dict):
+        raise bad_request("the object provided is unrecognized: it is no JSON object")
+    return obj
+
+
+def _read_options(query: Query, body: bytes) -> DeleteOptions:
+    try:
+        options = msgspec.json.decode(body or b"{}", type=DeleteOptions)
+        grace = query.get("gracePeriodSeconds")
+        return msgspec.structs.replace(
+            options,
+            propagationPolicy=query.get("propagationPolicy", options.propagationPolicy),
+            gracePeriodSeconds=int(grace) if grace else options.gracePeriodSeconds,
+        )
+    except (msgspec.DecodeError, ValueError) as error:
+        raise bad_request(f"delete options cannot be read: {error}") from error

@@ -1,0 +1,53 @@
+"""Paths of an API server, read: ``/apis/batch/v1/namespaces/team/jobs/train/status``."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.cluster.embedded.refusals import no_such_path
+from tidegate.cluster.embedded.resources import NAMESPACES, Catalog, Resource
+
+_CORE, _GROUPS = "api", "apis"
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """What a path points at."""
+
+    resource: Resource
+    namespace: str | None  # None: every namespace, or a resource that has none
+    name: str = ""  # empty: the collection
+    subresource: str = ""
+
+    @property
+    def place(self) -> str:
+        """Return the namespace as the state keeps it."""
+        return self.namespace or ""
+
+
+def read_path(catalog: Catalog, path: str) -> Target:
+    """Return what a path points at.
+
+    Raises:
+        RefusedError: 404, nothing is there.
+    """
+    group, version, rest = _split(path)
+    namespace = None
+    if len(rest) > 2 and rest[0] == NAMESPACES.plural and rest[2] not in ("status", "finalize"):
+        namespace, rest = rest[1], rest[2:]
+    resource = catalog.find(group, version, rest[0]) if rest else None
+    if resource is None or not 1 <= len(rest) <= 3 or "" in rest:
+        raise no_such_path()
+    name, subresource = (*rest[1:], "", "")[:2]
+    if resource.namespaced == (namespace is None) and (name or namespace is not None):
+        raise no_such_path()
+    return Target(resource=resource, namespace=namespace, name=name, subresource=subresource)
+
+
+def _split(path: str) -> tuple[str, str, list[str]]:
+    match path.strip("/").split("/"):
+        case [str(root), version, *rest] if root == _CORE:
+            return "", version, rest
+        case [str(root), group, version, *rest] if root == _GROUPS:
+            return group, version, rest
+        case _:
+            raise no_such_path()

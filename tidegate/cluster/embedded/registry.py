@@ -1,0 +1,262 @@
+"""Writes: each takes an object from a client to the state, or refuses and changes nothing.
+
+The order is the real server's: defaults, the server's own metadata, admission, checks, storage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import msgspec
+
+from tidegate.cluster.embedded import metadata as meta
+from tidegate.cluster.embedded.admission import admit
+from tidegate.cluster.embedded.kinds.rules import rules_of
+from tidegate.cluster.embedded.patches import apply_patch
+from tidegate.cluster.embedded.refusals import (
+    Cause,
+    already_exists,
+    bad_request,
+    conflict,
+    invalid,
+    modified,
+    not_found,
+    wrong,
+)
+from tidegate.cluster.embedded.resources import CRDS, NAMESPACES, Catalog, Resource
+from tidegate.cluster.embedded.schema.checking import check
+from tidegate.cluster.embedded.schema.crds import established, resources_of
+from tidegate.cluster.embedded.schema.shaping import fill, prune
+from tidegate.cluster.embedded.state import State
+
+Object = dict[str, Any]
+_PATH_NAMED = ("rbac.authorization.k8s.io",)  # groups whose names may hold a colon
+
+
+class Registry:
+    """The state, the catalog of resources, and what clock and chance the server was given."""
+
+    def __init__(self, now_us: Callable[[], int], random: Random, history_max: int) -> None:
+        self.now_us, self.random = now_us, random
+        self.state, self.catalog = State(history_max), Catalog()
+
+    def now(self) -> str:
+        """Return the time as objects write it."""
+        return meta.timestamp(self.now_us())
+
+    def find(self, resource: Resource, namespace: str, name: str) -> Object:
+        """Return an object as it is stored; it is not to be changed.
+
+        Raises:
+            RefusedError: 404, it is not there.
+        """
+        found = self.state.get(resource.key, namespace, name)
+        if found is None:
+            raise not_found(resource, name)
+        return found
+
+    def create(self, resource: Resource, namespace: str, obj: Object) -> Object:
+        """Create an object, which belongs to the state from now on, and return it.
+
+        Raises:
+            RefusedError: 400, 403, 404, 409 or 422; nothing was changed.
+        """
+        metadata = self._take_in(resource, namespace, obj)
+        if metadata.pop("resourceVersion", ""):
+            raise bad_request("resourceVersion should not be set on objects to be created")
+        meta.generate_name(metadata, self.random)
+        meta.begin(metadata, self.random, self.now_us())
+        if resource.generation:
+            metadata["generation"] = 1
+        if resource.status and resource.custom:
+            obj.pop("status", None)
+        self._fill(resource, obj)
+        admit(self.state, resource, obj)
+        rules_of(resource.key).begin(obj)
+        self._refuse_if_wrong(resource, obj, self._causes(resource, obj))
+        if self.state.get(resource.key, metadata.get("namespace", ""), metadata["name"]):
+            raise already_exists(resource, metadata["name"])
+        return self.store(resource, obj)
+
+    def replace(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        obj: Object,
+        *,
+        status: bool = False,
+    ) -> Object:
+        """Put an object in the place of an older one, or its status only; return what is stored.
+
+        Raises:
+            RefusedError: 400, 404, 409 or 422; nothing was changed.
+        """
+        metadata = meta.metadata_of(obj)
+        if not metadata.get("name"):
+            message = f"the name of the object ({name} based on URL) was undeterminable"
+            raise bad_request(f"{message}: name must be provided")
+        if rules_of(resource.key).creates_on_put and not status:
+            if self.state.get(resource.key, namespace, name) is None:
+                return self.create(resource, namespace, obj)
+        old = self.find(resource, namespace, name)["metadata"]
+        if metadata.get("uid", old["uid"]) != old["uid"]:
+            why = f"UID in precondition: {metadata['uid']}, UID in object meta: {old['uid']}"
+            raise conflict(resource, name, f"Precondition failed: {why}")
+        if resource.custom and not metadata.get("resourceVersion"):
+            cause = wrong("metadata.resourceVersion", 0, "must be specified for an update")
+            raise invalid(resource, name, [cause])
+        return self._update(resource, namespace, name, obj, status=status)
+
+    def patch(
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        patch: tuple[str, bytes],
+        *,
+        status: bool = False,
+    ) -> Object:
+        """Patch an object by (content type, body) and return what is stored.
+
+        Raises:
+            RefusedError: 400, 404, 409, 415 or 422; nothing was changed.
+        """
+        old = self.find(resource, namespace, name)
+        copy: Object = msgspec.json.decode(self.state.body(old))
+        document = self.view(resource, copy)
+        changed = apply_patch(document, *patch, custom=resource.custom)
+        return self._update(resource, namespace, name, changed, status=status)
+
+    def view(self, resource: Resource, obj: Object) -> Object:
+        """Return a stored object in the version of a resource, which may fill in defaults."""
+        if obj["apiVersion"] == resource.api_version:
+            return obj
+        shown = self._copy(obj) | {"apiVersion": resource.api_version}
+        fill(resource.schema or {}, shown)
+        return shown
+
+    def body(self, resource: Resource, obj: Object) -> bytes:
+        """Return the bytes of a stored object in the version of a resource."""
+        if obj["apiVersion"] == resource.api_version:
+            return self.state.body(obj)
+        return msgspec.json.encode(self.view(resource, obj))
+
+    def store(self, resource: Resource, obj: Object) -> Object:
+        """Write an object that was checked, and serve what a CRD defines."""
+        if resource.key == CRDS.key:
+            obj["status"] = established(obj, self.now())
+            self.catalog.put(resources_of(obj))
+        version = resource.stored_version or resource.version
+        head = {
+            "apiVersion": f"{resource.group}/{version}" if resource.group else version,
+            "kind": resource.kind,
+        }
+        return self.state.put(resource.key, head | obj | head)
+
+    def settle(self, resource: Resource, obj: Object) -> Object:
+        """Write an object, or remove it if it is being deleted and nothing holds it any more."""
+        metadata = obj["metadata"]
+        held = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+        if resource.key == NAMESPACES.key:
+            held = held or obj["spec"].get("finalizers")
+        if "deletionTimestamp" not in metadata or held:
+            return self.store(resource, obj)
+        self.remove(resource, obj)
+        return obj
+
+    def remove(self, resource: Resource, obj: Object) -> None:
+        """Remove an object; a CRD's resource is served no longer."""
+        self.state.remove(resource.key, obj)
+        if resource.key == CRDS.key:
+            self.catalog.drop(obj["metadata"]["name"])
+
+    def _update(
+        self, resource: Resource, namespace: str, name: str, obj: Object, *, status: bool
+    ) -> Object:
+        old = self.find(resource, namespace, name)
+        metadata, before = self._take_in(resource, namespace, obj), old["metadata"]
+        if metadata.get("name") != name:
+            message = f"the name of the object ({metadata.get('name')}) does not match the name"
+            raise bad_request(f"{message} on the URL ({name})")
+        if metadata.get("resourceVersion", before["resourceVersion"]) != before["resourceVersion"]:
+            raise modified(resource, name)
+        meta.carry_over(metadata, before)
+        new = self._composed(resource, obj, old, status=status)
+        if resource.generation and self._spec_of(new) != self._spec_of(old):
+            new["metadata"]["generation"] = before.get("generation", 0) + 1
+        self._refuse_if_wrong(resource, old, self._change_causes(resource, new, old, status=status))
+        new["metadata"]["resourceVersion"] = before["resourceVersion"]
+        if new == old:
+            return old
+        return self.settle(resource, new)
+
+    def _take_in(self, resource: Resource, namespace: str, obj: Object) -> Object:
+        """Set an incoming object's kind and place; return its metadata, which is part of it."""
+        for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+            if obj.setdefault(field, wanted) != wanted:
+                found = f'{obj["kind"]} in version "{obj.get("apiVersion", "")}"'
+                raise bad_request(f"{found} cannot be handled as a {resource.kind}")
+        metadata = obj["metadata"] = meta.metadata_of(obj)
+        if metadata.get("namespace", namespace) != namespace:
+            message = "the namespace of the provided object does not match the namespace"
+            raise bad_request(f"{message} sent on the request")
+        if resource.namespaced:
+            metadata["namespace"] = namespace
+        return metadata
+
+    def _composed(self, resource: Resource, obj: Object, old: Object, *, status: bool) -> Object:
+        if status:
+            new = self._copy(old)
+            new["status"] = obj.get("status") or {}
+            if not resource.custom:
+                new["metadata"] = obj["metadata"]
+        else:
+            new = obj
+            if resource.status:
+                new.pop("status", None)
+                new |= {"status": old["status"]} if "status" in old else {}
+        self._fill(resource, new)
+        return new
+
+    def _fill(self, resource: Resource, obj: Object) -> None:
+        if resource.schema is not None:
+            obj["apiVersion"] = resource.api_version
+            prune(resource.schema, obj)
+            fill(resource.schema, obj)
+        else:
+            rules_of(resource.key).fill(obj)
+        obj["apiVersion"] = (
+            f"{resource.group}/{resource.stored_version}"
+            if resource.stored_version
+            else resource.api_version
+        )
+
+    def _causes(self, resource: Resource, obj: Object) -> Iterator[Cause]:
+        yield from meta.check(obj["metadata"], path_name=resource.group in _PATH_NAMED)
+        if resource.schema is not None:
+            yield from check(resource.schema, obj)
+        yield from rules_of(resource.key).check(obj)
+
+    def _change_causes(
+        self, resource: Resource, new: Object, old: Object, *, status: bool
+    ) -> Iterator[Cause]:
+        yield from meta.check_update(new["metadata"], old["metadata"])
+        if status and not resource.custom:
+            yield from rules_of(resource.key).check_status(new, old)
+            return
+        yield from self._causes(resource, new)
+        yield from rules_of(resource.key).check_change(new, old)
+
+    def _refuse_if_wrong(self, resource: Resource, obj: Object, causes: Iterator[Cause]) -> None:
+        if found := list(causes):
+            raise invalid(resource, obj["metadata"].get("name", ""), found)
+
+    def _spec_of(self, obj: Object) -> Object:
+        return {key: value for key, value in obj.items() if key not in ("metadata", "status")}
+
+    def _copy(self, obj: Object) -> Object:
+        copy: Object = msgspec.json.decode(msgspec.json.encode(obj))
+        return copy

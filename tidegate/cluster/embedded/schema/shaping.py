@@ -1,0 +1,67 @@
+"""Pruning and defaulting by a structural schema, as the real server does both on every write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+Schema = dict[str, Any]
+_PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"
+_HEAD = ("apiVersion", "kind", "metadata")  # kept wherever an object stands
+
+
+def prune(schema: Schema, value: object, *, root: bool = True) -> None:
+    """Drop, in place, what the schema does not know, and nulls that it does not allow.
+
+    A null that has a default stays for ``fill`` to replace.
+    """
+    if isinstance(value, list):
+        for item in value:
+            prune(schema.get("items") or {_PRESERVE: True}, item, root=False)
+    elif isinstance(value, dict):
+        known, others = schema.get("properties") or {}, schema.get("additionalProperties")
+        kept = _HEAD if root or schema.get(_EMBEDDED) else ()
+        for key in list(value):
+            if key in known:
+                _prune_field(known[key], value, key)
+            elif isinstance(others, dict):
+                prune(others, value[key], root=False)
+            elif key not in kept and not others and not schema.get(_PRESERVE):
+                del value[key]
+
+
+def fill(schema: Schema, value: object) -> None:
+    """Write, in place, the default of each field that is missing, at every depth."""
+    if isinstance(value, list):
+        _each(fill, schema.get("items"), value)
+    elif isinstance(value, dict):
+        known = schema.get("properties") or {}
+        for key, child in known.items():
+            if "default" in child and _lacks(child, value, key):
+                value[key] = deepcopy(child["default"])
+            if key in value:
+                fill(child, value[key])
+        _each(
+            fill,
+            schema.get("additionalProperties"),
+            [v for k, v in value.items() if k not in known],
+        )
+
+
+def _prune_field(schema: Schema, parent: dict[str, Any], key: str) -> None:
+    if parent[key] is None and not schema.get("nullable") and "default" not in schema:
+        if not schema.get(_PRESERVE):
+            del parent[key]
+    else:
+        prune(schema, parent[key], root=False)
+
+
+def _lacks(schema: Schema, parent: dict[str, Any], key: str) -> bool:
+    return key not in parent or (parent[key] is None and not schema.get("nullable"))
+
+
+def _each(act: Callable[[Schema, object], None], schema: object, values: list[Any]) -> None:
+    if isinstance(schema, dict):
+        for value in values:
+            act(schema, value)
