@@ -29,7 +29,7 @@ class AdmissionCheckSpec(
 
     controller_name: Annotated[
         str,
-        ruled(Rule("self == oldSelf", "field is immutable"), minLength=1, maxLength=253),
+        ruled(Rule("self == oldSelf", "controllerName is immutable"), minLength=1, maxLength=253),
     ]
     parameters: CheckParameters | None = None
 
@@ -124,7 +124,7 @@ class ClusterSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
             "[has(self.kubeConfig), has(self.clusterProfileRef)].exists_one(x, x)",
-            "exactly one of the fields in [kubeConfig clusterProfileRef] must be set",
+            "clusterSource has either kubeConfig or clusterProfileRef",
         ),
     )
     kube_config: KubeConfig | None = None
@@ -136,6 +136,13 @@ class MultiKueueClusterSpec(
 ):
     """A worker cluster."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "has(self.clusterSource) || has(self.kubeConfig) || has(self.clusterProfileRef)",
+            "clusterSource is required",
+            ".clusterSource",
+        ),
+    )
     cluster_source: ClusterSource | None = None  # v1beta1 has what is in it beside it
 
 

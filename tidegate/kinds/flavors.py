@@ -2,13 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from tidegate.kinds.marks import Int32, Name, listed, said
+from tidegate.kinds.marks import Int32, Label, Name, Rule, listed, ruled, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Toleration
+
+_HOST = "'kubernetes.io/hostname'"
+TOLERATION = (
+    Rule(
+        "!has(self.operator) || self.operator in ['Equal', 'Exists']",
+        "operator is Equal or Exists",
+        ".operator",
+    ),
+    Rule(
+        "has(self.key) || (has(self.operator) && self.operator == 'Exists')",
+        "operator is Exists where there is no key",
+        ".operator",
+    ),
+    Rule(
+        "!has(self.operator) || self.operator != 'Exists' || !has(self.value)",
+        "value stays out where operator is Exists",
+        ".value",
+    ),
+    Rule(
+        "!has(self.effect) || self.effect in ['', 'NoSchedule', 'PreferNoSchedule', 'NoExecute']",
+        "effect is NoSchedule, PreferNoSchedule or NoExecute",
+        ".effect",
+    ),
+    Rule(
+        "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+        "tolerationSeconds needs effect NoExecute",
+        ".tolerationSeconds",
+    ),
+)
+_LEVELS = (
+    Rule("self.all(l, self.exists_one(m, m == l))", "levels[].nodeLabel is unique"),
+    Rule(
+        f"self.all(l, l.nodeLabel != {_HOST} || l == self[size(self) - 1])",
+        "kubernetes.io/hostname is the last of levels, or none",
+    ),
+    Rule(
+        f"self == oldSelf || (self[size(self) - 1].nodeLabel == {_HOST}"
+        f" && oldSelf[size(oldSelf) - 1].nodeLabel == {_HOST})",
+        "levels is immutable unless it ends in kubernetes.io/hostname before and after",
+    ),
+)
 
 
 class Taint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -25,11 +66,26 @@ class ResourceFlavorSpec(
 ):
     """Which nodes a flavor stands for."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.topologyName) || (has(self.nodeLabels) && size(self.nodeLabels) > 0)",
+            "topologyName needs at least one of nodeLabels",
+            ".topologyName",
+        ),
+        Rule(
+            "!has(oldSelf.topologyName)"
+            " || (has(self.topologyName) && self.topologyName == oldSelf.topologyName)",
+            "topologyName is immutable once set",
+            ".topologyName",
+        ),
+    )
     node_labels: Annotated[
         dict[str, str], said(maxProperties=8, **{"x-kubernetes-map-type": "atomic"})
     ] = {}
     node_taints: Annotated[tuple[Taint, ...], listed("atomic", most=8)] = ()
-    tolerations: Annotated[tuple[Toleration, ...], listed("atomic", most=8)] = ()
+    tolerations: Annotated[
+        tuple[Annotated[Toleration, ruled(*TOLERATION)], ...], listed("atomic", most=8)
+    ] = ()
     topology_name: Name | None = None
 
 
@@ -45,13 +101,15 @@ class ResourceFlavor(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class TopologyLevel(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """A level of the tree of nodes, by the label that names its domains."""
 
-    node_label: Annotated[str, said(minLength=1, maxLength=316)]
+    node_label: Label
 
 
 class TopologySpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The levels, from the top."""
 
-    levels: Annotated[tuple[TopologyLevel, ...], listed("atomic", most=16, least=1)]
+    levels: Annotated[
+        tuple[TopologyLevel, ...], listed("atomic", most=16, least=1), ruled(*_LEVELS)
+    ]
 
 
 class Topology(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -22,11 +22,12 @@ NEEDED = "x-needed"
 """Keyword of a mark that stands for "required" and appears in no schema."""
 
 
-class Rule(msgspec.Struct, frozen=True):
+class Rule(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """A CEL rule of a CRD and the sentence that a refused writer reads."""
 
     rule: str
     message: str
+    field_path: str = ""  # which field below the ruled one the message is about, e.g. ".levels"
 
 
 def said(**schema: object) -> msgspec.Meta:
@@ -62,6 +63,16 @@ Quantity: TypeAlias = Annotated[
     said(**{"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN}),
 ]
 """As written: a CRD keeps ``cpu: 2`` a number; read it with ``translate.written``."""
+Label: TypeAlias = Annotated[
+    str,
+    said(
+        minLength=1,
+        maxLength=316,
+        pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
+        r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+    ),
+]
+"""The qualified key of a label, e.g. ``kubernetes.io/hostname``."""
 Name: TypeAlias = Annotated[str, said(maxLength=253, pattern=NAME_PATTERN)]
 """A reference to an object by its DNS subdomain name."""
 PodSetName: TypeAlias = Annotated[str, said(maxLength=63, pattern=LABEL_PATTERN)]

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.marks import Int64, Time, keyed, needed, said
+from tidegate.kinds.marks import Int64, Label, Time, keyed, needed, said
 
 
 class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -54,14 +54,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """One condition of a status."""
 
-    type: Annotated[
-        str,
-        said(
-            maxLength=316,
-            pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
-            r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
-        ),
-    ]
+    type: Label
     status: Literal["True", "False", "Unknown"]
     observed_generation: Annotated[int, said(format="int64", minimum=0)] = 0
     last_transition_time: Annotated[Time, needed()] = ""

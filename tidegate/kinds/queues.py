@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.marks import CheckName, Int32, Name, Quantity, Rule, Time, keyed, listed, ruled
+from tidegate.kinds.marks import (
+    CheckName,
+    Int32,
+    Name,
+    Quantity,
+    Rule,
+    Time,
+    keyed,
+    listed,
+    ruled,
+    said,
+)
 from tidegate.kinds.meta import Conditions, LabelSelector, ObjectMeta
 from tidegate.kinds.quotas import (
     FairSharing,
@@ -14,6 +25,7 @@ from tidegate.kinds.quotas import (
     LocalUsages,
     ResourceGroups,
     Usages,
+    limits_need,
 )
 
 StopPolicy: TypeAlias = Literal["None", "Hold", "HoldAndDrain"]
@@ -25,6 +37,14 @@ class FlavorFungibility(
 ):
     """When the search over flavors may stop."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.preference) || (self.whenCanBorrow == 'TryNextFlavor'"
+            " && self.whenCanPreempt == 'TryNextFlavor')",
+            "preference needs whenCanBorrow and whenCanPreempt to be TryNextFlavor",
+            ".preference",
+        ),
+    )
     when_can_borrow: Fungibility = "MayStopSearch"
     when_can_preempt: Fungibility = "TryNextFlavor"
     preference: Literal["BorrowingOverPreemption", "PreemptionOverBorrowing"] | None = None
@@ -42,6 +62,14 @@ class BorrowWithinCohort(
 class Preemption(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Whom a ClusterQueue's workloads may preempt."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.reclaimWithinCohort != 'Never' || !has(self.borrowWithinCohort)"
+            " || self.borrowWithinCohort.policy == 'Never'",
+            "borrowWithinCohort.policy is Never where reclaimWithinCohort is Never",
+            ".borrowWithinCohort",
+        ),
+    )
     reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"] = "Never"
     borrow_within_cohort: BorrowWithinCohort = BorrowWithinCohort()
     within_cluster_queue: Literal["Never", "LowerPriority", "LowerOrNewerEqualPriority"] = "Never"
@@ -77,6 +105,14 @@ class MigrationConstraints(
 class Migration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """What happens when a better flavor frees up."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.mode == 'TryPreferredFlavors' || !has(self.constraints)"
+            " || !has(self.constraints.lastAcceptableFlavorName)",
+            "constraints.lastAcceptableFlavorName needs mode TryPreferredFlavors",
+            ".constraints",
+        ),
+    )
     mode: Literal["TryPreferredFlavors", "RetainFirstAdmission"]
     constraints: MigrationConstraints | None = None
 
@@ -89,11 +125,43 @@ class ConcurrentAdmissionPolicy(
     migration: Migration | None = None
 
 
+_POLICY = "self.concurrentAdmissionPolicy"
+_CONCURRENT = (
+    Rule(
+        f"has({_POLICY}) == has(oldSelf.concurrentAdmissionPolicy)"
+        f" && (!has({_POLICY}) || {_POLICY} == oldSelf.concurrentAdmissionPolicy)",
+        "concurrentAdmissionPolicy is immutable",
+        ".concurrentAdmissionPolicy",
+    ),
+    Rule(
+        f"!has({_POLICY}) || (has(self.resourceGroups) && size(self.resourceGroups) == 1"
+        " && size(self.resourceGroups[0].flavors) <= 16"
+        " && self.queueingStrategy != 'StrictFIFO')",
+        "concurrentAdmissionPolicy needs one resource group of at most 16 flavors and"
+        " queueingStrategy BestEffortFIFO",
+        ".concurrentAdmissionPolicy",
+    ),
+    Rule(
+        f"!has({_POLICY}) || !has({_POLICY}.migration)"
+        f" || !has({_POLICY}.migration.constraints)"
+        f" || !has({_POLICY}.migration.constraints.lastAcceptableFlavorName)"
+        " || (has(self.resourceGroups) && self.resourceGroups.exists(g, g.flavors.exists(f,"
+        f" f.name == {_POLICY}.migration.constraints.lastAcceptableFlavorName)))",
+        "lastAcceptableFlavorName is a flavor of this ClusterQueue",
+        ".concurrentAdmissionPolicy",
+    ),
+)
+
+
 class ClusterQueueSpec(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
 ):
     """What a ClusterQueue gives and to whom."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        *limits_need("a cohort: set cohortName", "cohortName", "cohort"),
+        *_CONCURRENT,
+    )
     resource_groups: ResourceGroups = ()
     cohort_name: Name | None = None
     queueing_strategy: Literal["StrictFIFO", "BestEffortFIFO"] = "BestEffortFIFO"
@@ -134,6 +202,9 @@ class ClusterQueue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class CohortSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """A cohort's place in the tree, and its own quota."""
 
+    rules: ClassVar[tuple[Rule, ...]] = limits_need(
+        "a parent: set parentName", "parentName", "parent"
+    )
     parent_name: Name | None = None  # None: a root
     resource_groups: ResourceGroups = ()
     fair_sharing: FairSharing | None = None
@@ -158,9 +229,9 @@ class Cohort(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rena
 class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Which ClusterQueue a namespace's queue leads to."""
 
-    cluster_queue: Annotated[Name | None, ruled(Rule("self == oldSelf", "field is immutable"))] = (
-        None
-    )
+    cluster_queue: Annotated[
+        Name | None, ruled(Rule("self == oldSelf", "clusterQueue is immutable"))
+    ] = None
     stop_policy: StopPolicy = "None"
     fair_sharing: FairSharing | None = None
 
@@ -179,7 +250,7 @@ class LocalFairSharingStatus(
 ):
     """The share that a LocalQueue has."""
 
-    weighted_share: Annotated[int, ruled(format="int64")] = 0
+    weighted_share: Annotated[int, said(format="int64")] = 0
     admission_fair_sharing_status: AdmissionFairSharingStatus | None = None
 
 

@@ -8,10 +8,19 @@ import msgspec
 
 from tidegate.kinds.marks import Int64, Name, Quantity, Rule, keyed, listed, needed, ruled
 
-RESOURCES_EQUAL = Rule(
-    "self.flavors.all(x, size(x.resources) == size(self.coveredResources))",
-    "flavors must have the same number of resources as the coveredResources",
-)
+_EACH = "self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.{}))))"
+
+
+def limits_need(others: str, *fields: str) -> tuple[Rule, ...]:
+    """Return the rules that quota has limits only where one of these fields says with whom."""
+    related = " || ".join(f"has(self.{field})" for field in fields)
+    return tuple(
+        Rule(
+            f"{related} || !has(self.resourceGroups) || {_EACH.format(limit)}",
+            f"resourceGroups[].flavors[].resources[].{limit} needs {others}",
+        )
+        for limit in ("borrowingLimit", "lendingLimit")
+    )
 
 
 class ResourceQuota(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -33,7 +42,12 @@ class FlavorQuotas(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class ResourceGroup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Resources that always come from one flavor together; flavors in order of preference."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (RESOURCES_EQUAL,)
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.flavors.all(f, size(f.resources) == size(self.coveredResources))",
+            "flavors[].resources has one entry for each of coveredResources, in the same order",
+        ),
+    )
     covered_resources: Annotated[tuple[str, ...], listed("atomic", most=64, least=1), needed()] = ()
     flavors: Annotated[tuple[FlavorQuotas, ...], keyed("name", most=64, least=1), needed()] = ()
 
@@ -44,7 +58,16 @@ ResourceGroups: TypeAlias = Annotated[tuple[ResourceGroup, ...], listed("atomic"
 class FairSharing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The weight of a queue or a cohort among its siblings."""
 
-    weight: Annotated[Quantity, ruled()] = "1"
+    weight: Annotated[
+        Quantity,
+        ruled(
+            Rule(
+                "quantity(string(self)).compareTo(quantity('0')) == 0"
+                " || quantity(string(self)).isGreaterThan(quantity('1n'))",
+                "weight is 0, or more than 1e-9",
+            )
+        ),
+    ] = 1
 
 
 class FairSharingStatus(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from tidegate.kinds.marks import Count, Int32, Name, PodSetName, keyed, listed, said
+from tidegate.kinds.marks import Count, Int32, Name, PodSetName, Rule, keyed, listed, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
+from tidegate.kinds.workload_rules import WORKLOAD
 from tidegate.kinds.workload_status import WorkloadStatus
 
 
@@ -43,6 +44,13 @@ class PodSetTopologyRequest(
 class WorkloadPodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Pods of one shape."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.minCount) || self.minCount <= self.count",
+            "minCount is at most count",
+            ".minCount",
+        ),
+    )
     name: PodSetName = "main"
     template: PodTemplateSpec
     count: Count = 1
@@ -55,6 +63,13 @@ class PriorityClassRef(
 ):
     """The class that a workload's priority was taken from."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "(self.kind == 'PriorityClass') == (self.group == 'scheduling.k8s.io')",
+            "kind is WorkloadPriorityClass of kueue.x-k8s.io or PriorityClass of scheduling.k8s.io",
+            ".kind",
+        ),
+    )
     group: Literal["kueue.x-k8s.io", "scheduling.k8s.io"]
     kind: Literal["WorkloadPriorityClass", "PriorityClass"]
     name: Annotated[str, said(minLength=1, maxLength=253)]
@@ -69,6 +84,18 @@ class PreemptionGate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """What a workload asks for."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.podSets) || self.podSets.filter(p, has(p.minCount)).size() <= 1",
+            "podSets has at most one minCount",
+            ".podSets",
+        ),
+        Rule(
+            "!has(self.priorityClassRef) || has(self.priority)",
+            "priority is required with priorityClassRef",
+            ".priority",
+        ),
+    )
     pod_sets: Annotated[tuple[WorkloadPodSet, ...], keyed("name", most=18, least=1)] = ()
     queue_name: Name | None = None
     priority_class_ref: PriorityClassRef | None = None
@@ -81,6 +108,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """One job's request for quota, and what became of it."""
 
+    rules: ClassVar[tuple[Rule, ...]] = WORKLOAD
     api_version: str = ""
     kind: str = ""
     metadata: ObjectMeta = ObjectMeta()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -13,6 +13,7 @@ from tidegate.kinds.marks import (
     Name,
     PodSetName,
     Quantity,
+    Rule,
     Time,
     keyed,
     listed,
@@ -23,6 +24,11 @@ from tidegate.kinds.meta import Conditions
 from tidegate.kinds.pods import Toleration
 
 Positive: TypeAlias = Annotated[int, said(format="int32", minimum=1)]
+
+
+_EITHER = Rule(
+    "has(self.universal) != has(self.individual)", "there is either universal or individual"
+)
 
 
 class IndividualValues(
@@ -38,6 +44,7 @@ class IndividualValues(
 class LevelValues(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The values of one level over the domains of a slice."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (_EITHER,)
     universal: Annotated[str, said(maxLength=63)] | None = None
     individual: IndividualValues | None = None
 
@@ -45,6 +52,7 @@ class LevelValues(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 class PodCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """How many pods each domain of a slice takes."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (_EITHER,)
     universal: Positive | None = None
     individual: Annotated[tuple[Positive, ...], listed("atomic", most=100_000)] = ()
 
@@ -113,6 +121,15 @@ class PodSetUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class CheckState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """What an admission check says."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "oldSelf.state != 'Ready' || self.state != 'Ready'"
+            " || (has(self.podSetUpdates) == has(oldSelf.podSetUpdates)"
+            " && (!has(self.podSetUpdates) || self.podSetUpdates == oldSelf.podSetUpdates))",
+            "podSetUpdates is immutable while state is Ready",
+            ".podSetUpdates",
+        ),
+    )
     name: CheckName
     state: Literal["Pending", "Ready", "Retry", "Rejected"]
     last_transition_time: Annotated[Time, needed()] = ""
@@ -166,6 +183,25 @@ class PreemptionGateState(
 class WorkloadStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """How a workload stands."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.conditions) || has(self.admission)"
+            " || !self.conditions.exists(c, c.type == 'QuotaReserved' && c.status == 'True')",
+            "admission is set while QuotaReserved is True",
+            ".admission",
+        ),
+        Rule(
+            "!has(self.clusterName) || !has(self.nominatedClusterNames)",
+            "clusterName and nominatedClusterNames exclude each other",
+            ".clusterName",
+        ),
+        Rule(
+            "!has(oldSelf.clusterName) || !has(self.clusterName)"
+            " || self.clusterName == oldSelf.clusterName",
+            "clusterName is immutable",
+            ".clusterName",
+        ),
+    )
     conditions: Conditions = ()
     admission: Admission | None = None
     requeue_state: RequeueState | None = None

@@ -1,0 +1,129 @@
+"""The CustomResourceDefinitions of Kueue's API, made from the types.
+
+v1beta2 is stored, v1beta1 is served with the same schema, and v1alpha1 answers every write with the
+sentence that says what to write instead. Nothing is converted, so no webhook is needed.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import msgspec
+
+from tidegate.kinds.kueue import KINDS, Kind
+from tidegate.kinds.names import GROUP, VERSIONS
+from tidegate.kinds.older import SPELLINGS
+from tidegate.kinds.schema import Schema, struct_schema
+
+Manifest: TypeAlias = dict[str, Any]
+REFUSED = "v1alpha1"
+"""Served only to answer: manifests this old say what nobody reads any more."""
+
+_HINTS = {"Cohort": ", and spec.parentName for spec.parent"}
+
+
+def crds(*, rules: bool = True) -> list[Manifest]:
+    """Return the CRD of every kind.
+
+    Without ``rules`` for an API server that has no CEL: what they would refuse is accepted there,
+    and v1alpha1, which consists of one refusal, is not served.
+    """
+    return [_crd(kind, rules=rules) for kind in KINDS]
+
+
+def _crd(kind: Kind, *, rules: bool) -> Manifest:
+    schema = _schema(kind)
+    versions = [_version(kind, version, schema) for version in VERSIONS]
+    if rules:
+        versions.append(_refusing(kind))
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": f"{kind.plural}.{GROUP}",
+            "labels": {"app.kubernetes.io/part-of": "tidegate"},
+        },
+        "spec": {
+            "group": GROUP,
+            "names": _names(kind),
+            "scope": kind.scope,
+            "conversion": {"strategy": "None"},
+            "versions": versions if rules else [_without_rules(one) for one in versions],
+        },
+    }
+
+
+def _names(kind: Kind) -> Manifest:
+    return {
+        "kind": kind.name,
+        "listKind": f"{kind.name}List",
+        "plural": kind.plural,
+        "singular": kind.singular,
+        "shortNames": list(kind.short_names),
+    }
+
+
+def _schema(kind: Kind) -> Schema:
+    schema = struct_schema(kind.type, SPELLINGS)
+    properties = schema["properties"] | {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        "metadata": {"type": "object"},
+    }
+    return schema | {"properties": properties}
+
+
+def _version(kind: Kind, version: str, schema: Schema) -> Manifest:
+    stored = version == VERSIONS[0]
+    told: Manifest = {"name": version, "served": True, "storage": stored}
+    if not stored:
+        told |= {
+            "deprecated": True,
+            "deprecationWarning": f"{GROUP}/{version} {kind.name} is deprecated: "
+            f"write {GROUP}/{VERSIONS[0]}.",
+        }
+    told["schema"] = {"openAPIV3Schema": schema}
+    if kind.status:
+        told["subresources"] = {"status": {}}
+    if kind.selectable:
+        told["selectableFields"] = [{"jsonPath": path} for path in kind.selectable]
+    told["additionalPrinterColumns"] = [
+        msgspec.to_builtins(one) | {"type": one.type} for one in kind.columns
+    ]
+    return told
+
+
+def _refusing(kind: Kind) -> Manifest:
+    message = (
+        f"apiVersion {GROUP}/{REFUSED} of {kind.name} is not accepted any more: "
+        f"write {GROUP}/{VERSIONS[0]}{_HINTS.get(kind.name, '')}."
+    )
+    schema: Schema = {
+        "description": message,
+        "type": "object",
+        "x-kubernetes-preserve-unknown-fields": True,
+        "x-kubernetes-validations": [{"rule": "false", "message": message}],
+    }
+    told: Manifest = {
+        "name": REFUSED,
+        "served": True,
+        "storage": False,
+        "deprecated": True,
+        "deprecationWarning": message,
+        "schema": {"openAPIV3Schema": schema},
+    }
+    return told | ({"subresources": {"status": {}}} if kind.status else {})
+
+
+def _without_rules(found: Any) -> Any:  # noqa: ANN401  # any part of a manifest
+    match found:
+        case dict():
+            return {
+                key: _without_rules(value)
+                for key, value in found.items()
+                if key != "x-kubernetes-validations"
+            }
+        case list():
+            return [_without_rules(value) for value in found]
+        case _:
+            return found
