@@ -1,0 +1,1 @@
+"""Recorded decisions of Kueue, put to the core."""

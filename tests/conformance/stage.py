@@ -1,0 +1,192 @@
+"""A case's input folded into a draft: the only way in, as for a ledger."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tests.conformance import specs
+from tests.conformance.cases import Case, Json, micros
+from tests.conformance.histories import history
+from tidegate.contracts import facts
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.observations import LimitRangeItem
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.model.policy import (
+    DEFAULT_STRATEGIES,
+    AdmissionFairSharing,
+    PodsReady,
+    Policy,
+    Transformation,
+)
+
+NEVER_US = 10**18
+"""A deadline that no recorded clock reaches: nobody actuates in these worlds."""
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
+_UNIT_US = {"h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000}
+
+
+def fold(draft: Draft, events: Iterable[FactEvent | DecisionEvent]) -> None:
+    """Fold events in order."""
+    for event in events:
+        apply(draft, event)
+
+
+def stage(case: Case, mode: str, *, admit: bool = False) -> Draft:
+    """Return a draft in which a case's objects exist and its workloads' past has happened.
+
+    ``admit``: see ``histories.history``.
+    """
+    draft = Draft()
+    fold(draft, opening(policy(case, mode)))
+    fold(draft, definitions(case.input))
+    fold(draft, history(case.input.get("workloads", ()), admit=admit))
+    apply(draft, facts.TimePassed(at_us=max(case.now_us, draft.now_us)))
+    return draft
+
+
+def opening(configured: Policy) -> list[FactEvent]:
+    """Return what every ledger of these worlds begins with: no watches to wait for, a policy."""
+    return [
+        facts.LedgerOpened(at_us=0, ledger_id="conformance"),
+        facts.WatchesExpected(at_us=0, resources=()),
+        facts.PolicyConfigured(at_us=0, name="policy", policy=configured),
+    ]
+
+
+def policy(case: Case, mode: str) -> Policy:
+    """Return the controller's configuration of a case."""
+    given = case.input
+    fair = given.get("preemptionStrategies") or DEFAULT_STRATEGIES
+    return Policy(
+        compatibility="kueue" if mode == "kueue" else "tidegate",
+        fair_sharing=tuple(fair) if given.get("fairSharing") else (),
+        admission_fair_sharing=_admission_fair_sharing(given.get("admissionFairSharing")),
+        pods_ready=_pods_ready(given.get("podsReadyRequeuingTimestamp")),
+        gates=case.gates,
+        exclude_resource_prefixes=tuple(given.get("excludedResourcePrefixes", ())),
+        transformations=tuple(map(_transformation, given.get("resourceTransformations", ()))),
+        repair_after_us=NEVER_US,
+    )
+
+
+def definitions(given: Json) -> list[FactEvent]:
+    """Return the facts that define a case's objects."""
+    fair = bool(given.get("fairSharing"))
+    deleted = given.get("deletedFlavors", ())
+    others = given.get("otherObjects", {})
+    told: list[FactEvent] = []
+    told += [_flavor(one) for one in given.get("resourceFlavors", ()) if _name(one) not in deleted]
+    told += [_cohort(one) for one in given.get("cohorts", ())]
+    told += [_check(one) for one in given.get("admissionChecks", ())]
+    told += [_cluster_queue(one, fair=fair) for one in given.get("clusterQueues", ())]
+    told += [_local_queue(one) for one in given.get("localQueues", ())]
+    told += [_namespace(one) for one in given.get("namespaces", ())]
+    ranges = [*given.get("limitRanges", ()), *others.get("LimitRange", ())]
+    told += [_limit_range(one) for one in ranges]
+    classes = [*given.get("runtimeClasses", ()), *others.get("RuntimeClass", ())]
+    return told + [_runtime_class(one) for one in classes]
+
+
+def duration_us(text: str) -> int:
+    """Return a Go duration such as ``1m30s`` in microseconds."""
+    return sum(int(float(number) * _UNIT_US[unit]) for number, unit in _DURATION.findall(text))
+
+
+def _name(told: Json) -> str:
+    name: str = told["metadata"]["name"]
+    return name
+
+
+def _namespaced(told: Json) -> dict[str, str]:
+    meta = told["metadata"]
+    return {"name": meta["name"], "namespace": meta.get("namespace", "")}
+
+
+def _flavor(told: Json) -> facts.FlavorDefined:
+    return facts.FlavorDefined(at_us=0, name=_name(told), spec=specs.flavor(told.get("spec", {})))
+
+
+def _cohort(told: Json) -> facts.CohortDefined:
+    return facts.CohortDefined(at_us=0, name=_name(told), spec=specs.cohort(told.get("spec", {})))
+
+
+def _check(told: Json) -> facts.CheckDefined:
+    found = {one["type"]: one["status"] for one in told.get("status", {}).get("conditions", ())}
+    return facts.CheckDefined(
+        at_us=0,
+        name=_name(told),
+        controller=told["spec"].get("controllerName", ""),
+        active=found.get("Active") == "True",
+    )
+
+
+def _cluster_queue(told: Json, *, fair: bool) -> facts.ClusterQueueDefined:
+    return facts.ClusterQueueDefined(
+        at_us=0,
+        name=_name(told),
+        spec=specs.cluster_queue(told["spec"], fair=fair),
+        created_us=micros(told["metadata"].get("creationTimestamp", "")),
+    )
+
+
+def _local_queue(told: Json) -> facts.LocalQueueDefined:
+    return facts.LocalQueueDefined(
+        at_us=0, **_namespaced(told), spec=specs.local_queue(told["spec"])
+    )
+
+
+def _namespace(told: Json) -> facts.NamespaceDefined:
+    labels = told["metadata"].get("labels", {})
+    return facts.NamespaceDefined(at_us=0, name=_name(told), labels=labels)
+
+
+def _limit_range(told: Json) -> facts.LimitRangeDefined:
+    items = tuple(
+        LimitRangeItem(
+            type=one["type"],
+            max=one.get("max", {}),
+            min=one.get("min", {}),
+            default=one.get("default", {}),
+            default_request=one.get("defaultRequest", {}),
+            max_ratio=one.get("maxLimitRequestRatio", {}),
+        )
+        for one in told["spec"].get("limits", ())
+    )
+    return facts.LimitRangeDefined(at_us=0, **_namespaced(told), items=items)
+
+
+def _runtime_class(told: Json) -> facts.RuntimeClassDefined:
+    overhead = told.get("overhead", {}).get("podFixed", {})
+    return facts.RuntimeClassDefined(at_us=0, name=_name(told), overhead=overhead)
+
+
+def _admission_fair_sharing(told: Json | None) -> AdmissionFairSharing | None:
+    if not isinstance(told, dict):  # some suites only say whether it is on
+        return None
+    return AdmissionFairSharing(
+        half_life_us=duration_us(told.get("usageHalfLifeTime", "0s")),
+        sampling_interval_us=duration_us(told.get("usageSamplingInterval", "0s")),
+        resource_weights={name: str(one) for name, one in told.get("resourceWeights", {}).items()},
+    )
+
+
+def _pods_ready(timestamp: str | None) -> PodsReady | None:
+    if timestamp is None:
+        return None
+    return PodsReady(
+        timeout_us=NEVER_US,
+        requeuing_timestamp="Creation" if timestamp == "Creation" else "Eviction",
+    )
+
+
+def _transformation(told: Json) -> Transformation:
+    return Transformation(
+        input=told["input"],
+        strategy=told.get("strategy") or "Retain",
+        multiply_by=told.get("multiplyBy", ""),
+        outputs=told.get("outputs", {}),
+    )

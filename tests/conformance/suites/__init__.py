@@ -1,0 +1,1 @@
+"""One module a kind of decision: how its cases are put to the core and compared."""

@@ -1,0 +1,233 @@
+"""Suites of whole scheduling cycles: ``schedule``, ``schedule-fair``, ``afs`` and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.conformance.amounts import nested, without_zeros
+from tests.conformance.cases import Case, Json
+from tests.conformance.histories import assignment, key
+from tests.conformance.projection import Projection
+from tests.conformance.report import compare
+from tests.conformance.stage import fold, stage
+from tidegate.contracts import facts
+from tidegate.contracts.decisions import DecisionEvent, StartOrdered
+from tidegate.core import heads
+from tidegate.core.deciding.readiness import readiness
+from tidegate.core.draft import Draft
+from tidegate.core.requests import totals
+from tidegate.core.rules import decide
+from tidegate.core.usage import queue_usage
+from tidegate.model.ids import FlavorResource
+from tidegate.model.quantity import amount
+
+_HOLDING = ("reserved", "admitted", "evicting")
+
+
+class Run:
+    """One case on its way through its steps."""
+
+    def __init__(self, case: Case, mode: str) -> None:
+        self.case = case
+        self.draft: Draft = stage(case, mode, admit=True)
+        self.projection = Projection(case.input["workloads"])
+        self.slices: dict[str, facts.WorkloadSubmitted] = {}
+
+    def schedule(self) -> None:
+        """Run one cycle; nobody stops and nobody starts, for no controller runs."""
+        decisions = decide(self.draft, cycles_max=1)
+        if "statusPatchFails" in self.case.input or "statusPatchError" in self.case.input:
+            self._refuse(decisions)
+        else:
+            self.projection.see(decisions)
+
+    def delete(self, workload: str) -> None:
+        """Let an object be gone."""
+        known = self.draft.workloads[workload]
+        gone = facts.WorkloadRemoved(at_us=self.draft.now_us, workload=workload, uid=known.uid)
+        fold(self.draft, [gone])
+        self.projection.forget(workload)
+
+    def _refuse(self, decisions: list[DecisionEvent]) -> None:
+        """Report each start as what the API server refused; nothing of it was written."""
+        fold(
+            self.draft,
+            [
+                facts.ActuationFailed(
+                    at_us=self.draft.now_us,
+                    workload=one.workload,
+                    uid=one.uid,
+                    decision_seq=_order_seq(self.draft, one.workload),
+                    reason="invalid",
+                )
+                for one in decisions
+                if isinstance(one, StartOrdered)
+            ],
+        )
+        decide(self.draft, cycles_max=0)
+
+
+def run(case: Case, mode: str) -> Iterator[str]:
+    """Play a case's steps, one cycle if it names none, and compare at each observation."""
+    ran = Run(case, mode)
+    cycles: int = case.input.get("scheduleCycles", 1)
+    for step in case.input.get("steps") or [{"do": "schedule"}] * cycles:
+        match step["do"]:
+            case "schedule":
+                ran.schedule()
+            case "deleteWorkloads":
+                for workload in step["workloads"]:
+                    ran.delete(workload)
+            case "observe":
+                yield from _compare(ran, case.expected[step["as"]], f"{step['as']} ")
+            case "requeueInadmissible":
+                yield from _compare_moved(ran, step["moved"])
+            case other:
+                yield f"a step that is not known: {other}"
+    yield from _compare(ran, case.expected, "")
+
+
+def _compare(ran: Run, expected: Json, at: str) -> Iterator[str]:
+    told = ran.projection
+    found: dict[str, object] = {
+        "quotaReserved": sorted(set(told.reserved)),
+        "admitted": sorted(set(told.admitted)),
+        "preempted": _with_reasons(told.preempted),
+        "evicted": _with_reasons(told.evicted),
+        "assignments": _assignments(ran),
+        "usage": _usages(ran),
+    }
+    for member, value in found.items():
+        if member in expected:
+            wanted = _NORMAL.get(member, _same)(expected[member])
+            yield from compare(at + member, wanted, value)
+    waiting = _union(expected.get("left", {}), expected.get("inadmissible", {}))
+    yield from compare(f"{at}left and inadmissible", waiting, _waiting(ran.draft))
+    yield from _compare_statuses(ran, expected.get("workloadStatus", {}), at)
+    if "events" in expected:
+        wanted = sorted((one["object"], one["type"], one["reason"]) for one in expected["events"])
+        yield from compare(f"{at}events", wanted, sorted(told.events.elements()))
+
+
+def _compare_moved(ran: Run, moved: list[str]) -> Iterator[str]:
+    """What was inadmissible and is to be woken now waits in the active queue."""
+    active = {
+        workload
+        for name in ran.draft.objects.cluster_queues
+        for workload in heads.pending(ran.draft, name)[0]
+    }
+    yield from compare("moved to active", moved, [one for one in moved if one in active])
+
+
+def _compare_statuses(ran: Run, expected: Json, at: str) -> Iterator[str]:
+    for workload, status in expected.items():
+        found = ran.projection.conditions.get(workload, {})
+        wanted = {
+            one["type"]: (one["status"], one["reason"]) for one in status.get("conditions", ())
+        }
+        yield from compare(f"{at}conditions {workload}", wanted, found)
+        stats = status.get("schedulingStats", {}).get("evictions", ())
+        counts = {(one["reason"], one["underlyingCause"]): one["count"] for one in stats}
+        seen = dict(ran.projection.evictions.get(workload, {}))
+        yield from compare(f"{at}evictions {workload}", counts, seen)
+        if "resourceRequests" in status:
+            wanted_rows = [_request_row(row) for row in status["resourceRequests"]]
+            rows = _request_rows(ran.draft, workload)
+            yield from compare(f"{at}requests {workload}", wanted_rows, rows)
+
+
+def _request_row(row: Json) -> tuple[str, dict[str, int]]:
+    resources = row.get("resources", {})
+    return row["name"], {name: amount(name, text) for name, text in resources.items()}
+
+
+def _request_rows(draft: Draft, workload: str) -> list[tuple[str, dict[str, int]]]:
+    return [(one.name, dict(one.requests)) for one in totals(draft, draft.workloads[workload])]
+
+
+def _with_reasons(told: dict[str, str]) -> list[Json]:
+    return [{"workload": name, "reason": reason} for name, reason in sorted(told.items())]
+
+
+def _assignments(ran: Run) -> Json:
+    """Return the admissions of all that hold quota; one whose slice was taken over is finished."""
+    return {
+        one.key: _admission(one.cluster_queue, one.assignment)
+        for one in ran.draft.workloads.values()
+        if one.phase in _HOLDING and one.key not in ran.projection.replaced
+    }
+
+
+def _admission(queue: str, given: Any) -> Json:  # noqa: ANN401 - see ``_normal_assignments``
+    rows = [(one.name, one.count, one.flavors, dict(one.usage)) for one in given]
+    return {"clusterQueue": queue, "podSetAssignments": rows}
+
+
+def _normal_assignments(expected: Json) -> Json:
+    return {
+        workload: _admission(told["clusterQueue"], assignment(told))
+        for workload, told in expected.items()
+    }
+
+
+def _usages(ran: Run) -> Json:
+    """Return what active ClusterQueues use; a replaced slice's part is freed by its controller."""
+    usage: Json = {}
+    for name in ran.draft.objects.cluster_queues:
+        if readiness(ran.draft, name).active:
+            usage[name] = nested(_with_replaced(ran, name))
+    return usage
+
+
+def _with_replaced(ran: Run, queue: str) -> dict[FlavorResource, int]:
+    reserved = dict(queue_usage(ran.draft, queue).reserved)
+    for one in ran.case.input["workloads"]:
+        if key(one) in ran.projection.replaced:
+            for given in assignment(one["status"]["admission"]):
+                for resource, units in given.usage.items():
+                    fr = FlavorResource(given.flavors[resource], resource)
+                    reserved[fr] = reserved.get(fr, 0) + units
+    return reserved
+
+
+def _normal_usage(expected: Json) -> Json:
+    return {name: without_zeros(usage) for name, usage in expected.items()}
+
+
+def _waiting(draft: Draft) -> dict[str, list[str]]:
+    found = {}
+    for name in draft.objects.cluster_queues:
+        active, parked = heads.pending(draft, name)
+        if active or parked:
+            found[name] = sorted([*active, *parked])
+    return found
+
+
+def _union(left: Json, inadmissible: Json) -> dict[str, list[str]]:
+    names = {*left, *inadmissible}
+    return {name: sorted([*left.get(name, []), *inadmissible.get(name, [])]) for name in names}
+
+
+def _same(told: Any) -> Any:  # noqa: ANN401 - plain data of any shape
+    return told
+
+
+def _by_name(told: list[Json]) -> list[Json]:
+    rows = [{"workload": one["workload"], "reason": one["reason"]} for one in told]
+    return sorted(rows, key=lambda one: str(one["workload"]))
+
+
+def _order_seq(draft: Draft, workload: str) -> int:
+    order = draft.workloads[workload].order
+    return 0 if order is None else order.seq
+
+
+_NORMAL = {
+    "assignments": _normal_assignments,
+    "usage": _normal_usage,
+    "preempted": _by_name,
+    "evicted": _by_name,
+    "quotaReserved": sorted,
+    "admitted": sorted,
+}

@@ -1,0 +1,99 @@
+"""Suites ``queue-readiness``, ``queue-order``, ``entry-ordering`` and ``candidates-ordering``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tests.conformance.cases import Case, Json
+from tests.conformance.histories import history, key
+from tests.conformance.report import compare
+from tests.conformance.stage import definitions, fold, opening, policy, stage
+from tidegate.contracts import facts
+from tidegate.core import heads, ordering
+from tidegate.core.deciding.readiness import readiness
+from tidegate.core.draft import Draft
+from tidegate.core.preemption import candidates
+
+_QUEUE = "cq"
+
+
+def run_readiness(case: Case, mode: str) -> Iterator[str]:
+    """Compare whether a ClusterQueue is active, and the reason."""
+    draft = stage(case, mode)
+    if case.input["terminating"]:
+        fold(draft, _deleting(draft, case.input["clusterQueue"]))
+    found = readiness(draft, case.input["clusterQueue"])
+    yield from compare("active", case.expected["active"], found.active)
+    yield from compare("reason", case.expected["reason"], found.reason)
+
+
+def run_order(case: Case, mode: str) -> Iterator[str]:
+    """Compare the head of a ClusterQueue after all workloads were queued."""
+    given = dict(case.input)
+    queue = given["clusterQueue"]
+    name = queue.setdefault("metadata", {}).setdefault("name", _QUEUE)
+    for one in given["workloads"]:
+        one["spec"].setdefault("queueName", "main")
+    given["clusterQueues"] = [queue]
+    given["localQueues"] = _local_queues(given, name)
+    draft = stage(replace(case, input=given), mode)
+    head = heads.head(draft, name)
+    yield from compare("head", case.expected["head"], head and head.key)
+
+
+def run_entries(case: Case, mode: str) -> Iterator[str]:
+    """Compare the order in which the heads of a cycle are processed."""
+    draft = _queued(case, mode, [one["workload"] for one in case.input["entries"]])
+    entries = [
+        ordering.Entry(
+            workload=draft.workloads[key(one["workload"])],
+            borrows=one["borrowing"],
+            is_preemptor=one["isPreemptor"],
+        )
+        for one in case.input["entries"]
+    ]
+    found = [entry.workload.job.name for entry in ordering.classic(draft, entries)]
+    yield from compare("order", case.expected["order"], found)
+
+
+def run_candidates(case: Case, mode: str) -> Iterator[str]:
+    """Compare the order in which victims are chosen."""
+    told = case.input["candidates"]
+    draft = _queued(case, mode, [one["workload"] for one in told])
+    order = candidates.in_order(
+        draft,
+        [draft.workloads[key(one["workload"])] for one in told],
+        case.input["preemptorClusterQueue"],
+        local_usage=None,
+    )
+    yield from compare("order", case.expected["order"], [one.job.name for one in order])
+
+
+def _deleting(draft: Draft, name: str) -> Iterator[facts.ClusterQueueDefined]:
+    if told := draft.objects.cluster_queues.get(name):
+        yield facts.ClusterQueueDefined(
+            at_us=draft.now_us, name=name, spec=told.spec, deleting=True
+        )
+
+
+def _local_queues(given: Json, queue: str) -> list[Json]:
+    told: dict[str, Json] = {key(one): one for one in given.get("localQueues", ())}
+    for one in given["workloads"]:
+        namespace, name = one["metadata"].get("namespace", ""), one["spec"]["queueName"]
+        meta = {"name": name, "namespace": namespace}
+        told.setdefault(f"{namespace}/{name}", {"metadata": meta, "spec": {}})
+    for one in told.values():
+        one["spec"]["clusterQueue"] = queue
+    return list(told.values())
+
+
+def _queued(case: Case, mode: str, workloads: list[Json]) -> Draft:
+    """Return a draft of workloads alone, with a ClusterQueue for each that they name."""
+    draft = Draft()
+    fold(draft, opening(policy(case, mode)))
+    names = {one.get("status", {}).get("admission", {}).get("clusterQueue") for one in workloads}
+    queues = [{"metadata": {"name": name}, "spec": {}} for name in sorted(filter(None, names))]
+    fold(draft, definitions({"clusterQueues": queues}))
+    fold(draft, history(workloads))
+    return draft

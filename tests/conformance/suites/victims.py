@@ -1,0 +1,66 @@
+"""Suites ``preemption-*``: the victims of one incoming workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tests.conformance.cases import Case, Json
+from tests.conformance.histories import key
+from tests.conformance.report import compare
+from tests.conformance.stage import stage
+from tidegate.core import flavors, forest
+from tidegate.core.draft import Draft
+from tidegate.core.preemption import search
+from tidegate.core.tree import Node
+from tidegate.model.ids import FlavorResource
+
+_MODES = {"Fit": flavors.FIT, "Preempt": flavors.PREEMPT}
+
+
+def run(case: Case, mode: str) -> Iterator[str]:
+    """Compare the set of victims, and that looking for them changed nothing."""
+    incoming = case.input["incoming"]
+    given = {**case.input, "workloads": [*case.input["workloads"], incoming]}
+    draft = stage(replace(case, input=given), mode)
+    workload = draft.workloads[key(incoming)]
+    room = forest.room(draft, case.input["targetClusterQueue"])
+    before = _usage(draft)
+    assignment = search.assignment_of(workload, _choices(case.input["assignment"]))
+    found = [
+        {
+            "workload": one.workload.key,
+            "reason": one.reason,
+            "clusterQueue": one.cluster_queue,
+        }
+        for one in search.targets(draft, workload, assignment, room=room)
+    ]
+    found.sort(key=lambda one: one["workload"])
+    yield from compare("targets", case.expected["targets"], found)
+    yield from compare("usage after the search", before, _usage(draft))
+
+
+def _choices(told: Json) -> list[tuple[str, int, dict[str, tuple[str, int]]]]:
+    return [
+        (
+            podset["name"],
+            podset["count"],
+            {
+                resource: (choice["flavor"], _MODES[choice["mode"]])
+                for resource, choice in podset["flavors"].items()
+            },
+        )
+        for podset in told["podSets"]
+    ]
+
+
+def _usage(draft: Draft) -> dict[str, dict[FlavorResource, int]]:
+    found: dict[str, dict[FlavorResource, int]] = {}
+    for room in forest.rooms(draft):
+        node: Node | None = room.node
+        while node is not None:
+            found[f"{node.is_cohort}/{node.name}"] = {
+                fr: cell.usage for fr, cell in node.cells.items()
+            }
+            node = node.parent
+    return found

@@ -1,0 +1,1 @@
+"""Scenarios of many steps that Kueue was observed in, put to the core."""

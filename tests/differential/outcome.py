@@ -1,0 +1,148 @@
+"""What a step came to, in the words of the recorded files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tests.conformance.amounts import nested
+from tests.conformance.cases import Json
+from tests.differential.world import World
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    PreemptionIntended,
+    QuotaReserved,
+    WorkloadEvicted,
+)
+from tidegate.core import forest, heads
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.usage import queue_usage
+
+_HOLDING = ("reserved", "admitted", "evicting")
+
+
+def state(world: World, acted: Iterable[DecisionEvent]) -> Json:
+    """Return the members of a step's expected state; ``acted``: decided on the actions alone."""
+    draft = world.draft
+    evictions = [one for one in acted if isinstance(one, WorkloadEvicted)]
+    return {
+        "admitted": {
+            one.job.name: _admission(one) for one in draft.workloads.values() if _holds(one)
+        },
+        "usage": _queue_usage(draft),
+        "cohortUsage": _cohort_usage(draft),
+        "inactive": sorted(
+            one.job.name
+            for one in draft.workloads.values()
+            if not one.active and one.phase != "finished"
+        ),
+        "evicted": sorted([one.workload.partition("/")[2], one.reason] for one in evictions),
+        "pending": _pending(draft),
+    }
+
+
+def recorded_state(expected: Json) -> Json:
+    """Return a step's expected state with its defaults; a queue's two lists become one."""
+    return {
+        "admitted": expected.get("admitted", {}),
+        "usage": expected.get("usage", {}),
+        "cohortUsage": expected.get("cohortUsage", {}),
+        "inactive": sorted(expected.get("inactive", ())),
+        "evicted": sorted(expected.get("evicted", ())),
+        "pending": {
+            queue: sorted([*lists.get("active", ()), *lists.get("inadmissible", ())])
+            for queue, lists in expected.get("pending", {}).items()
+        },
+    }
+
+
+def event(decisions: Iterable[DecisionEvent]) -> Json:
+    """Return a cycle's admissions and preemptions in their order; empty if it had none."""
+    told: Json = {}
+    for one in decisions:
+        name = one.workload.partition("/")[2] if hasattr(one, "workload") else ""
+        if isinstance(one, QuotaReserved):
+            told.setdefault("admit", []).append(name)
+        elif isinstance(one, PreemptionIntended):
+            victims = sorted([v.workload.partition("/")[2], str(v.reason)] for v in one.victims)
+            told.setdefault("preempt", []).append({"by": name, "victims": victims})
+    return told
+
+
+def preemptions(cycles: Iterable[Json]) -> list[tuple[str, str, str]]:
+    """Return who preempted whom and why, sorted, each as often as it happened."""
+    return sorted(
+        (one["by"], victim, reason)
+        for cycle in cycles
+        for one in cycle.get("preempt", ())
+        for victim, reason in one["victims"]
+    )
+
+
+def order(cycles: Iterable[Json], trees: dict[str, str]) -> list[Json]:
+    """Return the cycles' events without their numbers.
+
+    Under fair sharing the admissions of one cycle in unrelated trees come in any order: they are
+    grouped by ``trees``, workload to its tree. Without it, pass no trees.
+    """
+    return [
+        {
+            "admit": sorted(cycle.get("admit", ()), key=lambda name: trees.get(name, "")),
+            "preempt": sorted(
+                cycle.get("preempt", ()), key=lambda one: trees.get(str(one["by"]), "")
+            ),
+        }
+        for cycle in cycles
+    ]
+
+
+def trees(world: World) -> dict[str, str]:
+    """Return the root of each workload's cohort tree, by the workload's name."""
+    draft = world.draft
+    roots: dict[str, str] = {}
+    for name in draft.objects.cluster_queues:
+        node = forest.room(draft, name).node
+        while node.parent is not None:
+            node = node.parent
+        roots[name] = node.name
+    queues = {told.name: told.spec.cluster_queue for told in draft.objects.local_queues.values()}
+    return {name: roots[queues[asked.queue]] for name, asked in world.asked.items()}
+
+
+def _holds(workload: Workload) -> bool:
+    return workload.phase in _HOLDING
+
+
+def _admission(workload: Workload) -> Json:
+    return {
+        given.name: {"count": given.count, "flavors": dict(given.flavors)}
+        for given in workload.assignment
+    }
+
+
+def _queue_usage(draft: Draft) -> Json:
+    usage = {
+        name: nested(queue_usage(draft, name).reserved) for name in draft.objects.cluster_queues
+    }
+    return {name: told for name, told in usage.items() if told}
+
+
+def _cohort_usage(draft: Draft) -> Json:
+    usage: Json = {}
+    for room in forest.rooms(draft):
+        node = room.node.parent
+        while node is not None:
+            told = nested({fr: cell.usage for fr, cell in node.cells.items()})
+            if told:
+                usage[node.name] = told
+            node = node.parent
+    return usage
+
+
+def _pending(draft: Draft) -> Json:
+    waiting: Json = {}
+    for name in draft.objects.cluster_queues:
+        active, parked = heads.pending(draft, name)
+        names = sorted(workload.partition("/")[2] for workload in [*active, *parked])
+        if names:
+            waiting[name] = names
+    return waiting

@@ -1,0 +1,114 @@
+"""At rest no workload that its queue's strategy offers fits without preemption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tests.differential.eligible import eligible
+from tests.differential.quota import Forest, Usage
+from tidegate.core.draft import Draft, Workload
+from tidegate.model.ids import FlavorResource
+from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.quantity import amount
+from tidegate.model.quota import ClusterQueueSpec, ResourceGroup
+
+
+def unserved(draft: Draft) -> Iterator[str]:
+    """Yield each offered workload that would fit into what is free, with where it would fit."""
+    forest = forest_of(draft)
+    for queue, spec in _open_queues(draft):
+        waiting = [one for one in draft.workloads.values() if _waits(draft, one, queue)]
+        waiting.sort(key=lambda one: (-one.priority, one.created_us, one.uid))
+        offered = waiting[:1] if spec.strategy == "StrictFIFO" else waiting
+        for workload in offered:
+            found = next(_placements(draft, forest, queue, spec, workload), None)
+            if found is not None:
+                places = {f"{fr.flavor}/{fr.resource}": units for fr, units in found.items()}
+                yield f"{workload.key} waits in {queue}, but {places} is free"
+
+
+def forest_of(draft: Draft) -> Forest:
+    """Return the quotas of a draft with what its workloads hold."""
+    objects = draft.objects
+    forest = Forest(
+        {name: told.spec for name, told in objects.cluster_queues.items()},
+        {name: told.spec for name, told in objects.cohorts.items()},
+    )
+    for workload in draft.workloads.values():
+        if workload.phase in {"reserved", "admitted", "evicting"}:
+            forest.use(workload.cluster_queue, held(workload.assignment, workload.reclaimable))
+    return forest
+
+
+def held(assignment: Iterable[PodSetAssignment], reclaimable: dict[str, int]) -> Usage:
+    """Return what an assignment holds, without the pods that are done for good."""
+    usage: Usage = {}
+    for given in assignment:
+        for resource, units in given.usage.items():
+            fr = FlavorResource(given.flavors[resource], resource)
+            left = max(0, given.count - reclaimable.get(given.name, 0))
+            usage[fr] = usage.get(fr, 0) + (units // given.count * left if given.count else 0)
+    return usage
+
+
+def _open_queues(draft: Draft) -> Iterator[tuple[str, ClusterQueueSpec]]:
+    for name, told in draft.objects.cluster_queues.items():
+        if told.spec.stop_policy == "None":
+            yield name, told.spec
+
+
+def _waits(draft: Draft, workload: Workload, queue: str) -> bool:
+    return (
+        workload.phase == "pending"
+        and workload.active
+        and workload.cluster_queue == queue
+        and workload.requeue_after_us <= draft.now_us
+    )
+
+
+def _placements(
+    draft: Draft, forest: Forest, queue: str, spec: ClusterQueueSpec, workload: Workload
+) -> Iterator[Usage]:
+    """Yield what each way of giving the workload flavors would use, if it fits now."""
+    partial: list[Usage] = [{}]
+    for podset in workload.podsets:
+        asked = _asked(podset, workload.reclaimable)
+        if not all(any(resource in one.resources for one in spec.groups) for resource in asked):
+            return
+        for group in spec.groups:
+            wanted = {name: asked[name] for name in group.resources if name in asked}
+            if wanted:
+                partial = [
+                    usage
+                    for before in partial
+                    for usage in _with_group(draft, before, podset, group, wanted)
+                    if forest.fits(queue, usage)
+                ]
+    yield from partial
+
+
+def _with_group(
+    draft: Draft, before: Usage, podset: PodSet, group: ResourceGroup, wanted: dict[str, int]
+) -> Iterator[Usage]:
+    for flavor in group.flavors:
+        told = draft.objects.flavors.get(flavor.flavor)
+        if told is not None and eligible(podset, told.spec):
+            usage = dict(before)
+            for resource, units in wanted.items():
+                fr = FlavorResource(flavor.flavor, resource)
+                usage[fr] = usage.get(fr, 0) + units
+            yield usage
+
+
+def _asked(podset: PodSet, reclaimable: dict[str, int]) -> dict[str, int]:
+    """Return the least that a podset starts with: its minimum count, if it has one."""
+    count = podset.count - min(podset.count, reclaimable.get(podset.name, 0))
+    if podset.min_count is not None:
+        count = min(count, podset.min_count)
+    asked: dict[str, int] = {}
+    for container in podset.containers:
+        for resource, text in container.requests.items():
+            units = amount(resource, text) * count
+            if units:
+                asked[resource] = asked.get(resource, 0) + units
+    return asked

@@ -1,0 +1,146 @@
+"""Multi-step scenarios on disk, and their objects as facts.
+
+Times are seconds after T0; a workload's uid is its name and all live in the namespace ``ns``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from tests.conformance import specs
+from tests.conformance.cases import Json
+from tests.conformance.pods import node_term, tolerations
+from tests.conformance.stage import NEVER_US, opening
+from tidegate.contracts import facts
+from tidegate.contracts.facts import FactEvent
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import Container, LabelSelector, PodSet
+from tidegate.model.policy import Policy
+from tidegate.model.quota import ClusterQueueSpec
+
+DATA = Path(__file__).parent / "data"
+"""The copies that run when no other folder is named."""
+
+NAMESPACE = "ns"
+T0_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
+SECOND_US = 1_000_000
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Objects, and steps of actions with what Kueue made of them."""
+
+    id: str  # e.g. "mixed/003"
+    config: Json
+    input: Json
+    steps: list[Json]
+    loops: bool = False  # Kueue never finishes its last step
+
+    @property
+    def fair(self) -> bool:
+        """Tell whether fair sharing is on."""
+        return "fairSharing" in self.config
+
+
+def read(path: Path, name: str) -> Scenario:
+    """Read one file."""
+    told: Json = msgspec.json.decode(path.read_bytes())
+    return Scenario(
+        id=f"{name}/{path.stem}",
+        config=told.get("config", {}),
+        input=told["input"],
+        steps=told["steps"],
+        loops="expected" not in told["steps"][-1],
+    )
+
+
+def classes(folder: Path) -> Iterator[tuple[str, list[Scenario]]]:
+    """Yield the classes below a folder by name; a folder of JSON files is a class itself."""
+    folders = sorted({path.parent for path in folder.rglob("*.json")} - {folder})
+    for at in folders or [folder]:
+        yield at.name, [read(path, at.name) for path in sorted(at.glob("*.json"))]
+
+
+def beginning(scenario: Scenario, mode: str) -> list[FactEvent]:
+    """Return the facts before step 0: the configuration and all objects but workloads."""
+    given = scenario.input
+    told = opening(_policy(scenario, mode))
+    told.append(facts.NamespaceDefined(at_us=T0_US, name=NAMESPACE))
+    for one in given["resourceFlavors"]:
+        spec = specs.flavor(one["spec"])
+        told.append(facts.FlavorDefined(at_us=T0_US, name=one["name"], spec=spec))
+    told += [cohort_defined(one["name"], one["spec"], T0_US) for one in given.get("cohorts", ())]
+    for one in given["clusterQueues"]:
+        told.append(queue_defined(scenario, one["name"], one["spec"], T0_US))
+    for one in given["localQueues"]:
+        spec = specs.local_queue(one)
+        told.append(
+            facts.LocalQueueDefined(at_us=T0_US, name=one["name"], namespace=NAMESPACE, spec=spec)
+        )
+    return told
+
+
+def queue_defined(
+    scenario: Scenario, name: str, spec: Json, at_us: int
+) -> facts.ClusterQueueDefined:
+    """Return the fact of a ClusterQueue; it takes workloads of every namespace."""
+    read_spec: ClusterQueueSpec = specs.cluster_queue(spec, fair=scenario.fair)
+    return facts.ClusterQueueDefined(
+        at_us=at_us,
+        name=name,
+        spec=msgspec.structs.replace(read_spec, namespace_selector=LabelSelector()),
+    )
+
+
+def cohort_defined(name: str, spec: Json, at_us: int) -> facts.CohortDefined:
+    """Return the fact of a Cohort."""
+    return facts.CohortDefined(at_us=at_us, name=name, spec=specs.cohort(spec))
+
+
+def submissions(scenario: Scenario) -> dict[str, facts.WorkloadSubmitted]:
+    """Return what every workload asks for when it is created, by name."""
+    return {one["name"]: _submitted(one) for one in scenario.input["workloads"]}
+
+
+def key(name: str) -> str:
+    """Return a workload's key."""
+    return f"{NAMESPACE}/{name}"
+
+
+def _policy(scenario: Scenario, mode: str) -> Policy:
+    fair = scenario.config.get("fairSharing", {}).get("preemptionStrategies", ())
+    return Policy(
+        compatibility="kueue" if mode == "kueue" else "tidegate",
+        fair_sharing=tuple(fair),
+        repair_after_us=NEVER_US,
+    )
+
+
+def _submitted(told: Json) -> facts.WorkloadSubmitted:
+    name = told["name"]
+    return facts.WorkloadSubmitted(
+        at_us=T0_US,
+        workload=key(name),
+        uid=name,
+        job=ObjectRef(kind="workload", namespace=NAMESPACE, name=name, uid=name),
+        queue=told["queue"],
+        priority=told.get("priority", 0),
+        created_us=T0_US + int(told["created"] * SECOND_US),
+        podsets=tuple(_podset(one) for one in told["podSets"]),
+    )
+
+
+def _podset(told: Json) -> PodSet:
+    return PodSet(
+        name=told["name"],
+        count=told["count"],
+        min_count=told.get("minCount"),
+        containers=(Container(requests=told["requests"]),),
+        node_selector=told.get("nodeSelector", {}),
+        node_affinity=tuple(node_term(term) for term in told.get("affinity", ())),
+        tolerations=tolerations(told.get("tolerations", ())),
+    )

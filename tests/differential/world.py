@@ -1,0 +1,168 @@
+"""A scenario played through the core: the runner is the cluster around it.
+
+Whoever is told to stop has stopped at once; nobody is ever seen to start, since no rule of the
+recorded worlds depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from tests.conformance.cases import Json
+from tests.differential.scenarios import (
+    SECOND_US,
+    T0_US,
+    Scenario,
+    beginning,
+    cohort_defined,
+    key,
+    queue_defined,
+    submissions,
+)
+from tidegate.contracts import facts
+from tidegate.contracts.decisions import DecisionEvent, StopOrdered
+from tidegate.contracts.facts import FactEvent
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.rules import decide
+
+_STEP_US = 10_000 * SECOND_US
+
+
+class World:
+    """One draft, its clock, and what its objects ask for just now."""
+
+    def __init__(self, scenario: Scenario, mode: str) -> None:
+        self.scenario = scenario
+        self.draft = Draft()
+        self.now_us = T0_US
+        self.journal: list[FactEvent | DecisionEvent] = []  # everything folded, in order
+        self.asked = submissions(scenario)  # by name; as it is now
+        self._reclaimed: dict[str, dict[str, int]] = {}
+        self.fold(beginning(scenario, mode))
+
+    def fold(self, events: Iterable[FactEvent]) -> None:
+        """Fold facts."""
+        for event in events:
+            apply(self.draft, event)
+            self.journal.append(event)
+
+    def begin(self, step: int, actions: Iterable[Json]) -> list[DecisionEvent]:
+        """Move the clock to a step, act, and return what the core decided on each action alone."""
+        self.now_us = T0_US + _STEP_US * (step + 1)
+        self.fold([facts.TimePassed(at_us=self.now_us)])
+        decisions: list[DecisionEvent] = []
+        for action in actions:
+            self.fold(_ACTIONS[action["op"]](self, action))
+            decisions += self.settle()
+        return decisions
+
+    def cycle(self) -> list[DecisionEvent]:
+        """Let a second pass, run one scheduling cycle, let its victims leave."""
+        self.now_us += SECOND_US
+        self.fold([facts.TimePassed(at_us=self.now_us)])
+        decisions = self._decide(cycles_max=1)
+        self._stop(decisions)
+        return decisions + self.settle()
+
+    def settle(self) -> list[DecisionEvent]:
+        """Decide all but scheduling cycles until nothing follows."""
+        told: list[DecisionEvent] = []
+        while decisions := self._decide(cycles_max=0):
+            self._stop(decisions)
+            told += decisions
+        return told
+
+    def _decide(self, cycles_max: int) -> list[DecisionEvent]:
+        decisions = decide(self.draft, cycles_max=cycles_max)
+        self.journal += decisions
+        return decisions
+
+    def _stop(self, decisions: Iterable[DecisionEvent]) -> None:
+        self.fold(
+            facts.WorkloadStopped(at_us=self.now_us, workload=one.workload, uid=one.uid)
+            for one in decisions
+            if isinstance(one, StopOrdered)
+        )
+
+    def create(self, action: Json) -> list[FactEvent]:
+        """Return the facts of objects that appear."""
+        return [
+            msgspec.structs.replace(self.asked[name], at_us=self.now_us)
+            for name in action["workloads"]
+        ]
+
+    def finish(self, action: Json) -> list[FactEvent]:
+        """Return the fact of a job that succeeded."""
+        name = action["workload"]
+        return [facts.WorkloadFinished(at_us=self.now_us, workload=key(name), uid=name)]
+
+    def delete(self, action: Json) -> list[FactEvent]:
+        """Return the fact of an object that is gone."""
+        name = action["workload"]
+        return [facts.WorkloadRemoved(at_us=self.now_us, workload=key(name), uid=name)]
+
+    def activate(self, action: Json) -> list[FactEvent]:
+        """Return the fact of ``spec.active`` having become true, or false."""
+        return self._changed(action["workload"], active=action["op"] == "activate")
+
+    def set_priority(self, action: Json) -> list[FactEvent]:
+        """Return the fact of another priority."""
+        return self._changed(action["workload"], priority=action["priority"])
+
+    def reclaim(self, action: Json) -> list[FactEvent]:
+        """Return the fact of pods that are done for good."""
+        name = action["workload"]
+        done = self._reclaimed.setdefault(name, {})
+        done[action["podSet"]] = action["count"]
+        return [
+            facts.PodsReclaimed(
+                at_us=self.now_us, workload=key(name), uid=name, reclaimable=dict(done)
+            )
+        ]
+
+    def update_queue(self, action: Json) -> list[FactEvent]:
+        """Return the fact of a ClusterQueue's new spec."""
+        name, spec = action["clusterQueue"], action["spec"]
+        return [queue_defined(self.scenario, name, spec, self.now_us)]
+
+    def update_cohort(self, action: Json) -> list[FactEvent]:
+        """Return the fact of a Cohort's new spec."""
+        return [cohort_defined(action["cohort"], action["spec"], self.now_us)]
+
+    def _changed(
+        self, name: str, *, active: bool | None = None, priority: int | None = None
+    ) -> list[FactEvent]:
+        was = self.asked[name]
+        now = msgspec.structs.replace(
+            was,
+            active=was.active if active is None else active,
+            priority=was.priority if priority is None else priority,
+        )
+        self.asked[name] = now
+        return [
+            facts.WorkloadChanged(
+                at_us=self.now_us,
+                workload=now.workload,
+                uid=now.uid,
+                queue=now.queue,
+                priority=now.priority,
+                podsets=now.podsets,
+                active=now.active,
+            )
+        ]
+
+
+_ACTIONS: dict[str, Callable[[World, Json], list[FactEvent]]] = {
+    "create": World.create,
+    "finish": World.finish,
+    "delete": World.delete,
+    "deactivate": World.activate,
+    "activate": World.activate,
+    "setPriority": World.set_priority,
+    "reclaimablePods": World.reclaim,
+    "updateClusterQueue": World.update_queue,
+    "updateCohort": World.update_cohort,
+}
