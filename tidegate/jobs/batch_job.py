@@ -30,6 +30,7 @@ from tidegate.jobs.kind import (
 from tidegate.jobs.merging import difference
 from tidegate.jobs.template import Added, conflicts, injected, restored
 from tidegate.kinds import names
+from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodCondition, PodTemplateSpec
 from tidegate.kinds.podsets import pod_set
@@ -148,7 +149,7 @@ def podsets(job: Object) -> list[Object]:
     labels = template.get("metadata", {}).get("labels", {})
     for name in _CONTROLLERS_LABELS:
         labels.pop(name, None)
-    spec = msgspec.convert(source["spec"], JobSpec)
+    spec = read(source["spec"], JobSpec)
     podset: Object = {"name": PODSET, "count": _count(spec), "template": template}
     least = _min_count(spec, source["metadata"].get("annotations", {}))
     return [podset if least is None else {**podset, "minCount": least}]
@@ -191,7 +192,7 @@ def _started(before: Object, start: Start) -> Object | Refused:
 
 def _resized(before: Object, count: int) -> dict[str, int]:
     """Return the fields that partial admission changes."""
-    if count >= _count(msgspec.convert(before["spec"], JobSpec)):
+    if count >= _count(read(before["spec"], JobSpec)):
         return {}
     indexed = before["spec"].get("completionMode") == "Indexed"
     annotations = before["metadata"].get("annotations", {})
@@ -231,7 +232,7 @@ def _started_before(job: Object) -> bool:
 
 
 def _ended(job: Object) -> bool:
-    return _finished(msgspec.convert(job.get("status", {}), JobStatus))[0] != ""
+    return _finished(read(job.get("status", {}), JobStatus))[0] != ""
 
 
 def _finished(status: JobStatus) -> tuple[str, str]:
@@ -288,6 +289,7 @@ KIND = JobKind(
     version="v1",
     kind="Job",
     plural="jobs",
+    optional=False,
     seen=Job,
     observe=observe,
     start=start,

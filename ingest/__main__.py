@@ -1,0 +1,74 @@
+"""ingest as a process: settings and wiring; the only file that knows each port's real form."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from contextlib import suppress
+
+from ingest.metrics import Metrics
+from ingest.publish import Publisher
+from ingest.resources import watched
+from ingest.session import Session
+from ingest.settings import Settings
+from ingest.sync import Means
+from tidegate.bus.nats import open_bus
+from tidegate.jobs.registry import job_kind
+from tidegate.kube.client import connect
+from tidegate.service.running import Service, run_service
+from tidegate.service.settings import read_settings
+
+ABOUT = "Watches Kubernetes and tells the scheduler what it sees; it only reads from Kubernetes."
+
+
+async def ingest(service: Service, settings: Settings) -> None:
+    """Tell what happens until the service is asked to stop."""
+    kinds = [job_kind(name) for name in settings.frameworks]
+    async with (
+        connect(settings.access()) as api,
+        open_bus(
+            settings.nats_url,
+            cluster=settings.cluster,
+            name=service.name,
+            credentials=settings.nats_credentials,
+        ) as bus,
+    ):
+        outlet, metrics = bus.outlet(), Metrics(service.registry)
+        publisher = Publisher(
+            outlet,
+            cluster=settings.cluster,
+            session=service.session,
+            random=service.random,
+            metrics=metrics,
+        )
+        means = Means(api, publisher, settings.pace(), service.random, metrics)
+        session = Session(watched(kinds), means, outlet)
+        service.health.ready_if("watches", session.waits_for)
+        service.health.ready_if("bus", bus.fault)
+        await until_stopped(service, session)
+
+
+async def until_stopped(service: Service, session: Session) -> None:
+    """Run the session; end it when the service is asked to stop, or with the session's failure."""
+    telling = asyncio.ensure_future(session.run())
+    stopping = asyncio.ensure_future(service.stopping.wait())
+    try:
+        await asyncio.wait({telling, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if telling.done():
+            telling.result()
+    finally:
+        for task in (telling, stopping):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+def main() -> int:
+    """Run ingest; return the process's exit code."""
+    settings = read_settings(Settings, "python -m ingest", ABOUT, sys.argv[1:], os.environ)
+    return run_service("ingest", settings, lambda service: ingest(service, settings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,143 @@
+"""Kueue's and Kubernetes' own objects to observations: pure, and of one object alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidegate.contracts.observations import (
+    CheckObserved,
+    ClusterQueueObserved,
+    CohortObserved,
+    FlavorObserved,
+    LimitRangeItem,
+    LimitRangeObserved,
+    LocalQueueObserved,
+    NamespaceObserved,
+    PriorityClassObserved,
+    RuntimeClassObserved,
+    WorkloadPriorityClassObserved,
+)
+from tidegate.kinds import names, seen
+from tidegate.kinds.checks import AdmissionCheck
+from tidegate.kinds.flavors import ResourceFlavor, WorkloadPriorityClass
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.podsets import written
+from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.times import micros
+from tidegate.kinds.translate import (
+    cluster_queue_spec,
+    cohort_spec,
+    flavor_spec,
+    local_queue_spec,
+)
+
+
+def cluster_queue(found: ClusterQueue) -> ClusterQueueObserved:
+    """Observe a ClusterQueue."""
+    return ClusterQueueObserved(
+        **_who(found.metadata),
+        spec=cluster_queue_spec(found),
+        created_us=micros(found.metadata.creation_timestamp or ""),
+        deleting=found.metadata.deleting,
+        author=_author(found.metadata),
+    )
+
+
+def cohort(found: Cohort) -> CohortObserved:
+    """Observe a Cohort."""
+    return CohortObserved(
+        **_who(found.metadata),
+        spec=cohort_spec(found),
+        author=_author(found.metadata),
+    )
+
+
+def local_queue(found: LocalQueue) -> LocalQueueObserved:
+    """Observe a LocalQueue."""
+    return LocalQueueObserved(
+        **_who(found.metadata),
+        spec=local_queue_spec(found),
+        deleting=found.metadata.deleting,
+    )
+
+
+def flavor(found: ResourceFlavor) -> FlavorObserved:
+    """Observe a ResourceFlavor."""
+    return FlavorObserved(**_who(found.metadata), spec=flavor_spec(found))
+
+
+def workload_priority_class(found: WorkloadPriorityClass) -> WorkloadPriorityClassObserved:
+    """Observe a WorkloadPriorityClass."""
+    return WorkloadPriorityClassObserved(**_who(found.metadata), value=found.value)
+
+
+def admission_check(found: AdmissionCheck) -> CheckObserved:
+    """Observe an AdmissionCheck."""
+    return CheckObserved(
+        **_who(found.metadata),
+        controller=found.spec.controller_name,
+        active=any(
+            one.type == "Active" and one.status == "True" for one in found.status.conditions
+        ),
+    )
+
+
+def priority_class(found: seen.PriorityClass) -> PriorityClassObserved:
+    """Observe a PriorityClass."""
+    return PriorityClassObserved(
+        **_who(found.metadata),
+        value=found.value,
+        is_default=found.global_default,
+        never_preempts=found.preemption_policy == "Never",
+    )
+
+
+def namespace(found: seen.Namespace) -> NamespaceObserved:
+    """Observe a Namespace."""
+    return NamespaceObserved(**_who(found.metadata), labels=found.metadata.labels)
+
+
+def limit_range(found: seen.LimitRange) -> LimitRangeObserved:
+    """Observe a LimitRange; quantities stay as written."""
+    return LimitRangeObserved(
+        **_who(found.metadata),
+        items=tuple(map(_limit_range_item, found.spec.limits)),
+    )
+
+
+def runtime_class(found: seen.RuntimeClass) -> RuntimeClassObserved:
+    """Observe a RuntimeClass."""
+    return RuntimeClassObserved(
+        **_who(found.metadata),
+        overhead=_texts(found.overhead.pod_fixed),
+    )
+
+
+def _limit_range_item(found: seen.LimitRangeItem) -> LimitRangeItem:
+    return LimitRangeItem(
+        type=found.type,
+        max=_texts(found.max),
+        min=_texts(found.min),
+        default=_texts(found.default),
+        default_request=_texts(found.default_request),
+        max_ratio=_texts(found.max_limit_request_ratio),
+    )
+
+
+def _who(meta: ObjectMeta) -> dict[str, Any]:
+    """Return the identity; session and round are filled in where it is published."""
+    return {
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+        "version": meta.version,
+        "session": "",
+    }
+
+
+def _texts(found: dict[str, str | int | float]) -> dict[str, str]:
+    return {name: written(value) for name, value in found.items()}
+
+
+def _author(meta: ObjectMeta) -> str:
+    return meta.annotations.get(names.AUTHOR, "")

@@ -1,0 +1,37 @@
+"""What ingest counts, for /metrics."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+
+class Metrics:
+    """Every metric of ingest, registered once a process."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.observations = Counter(
+            "tidegate_ingest_observations",
+            "Observations by what became of them: told, suppressed as no news, refused.",
+            ["resource", "outcome"],
+            registry=registry,
+        )
+        self.relists = Counter(
+            "tidegate_ingest_relists",
+            "Lists of a resource by reason.",
+            ["resource", "why"],
+            registry=registry,
+        )
+        self.watch_open = Gauge(
+            "tidegate_ingest_watch_open",
+            "1 while the watch of a resource is open.",
+            ["resource"],
+            registry=registry,
+        )
+        self.publish_retries = Counter(
+            "tidegate_ingest_publish_retries",
+            "Publishes that the bus did not answer and that were sent again.",
+            registry=registry,
+        )
+        self.heartbeats = Counter(
+            "tidegate_ingest_heartbeats", "Heartbeats told.", registry=registry
+        )

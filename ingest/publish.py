@@ -1,0 +1,116 @@
+"""Observations to the bus: each told once, in order, and only if it is news for its object."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from random import Random
+from typing import cast
+
+import msgspec
+
+from ingest.metrics import Metrics
+from tidegate.bus.ports import Outlet
+from tidegate.contracts.codec import encode
+from tidegate.contracts.observations import (
+    Heartbeat,
+    ObjectGone,
+    ObjectRefused,
+    Observation,
+    Observed,
+    SyncCompleted,
+    SyncStarted,
+)
+from tidegate.contracts.subjects import observed
+from tidegate.errors import BusUnreachableError, TooLargeError
+from tidegate.service.backoff import delays
+
+HEARTBEATS = "heartbeats"
+"""Stands where an object's resource stands in the subject of a heartbeat."""
+_DIGEST_BYTES = 16
+
+
+class Publisher:
+    """One session's voice; it remembers what it told last of each object."""
+
+    def __init__(
+        self, outlet: Outlet, *, cluster: str, session: str, random: Random, metrics: Metrics
+    ) -> None:
+        self.session = session
+        self._outlet = outlet
+        self._cluster = cluster
+        self._random = random
+        self._metrics = metrics
+        self._sent = 0  # the counter in message ids: a retry of one publish keeps its number
+        self._told = dict[tuple[str, str], bytes]()  # resource and uid to the digest last told
+
+    def forget_told(self) -> None:
+        """Tell everything again from here on, as a resync asks."""
+        self._told.clear()
+
+    async def tell(self, resource: str, found: Observed, *, round: int = 0) -> None:  # noqa: A002 - architecture's word
+        """Tell of one object, unless it equals what was told of it last.
+
+        Its version, round and session do not count as news. Waits while the stream is full. Calls
+        made at the same time are stored in the order of the calls.
+        """
+        key, digest = (resource, found.uid), _digest(found)
+        if self._told.get(key) == digest:
+            self._metrics.observations.labels(resource, "suppressed").inc()
+            return
+        payload = self._encoded(resource, found, round)
+        self._told[key] = digest
+        try:
+            await self._send(
+                observed(self._cluster, resource, found.namespace, found.name), payload
+            )
+        except BaseException:
+            # Cancelled or failed halfway: nobody knows if it arrived, so the next is told.
+            self._told.pop(key, None)
+            raise
+        if isinstance(found, ObjectGone):
+            self._told.pop(key, None)
+        self._metrics.observations.labels(resource, "told").inc()
+
+    async def say(self, resource: str, message: SyncStarted | SyncCompleted | Heartbeat) -> None:
+        """Tell of a list or of the time."""
+        await self._send(observed(self._cluster, resource, "", ""), encode(message))
+
+    def _encoded(self, resource: str, found: Observed, round: int) -> bytes:  # noqa: A002 - see tell
+        told = msgspec.structs.replace(found, session=self.session, round=round)
+        try:
+            return encode(cast("Observation", told))
+        except TooLargeError as error:
+            self._metrics.observations.labels(resource, "refused").inc()
+            return encode(refused(resource, told, str(error)))
+
+    async def _send(self, subject: str, payload: bytes) -> None:
+        self._sent += 1
+        message_id = f"{self.session}:{self._sent}"
+        for wait_s in delays(self._random, first_s=0.2, most_s=5.0):
+            try:
+                await self._outlet.publish(subject, payload, message_id)
+            except BusUnreachableError:
+                self._metrics.publish_retries.inc()
+                await asyncio.sleep(wait_s)
+            else:
+                return
+
+
+def refused(resource: str, found: Observed, error: str) -> ObjectRefused:
+    """Return what is told of an object that cannot be read or is too large."""
+    return ObjectRefused(
+        namespace=found.namespace,
+        name=found.name,
+        uid=found.uid,
+        version=found.version,
+        session=found.session,
+        round=found.round,
+        resource=resource,
+        error=error,
+    )
+
+
+def _digest(found: Observed) -> bytes:
+    plain = msgspec.structs.replace(found, version=0, session="", round=0)
+    return hashlib.blake2b(msgspec.json.encode(plain), digest_size=_DIGEST_BYTES).digest()

@@ -1,0 +1,83 @@
+"""One session of ingest: its resources, the heartbeat, and the scheduler's requests to tell again.
+
+It needs no process of its own: the simulation runs it on a virtual event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from ingest.publish import HEARTBEATS
+from ingest.resources import Watched
+from ingest.sync import Means, Sync
+from tidegate.bus.ports import Outlet
+from tidegate.contracts.observations import Heartbeat
+from tidegate.errors import BusUnreachableError
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+_BEAT_S = 1.0
+_POLL_S = 0.1
+_log = get_log("session")
+
+
+class Session:
+    """Everything that one process of ingest tells, from its start to its end."""
+
+    def __init__(self, watched: Sequence[Watched], means: Means, outlet: Outlet) -> None:
+        self._means = means
+        self._outlet = outlet
+        self._syncs = [Sync(one, means) for one in watched]
+
+    def waits_for(self) -> str:
+        """Return why time stands still; empty while every watch is open."""
+        lacks = [(sync.watched.resource, sync.waits_for) for sync in self._syncs]
+        return "; ".join(f"{resource}: {why}" for resource, why in lacks if why)
+
+    async def run(self) -> None:
+        """Tell what happens until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for sync in self._syncs:
+                tasks.create_task(sync.run())
+            tasks.create_task(self._obey())
+            tasks.create_task(self._beat())
+
+    async def _beat(self) -> None:
+        """Tell that the watches are open, once a second and only while all of them are.
+
+        The counter is this session's age in seconds: seconds without a beat do not look like a
+        clock that jumped.
+        """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        while True:
+            if self.waits_for():
+                await asyncio.sleep(_POLL_S)
+                continue
+            beat = Heartbeat(
+                session=self._means.publisher.session,
+                beat=int((loop.time() - began) / _BEAT_S) + 1,
+                resources=tuple(one.watched.resource for one in self._syncs if not one.absent),
+            )
+            await self._means.publisher.say(HEARTBEATS, beat)
+            self._means.metrics.heartbeats.inc()
+            await asyncio.sleep(_BEAT_S - (loop.time() - began) % _BEAT_S)
+
+    async def _obey(self) -> None:
+        """List everything again, news or not, whenever the scheduler asks."""
+        waits = delays(self._means.random, first_s=0.5, most_s=10.0)
+        while True:
+            try:
+                async for reason in self._outlet.resyncs():
+                    self._tell_again(reason)
+            except BusUnreachableError as error:
+                await asyncio.sleep(next(waits))
+                # A request may have been missed meanwhile; telling too much does no harm.
+                self._tell_again(f"requests could not be heard: {error}")
+
+    def _tell_again(self, reason: str) -> None:
+        _log.info("tells everything again", reason=reason)
+        self._means.publisher.forget_told()
+        for sync in self._syncs:
+            sync.ask()

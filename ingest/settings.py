@@ -1,0 +1,46 @@
+"""What ingest can be told, by flag or by environment."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from ingest.watch import Pace
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kube.client import Access
+from tidegate.service.settings import ServiceSettings
+
+
+class Settings(ServiceSettings, frozen=True, kw_only=True):
+    """Settings of ingest."""
+
+    kubeconfig: Annotated[
+        str, Meta(description="path of a kubeconfig; else $KUBECONFIG, else the pod's own account")
+    ] = ""
+    context: Annotated[str, Meta(description="context of the kubeconfig; its current one")] = ""
+    api_url: Annotated[str, Meta(description="URL of an API server, instead of a kubeconfig")] = ""
+    api_token: Annotated[str, Meta(description="bearer token for --api-url")] = ""
+    frameworks: Annotated[
+        tuple[str, ...], Meta(description=f"kinds of jobs to watch, of {', '.join(JOB_KINDS)}")
+    ] = tuple(JOB_KINDS)
+    page_max: Annotated[int, Meta(ge=1, description="objects in one page of a list")] = 500
+    watch_s: Annotated[
+        float, Meta(ge=5, description="how long a watch lasts before it is opened anew")
+    ] = 60.0
+    relist_s: Annotated[float, Meta(ge=10, description="how often everything is listed again")] = (
+        600.0
+    )
+
+    def access(self) -> Access:
+        """Return how to reach the API server."""
+        return Access(
+            url=self.api_url,
+            token=self.api_token,
+            kubeconfig=self.kubeconfig,
+            context=self.context,
+        )
+
+    def pace(self) -> Pace:
+        """Return how lists and watches are paced."""
+        return Pace(page_max=self.page_max, watch_s=self.watch_s, relist_s=self.relist_s)

@@ -1,0 +1,231 @@
+"""One resource told in full and then kept up to date: list in brackets, watch, list again.
+
+Who is present is what ``SyncCompleted`` names, never which messages lie between the brackets: any
+of those may have been suppressed as no news.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from http import HTTPStatus
+from random import Random
+from typing import Any
+
+from ingest.metrics import Metrics
+from ingest.publish import Publisher, refused
+from ingest.resources import Watched
+from ingest.watch import Changed, Pace, Watch, pages
+from tidegate.contracts.observations import (
+    ObjectGone,
+    ObjectRefused,
+    Observed,
+    SyncCompleted,
+    SyncStarted,
+)
+from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
+from tidegate.kinds.decode import Unreadable
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kube.ports import KubernetesApi
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+PRESENT_MAX = 1_000
+"""The most uids that one ``SyncCompleted`` names."""
+UNDERWAY_MAX = 256
+"""Publishes that one resource has under way; beyond that its watch waits."""
+_ABSENT_S = 5.0
+_log = get_log("sync")
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What every resource of a session shares."""
+
+    api: KubernetesApi
+    publisher: Publisher
+    pace: Pace
+    random: Random
+    metrics: Metrics
+
+
+class Sync:
+    """Lists and watches one resource for ever, and tells what it sees."""
+
+    def __init__(self, watched: Watched, means: Means) -> None:
+        self.watched = watched
+        self.absent = False  # there is no such resource at the API server
+        self._api, self._publisher = means.api, means.publisher
+        self._pace, self._random, self._metrics = means.pace, means.random, means.metrics
+        self._watch = Watch(means.api, watched, pace=means.pace, random=means.random)
+        self._round = 0
+        self._asked = asyncio.Event()
+        gauge = means.metrics.watch_open.labels(watched.resource)
+        gauge.set_function(lambda: float(self.open))
+
+    @property
+    def open(self) -> bool:
+        """Tell whether the resource was listed and its watch is open now."""
+        return self._watch.open
+
+    @property
+    def waits_for(self) -> str:
+        """Return what this resource lacks before time may pass; empty: nothing."""
+        if self.open or (self.absent and self.watched.optional):
+            return ""
+        return "its CRD is not installed" if self.absent else "its watch is not open"
+
+    def ask(self) -> None:
+        """Ask for a list as soon as possible: a resync."""
+        self._asked.set()
+
+    async def run(self) -> None:
+        """Tell of the resource until cancelled."""
+        why, waits = "start", delays(self._random, first_s=0.2, most_s=_ABSENT_S)
+        while True:
+            try:
+                self._metrics.relists.labels(self.watched.resource, why).inc()
+                self._asked.clear()
+                version = await self._tell_all()
+                waits = delays(self._random, first_s=0.2, most_s=_ABSENT_S)
+                why = await self._tell_changes(version)
+            except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
+                why = "error"
+                self._note(error)
+                await asyncio.sleep(next(waits))
+
+    async def _tell_all(self) -> int:
+        """List once, between brackets; return the version listed.
+
+        ``SyncStarted`` is stored before the list is asked for: so a round that begins after another
+        ended and lists a lower version tells of a restored etcd.
+        """
+        resource, publisher = self.watched.resource, self._publisher
+        if self.absent or not self._round:
+            await self._probe()
+        self._round += 1
+        started = SyncStarted(resource=resource, session=publisher.session, round=self._round)
+        await publisher.say(resource, started)
+        present, version = list[str](), 0
+        async with aclosing(pages(self._api, self.watched, self._pace)) as told:
+            async for page in told:
+                version = version or page.version
+                await _together(self._tell(one, self._round) for one in page.items)
+                present += [one.metadata.uid for one in page.items]
+        for completed in self._completed(present, version):
+            await publisher.say(resource, completed)
+        return version
+
+    async def _probe(self) -> None:
+        """Ask whether the resource is there at all, before a bracket is opened for it."""
+        answer = await self._api.request("GET", self.watched.path, query={"limit": "1"})
+        if answer.status == HTTPStatus.NOT_FOUND:
+            raise ApiStatusError(answer.status, "there is no such resource")
+        self.absent = False
+
+    def _completed(self, present: Sequence[str], version: int) -> list[SyncCompleted]:
+        starts = range(0, max(len(present), 1), PRESENT_MAX)
+        return [
+            SyncCompleted(
+                resource=self.watched.resource,
+                session=self._publisher.session,
+                round=self._round,
+                list_version=version,
+                present=tuple(present[start : start + PRESENT_MAX]),
+                piece=piece,
+                pieces=len(starts),
+            )
+            for piece, start in enumerate(starts, 1)
+        ]
+
+    async def _tell_changes(self, version: int) -> str:
+        """Watch until a list is due; return why it is."""
+        watching = asyncio.ensure_future(self._follow(version))
+        asked = asyncio.ensure_future(self._asked.wait())
+        try:
+            due_s = self._pace.relist_s * (0.9 + self._random.random() / 5)
+            await asyncio.wait(
+                {watching, asked}, timeout=due_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if watching.done():
+                return watching.result()
+            return "resync" if asked.done() else "due"
+        finally:
+            await _cancelled(watching, asked)
+
+    async def _follow(self, version: int) -> str:
+        """Tell each change; return why the watch ended for good."""
+        underway = asyncio.Semaphore(UNDERWAY_MAX)
+
+        async def publish(event: Changed) -> None:
+            try:
+                await self._tell_event(event)
+            finally:
+                underway.release()
+
+        async with asyncio.TaskGroup() as tasks, aclosing(self._watch.events(version)) as told:
+            async for event in told:
+                if not isinstance(event, Changed):
+                    return event.why
+                await underway.acquire()
+                tasks.create_task(publish(event))
+        raise AssertionError("a watch ends with Expired")
+
+    async def _tell_event(self, event: Changed) -> None:
+        if event.type == "DELETED":
+            meta: ObjectMeta = event.object.metadata
+            gone = ObjectGone(**_who(meta), resource=self.watched.resource)
+            await self._publisher.tell(self.watched.resource, gone)
+        else:
+            await self._tell(event.object, 0)
+
+    async def _tell(self, found: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
+        observation = self._observed(found)
+        if isinstance(observation, ObjectRefused):
+            self._metrics.observations.labels(self.watched.resource, "refused").inc()
+        await self._publisher.tell(self.watched.resource, observation, round=round)
+
+    def _observed(self, found: Any) -> Observed:  # noqa: ANN401 - of the resource's kind
+        """Reduce an object; one that cannot be read is told as refused, and the others go on."""
+        if isinstance(found, Unreadable):
+            return self._refused(found.metadata, found.error)
+        try:
+            told = self.watched.observe(found)
+        except TidegateError as error:
+            return self._refused(found.metadata, str(error))
+        assert isinstance(told, Observed)
+        return told
+
+    def _refused(self, meta: ObjectMeta, error: str) -> ObjectRefused:
+        return refused(self.watched.resource, Observed(**_who(meta)), error)
+
+    def _note(self, error: TidegateError) -> None:
+        absent = isinstance(error, ApiStatusError) and error.status == HTTPStatus.NOT_FOUND
+        if absent and self.absent:
+            return
+        self.absent = absent
+        _log.info("not listed", resource=self.watched.resource, absent=absent, error=str(error))
+
+
+async def _together(told: Iterable[Coroutine[Any, Any, None]]) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        for one in told:
+            tasks.create_task(one)
+
+
+async def _cancelled(*tasks: asyncio.Future[Any]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _who(meta: ObjectMeta) -> dict[str, Any]:
+    return {
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+        "version": meta.version,
+        "session": "",
+    }

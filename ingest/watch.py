@@ -1,0 +1,148 @@
+"""List and watch of one resource, as raw answers of the API server made into objects.
+
+Bookmarks are asked for, so that a quiet watch resumes from a fresh version. A watch that ends is
+resumed where it ended; errors back off with jitter; only 410 (the version is too old) and 404 (the
+resource is gone) end it for good, for then it must be listed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from http import HTTPStatus
+from random import Random
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from ingest.resources import Watched
+from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
+from tidegate.kinds.decode import Bookmark, Page, decode, decode_list
+from tidegate.kinds.meta import Status
+from tidegate.kube.ports import KubernetesApi
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+_LASTING_S = 1.0
+"""A watch that was open for less counts as a failure, else a broken server is asked in circles."""
+_BACKOFF_MOST_S = 10.0
+_MESSAGE_MAX = 500
+_log = get_log("watch")
+
+
+class Changed(msgspec.Struct, frozen=True):
+    """An object was added, modified or deleted."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED"]
+    object: Any  # of the resource's kind, or Unreadable
+
+
+class Expired(msgspec.Struct, frozen=True):
+    """The watch ended for good: list again."""
+
+    why: str
+
+
+Event: TypeAlias = Changed | Expired
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """How lists and watches are paced; seconds and objects."""
+
+    page_max: int = 500
+    watch_s: float = 60.0  # asked of the server; also how long a dead connection goes unnoticed
+    relist_s: float = 600.0
+
+
+async def pages(api: KubernetesApi, watched: Watched, pace: Pace) -> AsyncGenerator[Page[Any]]:
+    """Yield a list of the resource page by page, all of one version.
+
+    Raises:
+        ApiStatusError: the server refused; 404 while there is no such resource.
+        ApiUnreachableError: no answer came.
+    """
+    token = ""
+    while True:
+        query = {"limit": str(pace.page_max), **({"continue": token} if token else {})}
+        answer = await api.request("GET", watched.path, query=query)
+        if answer.status != HTTPStatus.OK:
+            raise ApiStatusError(answer.status, answer.body.decode(errors="replace")[:_MESSAGE_MAX])
+        page = decode_list(answer.body, watched.kind)
+        yield page
+        token = page.next
+        if not token:
+            return
+
+
+class Watch:
+    """The watch of one resource, from a list's version on."""
+
+    def __init__(self, api: KubernetesApi, watched: Watched, *, pace: Pace, random: Random) -> None:
+        self.open = False  # the server took the watch, and it has not ended
+        self._api = api
+        self._watched = watched
+        self._pace = pace
+        self._random = random
+
+    async def events(self, version: int) -> AsyncGenerator[Event]:
+        """Yield each change above ``version``, at last one ``Expired``."""
+        waits, loop = self._waits(), asyncio.get_running_loop()
+        while True:
+            since, broke = loop.time(), False
+            try:
+                async with aclosing(self._once(version)) as told:
+                    async for event in told:
+                        if isinstance(event, Bookmark):
+                            version = max(version, event.version)
+                            continue
+                        yield event
+                        if isinstance(event, Expired):
+                            return
+                        version = max(version, event.object.metadata.version)
+            except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
+                broke = True
+                _log.info("watch broke", resource=self._watched.resource, error=str(error))
+            lasted = loop.time() - since >= _LASTING_S
+            waits = self._waits() if lasted else waits
+            if broke or not lasted:
+                await asyncio.sleep(next(waits))
+
+    async def _once(self, version: int) -> AsyncGenerator[Changed | Bookmark | Expired]:
+        """Yield what one request tells, until the server ends it.
+
+        Ends are spread, so that a server's watches do not all come back together.
+        """
+        lasting_s = self._pace.watch_s * (0.75 + self._random.random() / 2)
+        query = {
+            "resourceVersion": str(version),
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(max(1, round(lasting_s))),
+        }
+        try:
+            async with self._api.watch(self._watched.path, query) as lines:
+                self.open = True
+                async for line in lines:
+                    yield self._read(line)
+        except ApiStatusError as error:
+            if error.status not in (HTTPStatus.GONE, HTTPStatus.NOT_FOUND):
+                raise
+            yield Expired(str(error.status))
+        finally:
+            self.open = False
+
+    def _read(self, line: bytes) -> Changed | Bookmark | Expired:
+        kind, found = decode(line, self._watched.kind)
+        match found:
+            case Bookmark():
+                return found
+            case Status(code=HTTPStatus.GONE):
+                return Expired("410")
+            case Status():
+                raise ApiStatusError(found.code, found.message)
+            case _:
+                assert kind in ("ADDED", "MODIFIED", "DELETED")
+                return Changed(kind, found)
+
+    def _waits(self) -> Iterator[float]:
+        return delays(self._random, first_s=0.1, most_s=_BACKOFF_MOST_S)
