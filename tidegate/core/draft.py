@@ -11,10 +11,12 @@ from typing import Literal
 import msgspec
 
 from tidegate.contracts import facts
+from tidegate.contracts.decisions import HeldReason, Victim
 from tidegate.contracts.observations import JobState
 from tidegate.core.deadlines import Deadlines
 from tidegate.core.heard import Heard
-from tidegate.model.ids import ObjectRef
+from tidegate.core.rooms import Forest, Rank, Shape
+from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.policy import Policy
 
@@ -38,7 +40,43 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     at_us: int
 
 
-class Workload(msgspec.Struct, kw_only=True):
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a workload was last said to wait: it is said again when this changes."""
+
+    reason: HeldReason
+    others: tuple[str, ...] = ()
+    tried: tuple[tuple[str, str, str, str], ...] = ()  # podset, flavor, resource, reason
+    parked: bool = False
+
+
+class CheckState(msgspec.Struct, frozen=True, kw_only=True):
+    """What an admission check's controller last said of a workload."""
+
+    state: str  # Pending, Ready, Retry or Rejected
+    message: str = ""
+    requeue_after_s: int = 0
+    at_us: int = 0
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True):
+    """A preemption that was issued: its victims leave, and what they free is kept for it."""
+
+    workload: str
+    cluster_queue: str
+    victims: tuple[Victim, ...]
+    assignment: tuple[PodSetAssignment, ...]
+    seq: int
+
+
+class LocalUsage(msgspec.Struct, kw_only=True):
+    """What a LocalQueue has consumed, for admission fair sharing; see behaviour.md 11."""
+
+    consumed: dict[str, str] = {}  # resource to natural units, decimal text
+    updated_us: int = 0
+    penalties: dict[str, dict[str, str]] = {}  # workload to what its admission will add
+
+
+class Workload(msgspec.Struct, kw_only=True, eq=False):
     """One workload as asked for, as decided and as observed; private to its draft."""
 
     key: str  # "<namespace>/<name>"
@@ -74,6 +112,16 @@ class Workload(msgspec.Struct, kw_only=True):
     preempted_reason: str = ""
     requeue_after_us: int = 0  # backing off until then; 0: not
     requeue_count: int = 0
+    requeue_reason: str = ""  # why it waits though it may be active: its queue was stopped, …
+    displaced_seq: int = 0  # when it was last preempted; 0: not since it last held quota
+    made_way_for: str = ""  # the workload that preempted it and has not had its turn yet
+    held: Held | None = None  # what was last said of why it waits
+    parked: bool = False  # alone, until something frees quota
+    scan: tuple[dict[str, int], ...] = ()  # by podset: resource to the flavor last tried
+    scan_cycle: int = 0  # the cycle of that
+    scan_seq: int = 0  # the event of that
+    checks: dict[str, CheckState] = {}
+    executed_us: int = 0  # admitted before, for the maximum execution time
     order: Order | None = None
     # what was observed
     state: JobState = JobState()
@@ -83,6 +131,12 @@ class Workload(msgspec.Struct, kw_only=True):
     failure: Failure | None = None  # of the order that stands
     repeated: int = 0  # how often the order that stands was given again
     finished_us: int = 0
+    # what is derived from all that, and in no snapshot
+    never_preempts: bool = False  # its PriorityClass says so
+    requests: tuple[dict[str, int], ...] | None = None  # of one pod of each podset
+    charges: tuple[tuple[FlavorResource, int], ...] = ()  # while it holds quota
+    rank: Rank = (0, 0, "", "")  # where it stands in its queue
+    shape: Shape | None = None  # where it is queued; None: nowhere
 
 
 class Round(msgspec.Struct, kw_only=True):
@@ -124,4 +178,12 @@ class Draft(msgspec.Struct, kw_only=True):
     rounds: dict[str, Round] = {}  # by resource
     skew_us: int = 0  # how far the bus's clock is ahead of ours, since a step that was not followed
     deadlines: Deadlines = msgspec.field(default_factory=Deadlines)
+    cycle: int = 0  # the newest scheduling cycle that an event told of
+    redefined_seq: int = 0  # when a queue, cohort or flavor last changed
+    intents: dict[str, Intent] = {}  # by preemptor, the oldest first
+    sticky: dict[str, str] = {}  # Kueue's: ClusterQueue to the workload that sorts first in it
+    readiness: dict[str, tuple[bool, str]] = {}  # ClusterQueue to what was last told of it
+    local_usage: dict[str, LocalUsage] = {}  # "<namespace>/<LocalQueue>" to what it has consumed
+    by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
+    forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot
     heard: Heard = msgspec.field(default_factory=Heard)  # not folded: in no snapshot

@@ -1,0 +1,99 @@
+"""What a workload asks for and what it is charged, in base units."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import msgspec
+
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.requests import pod_requests
+from tidegate.model.ids import FlavorResource
+from tidegate.model.podset import PodSet, PodSetAssignment
+
+PODS = "pods"
+"""The resource that counts pods: never asked for, charged where a ClusterQueue has quota of it."""
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def per_pod(draft: Draft, workload: Workload) -> tuple[dict[str, int], ...]:
+    """Return what one pod of each podset is charged; computed once for equal podsets."""
+    found = workload.requests
+    if found is None:
+        found = tuple(_pod(draft, workload, podset) for podset in workload.podsets)
+        workload.requests = found
+    return found
+
+
+def count(workload: Workload, podset: PodSet) -> int:
+    """Return how many of a podset's pods still count: those not reclaimed."""
+    if not workload.reclaimable:
+        return podset.count
+    return podset.count - min(workload.reclaimable.get(podset.name, 0), podset.count)
+
+
+def charged(
+    workload: Workload, assignment: tuple[PodSetAssignment, ...]
+) -> tuple[tuple[FlavorResource, int], ...]:
+    """Return what an assignment is charged, pods that are done left out; may hold zeros.
+
+    Source: behaviour.md 1, "Reserved WL".
+    """
+    if len(assignment) == 1 and not workload.reclaimable:
+        given = assignment[0]
+        usage = given.usage
+        return tuple(
+            (flavor_resource(flavor, resource), usage.get(resource, 0))
+            for resource, flavor in given.flavors.items()
+        )
+    total: dict[FlavorResource, int] = {}
+    counts = {podset.name: count(workload, podset) for podset in workload.podsets}
+    for given in assignment:
+        left = counts.get(given.name, given.count)
+        for resource, flavor in given.flavors.items():
+            units = given.usage.get(resource, 0)
+            if left < given.count:
+                units = units // given.count * left
+            fr = flavor_resource(flavor, resource)
+            total[fr] = total.get(fr, 0) + units
+    return tuple(total.items())
+
+
+@lru_cache(maxsize=65_536)
+def flavor_resource(flavor: str, resource: str) -> FlavorResource:
+    """Return the one object that stands for a pair, so that comparing it is cheap."""
+    return FlavorResource(flavor, resource)
+
+
+def shape_key(draft: Draft, workload: Workload) -> bytes:
+    """Return what scheduling can tell of a workload, its place in the queue apart.
+
+    Source: behaviour.md 2.4, scheduling hash; Tidegate also tells namespaces and displaced
+    workloads apart, since what one may do the other may not.
+    """
+    kueue = draft.policy.compatibility == "kueue"
+    return _encode(
+        (
+            workload.priority,
+            workload.podsets,
+            [count(workload, podset) for podset in workload.podsets],
+            per_pod(draft, workload),
+            workload.allowed_flavors,
+            workload.preemption_gates,
+            workload.replaces,
+            "" if kueue else workload.key.partition("/")[0],
+            False if kueue else bool(workload.displaced_seq),
+            workload.never_preempts,
+        )
+    )
+
+
+def _pod(draft: Draft, workload: Workload, podset: PodSet) -> dict[str, int]:
+    namespace = workload.key.partition("/")[0]
+    key = (namespace, _encode(podset))
+    found = draft.forest.pods.get(key)
+    if found is None:
+        found = pod_requests(draft.objects, namespace, podset, draft.policy)
+        draft.forest.pods[key] = found
+    return found

@@ -1,0 +1,87 @@
+"""What a draft derives from its facts to decide quickly: trees, queues, shapes and their heaps.
+
+Nothing here is in a snapshot: ``tidegate.core.forest`` builds it again from what is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from tidegate.core.tree import Cell, Node
+from tidegate.model.quota import ClusterQueueSpec, FlavorSpec
+
+if TYPE_CHECKING:
+    from tidegate.core.draft import Workload
+
+Rank: TypeAlias = tuple[int, int, str, str]
+"""Where a workload stands in its queue: lower priority negated, queue time, uid, key."""
+
+
+class Shape(msgspec.Struct, kw_only=True, eq=False):
+    """The pending workloads of one ClusterQueue that scheduling cannot tell apart but by order.
+
+    What does not fit for the first of them does not for the others: they are parked together.
+    """
+
+    key: bytes
+    heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
+    parked: bool = False
+    tested: int = -1  # the tree's stamp at which its first workload was found not to fit
+    tested_rank: Rank | None = None  # that first workload's
+
+
+class Slot(msgspec.Struct, kw_only=True, eq=False):
+    """One flavor of a resource group."""
+
+    flavor: str
+    spec: FlavorSpec | None  # None: no such ResourceFlavor
+    cells: dict[str, Cell]  # by resource
+
+
+class Group(msgspec.Struct, kw_only=True, eq=False):
+    """A resource group with its cells looked up."""
+
+    resources: tuple[str, ...]
+    slots: list[Slot]
+
+
+class Tree(msgspec.Struct, kw_only=True, eq=False):
+    """One cohort tree, or one ClusterQueue without a cohort: what influences each other."""
+
+    root: Node
+    rooms: list[Room] = []  # in name order
+    cyclic: bool = False  # its cohorts are their own ancestors: nothing in it is active
+    stamp: int = 0  # rises with whatever may change what fits or may be preempted
+    dirty: bool = True  # something happened that a cycle has not looked at
+    left_seq: int = 0  # when quota last came back, or was given anew
+    outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
+    leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
+
+
+class Room(msgspec.Struct, kw_only=True, eq=False):
+    """One ClusterQueue at work."""
+
+    name: str
+    spec: ClusterQueueSpec
+    node: Node
+    tree: Tree
+    groups: list[Group] = []
+    group_of: dict[str, Group] = {}  # the first that covers a resource
+    active: bool = False  # it admits: see ``tidegate.core.deciding.readiness``
+    holding: dict[str, Workload] = {}  # whoever is charged here, by key
+    shapes: dict[bytes, Shape] = {}
+    heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
+    waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own
+
+
+class Forest(msgspec.Struct, kw_only=True, eq=False):
+    """All trees."""
+
+    stale: bool = True  # what it was built from has changed
+    rooms: dict[str, Room] = {}
+    cohorts: dict[str, Node] = {}
+    trees: list[Tree] = []  # in the order of their first ClusterQueues' names
+    dirty: list[Tree] = []
+    pods: dict[tuple[str, bytes], dict[str, int]] = {}  # namespace and podset to a pod's requests

@@ -1,0 +1,190 @@
+"""Quota in a cohort tree: one cell for each node and flavor-resource, changed in place.
+
+A cell's usage follows from the usage of the cells below it alone, so whatever is tried is undone by
+shifting the same cells back, in any order; nothing is ever copied.
+
+Source: behaviour.md 4; conformance/quota.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from tidegate.model.ids import FlavorResource
+from tidegate.model.quantity import UNLIMITED
+from tidegate.model.quota import WEIGHT_ONE
+
+INFINITE = 1 << 80
+"""What ``UNLIMITED`` is inside the tree: so large that no usage brings it near a real amount."""
+
+_HALF = INFINITE >> 1
+
+
+class Cell(msgspec.Struct, kw_only=True, eq=False):
+    """What one node knows of one flavor-resource, in base units."""
+
+    fr: FlavorResource
+    parent: Cell | None
+    height: int  # of the node: 0 for a ClusterQueue, 1 for a cohort of ClusterQueues
+    nominal: int = 0  # the node's own
+    lending: int | None = None  # None: all may be lent
+    borrowing: int | None = None  # None: no limit
+    known: bool = False  # quota of it is given here or below
+    quota: int = 0  # its own and what its children put into the pool
+    local: int = 0  # of that, what it keeps for itself
+    potential: int = 0  # the most that could ever be available here
+    usage: int = 0  # what is used below, beyond what is kept there
+
+
+class Node(msgspec.Struct, kw_only=True, eq=False):
+    """A ClusterQueue or a cohort."""
+
+    name: str
+    is_cohort: bool
+    weight: int = WEIGHT_ONE  # fair-sharing weight in 1e-9
+    parent: Node | None = None
+    children: list[Node] = []  # in name order, ClusterQueues before cohorts
+    height: int = 0
+    cells: dict[FlavorResource, Cell] = {}
+    lendable: dict[str, int] = {}  # resource to what its parent could ever have available
+
+
+def settle(cell: Cell, lent: int) -> None:
+    """Compute what a cell's quota is, from its own and what its children lent; see ``limit``."""
+    cell.quota = min(INFINITE, cell.nominal + lent)
+    if cell.lending is None or cell.parent is None:
+        cell.local = 0
+    elif cell.quota >= _HALF:
+        cell.local = INFINITE if cell.lending < _HALF else 0
+    else:
+        cell.local = max(0, cell.quota - cell.lending)
+
+
+def limit(cell: Cell) -> None:
+    """Compute what could ever be available at a cell, its parent's being known."""
+    if cell.parent is None:
+        cell.potential = cell.quota
+        return
+    most = cell.local + cell.parent.potential
+    if cell.borrowing is not None:
+        most = min(most, cell.quota + cell.borrowing)
+    cell.potential = min(INFINITE, most)
+
+
+def free(cell: Cell) -> int:
+    """Return what may still be taken at a cell, its cohort included; may be negative.
+
+    Walks to the root: O(depth). Changes nothing.
+    """
+    parent = cell.parent
+    if parent is None:
+        return cell.quota - cell.usage
+    beyond = cell.usage - cell.local
+    found = free(parent) if parent.parent is not None else parent.quota - parent.usage
+    if cell.borrowing is not None:
+        most = cell.quota - cell.local + cell.borrowing - (beyond if beyond > 0 else 0)
+        found = min(found, most)
+    return found - beyond if beyond < 0 else found
+
+
+def shift(cell: Cell, delta: int) -> None:
+    """Add to a cell's usage, or take away, and carry on to its ancestors what they see of it."""
+    at: Cell | None = cell
+    while at is not None and delta:
+        before = at.usage - at.local
+        after = before + delta
+        at.usage += delta
+        delta = (after if after > 0 else 0) - (before if before > 0 else 0)
+        at = at.parent
+
+
+def kept_free(cell: Cell) -> int:
+    """Return how much of what a node keeps for itself is unused."""
+    return max(0, cell.local - cell.usage)
+
+
+def level(cell: Cell, amount: int) -> tuple[int, bool]:
+    """Return how high the smallest subtree is that holds ``amount`` more, and if it has a parent.
+
+    0 is the ClusterQueue's own quota; the root's height if even the root cannot.
+
+    Source: behaviour.md 4, FindHeightOfLowestSubtreeThatFits.
+    """
+    parent = cell.parent
+    if parent is None or cell.usage + amount <= cell.quota:
+        return 0, parent is not None
+    remaining = amount - kept_free(cell)
+    at = parent
+    while at.usage + remaining > at.quota:
+        remaining -= kept_free(at)
+        if at.parent is None:
+            return at.height, False
+        at = at.parent
+    return at.height, at.parent is not None
+
+
+def bounded(amount: int) -> int:
+    """Return an amount of the tree as it is reported: ``UNLIMITED`` if it is."""
+    return UNLIMITED if amount >= _HALF else amount
+
+
+def unbounded(amount: int) -> int:
+    """Return a quota as the tree counts it; the inverse of ``bounded``."""
+    return INFINITE if amount >= UNLIMITED else amount
+
+
+def available(node: Node, fr: FlavorResource) -> int:
+    """Return what may still be taken at a node of one flavor-resource; may be negative."""
+    return bounded(free(cell_of(node, fr)))
+
+
+def potential(node: Node, fr: FlavorResource) -> int:
+    """Return the most that could ever be available at a node of one flavor-resource."""
+    return bounded(cell_of(node, fr).potential)
+
+
+def charge(node: Node, amounts: Mapping[FlavorResource, int]) -> None:
+    """Add usage to a ClusterQueue."""
+    add(node, amounts.items())
+
+
+def discharge(node: Node, amounts: Mapping[FlavorResource, int]) -> None:
+    """Take usage away from a ClusterQueue: the exact inverse of ``charge``."""
+    remove(node, amounts.items())
+
+
+def add(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> None:
+    """Add usage to a ClusterQueue, given as pairs."""
+    cells = node.cells
+    for fr, amount in amounts:
+        shift(cells.get(fr) or cell_of(node, fr), amount)
+
+
+def remove(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> None:
+    """Take usage away from a ClusterQueue, given as pairs."""
+    cells = node.cells
+    for fr, amount in amounts:
+        shift(cells.get(fr) or cell_of(node, fr), -amount)
+
+
+def fits(node: Node, amounts: Iterable[tuple[FlavorResource, int]]) -> bool:
+    """Tell whether a ClusterQueue may take all of this at once; amounts of 0 always fit."""
+    cells = node.cells
+    for fr, amount in amounts:
+        if amount > 0 and amount > free(cells.get(fr) or cell_of(node, fr)):
+            return False
+    return True
+
+
+def cell_of(node: Node, fr: FlavorResource) -> Cell:
+    """Return a node's cell, made without quota, up to the root, if nobody gave any."""
+    cell = node.cells.get(fr)
+    if cell is None:
+        above = None if node.parent is None else cell_of(node.parent, fr)
+        cell = Cell(fr=fr, parent=above, height=node.height)
+        settle(cell, 0)
+        limit(cell)
+        node.cells[fr] = cell
+    return cell
