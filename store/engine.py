@@ -122,7 +122,9 @@ def _prepare_sqlite(engine: Engine, pragmas: tuple[str, ...]) -> Engine:
             connection.execute(pragma).close()
 
     def on_begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN")
+        # Who reads before it writes must keep others from writing in between.
+        at_once = connection.get_execution_options().get("begin_at_once", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if at_once else "BEGIN")
 
     event.listen(engine, "connect", on_connect)
     event.listen(engine, "begin", on_begin)

@@ -16,14 +16,18 @@ _NO_TABLE = ("no such table", "does not exist")
 
 
 @contextmanager
-def transaction(engine: Engine) -> Generator[Connection]:
+def transaction(engine: Engine, *, begin_at_once: bool = False) -> Generator[Connection]:
     """Run the body in one transaction: commit at its end, roll back if it raises.
+
+    ``begin_at_once``: on SQLite take the lock for writing first; who reads before it writes needs
+    that.
 
     Raises:
         CommitUnknownError: the commit was sent and not answered: it may have happened.
         LedgerUnreachableError: the database failed before that: nothing was written.
     """
     with reading(engine) as connection:
+        connection.execution_options(begin_at_once=begin_at_once)
         yield connection
         try:
             connection.commit()

@@ -8,7 +8,6 @@ Nothing is tried again here: after a failure the scheduler throws its draft away
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from msgspec.structs import asdict
 from sqlalchemy import ColumnElement, Connection, Engine, func, insert, literal, select
@@ -16,28 +15,14 @@ from sqlalchemy.exc import IntegrityError
 
 from store import term
 from store.clock import now_us
+from store.entries import PAGE_ROWS, newest, page
 from store.failures import reading, transaction
 from store.reporting.projection import project
 from store.tables import EVENTS, OBSERVATIONS, ledger_event
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.errors import SequenceConflictError
 
-PAGE_ROWS = 1_000
-"""Rows of one read: no transaction stays open while the caller works on them."""
-
 _event = ledger_event.c
-_IN_ORDER = (
-    _event.partition,
-    _event.seq,
-    _event.epoch,
-    _event.turn,
-    _event.at_us,
-    _event.cluster,
-    _event.type,
-    _event.subject,
-    _event.payload,
-    _event.hash,
-)
 
 
 class SqlLedger:
@@ -87,28 +72,26 @@ class SqlLedger:
                 project(conn, entries)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """See ``tidegate.bus.ports.Ledger.read``; a page of rows at a time."""
+        """See ``tidegate.bus.ports.Ledger.read``.
+
+        No transaction stays open while the caller works on a page: the history behind it is fixed.
+        """
         while True:
-            page = self._page(after, until)
-            yield from page
-            if len(page) < PAGE_ROWS:
+            with reading(self._engine) as conn:
+                found = page(conn, self._partition, after, until)
+            yield from found
+            if len(found) < PAGE_ROWS:
                 return
-            after = page[-1].seq
+            after = found[-1].seq
 
-    def end(self) -> Entry | None:
-        """Return the newest entry; None of an empty ledger."""
-        newest = select(*_IN_ORDER).where(_event.partition == self._partition)
-        with reading(self._engine) as conn:
-            row = conn.execute(newest.order_by(_event.seq.desc()).limit(1)).first()
-        return None if row is None else _entry(row)
+    def newest(self) -> Entry | None:
+        """Return the last entry; None while the ledger is empty.
 
-    def _page(self, after: int, until: int | None) -> list[Entry]:
-        wanted = select(*_IN_ORDER).where(_event.partition == self._partition, _event.seq > after)
-        if until is not None:
-            wanted = wanted.where(_event.seq <= until)
+        Raises:
+            LedgerUnreachableError: the database does not answer.
+        """
         with reading(self._engine) as conn:
-            rows = conn.execute(wanted.order_by(_event.seq).limit(PAGE_ROWS)).all()
-        return [_entry(row) for row in rows]
+            return newest(conn, self._partition)
 
     def _insert(self, conn: Connection, after: int, entries: Sequence[Entry]) -> None:
         end = select(func.max(_event.seq)).where(_event.partition == self._partition)
@@ -126,7 +109,3 @@ class SqlLedger:
 
     def _now(self) -> ColumnElement[int]:
         return now_us() if self._clock_us is None else literal(self._clock_us())
-
-
-def _entry(row: Sequence[Any]) -> Entry:
-    return Entry(*row)

@@ -56,3 +56,11 @@ ledger_snapshot = Table(
         "hash", LargeBinary(32), nullable=False
     ),  # binds the state to the chain: store.snapshots
 )
+
+ledger_view = Table(
+    "ledger_view",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("place", Integer, nullable=False),  # in which order they were made
+    Column("digest", String, nullable=False),  # SHA-256 of the text it was made from
+)

@@ -1,0 +1,235 @@
+"""The reports: what the events say in rows, the list of views over them, and the price table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+REBUILDS_REPORTS = True
+
+_NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+_TABLES = (
+    "report_workload",
+    "report_wait",
+    "report_holding",
+    "report_quota",
+    "report_queue",
+    "report_preemption",
+    "report_priority_class",
+)
+
+
+def upgrade() -> None:
+    """Make the tables; store.migrate fills them from the events."""
+    _make_workload()
+    _make_wait()
+    _make_holding()
+    _make_quota()
+    _make_queue()
+    _make_preemption()
+    _make_priority_class()
+    op.create_table(
+        "price",
+        *_texts("flavor", "resource"),
+        sa.Column("per_unit_hour", sa.Double(), nullable=False),
+        *_texts("currency"),
+        sa.PrimaryKeyConstraint("flavor", "resource", name="pk_price"),
+    )
+    op.create_table(
+        "ledger_view",
+        *_texts("name"),
+        *_integers("place"),
+        *_texts("digest"),
+        sa.PrimaryKeyConstraint("name", name="pk_ledger_view"),
+    )
+
+
+def downgrade() -> None:
+    """Drop them; the events stay, so they can be made again. Prices are lost."""
+    for table in ("ledger_view", "price", *reversed(_TABLES)):
+        op.drop_table(table)
+
+
+def _make_workload() -> None:
+    op.create_table(
+        "report_workload",
+        *_integers("partition"),
+        *_numbers("submitted_seq"),
+        *_texts(
+            "cluster",
+            "workload",
+            "namespace",
+            "name",
+            "uid",
+            "job_kind",
+            "job_name",
+            "local_queue",
+            "cluster_queue",
+            "priority_class",
+            "pod_priority_class",
+        ),
+        *_numbers("priority"),
+        *_perhaps("own_priority"),
+        *_numbers("priority_boost"),
+        *_texts("author", "pods"),
+        *_numbers("created_us", "submitted_us"),
+        *_texts("phase", "reason", "message"),
+        *_numbers("phase_us"),
+        *_perhaps("not_before_us", "reservation_seq", "reserved_us", "admitted_us"),
+        *_numbers("evictions", "preemptions"),
+        *_perhaps("finished_us"),
+        *_texts("outcome"),
+        *_perhaps("removed_us", "removed_seq"),
+        sa.PrimaryKeyConstraint("partition", "submitted_seq", name="pk_report_workload"),
+    )
+    _open_rows("ix_report_workload_live", "report_workload", "removed_seq")
+
+
+def _make_wait() -> None:
+    op.create_table(
+        "report_wait",
+        *_integers("partition"),
+        *_numbers("from_seq", "submitted_seq"),
+        *_texts(
+            "cluster",
+            "workload",
+            "namespace",
+            "uid",
+            "local_queue",
+            "cluster_queue",
+            "priority_class",
+        ),
+        *_numbers("priority"),
+        *_texts("author"),
+        *_numbers("from_us"),
+        *_perhaps("not_before_us", "reserved_us", "to_us", "to_seq"),
+        *_texts("outcome", "reason"),
+        *_numbers("times_held"),
+        sa.PrimaryKeyConstraint("partition", "from_seq", name="pk_report_wait"),
+    )
+    _open_rows("ix_report_wait_open", "report_wait", "to_seq")
+
+
+def _make_holding() -> None:
+    op.create_table(
+        "report_holding",
+        *_integers("partition"),
+        *_numbers("from_seq"),
+        *_texts("podset", "flavor", "resource"),
+        *_numbers("reservation_seq", "submitted_seq"),
+        *_texts(
+            "cluster",
+            "cluster_queue",
+            "local_queue",
+            "namespace",
+            "workload",
+            "uid",
+            "author",
+            "priority_class",
+        ),
+        *_numbers("priority", "pods_assigned", "amount_assigned", "pods", "amount", "from_us"),
+        *_perhaps("to_us", "to_seq"),
+        sa.PrimaryKeyConstraint(
+            "partition", "from_seq", "podset", "flavor", "resource", name="pk_report_holding"
+        ),
+    )
+    _open_rows("ix_report_holding_open", "report_holding", "to_seq")
+    op.create_index(
+        "ix_report_holding_reservation", "report_holding", ["partition", "reservation_seq"]
+    )
+
+
+def _make_quota() -> None:
+    op.create_table(
+        "report_quota",
+        *_integers("partition"),
+        *_texts("kind", "owner", "flavor", "resource"),
+        *_numbers("from_seq", "nominal"),
+        *_perhaps("borrowing_limit", "lending_limit"),
+        *_texts("author"),
+        *_numbers("from_us"),
+        *_perhaps("to_us", "to_seq"),
+        *_texts("ended_by"),
+        sa.PrimaryKeyConstraint(
+            "partition", "kind", "owner", "flavor", "resource", "from_seq", name="pk_report_quota"
+        ),
+    )
+
+
+def _make_queue() -> None:
+    op.create_table(
+        "report_queue",
+        *_integers("partition"),
+        *_texts("kind", "owner"),
+        *_numbers("from_seq"),
+        *_texts("parent"),
+        *_numbers("weight"),
+        *_texts("strategy", "stop_policy", "author"),
+        *_numbers("from_us"),
+        *_perhaps("to_us", "to_seq"),
+        sa.PrimaryKeyConstraint("partition", "kind", "owner", "from_seq", name="pk_report_queue"),
+    )
+
+
+def _make_preemption() -> None:
+    op.create_table(
+        "report_preemption",
+        *_integers("partition"),
+        *_numbers("seq", "at_us"),
+        *_texts(
+            "cluster", "workload", "uid", "namespace", "local_queue", "cluster_queue", "author"
+        ),
+        *_numbers("priority"),
+        *_texts("by", "by_uid", "by_cluster_queue", "reason", "message"),
+        *_perhaps("intent_seq", "reservation_seq", "admitted_us", "released_us", "released_seq"),
+        sa.PrimaryKeyConstraint("partition", "seq", name="pk_report_preemption"),
+    )
+    _open_rows("ix_report_preemption_open", "report_preemption", "released_seq")
+
+
+def _make_priority_class() -> None:
+    op.create_table(
+        "report_priority_class",
+        *_integers("partition"),
+        *_texts("kind", "name"),
+        *_numbers("value"),
+        *_flags("is_default"),
+        sa.PrimaryKeyConstraint("partition", "kind", "name", name="pk_report_priority_class"),
+    )
+
+
+def _texts(*names: str) -> Iterator[sa.Column[Any]]:
+    return (sa.Column(name, sa.String(), nullable=False) for name in names)
+
+
+def _integers(*names: str) -> Iterator[sa.Column[Any]]:
+    return (sa.Column(name, sa.Integer(), nullable=False) for name in names)
+
+
+def _numbers(*names: str) -> Iterator[sa.Column[Any]]:
+    return (sa.Column(name, _NUMBER, nullable=False) for name in names)
+
+
+def _perhaps(*names: str) -> Iterator[sa.Column[Any]]:
+    return (sa.Column(name, _NUMBER, nullable=True) for name in names)
+
+
+def _flags(*names: str) -> Iterator[sa.Column[Any]]:
+    return (sa.Column(name, sa.Boolean(), nullable=False) for name in names)
+
+
+def _open_rows(name: str, table: str, ended: str) -> None:
+    """Index what has not ended yet: it stays small however long the history grows."""
+    lasting = sa.text(f"{ended} IS NULL")
+    op.create_index(
+        name,
+        table,
+        ["partition", "workload"],
+        sqlite_where=lasting,
+        postgresql_where=lasting,
+    )

@@ -1,0 +1,86 @@
+"""All SQL reports, in an order in which each can be made, and how they are made.
+
+A view is code, not data: after each migration all are made again from what stands here, and
+``ledger_view`` remembers which text each was made from.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from types import ModuleType
+
+from sqlalchemy import Connection, Dialect, delete, insert, select, text
+from sqlalchemy.engine.default import DefaultDialect
+
+from store.tables import ledger_view
+from store.views import (
+    admitted_now,
+    chargeback,
+    holdings,
+    preemptions,
+    queue_now,
+    quota_history,
+    quota_now,
+    usage_hourly,
+    wait_summary,
+    waits,
+)
+from store.views.columns import View
+
+_MODULES: tuple[ModuleType, ...] = (
+    quota_now,
+    quota_history,
+    queue_now,
+    admitted_now,
+    holdings,
+    usage_hourly,
+    waits,
+    wait_summary,  # over waits
+    preemptions,
+    chargeback,  # over usage_hourly
+)
+
+
+def _view(module: ModuleType) -> View:
+    about = " ".join((module.__doc__ or "").split("\n\n")[0].split())
+    return View(module.NAME, about, module.COLUMNS, module.QUERY)
+
+
+VIEWS = {module.NAME: _view(module) for module in _MODULES}
+
+
+def sql_of(view: View, dialect: Dialect) -> str:
+    """Return the view's query as one dialect writes it."""
+    assert isinstance(dialect, DefaultDialect)
+    plain = type(dialect)(paramstyle="named")  # else a % would be doubled for the driver
+    return str(view.query.compile(dialect=plain, compile_kwargs={"literal_binds": True}))
+
+
+def current(conn: Connection) -> bool:
+    """Tell whether the database has exactly these views."""
+    made = conn.execute(select(ledger_view.c.name, ledger_view.c.digest))
+    return {row.name: row.digest for row in made} == {
+        name: _digest(view, conn.dialect) for name, view in VIEWS.items()
+    }
+
+
+def drop(conn: Connection) -> None:
+    """Remove every view that was made, also those that this version no longer knows."""
+    made = conn.scalars(select(ledger_view.c.name).order_by(ledger_view.c.place.desc()))
+    for name in made.all():
+        conn.execute(text(f"DROP VIEW IF EXISTS {name}"))
+    conn.execute(delete(ledger_view))
+
+
+def create(conn: Connection) -> None:
+    """Make every view."""
+    for place, (name, view) in enumerate(VIEWS.items()):
+        query = sql_of(view, conn.dialect)
+        as_it_is = {"no_parameters": True}
+        conn.exec_driver_sql(f"CREATE VIEW {name} AS {query}", execution_options=as_it_is)
+        row = {"name": name, "place": place, "digest": _digest(view, conn.dialect)}
+        conn.execute(insert(ledger_view), row)
+
+
+def _digest(view: View, dialect: Dialect) -> str:
+    return sha256(sql_of(view, dialect).encode()).hexdigest()

@@ -1,0 +1,59 @@
+"""Chargeback: what each day's usage costs whom, by the prices in the table ``price``."""
+
+from __future__ import annotations
+
+from sqlalchemy import Double, and_, cast, column, func, literal, select, table
+
+from store.reporting.tables import price
+from store.views import usage_hourly
+from store.views.columns import (
+    AUTHOR,
+    CLUSTER,
+    CLUSTER_QUEUE,
+    FLAVOR,
+    LOCAL_QUEUE,
+    NAMESPACE,
+    RESOURCE,
+    ViewColumn,
+)
+from store.views.expressions import per
+
+NAME = "chargeback"
+COLUMNS = (
+    ViewColumn("day", "UTC", "the day, e.g. 2026-03-01"),
+    CLUSTER,
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+    NAMESPACE,
+    AUTHOR,
+    FLAVOR,
+    RESOURCE,
+    ViewColumn("unit_hours", "unit · h", "amount times hours held on that day"),
+    ViewColumn("per_unit_hour", "currency", "the price; NULL: the table has none"),
+    ViewColumn("cost", "currency", "unit_hours times the price; NULL without one"),
+    ViewColumn("currency", "", "of the price"),
+)
+
+_GROUP = ("cluster", "cluster_queue", "local_queue", "namespace", "author", "flavor", "resource")
+_u = table(usage_hourly.NAME, *(column(told.name) for told in usage_hourly.COLUMNS))
+_day = func.substr(_u.c.hour, 1, 10)
+_daily = (
+    select(
+        _day.label("day"),
+        *(_u.c[name] for name in _GROUP),
+        per(func.sum(cast(_u.c.resource_seconds, Double)), literal(3600.0)).label("unit_hours"),
+    )
+    .group_by(_day, *(_u.c[name] for name in _GROUP))
+    .cte("daily")
+)
+
+QUERY = select(
+    _daily,
+    price.c.per_unit_hour,
+    (_daily.c.unit_hours * price.c.per_unit_hour).label("cost"),
+    price.c.currency,
+).outerjoin_from(
+    _daily,
+    price,
+    and_(price.c.flavor == _daily.c.flavor, price.c.resource == _daily.c.resource),
+)

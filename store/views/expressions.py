@@ -1,0 +1,54 @@
+"""Pieces of SQL that several reports share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import CTE, BigInteger, ColumnElement, Double, case, cast, literal, select
+
+from store.clock import HOUR_US
+from store.tables import ledger_event, ledger_writer
+
+
+def units(resource: ColumnElement[Any], amount: ColumnElement[Any]) -> ColumnElement[float]:
+    """Return base units as people count: CPU in cores, the rest in its own unit."""
+    exact = cast(amount, Double)
+    return case((resource == "cpu", per(exact, literal(1000.0))), else_=exact)
+
+
+def per(left: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Divide two doubles, without the addition that makes integers ones."""
+    return left.op("/", precedence=8, return_type=Double())(right)
+
+
+def seconds(duration_us: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return microseconds as seconds."""
+    return per(cast(duration_us, Double), literal(1_000_000.0))
+
+
+def hour_of(at_us: ColumnElement[Any]) -> ColumnElement[int]:
+    """Return the beginning of the hour that holds a time."""
+    return at_us - at_us % literal(HOUR_US, BigInteger)
+
+
+def smaller(left: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return the smaller of two values, neither of them NULL."""
+    return case((left < right, left), else_=right)
+
+
+def larger(left: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return the larger of two values, neither of them NULL."""
+    return case((left > right, left), else_=right)
+
+
+def ledger_end() -> CTE:
+    """Return each partition's newest time: "now" in a report is as far as the ledger tells."""
+    event, writer = ledger_event.c, ledger_writer.c
+    newest = (
+        select(event.at_us)
+        .where(event.partition == writer.partition)
+        .order_by(event.seq.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    return select(writer.partition, newest.label("at_us")).cte("ledger_end")
