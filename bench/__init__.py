@@ -1,0 +1,1 @@
+"""Measurements: the core in virtual time, without I/O."""

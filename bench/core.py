@@ -1,0 +1,147 @@
+"""Measure the core in virtual time: ``python -m bench.core [--config baseline|large|deep]``.
+
+Each measurement runs in a process of its own, so that its CPU time and memory are its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+
+from bench.driving import Tally, drive
+from bench.loads import BASELINE, LARGE, QUOTA_CPU, Load
+from bench.steps import StepCost, deep, flat
+
+DEEP_QUEUES, DEEP_PENDING = 2_000, (10_000, 30_000, 100_000)
+CYCLE_QUEUES, CYCLE_PENDING = (10, 100, 1_000), (1_000, 10_000, 100_000)
+STEPS = 200
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One line of the report; a load's, or a step's in a full cluster."""
+
+    config: str
+    variant: str
+    peak_mib: float
+    tally: Tally | None = None
+    step: StepCost | None = None
+    load: Load | None = None
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure what is asked for and print it; return 0."""
+    asked = _parser().parse_args(arguments)
+    told: list[Figures] = []
+    for measure in _measurements(asked):
+        told.append(_alone(measure))
+        print(_line(told[-1]), flush=True)
+    if asked.json:
+        asked.json.write_text(json.dumps([asdict(one) for one in told], indent=1) + "\n")
+    return 0
+
+
+def load_figures(load: Load, mode: str, *, fair: bool, staggered: bool) -> Figures:
+    """Measure one load."""
+    tally = drive(load, mode, fair=fair, staggered=staggered)
+    sharing = "fair" if fair else "classic"
+    variant = f"{sharing}, {'staggered' if staggered else 'in step'}"
+    return Figures(load.name, variant, _peak_mib(), tally=tally, load=load)
+
+
+def deep_figures(mode: str, pending: int) -> Figures:
+    """Measure a step in deep trees."""
+    cost = deep(mode, DEEP_QUEUES, pending, STEPS)
+    return Figures("deep", "fair", _peak_mib(), step=cost)
+
+
+def cycle_figures(mode: str, queues: int, pending: int) -> Figures:
+    """Measure a step in flat cohorts."""
+    return Figures("cycle", "classic", _peak_mib(), step=flat(mode, queues, pending, STEPS))
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="python -m bench.core", description=__doc__)
+    parser.add_argument("--config", choices=("baseline", "large", "deep", "cycle"))
+    parser.add_argument("--sharing", choices=("classic", "fair"))
+    parser.add_argument("--arrivals", choices=("step", "staggered"))
+    parser.add_argument("--mode", choices=("kueue", "tidegate"), default="tidegate")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
+    return parser
+
+
+def _measurements(asked: Namespace) -> Iterator[Callable[[], Figures]]:
+    for load in (BASELINE, LARGE):
+        if asked.config in {None, load.name}:
+            yield from _of_load(load, asked)
+    if asked.config in {None, "deep"}:
+        for pending in DEEP_PENDING:
+            yield partial(deep_figures, asked.mode, pending)
+    if asked.config in {None, "cycle"}:
+        for queues in CYCLE_QUEUES:
+            for pending in CYCLE_PENDING:
+                yield partial(cycle_figures, asked.mode, queues, pending)
+
+
+def _of_load(load: Load, asked: Namespace) -> Iterator[Callable[[], Figures]]:
+    for sharing in ("classic", "fair"):
+        for arrivals in ("step", "staggered"):
+            if asked.sharing in {None, sharing} and asked.arrivals in {None, arrivals}:
+                yield partial(
+                    load_figures,
+                    load,
+                    asked.mode,
+                    fair=sharing == "fair",
+                    staggered=arrivals == "staggered",
+                )
+
+
+def _alone(measure: Callable[[], Figures]) -> Figures:
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        return pool.submit(measure).result()
+
+
+def _peak_mib() -> float:
+    return getrusage(RUSAGE_SELF).ru_maxrss / 1_024
+
+
+def _line(one: Figures) -> str:
+    if one.tally is not None and one.load is not None:
+        return f"{one.config}, {one.variant}: {_load_text(one.tally, one.load)}, {_mib(one)}"
+    assert one.step is not None
+    cost = one.step
+    return (
+        f"{one.config}, {one.variant}: {cost.queues} queues, {cost.pending} pending: a step takes "
+        f"{cost.median_us / 1e3:.2f} ms (p95 {cost.p95_us / 1e3:.2f}, worst "
+        f"{cost.worst_us / 1e3:.2f}), {_mib(one)}"
+    )
+
+
+def _mib(one: Figures) -> str:
+    return f"{one.peak_mib:.0f} MiB"
+
+
+def _load_text(tally: Tally, load: Load) -> str:
+    if not tally.settled:
+        return f"never settles at {tally.makespan_us / 1e6:.1f} s ({tally.decisions} decisions)"
+    quota_cpu_us = load.queues * QUOTA_CPU * tally.makespan_us
+    bound_us = load.work_cpu_us / (load.queues * QUOTA_CPU)
+    events = tally.facts + tally.decisions
+    return (
+        f"{tally.cpu_s:.2f} s CPU, {tally.decisions / tally.cpu_s:.0f} decisions/s, "
+        f"{events / tally.cpu_s:.0f} events/s, makespan {tally.makespan_us / 1e6:.2f} s "
+        f"(bound {bound_us / 1e6:.1f} s), quota in use {tally.used_cpu_us / quota_cpu_us:.1%}, "
+        f"{tally.preemptions} preemptions, {tally.lost_cpu_us / quota_cpu_us:.2%} lost"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,149 @@
+"""A cluster in virtual time around the core: jobs run, end, and stop at once when told.
+
+No bus, no ledger, no bytes: facts are folded, decisions read. A job runs its time after
+StartOrdered and loses all of it when it is stopped.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from time import process_time
+
+from bench.loads import Arrival, Load, beginning, flat_queues, submitted
+from tidegate.contracts import facts
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    StartOrdered,
+    StopOrdered,
+    WorkloadPreempted,
+)
+from tidegate.contracts.facts import FactEvent
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.rules import decide
+
+DECISIONS_A_WORKLOAD_MAX = 400
+"""More decisions than this for each workload: it never settles."""
+
+
+@dataclass
+class Tally:
+    """What a run came to; times are virtual but ``cpu_s``."""
+
+    facts: int = 0
+    decisions: int = 0
+    preemptions: int = 0
+    lost_cpu_us: int = 0
+    used_cpu_us: int = 0
+    makespan_us: int = 0
+    cpu_s: float = 0.0
+    finished: int = 0
+    settled: bool = True
+
+
+@dataclass
+class Cluster:
+    """The jobs that run, and the draft that decides over them."""
+
+    draft: Draft = field(default_factory=Draft)
+    tally: Tally = field(default_factory=Tally)
+    now_us: int = 0
+    jobs: dict[str, Arrival] = field(default_factory=dict)
+    running: dict[str, int] = field(default_factory=dict)  # key to when it started
+    ends: list[tuple[int, str, int]] = field(default_factory=list)  # heap: when, key, started
+
+    def fold(self, events: Iterator[FactEvent] | list[FactEvent]) -> None:
+        """Fold facts."""
+        for event in events:
+            apply(self.draft, event)
+            self.tally.facts += 1
+
+    def arrive(self, arrival: Arrival) -> None:
+        """Submit a job."""
+        fact = submitted(arrival)
+        self.jobs[fact.workload] = arrival
+        self.fold([fact])
+
+    def finish_due(self) -> None:
+        """Let the jobs end whose time is over."""
+        while self.ends and self.ends[0][0] <= self.now_us:
+            _, key, started = heappop(self.ends)
+            if self.running.get(key) == started:
+                self.finish(key)
+
+    def finish(self, key: str) -> None:
+        """Let one job end."""
+        job, started = self.jobs.pop(key), self.running.pop(key)
+        self.tally.used_cpu_us += job.cpu * (self.now_us - started)
+        self.tally.finished += 1
+        self.tally.makespan_us = self.now_us
+        self.fold([facts.WorkloadFinished(at_us=self.now_us, workload=key, uid=job.name)])
+
+    def decide(self, decisions_max: int) -> bool:
+        """Decide until nothing follows; tell whether that came within ``decisions_max`` in all."""
+        while decisions := decide(self.draft):
+            self.tally.decisions += len(decisions)
+            for decision in decisions:
+                self._obey(decision)
+            if self.tally.decisions > decisions_max:
+                return False
+        return True
+
+    def _obey(self, decision: DecisionEvent) -> None:
+        match decision:
+            case StartOrdered():
+                job = self.jobs[decision.workload]
+                self.running[decision.workload] = self.now_us
+                heappush(self.ends, (self.now_us + job.run_us, decision.workload, self.now_us))
+            case StopOrdered():
+                self._stop(decision.workload)
+            case WorkloadPreempted():
+                self.tally.preemptions += 1
+            case _:
+                pass  # the ledger's, not the cluster's
+
+    def _stop(self, key: str) -> None:
+        job, started = self.jobs[key], self.running.pop(key, self.now_us)
+        self.tally.lost_cpu_us += job.cpu * (self.now_us - started)
+        self.tally.used_cpu_us += job.cpu * (self.now_us - started)
+        self.fold([facts.WorkloadStopped(at_us=self.now_us, workload=key, uid=job.name)])
+
+
+def drive(load: Load, mode: str, *, fair: bool, staggered: bool) -> Tally:
+    """Run a load to its end, or until it turns out that it never settles."""
+    cluster = Cluster()
+    started_s = process_time()
+    cluster.fold(beginning(mode, fair=fair))
+    cluster.fold(flat_queues(load.cohorts, load.queues_each))
+    arrivals = load.arrivals(staggered=staggered)
+    coming = next(arrivals, None)
+    decisions_max = load.count * DECISIONS_A_WORKLOAD_MAX
+    while coming is not None or cluster.ends:
+        cluster.now_us = _next_us(coming, cluster)
+        cluster.finish_due()
+        while coming is not None and coming.at_us <= cluster.now_us:
+            cluster.arrive(coming)
+            coming = next(arrivals, None)
+        if not cluster.decide(decisions_max):
+            cluster.tally.settled = False
+            break
+        _progress(load, cluster)
+    cluster.tally.cpu_s = process_time() - started_s
+    sys.stderr.write("\n")
+    return cluster.tally
+
+
+def _next_us(coming: Arrival | None, cluster: Cluster) -> int:
+    times = [] if coming is None else [coming.at_us]
+    if cluster.ends:
+        times.append(cluster.ends[0][0])
+    return min(times)
+
+
+def _progress(load: Load, cluster: Cluster) -> None:
+    if sys.stderr.isatty() or cluster.tally.finished == load.count:
+        done = f"{cluster.tally.finished}/{load.count}"
+        sys.stderr.write(f"\r{load.name}: {done} at {cluster.now_us / 1e6:.1f} s")
