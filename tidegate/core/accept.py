@@ -1,0 +1,204 @@
+"""From the bus into the draft: each message once and in order, and only what is news.
+
+Everything decided on later stands in the facts returned here. What is remembered beside them
+(``tidegate.core.heard``) saves facts, and is empty after a start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+
+from tidegate.contracts import observations as seen
+from tidegate.contracts.codec import PAYLOAD_BYTES_MAX, decode_observation
+from tidegate.contracts.entry import Message, Position
+from tidegate.contracts.facts import (
+    ActuationFailed,
+    FactEvent,
+    GapObserved,
+    ObservationRefused,
+    PolicyConfigured,
+    RoundCompleted,
+    StreamReplaced,
+    WatchesExpected,
+)
+from tidegate.contracts.subjects import name_of
+from tidegate.core.accepting.adoption import adopt, is_complete
+from tidegate.core.accepting.clock import hear, time_of
+from tidegate.core.accepting.definitions import (
+    DefinitionObserved,
+    remove_definition,
+    take_definition,
+)
+from tidegate.core.accepting.jobs import remove_job, take_job
+from tidegate.core.accepting.rounds import begin_round, end_round
+from tidegate.core.accepting.versions import bury
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.resources import room
+from tidegate.core.wanted import decision_seq
+from tidegate.errors import UndecodableError
+
+ENVELOPE_BYTES = 4_096
+"""What a fact may add to the observation that it is made from."""
+_RESOURCE_TOKEN = 3  # tidegate.<cluster>.observed.<resource>.…
+
+
+def accept(
+    draft: Draft, position: Position, messages: Iterable[Message]
+) -> tuple[list[FactEvent], Position]:
+    """Fold what follows a position into the draft; return the facts and the new position.
+
+    Messages may come repeated and in any order. One that is missing is told as ``GapObserved``,
+    another stream as ``StreamReplaced``: whoever called asks for a resync when it finds these.
+    """
+    facts: list[FactEvent] = []
+    for message in sorted(messages, key=_place):
+        if _place(message) <= (position.incarnation, position.seq):
+            continue  # it came before, or is of a stream that was replaced
+        for fact in _adopting(draft, _told(draft, position, message)):
+            apply(draft, fact)
+            facts.append(fact)
+        position = message.at
+    return facts, position
+
+
+def _place(message: Message) -> tuple[int, int]:
+    return message.at.incarnation, message.at.seq
+
+
+def _adopting(draft: Draft, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
+    """Pass the facts on; after the one that completes the first rounds, yield the adoptions."""
+    for fact in news:
+        may_complete = isinstance(fact, RoundCompleted | WatchesExpected)
+        waits = may_complete and not is_complete(draft)
+        yield fact
+        if waits and is_complete(draft):
+            yield from adopt(draft, fact.at_us)
+
+
+def _told(draft: Draft, position: Position, message: Message) -> Iterator[FactEvent]:
+    """Yield the facts of one message, each to be folded before the next is asked for."""
+    at_us = time_of(draft, message.at_us)
+    yield from _lost(draft, at_us, position, message.at)
+    if len(message.payload) > PAYLOAD_BYTES_MAX - ENVELOPE_BYTES:
+        yield _refused(at_us, message, "It is too large to be recorded.")
+        return
+    try:
+        observation = decode_observation(message.payload)
+    except UndecodableError as error:
+        yield _refused(at_us, message, str(error))
+        return
+    yield from _news(draft, at_us, message, observation)
+
+
+def _lost(draft: Draft, at_us: int, position: Position, found: Position) -> Iterator[FactEvent]:
+    expected = position.seq + 1
+    if found.incarnation != position.incarnation:
+        expected = 1
+        if position.incarnation:  # the very first stream replaces none
+            yield StreamReplaced(at_us=at_us, incarnation=found.incarnation)
+    if found.seq != expected:
+        yield GapObserved(at_us=at_us, expected_seq=expected, found_seq=found.seq)
+    elif found.incarnation == position.incarnation or not position.incarnation:
+        return
+    draft.heard.rolls.clear()  # a round that lost something proves nothing
+
+
+def _news(
+    draft: Draft, at_us: int, message: Message, told: seen.Observation
+) -> Iterator[FactEvent]:
+    match told:
+        case seen.SyncStarted():
+            yield from begin_round(draft, at_us, told)
+        case seen.SyncCompleted():
+            yield from _end(draft, at_us, message, told)
+        case seen.Heartbeat():
+            yield from hear(draft, told, message.at_us)
+        case seen.ActuationReported():
+            yield from _failed(draft, at_us, told)
+        case seen.PolicyObserved():
+            yield from _policy(draft, at_us, told)
+        case seen.ObjectRefused():
+            yield _refused(at_us, message, told.error, draft.by_uid.get(told.uid, ""))
+        case _:
+            yield from _object(draft, at_us, _resource(message.subject), told)
+
+
+def _object(
+    draft: Draft,
+    at_us: int,
+    resource: str,
+    told: DefinitionObserved | seen.JobObserved | seen.ObjectGone,
+) -> Iterator[FactEvent]:
+    if isinstance(told, seen.ObjectGone):
+        yield from _gone(draft, at_us, told)
+    elif isinstance(told, seen.JobObserved):
+        yield from take_job(draft, at_us, resource or told.kind, told)
+    else:
+        yield from take_definition(draft, at_us, told)
+
+
+def _gone(draft: Draft, at_us: int, told: seen.ObjectGone) -> Iterator[FactEvent]:
+    # A uid never comes back, so its end counts whatever version is known.
+    definitions = room(draft.objects, told.resource)
+    if definitions is None:
+        job = draft.workloads.get(draft.by_uid.get(told.uid, ""))
+        if job is not None:
+            yield remove_job(draft, at_us, job, told.version)
+            return
+    else:
+        key = f"{told.namespace}/{told.name}" if told.namespace else told.name
+        known = definitions.get(key)
+        if known is not None and known.uid == told.uid:
+            yield remove_definition(draft, at_us, told.resource, known, told.version)
+            return
+    bury(draft, told.resource, told.uid, told.version)
+
+
+def _end(
+    draft: Draft, at_us: int, message: Message, told: seen.SyncCompleted
+) -> Iterator[FactEvent]:
+    for news in end_round(draft, at_us, told, message.at.seq):
+        if isinstance(news, seen.Observed):
+            assert isinstance(news, seen.JobObserved | DefinitionObserved)
+            yield from _object(draft, at_us, told.resource, news)
+        else:
+            yield news
+
+
+def _failed(draft: Draft, at_us: int, told: seen.ActuationReported) -> Iterator[FactEvent]:
+    """Yield that an order could not be carried out, if it is the one that stands."""
+    known = draft.workloads.get(draft.by_uid.get(told.job.uid, told.workload))
+    seq = decision_seq(draft, told.decision)
+    if known is None or known.order is None or seq != known.order.seq:
+        return
+    failure = known.failure
+    if failure is None or (failure.decision_seq, failure.reason) != (seq, told.reason):
+        yield ActuationFailed(
+            at_us=at_us,
+            workload=known.key,
+            uid=known.uid,
+            decision_seq=seq,
+            reason=told.reason,
+            message=told.message,
+        )
+
+
+def _policy(draft: Draft, at_us: int, told: seen.PolicyObserved) -> Iterator[FactEvent]:
+    if told.policy != draft.policy:
+        yield PolicyConfigured(
+            at_us=at_us, name=told.name, uid=told.uid, policy=told.policy, rules=told.rules
+        )
+
+
+def _refused(at_us: int, message: Message, error: str, workload: str = "") -> ObservationRefused:
+    digest = sha256(message.payload).hexdigest()
+    return ObservationRefused(
+        at_us=at_us, subject=message.subject, digest=digest, error=error, workload=workload
+    )
+
+
+def _resource(subject: str) -> str:
+    tokens = subject.split(".")
+    return name_of(tokens[_RESOURCE_TOKEN]) if len(tokens) > _RESOURCE_TOKEN else ""

@@ -1,0 +1,88 @@
+"""What ran before anything was decided is charged as it runs, even above quota.
+
+It happens at one moment: when the last of the expected resources completed its first round. By
+then everything that exists was told, and nothing was decided yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.requests import pod_requests
+from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.quota import ClusterQueueSpec, ResourceGroup
+
+_PODS = "pods"
+
+
+def is_complete(draft: Draft) -> bool:
+    """Tell whether each expected resource completed a first round, so that one may decide."""
+    if draft.expected is None:
+        return False
+    rounds = (draft.rounds.get(resource) for resource in draft.expected)
+    return all(known is not None and known.completed for known in rounds)
+
+
+def adopt(draft: Draft, at_us: int) -> Iterator[WorkloadAdopted]:
+    """Yield the adoption of each workload that runs, or held quota, without a decision of ours.
+
+    One whose queue leads nowhere cannot be charged and is not adopted.
+    """
+    for key in list(draft.workloads):
+        workload = draft.workloads[key]
+        runs = not workload.state.suspended or workload.held_quota
+        if workload.phase != "pending" or not runs:
+            continue
+        queue = draft.objects.local_queues.get(_queue_key(workload))
+        name = "" if queue is None else queue.spec.cluster_queue
+        defined = draft.objects.cluster_queues.get(name)
+        if defined is not None:
+            yield WorkloadAdopted(
+                at_us=at_us,
+                workload=key,
+                uid=workload.uid,
+                cluster_queue=name,
+                assignment=assign(draft, workload, defined.spec),
+            )
+
+
+def assign(
+    draft: Draft, workload: Workload, queue: ClusterQueueSpec
+) -> tuple[PodSetAssignment, ...]:
+    """Return the flavors that a running workload is taken to use: it is not asked what fits.
+
+    Of a resource group the first flavor counts, unless a podset's node selector bears all node
+    labels of another. A resource that the queue does not cover is not charged.
+    """
+    return tuple(_assign(draft, workload, podset, queue) for podset in workload.podsets)
+
+
+def _assign(
+    draft: Draft, workload: Workload, podset: PodSet, queue: ClusterQueueSpec
+) -> PodSetAssignment:
+    namespace = workload.key.rpartition("/")[0]
+    count = max(0, podset.count - workload.reclaimable.get(podset.name, 0))
+    asked = pod_requests(draft.objects, namespace, podset, draft.policy) | {_PODS: 1}
+    flavors: dict[str, str] = {}
+    for group in queue.groups:
+        flavor = _flavor(draft, group, podset)
+        if flavor:
+            flavors |= {name: flavor for name in group.resources if name in asked}
+    usage = {name: asked[name] * count for name in flavors}
+    return PodSetAssignment(name=podset.name, count=count, flavors=flavors, usage=usage)
+
+
+def _flavor(draft: Draft, group: ResourceGroup, podset: PodSet) -> str:
+    names = [each.flavor for each in group.flavors]
+    for name in names:
+        defined = draft.objects.flavors.get(name)
+        labels = {} if defined is None else defined.spec.node_labels
+        if labels and labels.items() <= podset.node_selector.items():
+            return name
+    return names[0] if names else ""
+
+
+def _queue_key(workload: Workload) -> str:
+    return f"{workload.key.rpartition('/')[0]}/{workload.queue}"

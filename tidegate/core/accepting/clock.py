@@ -1,0 +1,79 @@
+"""What time it is: ingest's heartbeats are the only clock, by the bus's timestamps.
+
+The draft's time never falls. A step of more than ``STEP_US_MAX`` that a session's own counter of
+seconds does not show is a broken clock: ``ClockSkewed`` records it, and from there on the bus's
+times are read with that difference taken off, until another step shows that it was mended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.facts import ClockSkewed, FactEvent, TimePassed, WatchesExpected
+from tidegate.contracts.observations import Heartbeat
+from tidegate.core import deadlines
+from tidegate.core.draft import Draft
+from tidegate.core.heard import Beat
+
+STEP_US_MAX = 300_000_000
+SESSIONS_MAX = 16
+"""Of how many sessions the newest heartbeat is remembered, the newest sessions."""
+_SECOND_US = 1_000_000
+
+
+def time_of(draft: Draft, told_us: int) -> int:
+    """Return the time of an observation that came at ``told_us``; changes nothing.
+
+    A step ahead that no heartbeat has shown yet is not believed: time stands still until one does.
+    """
+    at_us = told_us - draft.skew_us
+    unproven = draft.expected is not None and at_us > draft.now_us + STEP_US_MAX
+    return draft.now_us if unproven else max(draft.now_us, at_us)
+
+
+def hear(draft: Draft, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
+    """Yield what a heartbeat tells, to be folded before the next is asked for.
+
+    The first one of a session is believed, unless time would run backwards by it: after an outage
+    nothing else says how long it lasted.
+    """
+    known = draft.heard.beats.get(beat.session)
+    if known is not None and beat.beat <= known.beat:
+        return
+    at_us = told_us - draft.skew_us
+    expected_us = _expected_us(draft, known, beat, at_us)
+    if abs(at_us - expected_us) > STEP_US_MAX:
+        yield ClockSkewed(at_us=expected_us, told_us=told_us)
+        at_us = expected_us
+    at_us = max(at_us, draft.now_us)
+    _remember(draft, beat, at_us)
+    yield from _watches(draft, known, beat, at_us)
+    due_us = deadlines.next_due(draft)
+    if due_us is not None and due_us <= at_us:
+        yield TimePassed(at_us=at_us)
+
+
+def _expected_us(draft: Draft, known: Beat | None, beat: Heartbeat, at_us: int) -> int:
+    """Return what time it must be by the session's own counter of seconds."""
+    if known is not None:
+        return max(draft.now_us, known.at_us + (beat.beat - known.beat) * _SECOND_US)
+    return max(draft.now_us, at_us)
+
+
+def _remember(draft: Draft, beat: Heartbeat, at_us: int) -> None:
+    beats = draft.heard.beats
+    beats.pop(beat.session, None)  # the newest last
+    beats[beat.session] = Beat(beat=beat.beat, at_us=at_us, resources=beat.resources)
+    if len(beats) > SESSIONS_MAX:
+        del beats[next(iter(beats))]
+
+
+def _watches(
+    draft: Draft, known: Beat | None, beat: Heartbeat, at_us: int
+) -> Iterator[WatchesExpected]:
+    # Of two sessions that watch other things (a rolling upgrade) the one that began last counts.
+    if known is not None and known.resources == beat.resources and draft.expected is not None:
+        return
+    resources = tuple(sorted(dict.fromkeys(beat.resources)))
+    if resources and resources != draft.expected:
+        yield WatchesExpected(at_us=at_us, resources=resources)

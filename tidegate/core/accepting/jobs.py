@@ -1,0 +1,198 @@
+"""What an observed job changes: what it asks for, how it stands, and how it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tidegate.contracts.facts import (
+    FactEvent,
+    JobStateReported,
+    PodsReadyReported,
+    PodsReclaimed,
+    WorkloadChanged,
+    WorkloadFinished,
+    WorkloadRemoved,
+    WorkloadStopped,
+    WorkloadSubmitted,
+)
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.core.accepting.versions import bury, is_outdated, note
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.wanted import is_stopped
+from tidegate.model.ids import ObjectRef
+
+_ASKED = (
+    "priority_class",
+    "pod_priority_class",
+    "active",
+    "max_execution_s",
+    "priority_boost",
+    "gates",
+    "preemption_gates",
+    "allowed_flavors",
+    "replaces",
+)
+"""What JobObserved, Workload and WorkloadChanged call alike and may change at any time."""
+
+
+def take_job(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
+    """Yield what an observed job changes, to be folded before the next is asked for."""
+    known = draft.workloads.get(draft.by_uid.get(job.uid, ""))
+    if is_outdated(draft, resource, job, None if known is None else known.version):
+        return
+    if known is None:
+        yield from _submit(draft, at_us, resource, job)
+    else:
+        note(draft, job)
+        yield from _update(draft, at_us, job, known)
+
+
+def remove_job(draft: Draft, at_us: int, known: Workload, version: int) -> WorkloadRemoved:
+    """Return the fact that a job is gone, and remember its uid as gone."""
+    bury(draft, known.resource, known.uid, version)
+    _names(draft).pop(_name(known.job), None)
+    return WorkloadRemoved(at_us=at_us, workload=known.key, uid=known.uid, version=version)
+
+
+def _submit(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
+    reference = ObjectRef(kind=job.kind, namespace=job.namespace, name=job.name, uid=job.uid)
+    for namesake in _namesakes(draft, reference, job.workload):
+        if job.version < namesake.version:
+            return  # the past
+        yield remove_job(draft, at_us, namesake, job.version)
+    if not _is_managed(draft, job) or job.finished or _is_going(job):
+        return
+    note(draft, job)
+    _names(draft)[_name(reference)] = job.workload
+    yield WorkloadSubmitted(
+        at_us=at_us,
+        workload=job.workload,
+        uid=job.uid,
+        job=reference,
+        version=job.version,
+        queue=job.queue,
+        priority=job.priority,
+        created_us=job.created_us,
+        podsets=job.podsets,
+        reclaimable=job.reclaimable,
+        author=job.author,
+        state=job.state,
+        resource=resource,
+        held_quota=job.held_quota,
+        **_asked(job),
+    )
+
+
+def _update(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
+    if _is_going(job) or (not _is_managed(draft, job) and _is_idle(known)):
+        yield remove_job(draft, at_us, known, job.version)
+        return
+    if known.phase == "finished":
+        return
+    if job.finished:
+        yield WorkloadFinished(
+            at_us=at_us,
+            workload=known.key,
+            uid=known.uid,
+            reason=job.finished,
+            message=job.message,
+        )
+        return
+    yield from _change(draft, at_us, job, known)
+    yield from _report(draft, at_us, job, known)
+
+
+def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
+    # A job that runs, or is being stopped, carries what its start put into the template, and its
+    # queue cannot change; it is read again once the template is as its owner wrote it.
+    settled = job.state.suspended and not job.state.started and _is_managed(draft, job)
+    podsets, queue = (job.podsets, job.queue) if settled else (known.podsets, known.queue)
+    asked = _asked(job)
+    same = all(getattr(known, name) == value for name, value in asked.items())
+    if (
+        same
+        and job.priority == known.own_priority
+        and queue == known.queue
+        and podsets == known.podsets
+    ):
+        return
+    yield WorkloadChanged(
+        at_us=at_us,
+        workload=known.key,
+        uid=known.uid,
+        version=job.version,
+        queue=queue,
+        priority=job.priority,
+        podsets=podsets,
+        author=job.author,
+        **asked,
+    )
+
+
+def _report(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
+    key, uid = known.key, known.uid
+    if job.reclaimable != known.reclaimable:
+        yield PodsReclaimed(at_us=at_us, workload=key, uid=uid, reclaimable=job.reclaimable)
+    was_stopped = is_stopped(draft, known)
+    if _standing(job.state) != _standing(known.state):
+        yield JobStateReported(
+            at_us=at_us, workload=key, uid=uid, version=job.version, state=job.state
+        )
+    ready = _is_ready(known, job.state)
+    if ready != known.ready:
+        yield PodsReadyReported(at_us=at_us, workload=key, uid=uid, ready=ready)
+    if is_stopped(draft, known, job.state) and not was_stopped:
+        yield WorkloadStopped(at_us=at_us, workload=key, uid=uid)
+        if not _is_managed(draft, job):  # its label went while it ran
+            yield remove_job(draft, at_us, known, job.version)
+
+
+def _asked(job: JobObserved) -> dict[str, Any]:
+    return {name: getattr(job, name) for name in _ASKED}
+
+
+def _is_managed(draft: Draft, job: JobObserved) -> bool:
+    return bool(job.queue) or (draft.policy.manage_jobs_without_queue_name and bool(job.podsets))
+
+
+def _is_going(job: JobObserved) -> bool:
+    return job.state.deleting and job.state.active == 0
+
+
+def _is_idle(known: Workload) -> bool:
+    # With a start on its way it may run any moment: its quota is kept until that was stopped.
+    order = known.order
+    waits = known.phase in ("pending", "inactive", "finished")
+    return waits or (order is None and known.phase == "reserved")
+
+
+def _standing(state: JobState) -> tuple[bool, bool, bool, bool, str, int]:
+    """Return of a job's state what a decision depends on: not each count of pods."""
+    active = state.active > 0
+    flags = state.suspended, state.started, active, state.deleting
+    return *flags, state.decision, state.generation
+
+
+def _is_ready(known: Workload, state: JobState) -> bool:
+    pods = sum(given.count for given in known.assignment) or sum(
+        podset.count for podset in known.podsets
+    )
+    return not state.suspended and state.ready + state.succeeded >= pods
+
+
+def _namesakes(draft: Draft, job: ObjectRef, key: str) -> list[Workload]:
+    """Return the workloads that a new job replaces: of its name, or under its workload's key."""
+    keys = dict.fromkeys((_names(draft).get(_name(job), ""), key))
+    found = (draft.workloads.get(each) for each in keys)
+    return [known for known in found if known is not None and known.uid != job.uid]
+
+
+def _names(draft: Draft) -> dict[str, str]:
+    if draft.heard.names is None:
+        draft.heard.names = {_name(known.job): key for key, known in draft.workloads.items()}
+    return draft.heard.names
+
+
+def _name(job: ObjectRef) -> str:
+    return f"{job.kind} {job.namespace}/{job.name}"

@@ -1,0 +1,132 @@
+"""Lists in brackets: who is present is what ``SyncCompleted`` says, never what came in between.
+
+A round removes an object only if it is not present and not newer than the list: of two sessions
+the one that lags removes nothing that it cannot know of.
+
+A round that began after a version had been told, and whose list is older than that version, shows
+that the cluster was restored from a backup: its list then replaces everything. (A list asked for
+later cannot be older otherwise: ingest asks for it once ``SyncStarted`` is stored, and asks for
+consistent ones.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.facts import FactEvent, GapObserved, RoundCompleted, RoundStarted
+from tidegate.contracts.observations import Observed, SyncCompleted, SyncStarted
+from tidegate.core.accepting.definitions import remove_definition
+from tidegate.core.accepting.jobs import remove_job
+from tidegate.core.accepting.versions import known_versions, list_version, roll_key
+from tidegate.core.draft import Draft
+from tidegate.core.heard import Roll
+from tidegate.core.resources import room
+
+ROLLS_MAX = 256
+"""Rounds under way that are remembered, the newest; far above resources times sessions."""
+
+
+def begin_round(draft: Draft, at_us: int, told: SyncStarted) -> Iterator[FactEvent]:
+    """Begin to listen to a list; tell it if it is the first of its resource, or after a loss."""
+    rolls = draft.heard.rolls
+    floor = max(
+        (version for _, _, version in known_versions(draft, told.resource)),
+        default=0,
+    )
+    key = roll_key(told.session, told.resource, told.round)
+    rolls.pop(key, None)
+    rolls[key] = Roll(floor=max(floor, list_version(draft, told.resource)))
+    if len(rolls) > ROLLS_MAX:
+        del rolls[next(iter(rolls))]
+    known = draft.rounds.get(told.resource)
+    if known is None or known.stale:
+        yield RoundStarted(
+            at_us=at_us, resource=told.resource, session=told.session, round=told.round
+        )
+
+
+def end_round(
+    draft: Draft, at_us: int, told: SyncCompleted, seq: int
+) -> Iterator[FactEvent | Observed]:
+    """Take a piece of who is present; with the last one, yield what the round changes.
+
+    Yields facts, to be folded before the next is asked for, and observations that were passed over
+    as outdated and count after all, to be taken again. A round whose beginning was not heard
+    proves nothing: if it was to be the first, a gap is told, so that a resync follows.
+    """
+    key = roll_key(told.session, told.resource, told.round)
+    roll = draft.heard.rolls.get(key)
+    if roll is None:
+        if told.piece == told.pieces and not _was_completed(draft, told.resource):
+            yield GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq)
+        return
+    roll.pieces[told.piece] = told.present
+    if len(roll.pieces) < told.pieces:
+        return
+    del draft.heard.rolls[key]
+    present = frozenset(uid for piece in roll.pieces.values() for uid in piece)
+    restored = told.list_version < roll.floor
+    yield from _remove(draft, at_us, told, present, restored=restored)
+    if restored:
+        _forget_versions(draft, told.resource)
+    if _came_back(draft, told, present):
+        yield GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq)
+    _note_list(draft, told)
+    if restored or not _was_completed(draft, told.resource) or draft.rounds[told.resource].stale:
+        yield _completed(at_us, told)
+    if restored:
+        yield from (seen for uid, seen in roll.passed_over.items() if uid in present)
+
+
+def _was_completed(draft: Draft, resource: str) -> bool:
+    known = draft.rounds.get(resource)
+    return known is not None and known.completed > 0
+
+
+def _remove(
+    draft: Draft, at_us: int, told: SyncCompleted, present: frozenset[str], *, restored: bool
+) -> Iterator[FactEvent]:
+    for key, uid, version in list(known_versions(draft, told.resource)):
+        if uid in present or (version > told.list_version and not restored):
+            continue
+        kept = room(draft.objects, told.resource)
+        if kept is not None:
+            yield remove_definition(draft, at_us, told.resource, kept[key], told.list_version)
+        else:
+            yield remove_job(draft, at_us, draft.workloads[key], told.list_version)
+
+
+def _came_back(draft: Draft, told: SyncCompleted, present: frozenset[str]) -> bool:
+    # Present in a list newer than its removal: only a restore does that, and an earlier round
+    # missed it. It has to be told again.
+    gone = draft.heard.gone.get(told.resource, {})
+    back = [uid for uid, at in gone.items() if uid in present and at < told.list_version]
+    for uid in back:
+        del gone[uid]
+    return bool(back)
+
+
+def _note_list(draft: Draft, told: SyncCompleted) -> None:
+    heard = draft.heard
+    before = heard.lists.get(told.resource, 0)
+    gone = heard.gone.get(told.resource, {})
+    heard.gone[told.resource] = {uid: at for uid, at in gone.items() if at > before}
+    heard.lists[told.resource] = max(before, told.list_version)
+
+
+def _forget_versions(draft: Draft, resource: str) -> None:
+    heard = draft.heard
+    for _, uid, _ in known_versions(draft, resource):
+        heard.versions.pop(uid, None)
+    heard.gone.pop(resource, None)
+    heard.lists.pop(resource, None)
+
+
+def _completed(at_us: int, told: SyncCompleted) -> RoundCompleted:
+    return RoundCompleted(
+        at_us=at_us,
+        resource=told.resource,
+        session=told.session,
+        round=told.round,
+        list_version=told.list_version,
+    )

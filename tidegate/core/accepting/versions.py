@@ -1,0 +1,73 @@
+"""Which observation of an object is outdated: versions compare as integers, across sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.observations import Observed
+from tidegate.core.draft import Draft
+from tidegate.core.resources import room
+
+
+def is_outdated(draft: Draft, resource: str, seen: Observed, known: int | None) -> bool:
+    """Tell whether something newer than ``seen`` is known; ``known`` is the version in the draft.
+
+    What a list told and is outdated is kept until its round is complete: if that shows that the
+    cluster was restored from a backup, it counts after all.
+    """
+    if not _is_outdated(draft, resource, seen, known):
+        return False
+    roll = draft.heard.rolls.get(roll_key(seen.session, resource, seen.round))
+    if roll is not None:
+        roll.passed_over[seen.uid] = seen
+    return True
+
+
+def roll_key(session: str, resource: str, number: int) -> str:
+    """Return the key of a round in ``Heard.rolls``."""
+    return f"{session} {resource} {number}"
+
+
+def _is_outdated(draft: Draft, resource: str, seen: Observed, known: int | None) -> bool:
+    # An unknown object was removed if its uid says so; told by a watch, also if its version is not
+    # above the newest list, which did not have it. What a list tells counts: an earlier telling
+    # may have been lost.
+    heard = draft.heard
+    if known is not None:
+        return seen.version < max(known, heard.versions.get(seen.uid, 0))
+    if seen.uid in heard.gone.get(resource, ()):
+        return True
+    return seen.round == 0 and seen.version <= list_version(draft, resource)
+
+
+def list_version(draft: Draft, resource: str) -> int:
+    """Return the newest version at which a list of the resource was completed; 0: none was."""
+    folded = draft.rounds.get(resource)
+    newest = 0 if folded is None else folded.list_version
+    return max(newest, draft.heard.lists.get(resource, 0))
+
+
+def known_versions(draft: Draft, resource: str) -> Iterator[tuple[str, str, int]]:
+    """Yield (key, uid, newest version told) of each object of a resource, in the draft's order."""
+    told = draft.heard.versions
+    definitions = room(draft.objects, resource)
+    if definitions is not None:
+        for key, defined in definitions.items():
+            yield key, defined.uid, max(defined.version, told.get(defined.uid, 0))
+        return
+    for key, workload in draft.workloads.items():
+        if workload.resource == resource:
+            yield key, workload.uid, max(workload.version, told.get(workload.uid, 0))
+
+
+def note(draft: Draft, seen: Observed) -> None:
+    """Remember that an object was told at this version, whether that was news or not."""
+    told = draft.heard.versions
+    if seen.version > told.get(seen.uid, 0):
+        told[seen.uid] = seen.version
+
+
+def bury(draft: Draft, resource: str, uid: str, version: int) -> None:
+    """Remember that an object is gone: its uid never comes back."""
+    draft.heard.versions.pop(uid, None)
+    draft.heard.gone.setdefault(resource, {})[uid] = version
