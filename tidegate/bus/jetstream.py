@@ -97,6 +97,7 @@ class JetStream:
         self.client = client
         self._request_s = request_s
         self._listeners = set[Callable[[], None]]()
+        self._waits = set[asyncio.Timeout]()
 
     def listen(self, reconnected: Callable[[], None]) -> Callable[[], None]:
         """Have ``reconnected`` called after each reconnection; return what ends that."""
@@ -104,7 +105,9 @@ class JetStream:
         return lambda: self._listeners.discard(reconnected)
 
     async def tell_reconnected(self) -> None:
-        """Tell all listeners; the connection calls it."""
+        """Tell all listeners, and end the waits for answers that the old connection took along."""
+        for wait in self._waits:
+            wait.reschedule(asyncio.get_running_loop().time())
         for listener in list(self._listeners):
             listener()
 
@@ -182,13 +185,17 @@ class JetStream:
         return _decode((await self._request(last.subject, last.payload, commit)).data, Stored)
 
     async def _request(self, subject: str, body: bytes, headers: dict[str, str] | None) -> Msg:
+        wait = asyncio.timeout(self._request_s)
         try:
-            async with asyncio.timeout(self._request_s):
+            async with wait:
+                self._waits.add(wait)
                 return await self.client.request(
-                    subject, body, timeout=self._request_s, headers=headers
+                    subject, body, timeout=2 * self._request_s, headers=headers
                 )
         except _CUT_OFF as error:
             raise BusUnreachableError(f"NATS does not answer {subject}: {error!r}") from error
+        finally:
+            self._waits.discard(wait)
 
 
 def _decode(data: bytes, kind: type[_ANY]) -> _ANY:

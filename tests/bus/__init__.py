@@ -1,0 +1,1 @@
+"""The bus's ports: one contract suite, each implementation a parameter."""

@@ -1,0 +1,120 @@
+"""EVENTS holds every entry once, in order, behind a fence; a subscriber finds its place by seq."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+
+import pytest
+
+from tests.bus.worlds import World, entries
+from tidegate.bus.ports import EventFeed
+from tidegate.bus.streams import EVENTS
+from tidegate.contracts.entry import Position, Published
+from tidegate.errors import PublishRefusedError
+
+pytestmark = pytest.mark.timeout(60)
+BEGIN = Position()
+
+
+async def follow(feed: EventFeed, after: int | None, count: int) -> list[Published]:
+    told = list[Published]()
+    async with aclosing(feed.follow(after)) as following:  # type: ignore[type-var]  # generators
+        async for published in following:
+            told.append(published)
+            if len(told) == count:
+                break
+    return told
+
+
+async def test_before_the_first_entry_nothing_is_published(world: World) -> None:
+    last, counts = await world.bus.outbox().last(BEGIN)
+    assert (last, counts.seq) == (0, 0)
+    assert counts.incarnation > 0
+    assert await world.bus.feed().newest() == ("", 0)
+
+
+async def test_what_is_published_is_followed_with_its_seq_and_ledger(world: World) -> None:
+    outbox, feed = world.bus.outbox(), world.bus.feed()
+    _, counts = await outbox.last(BEGIN)
+    await outbox.publish("led", counts, entries(1, 2))
+    await outbox.publish("led", counts, entries(3, 5))
+    assert await outbox.last(counts) == (5, counts)
+    assert await feed.newest() == ("led", 5)
+    told = await follow(feed, 0, 5)
+    assert [one.seq for one in told] == [1, 2, 3, 4, 5]
+    assert {one.ledger_id for one in told} == {"led"}
+    assert [one.payload for one in told] == [b"1", b"2", b"3", b"4", b"5"]
+    assert [one.seq for one in await follow(feed, 3, 2)] == [4, 5]
+
+
+async def test_more_than_one_batch_holds_is_published_as_well(world: World) -> None:
+    outbox = world.bus.outbox()
+    _, counts = await outbox.last(BEGIN)
+    await outbox.publish("led", counts, entries(1, 2_345))
+    assert (await outbox.last(counts))[0] == 2_345
+    assert [one.seq for one in await follow(world.bus.feed(), 2_340, 5)] == [*range(2_341, 2_346)]
+
+
+async def test_nothing_to_publish_is_no_fault(world: World) -> None:
+    outbox = world.bus.outbox()
+    _, counts = await outbox.last(BEGIN)
+    await outbox.publish("led", counts, [])
+    assert await world.kept(EVENTS) == 0
+
+
+@pytest.mark.parametrize("first", [1, 2, 4, 9])
+async def test_entries_that_do_not_follow_are_refused_together(world: World, first: int) -> None:
+    outbox = world.bus.outbox()
+    _, counts = await outbox.last(BEGIN)
+    await outbox.publish("led", counts, entries(1, 2))
+    with pytest.raises(PublishRefusedError):
+        await outbox.publish("led", counts, entries(first, first + 3))
+    assert (await outbox.last(counts))[0] == 2
+    await outbox.publish("led", counts, entries(3, 3))
+
+
+async def test_a_zombie_that_lags_is_refused(world: World) -> None:
+    ours, zombie = world.bus.outbox(), world.bus.outbox()
+    _, counts = await ours.last(BEGIN)
+    await ours.publish("led", counts, entries(1, 3))
+    with pytest.raises(PublishRefusedError) as caught:
+        await zombie.publish("other", counts, entries(1, 1))
+    assert caught.value.expected == 0
+    assert await world.bus.feed().newest() == ("led", 3)
+
+
+async def test_a_stream_made_anew_counts_from_where_the_ledger_is(world: World) -> None:
+    outbox = world.bus.outbox()
+    _, counts = await outbox.last(BEGIN)
+    await outbox.publish("led", counts, entries(1, 3))
+    await world.recreate(EVENTS)
+    last, anew = await outbox.last(counts)
+    assert (last, anew.seq) == (0, 0)
+    assert anew.incarnation > counts.incarnation
+    moved = Position(anew.incarnation, -3)
+    await outbox.publish("led", moved, entries(4, 6))
+    assert await outbox.last(moved) == (6, moved)
+    assert [one.seq for one in await follow(world.bus.feed(), 4, 2)] == [5, 6]
+
+
+async def test_what_was_lost_is_seen_as_a_hole(world: World) -> None:
+    outbox = world.bus.outbox()
+    _, counts = await outbox.last(BEGIN)
+    await outbox.publish("led", counts, entries(1, 4))
+    await world.lose(EVENTS, 3)
+    assert [one.seq for one in await follow(world.bus.feed(), 1, 2)] == [2, 4]
+    await world.lose(EVENTS, 4)
+    assert (await outbox.last(counts))[0] == 4
+
+
+async def test_a_follower_goes_on_in_a_stream_made_anew(world: World) -> None:
+    outbox = world.bus.outbox()
+    _, counts = await outbox.last(BEGIN)
+    await outbox.publish("led", counts, entries(1, 2))
+    async with aclosing(world.bus.feed().follow(0)) as following:  # type: ignore[type-var]
+        assert [(await anext(following)).seq for _ in range(2)] == [1, 2]
+        await world.recreate(EVENTS)
+        _, anew = await outbox.last(counts)
+        await outbox.publish("new", anew, entries(1, 1))
+        told = await anext(following)
+    assert (told.ledger_id, told.seq) == ("new", 1)

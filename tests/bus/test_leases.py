@@ -1,0 +1,44 @@
+"""Of those who ask for a lease one has it, until it lets go or stays silent too long."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.bus.worlds import World
+
+pytestmark = pytest.mark.timeout(60)
+
+
+async def test_one_holder_at_a_time(world: World) -> None:
+    ours, theirs = world.bus.lease("shard-0", "we"), world.bus.lease("shard-0", "they")
+    assert [await ours.hold(), await theirs.hold(), await ours.hold()] == [True, False, True]
+
+
+async def test_another_name_is_another_lease(world: World) -> None:
+    assert await world.bus.lease("shard-0", "we").hold()
+    assert await world.bus.lease("shard-1", "they").hold()
+
+
+async def test_what_is_released_is_free_at_once(world: World) -> None:
+    ours, theirs = world.bus.lease("shard-0", "we"), world.bus.lease("shard-0", "they")
+    assert await ours.hold()
+    await theirs.release()
+    assert not await theirs.hold()
+    await ours.release()
+    assert await theirs.hold()
+    assert not await ours.hold()
+
+
+async def test_the_same_holder_takes_its_lease_up_again_after_a_restart(world: World) -> None:
+    assert await world.bus.lease("shard-0", "we").hold()
+    assert await world.bus.lease("shard-0", "we").hold()
+
+
+async def test_a_silent_holder_loses_its_lease(world: World) -> None:
+    ours, theirs = world.bus.lease("s", "we", ttl_s=1), world.bus.lease("s", "they", ttl_s=1)
+    assert await ours.hold()
+    while not await theirs.hold():
+        await asyncio.sleep(0.05)
+    assert not await ours.hold()

@@ -1,0 +1,170 @@
+"""What only a server can do: die, come back, lose its tail, refuse a configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import psutil
+import pytest
+from nats.aio.client import Client
+
+from tests.bus.worlds import OBSERVED, entries, nats_world, read_all, tell, texts
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.jetstream import JetStream, Outgoing
+from tidegate.bus.nats import open_bus
+from tidegate.bus.streams import EVENTS, OBSERVATIONS, Streams
+from tidegate.contracts.entry import Position
+from tidegate.errors import BusRefusedError, BusUnreachableError
+
+pytestmark = [pytest.mark.timeout(90), pytest.mark.real]
+STARTER = """
+import asyncio, pathlib, sys
+from tidegate.bus.embedded import embedded_server
+async def main():
+    async with embedded_server(pathlib.Path(sys.argv[1])) as url:
+        print(url, flush=True)
+        await asyncio.Event().wait()
+asyncio.run(main())
+"""
+
+
+def server_of(folder: Path) -> psutil.Process:
+    config = str(folder / "server.conf")
+    found = [
+        process
+        for process in psutil.process_iter(["cmdline", "name"])
+        if process.info["name"] == "nats-server" and config in (process.info["cmdline"] or [])
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+async def test_a_server_that_ends_takes_its_processes_along_and_keeps_its_streams(
+    tmp_path: Path,
+) -> None:
+    async with nats_world(tmp_path) as world:
+        await tell(world.bus.outlet(), "a")
+        (first,) = await read_all(world.bus.inbox(), Position(), 1)
+        process = server_of(tmp_path)
+    assert not process.is_running()
+    async with nats_world(tmp_path) as world:
+        (again,) = await read_all(world.bus.inbox(), Position(), 1)
+    assert again == first
+
+
+def test_a_server_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", STARTER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        assert starter.stdout.readline().startswith("nats://127.0.0.1:")
+        process = server_of(tmp_path)
+        starter.kill()
+    process.wait(30)
+
+
+async def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
+    async with embedded_server(tmp_path / "a") as url:
+        port = int(url.rpartition(":")[2])
+        with pytest.raises(BusUnreachableError, match="address already in use"):
+            async with embedded_server(tmp_path / "b", port):
+                pass
+
+
+async def test_readers_and_writers_outlive_a_server_that_is_killed(tmp_path: Path) -> None:
+    async with (
+        embedded_server(tmp_path) as url,
+        open_bus(url, cluster="local", name="tests") as bus,
+    ):
+        await bus.ensure(Streams())
+        inbox, outlet, outbox = bus.inbox(), bus.outlet(), bus.outbox()
+        _, counts = await outbox.last(Position())
+        await outbox.publish("led", counts, entries(1, 3))
+        await tell(outlet, "a", "b")
+        at = (await read_all(inbox, Position(), 2))[-1].at
+        server_of(tmp_path).kill()
+        telling = asyncio.create_task(tell(outlet, "c"))
+        async with embedded_server(tmp_path, int(url.rpartition(":")[2])):
+            await telling
+            assert texts(await read_all(inbox, at, 1)) == ["c"]
+            assert await outbox.last(counts) == (3, counts)
+
+
+async def test_a_stream_that_lost_its_tail_is_made_anew(tmp_path: Path) -> None:
+    async with nats_world(tmp_path) as world:
+        await tell(world.bus.outlet(), "a", "b")
+        read = await read_all(world.bus.inbox(), Position(), 2)
+        ahead = Position(read[-1].at.incarnation, 9)
+        assert await world.bus.inbox().pull(ahead, count_max=9, wait_s=0.1) == []
+        assert await world.kept(OBSERVATIONS) == 0
+        await tell(world.bus.outlet(), "c")
+        (told,) = await read_all(world.bus.inbox(), ahead, 1)
+    assert told.payload == b"c"
+    assert told.at.incarnation > ahead.incarnation
+
+
+async def test_the_newest_event_is_a_witness_and_a_cloud_event(tmp_path: Path) -> None:
+    async with nats_world(tmp_path) as world:
+        outbox = world.bus.outbox()
+        _, counts = await outbox.last(Position())
+        await outbox.publish("led", counts, entries(1, 3))
+        newest = await world.js.newest(EVENTS, "tidegate.local.event.>")
+    assert newest is not None
+    headers = newest.headers or {}
+    assert headers["Tidegate-Hash"] == "03"
+    assert (headers["ce-id"], headers["ce-type"]) == ("led/3", "dev.tidegate.WorkloadAdmitted")
+    assert (headers["ce-subject"], headers["ce-source"]) == ("ns/job-x", "/tidegate/local/0")
+    assert headers["ce-time"] == "2001-09-09T01:46:40.000003Z"
+
+
+async def test_what_belongs_to_no_ledger_is_passed_over(tmp_path: Path) -> None:
+    async with nats_world(tmp_path) as world:
+        feed, outbox = world.bus.feed(), world.bus.outbox()
+        _, counts = await outbox.last(Position())
+        await world.js.store(Outgoing("tidegate.local.event.X._._._", b"{}", {}))
+        moved = Position(counts.incarnation, 1)
+        await outbox.publish("led", moved, entries(1, 1))
+        async for told in feed.follow(0):
+            assert (told.ledger_id, told.seq) == ("led", 1)
+            break
+
+
+async def test_streams_are_changed_to_what_is_wanted_or_refused(tmp_path: Path) -> None:
+    async with (
+        embedded_server(tmp_path) as url,
+        open_bus(url, cluster="local", name="tests") as bus,
+    ):
+        await bus.ensure(Streams())
+        await bus.ensure(Streams(events_bytes=10**6))
+        client = Client()
+        await client.connect(url)
+        js = JetStream(client)
+        found = await js.info(EVENTS)
+        assert found is not None
+        assert found.config["max_bytes"] == 10**6
+        await js.ask(f"STREAM.DELETE.{EVENTS}", {}, msgspec.Raw)
+        other = {"name": EVENTS, "subjects": ["tidegate.*.event.>"], "storage": "memory"}
+        await js.ask(f"STREAM.CREATE.{EVENTS}", other, msgspec.Raw)
+        with pytest.raises(BusRefusedError):
+            await bus.ensure(Streams())
+        await client.close()
+
+
+async def test_without_streams_a_teller_gives_up_in_time(tmp_path: Path) -> None:
+    async with (
+        embedded_server(tmp_path) as url,
+        open_bus(url, cluster="local", name="tests", patience_s=0.5) as bus,
+    ):
+        with pytest.raises(BusUnreachableError):
+            await bus.outlet().publish(OBSERVED, b"a", "s:1")
+        with pytest.raises(BusUnreachableError):
+            await bus.inbox().pull(Position(), count_max=1, wait_s=0.1)
+
+
+async def test_nobody_there_is_told_in_time() -> None:
+    with pytest.raises(BusUnreachableError, match="No connection to NATS"):
+        async with open_bus("nats://127.0.0.1:1", cluster="local", name="t", patience_s=0.5):
+            pass

@@ -1,0 +1,162 @@
+"""What is told is read by position, in order, as often as asked, until it is forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from tests.bus.worlds import OBSERVED, ROOM, World, read_all, tell, texts
+from tidegate.bus.ports import Inbox
+from tidegate.bus.streams import OBSERVATIONS
+from tidegate.contracts.entry import Position
+
+pytestmark = pytest.mark.timeout(60)
+
+
+async def test_what_is_told_is_read_in_order_with_its_place_and_time(world: World) -> None:
+    await tell(world.bus.outlet(), "a", "b", "c")
+    read = await read_all(world.bus.inbox(), Position(), 3)
+    assert texts(read) == ["a", "b", "c"]
+    assert [message.at.seq for message in read] == [1, 2, 3]
+    assert {message.subject for message in read} == {OBSERVED}
+    assert len({message.at.incarnation for message in read}) == 1
+    assert 0 < read[0].at.incarnation <= read[0].at_us <= read[1].at_us <= read[2].at_us
+
+
+async def test_reading_goes_on_behind_any_position_and_takes_nothing_away(world: World) -> None:
+    inbox = world.bus.inbox()
+    await tell(world.bus.outlet(), "a", "b", "c")
+    first = await read_all(inbox, Position(), 3)
+    assert texts(await read_all(inbox, first[0].at, 2)) == ["b", "c"]
+    assert texts(await read_all(inbox, Position(), 3)) == ["a", "b", "c"]
+    assert texts(await read_all(world.bus.inbox(), first[1].at, 1)) == ["c"]
+
+
+async def test_no_more_is_read_at_once_than_asked_for(world: World) -> None:
+    await tell(world.bus.outlet(), "a", "b", "c")
+    inbox = world.bus.inbox()
+    first = await inbox.pull(Position(), count_max=2, wait_s=5)
+    assert len(first) <= 2
+    assert texts(await read_all(inbox, first[-1].at, 3 - len(first)))[-1] == "c"
+
+
+async def test_waiting_ends_with_the_next_message_or_in_time(world: World) -> None:
+    inbox, outlet = world.bus.inbox(), world.bus.outlet()
+    assert await inbox.pull(Position(), count_max=10, wait_s=0.05) == []
+    waiting = asyncio.create_task(read_all(inbox, Position(), 1))
+    await tell(outlet, "late")
+    assert texts(await waiting) == ["late"]
+
+
+async def test_a_retry_under_one_id_is_stored_once(world: World) -> None:
+    outlet = world.bus.outlet()
+    await tell(outlet, "a", "a", "b")
+    assert texts(await read_all(world.bus.inbox(), Position(), 2)) == ["a", "b"]
+    assert await world.kept(OBSERVATIONS) == 2
+
+
+async def test_calls_at_one_time_are_stored_in_the_order_of_the_calls(world: World) -> None:
+    outlet = world.bus.outlet()
+    said = [f"{number}" for number in range(ROOM)]
+    await asyncio.gather(*(tell(outlet, text) for text in said))
+    assert texts(await read_all(world.bus.inbox(), Position(), ROOM)) == said
+
+
+async def test_retries_among_calls_at_one_time_are_stored_once(world: World) -> None:
+    outlet = world.bus.outlet()
+    await tell(outlet, "a", "b")
+    await asyncio.gather(*(tell(outlet, text) for text in "abcd"))
+    assert texts(await read_all(world.bus.inbox(), Position(), 4)) == ["a", "b", "c", "d"]
+
+
+async def test_a_full_stream_makes_the_teller_wait_until_something_is_forgotten(
+    world: World,
+) -> None:
+    outlet, inbox = world.bus.outlet(), world.bus.inbox()
+    said = [f"{number}" for number in range(2 * ROOM)]
+    telling = asyncio.gather(*(tell(outlet, text) for text in said))
+    at, heard = Position(), list[str]()
+    while len(heard) < len(said):
+        read = await read_all(inbox, at, 1)
+        at = read[-1].at
+        heard += texts(read)
+        assert await world.kept(OBSERVATIONS) <= ROOM
+        await inbox.forget(at)
+    await telling
+    assert heard == said
+
+
+async def test_what_is_forgotten_leaves_a_hole_before_the_rest(world: World) -> None:
+    inbox = world.bus.inbox()
+    await tell(world.bus.outlet(), "a", "b", "c")
+    told = await read_all(inbox, Position(), 3)
+    await inbox.forget(told[1].at)
+    await inbox.forget(told[1].at)
+    assert [message.at.seq for message in await read_all(inbox, Position(), 1)] == [3]
+    await tell(world.bus.outlet(), "d")
+    assert texts(await read_all(inbox, told[2].at, 1)) == ["d"]
+
+
+async def test_a_lost_message_is_seen_as_a_hole_in_the_sequence(world: World) -> None:
+    await tell(world.bus.outlet(), "a", "b", "c")
+    await world.lose(OBSERVATIONS, 2)
+    read = await read_all(world.bus.inbox(), Position(), 2)
+    assert [message.at.seq for message in read] == [1, 3]
+
+
+async def test_a_stream_made_anew_is_read_from_its_beginning(world: World) -> None:
+    inbox, outlet = world.bus.inbox(), world.bus.outlet()
+    await tell(outlet, "a", "b", "c")
+    old = (await read_all(inbox, Position(), 3))[-1].at
+    await world.recreate(OBSERVATIONS)
+    await tell(outlet, "d")
+    (new,) = await read_all(inbox, old, 1)
+    assert (new.payload, new.at.seq) == (b"d", 1)
+    assert new.at.incarnation > old.incarnation
+
+
+async def test_an_old_position_forgets_nothing_of_a_new_stream(world: World) -> None:
+    inbox, outlet = world.bus.inbox(), world.bus.outlet()
+    await tell(outlet, "a", "b", "c")
+    old = (await read_all(inbox, Position(), 3))[-1].at
+    await world.recreate(OBSERVATIONS)
+    await tell(outlet, "d", "e")
+    await inbox.forget(old)
+    assert await world.kept(OBSERVATIONS) == 2
+    assert texts(await read_all(inbox, old, 2)) == ["d", "e"]
+
+
+async def test_a_position_beyond_the_end_forgets_nothing(world: World) -> None:
+    inbox, outlet = world.bus.inbox(), world.bus.outlet()
+    await tell(outlet, "a", "b")
+    at = (await read_all(inbox, Position(), 2))[-1].at
+    await inbox.forget(Position(at.incarnation, at.seq + 5))
+    await tell(outlet, "c")
+    assert texts(await read_all(inbox, at, 1)) == ["c"]
+
+
+async def test_a_resync_is_heard_by_every_teller_and_only_once(world: World) -> None:
+    inbox = world.bus.inbox()
+    await inbox.ask_resync("before anybody listened")
+    listeners = [world.bus.outlet().resyncs() for _ in range(2)]
+    hearing = [asyncio.ensure_future(anext(listener)) for listener in listeners]
+    await _ask_until(inbox, hearing, "a hole")
+    assert [await heard for heard in hearing] == ["a hole", "a hole"]
+    await inbox.ask_resync("another")
+    while (told := await anext(listeners[0])) != "another":
+        assert told == "a hole"
+    await _end(listeners)
+
+
+async def _ask_until(inbox: Inbox, hearing: Sequence[asyncio.Future[str]], reason: str) -> None:
+    """Ask again until all have heard: a listener begins at an unknown moment."""
+    while not all(heard.done() for heard in hearing):
+        await inbox.ask_resync(reason)
+        await asyncio.wait(hearing, timeout=0.1)
+
+
+async def _end(listeners: list[AsyncIterator[str]]) -> None:
+    for listener in listeners:
+        await listener.aclose()  # type: ignore[attr-defined]  # generators, which the port need not say

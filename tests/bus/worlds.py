@@ -1,0 +1,132 @@
+"""The two forms of the bus, each with what a test does to it from outside."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from nats.aio.client import Client
+
+from tidegate.bus import streams
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.jetstream import JetStream
+from tidegate.bus.memory import MemoryBus
+from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.ports import EventFeed, Inbox, Lease, Outbox, Outlet
+from tidegate.contracts.entry import Entry, Message, Position
+
+OBSERVED = "tidegate.local.observed.jobs%2Ebatch.team-a.j1"
+ROOM = 20  # messages of OBSERVATIONS
+
+
+class Bus(Protocol):
+    """Whatever makes the ports."""
+
+    def inbox(self) -> Inbox: ...
+
+    def outbox(self) -> Outbox: ...
+
+    def outlet(self) -> Outlet: ...
+
+    def feed(self) -> EventFeed: ...
+
+    def lease(self, name: str, holder: str, ttl_s: int = 10) -> Lease: ...
+
+
+class World(Protocol):
+    """A bus, and the hand of an operator or of fate."""
+
+    bus: Bus
+
+    async def recreate(self, stream: str) -> None: ...
+
+    async def lose(self, stream: str, seq: int) -> None: ...
+
+    async def kept(self, stream: str) -> int: ...
+
+
+class MemoryWorld:
+    """The bus in this process."""
+
+    def __init__(self) -> None:
+        self.memory = MemoryBus(observations_max=ROOM)
+        self.bus: Bus = self.memory
+        self._streams = {
+            streams.OBSERVATIONS: self.memory.observations,
+            streams.EVENTS: self.memory.events,
+        }
+
+    async def recreate(self, stream: str) -> None:
+        self._streams[stream].recreate()
+
+    async def lose(self, stream: str, seq: int) -> None:
+        self._streams[stream].lose(seq)
+
+    async def kept(self, stream: str) -> int:
+        return self._streams[stream].count
+
+
+class NatsWorld:
+    """The bus over a server of our own."""
+
+    def __init__(self, bus: NatsBus, client: Client) -> None:
+        self.bus: Bus = bus
+        self._nats, self.js = bus, JetStream(client)
+
+    async def recreate(self, stream: str) -> None:
+        await self.js.ask(f"STREAM.DELETE.{stream}", {}, msgspec.Raw)
+        await self._nats.ensure(streams.Streams(observations_messages=ROOM))
+
+    async def lose(self, stream: str, seq: int) -> None:
+        await self.js.ask(f"STREAM.MSG.DELETE.{stream}", {"seq": seq}, msgspec.Raw)
+
+    async def kept(self, stream: str) -> int:
+        found = await self.js.info(stream)
+        return found.state.messages if found else 0
+
+
+@asynccontextmanager
+async def nats_world(folder: Path) -> AsyncGenerator[NatsWorld, None]:
+    client = Client()
+    async with (
+        embedded_server(folder) as url,
+        open_bus(url, cluster="local", name="tests", patience_s=5) as bus,
+    ):
+        await bus.ensure(streams.Streams(observations_messages=ROOM))
+        await client.connect(url)
+        try:
+            yield NatsWorld(bus, client)
+        finally:
+            await client.close()
+
+
+async def tell(outlet: Outlet, *texts: str) -> None:
+    for text in texts:
+        await outlet.publish(OBSERVED, text.encode(), f"s:{text}")
+
+
+async def read_all(inbox: Inbox, after: Position, count: int) -> list[Message]:
+    """Pull until so many messages came; the suite's own limit ends a wait that is in vain."""
+    told = list[Message]()
+    while len(told) < count:
+        told += await inbox.pull(told[-1].at if told else after, count_max=100, wait_s=1)
+    return told
+
+
+def texts(messages: Sequence[Message]) -> list[str]:
+    return [message.payload.decode() for message in messages]
+
+
+def entries(first: int, last: int) -> list[Entry]:
+    subject = "tidegate.local.event.WorkloadAdmitted.team-a.ns.job-x"
+    made = [
+        Entry(
+            0, n, 1, 1, 10**15 + n, "local", "WorkloadAdmitted", subject, f"{n}", bytes([n % 256])
+        )
+        for n in range(first, last + 1)
+    ]
+    assert made
+    return made

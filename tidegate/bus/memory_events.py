@@ -1,0 +1,96 @@
+"""EVENTS in memory: the outbox with its fence, and the feed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from tidegate.bus.faults import Fate
+from tidegate.bus.headers import event_headers, identity
+from tidegate.bus.memory_stream import MemoryStream, New
+from tidegate.contracts.entry import Entry, Position, Published
+from tidegate.errors import BusUnreachableError, PublishRefusedError
+
+
+class MemoryOutbox:
+    """``tidegate.bus.ports.Outbox`` in one process."""
+
+    def __init__(self, stream: MemoryStream, fate: Fate) -> None:
+        self._stream, self._fate = stream, fate
+
+    async def last(self, known: Position) -> tuple[int, Position]:
+        """See ``tidegate.bus.ports.Outbox.last``."""
+        await self._reach()
+        end = self._stream.end
+        if known.incarnation in (0, end.incarnation):
+            return end.seq - known.seq, Position(end.incarnation, known.seq)
+        return end.seq, Position(end.incarnation, 0)
+
+    async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
+        """See ``tidegate.bus.ports.Outbox.publish``."""
+        if not entries:
+            return
+        await self._reach()
+        if self._fate.strikes("recreate_events"):
+            self._stream.recreate()
+        self._store(ledger_id, counts, entries)
+        await self._fate.lag()
+        if self._fate.strikes("reply_lost"):
+            # A client that tries again by itself is refused; one that does not hears nothing.
+            if self._fate.random.random() < 0.5:  # noqa: PLR2004 - either is as likely
+                self._store(ledger_id, counts, entries)
+            raise BusUnreachableError("The bus does not answer.")
+
+    def _store(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
+        expected, actual = entries[0].seq - 1, self._stream.end.seq - counts.seq
+        if actual != expected:
+            raise PublishRefusedError(expected, actual)
+        messages = list[New]()
+        for entry in entries:
+            headers = event_headers(ledger_id, entry)
+            messages.append(
+                New(headers["Nats-Msg-Id"], entry.subject, entry.payload.encode(), headers)
+            )
+        if any(self._stream.known(message.message_id) for message in messages):
+            raise PublishRefusedError(expected, "what was published before")
+        self._stream.store(messages)
+
+    async def _reach(self) -> None:
+        await self._fate.lag()
+        if self._fate.strikes("unreachable"):
+            raise BusUnreachableError("The bus does not answer.")
+
+
+class MemoryFeed:
+    """``tidegate.bus.ports.EventFeed`` in one process."""
+
+    def __init__(self, stream: MemoryStream, fate: Fate) -> None:
+        self._stream, self._fate = stream, fate
+
+    async def newest(self) -> tuple[str, int]:
+        """See ``tidegate.bus.ports.EventFeed.newest``."""
+        await self._fate.lag()
+        kept = self._stream.newest()
+        return identity(kept.headers) if kept is not None else ("", 0)
+
+    async def follow(self, after: int | None = None) -> AsyncIterator[Published]:
+        """See ``tidegate.bus.ports.EventFeed.follow``."""
+        at = self._start(after)
+        while True:
+            await self._fate.lag()
+            if at.incarnation != self._stream.end.incarnation:
+                at = Position(self._stream.end.incarnation, 0)
+            for kept in list(self._stream.after(at.seq)):
+                at = kept.at
+                ledger_id, seq = identity(kept.headers)
+                if not self._fate.strikes("event_lost"):
+                    yield Published(ledger_id, seq, kept.subject, kept.payload)
+            end = self._stream.end
+            if at.incarnation == end.incarnation and at.seq >= end.seq:
+                await self._stream.change()
+
+    def _start(self, after: int | None) -> Position:
+        end, newest = self._stream.end, self._stream.newest()
+        if after is None or newest is None:
+            return end
+        counts = newest.at.seq - identity(newest.headers)[1]
+        return Position(end.incarnation, max(0, min(after + counts, end.seq)))
