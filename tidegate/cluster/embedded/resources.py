@@ -139,23 +139,19 @@ class Catalog:
 
     def __init__(self) -> None:
         self._rows = {(row.group, row.version, row.plural): row for row in BUILT_IN}
+        self._stored = {row.key: row for row in BUILT_IN}
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
         """Return what a path means, or None."""
         return self._rows.get((group, version, plural))
 
-    def of_kind(self, api_version: str, kind: str) -> Resource | None:
-        """Return what an owner reference means, or None."""
-        for row in self._rows.values():
-            if row.kind == kind and row.api_version == api_version:
-                return row
-        return None
+    def stored_as(self, key: str) -> Resource | None:
+        """Return a resource in the version that its objects are kept in, or None."""
+        return self._stored.get(key)
 
     def stored(self) -> Iterator[Resource]:
         """Yield each resource once, in the version that its objects are kept in."""
-        for row in self._rows.values():
-            if row.stored_version in ("", row.version):
-                yield row
+        yield from self._stored.values()
 
     def all(self) -> Iterator[Resource]:
         """Yield every resource in every version, in the order of their arrival."""
@@ -165,7 +161,9 @@ class Catalog:
         """Serve these versions of one resource, and no other version of it."""
         self.drop(rows[0].key)
         self._rows |= {(row.group, row.version, row.plural): row for row in rows}
+        self._stored |= {row.key: row for row in rows if row.version == row.stored_version}
 
     def drop(self, key: str) -> None:
         """Serve a resource no longer."""
         self._rows = {at: row for at, row in self._rows.items() if row.key != key}
+        self._stored.pop(key, None)

@@ -56,7 +56,7 @@ _ROWS: Mapping[str, Rules] = {
         fill=small.fill_priority_class, check_change=small.check_priority_class_change
     ),
     "customresourcedefinitions.apiextensions.k8s.io": Rules(
-        fill=crds.fill_crd, check=crds.check_crd
+        fill=crds.fill_crd, begin=crds.begin_crd, check=crds.check_crd
     ),
 }
 

@@ -15,6 +15,7 @@ from tidegate.cluster.embedded.refusals import (
 from tidegate.cluster.embedded.resources import Resource
 
 Object = dict[str, Any]
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
 def fill_crd(crd: Object) -> None:
@@ -25,6 +26,11 @@ def fill_crd(crd: Object) -> None:
     names.setdefault("singular", kind.lower())
     names.setdefault("listKind", f"{kind}List")
     spec.setdefault("conversion", {"strategy": "None"})
+
+
+def begin_crd(crd: Object) -> None:
+    """Hold a new definition, in place, until its objects are gone."""
+    crd["metadata"]["finalizers"] = [*(crd["metadata"].get("finalizers") or []), CLEANUP]
 
 
 def check_crd(crd: Object) -> Iterator[Cause]:
@@ -65,7 +71,7 @@ def resources_of(crd: Object) -> tuple[Resource, ...]:
             stored_version=stored,
         )
         for version in spec["versions"]
-        if version.get("served") or version["name"] == stored
+        if version.get("served")
     )
 
 
@@ -96,6 +102,9 @@ def _check_versions(versions: list[Object]) -> Iterator[Cause]:
     for i, version in enumerate(versions):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
         at = f"spec.versions[{i}].schema.openAPIV3Schema"
+        if version.get("storage") and not version.get("served"):
+            why = "the embedded server serves the storage version"
+            yield not_allowed(f"spec.versions[{i}].served", why)
         if not schema:
             yield required(at, "schemas are required")
         elif schema.get("type") != "object":

@@ -1,0 +1,116 @@
+"""Whether a pod fits a node: requests, selector, required affinity, taints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidegate.model.quantity import amount
+
+Object = dict[str, Any]
+Amounts = dict[str, int]
+_EFFECTS = ("NoSchedule", "NoExecute")
+
+
+def requests_of(spec: Object) -> Amounts:
+    """Return what a pod takes of a node, in base units: sidecars stay, initial containers pass."""
+    running, peak = Amounts(), Amounts()
+    for container in spec.get("initContainers") or ():
+        asked = _amounts((container.get("resources") or {}).get("requests"))
+        if container.get("restartPolicy") == "Always":
+            running = _sum(running, asked)
+            peak = _max(peak, running)
+        else:
+            peak = _max(peak, _sum(running, asked))
+    for container in spec["containers"]:
+        running = _sum(running, _amounts((container.get("resources") or {}).get("requests")))
+    total = _sum(_max(peak, running), _amounts(spec.get("overhead")))
+    return total | {"pods": 1}
+
+
+def free_of(node: Object, pods: list[Object]) -> Amounts:
+    """Return what a node has left beside the pods that run on it."""
+    free = _amounts(node["status"].get("allocatable"))
+    for pod in pods:
+        if pod["status"].get("phase") not in ("Succeeded", "Failed"):
+            for name, taken in requests_of(pod["spec"]).items():
+                free[name] = free.get(name, 0) - taken
+    return free
+
+
+def fits(asked: Amounts, free: Amounts) -> bool:
+    """Tell whether a node has enough left; a node that counts no pods has room for them."""
+    wanted = asked if "pods" in free else {k: v for k, v in asked.items() if k != "pods"}
+    return all(taken <= free.get(name, 0) for name, taken in wanted.items() if taken)
+
+
+def suits(spec: Object, node: Object) -> bool:
+    """Tell whether a node has the labels that a pod wants and no taint that it does not bear."""
+    labels = {**(node["metadata"].get("labels") or {}), "metadata.name": node["metadata"]["name"]}
+    if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
+        return False
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required and not any(_term(term, labels) for term in required["nodeSelectorTerms"]):
+        return False
+    taints = [t for t in node["spec"].get("taints") or () if t["effect"] in _EFFECTS]
+    tolerations = spec.get("tolerations") or []
+    bears = all(any(_tolerates(told, taint) for told in tolerations) for taint in taints)
+    return bears and not node["spec"].get("unschedulable")
+
+
+def unknown_wish(spec: Object) -> str:
+    """Return what a pod asks for that the embedded scheduler does not know; empty: nothing."""
+    affinity = spec.get("affinity") or {}
+    for field in ("podAffinity", "podAntiAffinity"):
+        if "requiredDuringSchedulingIgnoredDuringExecution" in (affinity.get(field) or {}):
+            return f"affinity.{field}"
+    for constraint in spec.get("topologySpreadConstraints") or ():
+        if constraint.get("whenUnsatisfiable") != "ScheduleAnyway":
+            return "topologySpreadConstraints"
+    return "resourceClaims" if spec.get("resourceClaims") else ""
+
+
+def _term(term: Object, labels: Mapping[str, str]) -> bool:
+    tests = [*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())]
+    return bool(tests) and all(_holds(test, labels.get(test["key"])) for test in tests)
+
+
+def _holds(test: Object, value: str | None) -> bool:
+    values = test.get("values") or []
+    match test["operator"]:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return value is not None and int(value) > int(values[0])
+        case "Lt":
+            return value is not None and int(value) < int(values[0])
+        case _:
+            return False
+
+
+def _tolerates(told: Object, taint: Object) -> bool:
+    if told.get("effect") not in (None, "", taint["effect"]):
+        return False
+    if told.get("key") not in (None, "", taint["key"]):
+        return False
+    exists = told.get("operator") == "Exists"
+    return exists or (told.get("value") or "") == (taint.get("value") or "")
+
+
+def _amounts(quantities: Mapping[str, str] | None) -> Amounts:
+    return {name: amount(name, text) for name, text in (quantities or {}).items()}
+
+
+def _sum(one: Amounts, other: Amounts) -> Amounts:
+    return {name: one.get(name, 0) + other.get(name, 0) for name in one | other}
+
+
+def _max(one: Amounts, other: Amounts) -> Amounts:
+    return {name: max(one.get(name, 0), other.get(name, 0)) for name in one | other}
