@@ -38,6 +38,9 @@ class ChainError(ExpectationError):
 class AuditError(ExpectationError):
     """A turn recorded other decisions than the core takes on the same facts."""
 
+    seq: int = 0  # of the first entry that differs, or where one is missing
+    turn: int = 0
+
 
 class WitnessError(ExpectationError):
     """The ledger's head is not the one its witness holds: the tail was cut off or replaced."""
