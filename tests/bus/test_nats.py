@@ -13,16 +13,20 @@ import pytest
 from nats.aio.client import Client
 
 from tests.bus.worlds import OBSERVED, entries, nats_world, read_all, tell, texts
+from tidegate.bus.client import connect
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream import JetStream, Outgoing
 from tidegate.bus.nats import open_bus
 from tidegate.bus.streams import EVENTS, OBSERVATIONS, Streams
-from tidegate.contracts.entry import Position
+from tidegate.bus.witness import Witness
+from tidegate.contracts.decisions import WorkloadAdmitted
+from tidegate.contracts.entry import Entry, Position
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 pytestmark = [pytest.mark.timeout(90), pytest.mark.real]
 STARTER = """
 import asyncio, pathlib, sys
+from tidegate.bus.client import connect
 from tidegate.bus.embedded import embedded_server
 async def main():
     async with embedded_server(pathlib.Path(sys.argv[1])) as url:
@@ -118,6 +122,31 @@ async def test_the_newest_event_is_a_witness_and_a_cloud_event(tmp_path: Path) -
     assert (headers["ce-id"], headers["ce-type"]) == ("led/3", "dev.tidegate.WorkloadAdmitted")
     assert (headers["ce-subject"], headers["ce-source"]) == ("ns/job-x", "/tidegate/local/0")
     assert headers["ce-time"] == "2001-09-09T01:46:40.000003Z"
+
+
+async def test_a_client_hears_only_what_it_asked_for(tmp_path: Path) -> None:
+    admitted = b'{"type":"WorkloadAdmitted/1","at_us":1,"workload":"ns/x","cluster_queue":"q"}'
+    requeued = admitted.replace(b"Admitted", b"Requeued")
+    async with embedded_server(tmp_path) as url:
+        async with open_bus(url, cluster="local", name="tests") as bus:
+            await bus.ensure(Streams())
+            _, counts = await bus.outbox().last(Position())
+            told = [
+                Entry(
+                    0, n, 1, 1, 1, "local", kind, f"tidegate.local.event.{kind}.q.ns.x", text, b"h"
+                )
+                for n, kind, text in (
+                    (1, "WorkloadRequeued", requeued.decode()),
+                    (2, "WorkloadAdmitted", admitted.decode()),
+                )
+            ]
+            await bus.outbox().publish("led", counts, told)
+        async with connect(url) as client:
+            assert await client.witness() == Witness("led", 2, b"h")
+            async for heard in client.subscribe("WorkloadAdmitted", cluster_queue="q", after=0):
+                assert isinstance(heard.event, WorkloadAdmitted)
+                assert (heard.seq, heard.event.workload) == (2, "ns/x")
+                break
 
 
 async def test_what_belongs_to_no_ledger_is_passed_over(tmp_path: Path) -> None:

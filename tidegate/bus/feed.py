@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from tidegate.bus.headers import identity
 from tidegate.bus.jetstream import JetStream
@@ -28,7 +28,7 @@ class NatsFeed:
         found = await self._js.newest(EVENTS, self._subject or "tidegate.*.event.>")
         return identity(found.headers or {}) if found is not None else ("", 0)
 
-    async def follow(self, after: int | None = None) -> AsyncIterator[Published]:
+    async def follow(self, after: int | None = None) -> AsyncGenerator[Published, None]:
         """See ``tidegate.bus.ports.EventFeed.follow``."""
         loop = asyncio.get_running_loop()
         reader = StreamReader(self._js, EVENTS, self._subject)

@@ -1,0 +1,85 @@
+"""Subscribe to what Tidegate decides: the small public client.
+
+    async with connect("nats://127.0.0.1:4222") as events:
+        async for told in events.subscribe("WorkloadAdmitted", cluster_queue="team-a"):
+            print(told.seq, told.event.workload)
+
+Any NATS client in any language can do the same: the subject is
+``tidegate.<cluster>.event.<Type>.<cluster queue>.<namespace>.<workload>`` on the stream EVENTS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import NamedTuple
+
+from tidegate.bus.feed import NatsFeed
+from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.witness import Witness
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.subjects import token
+
+CONNECT_S = 10.0
+
+
+class Told(NamedTuple):
+    """One entry of the ledger as a subscriber hears of it."""
+
+    ledger_id: str
+    seq: int
+    subject: str
+    event: FactEvent | DecisionEvent
+
+
+class EventClient:
+    """A connection that reads EVENTS and nothing else."""
+
+    def __init__(self, bus: NatsBus, cluster: str) -> None:
+        self._bus, self._cluster = bus, cluster
+
+    async def subscribe(
+        self, event_type: str = "", *, cluster_queue: str = "", after: int | None = None
+    ) -> AsyncIterator[Told]:
+        """Yield events in order, only new ones or from the one behind ledger seq ``after``.
+
+        ``event_type`` and ``cluster_queue`` narrow it; empty means any. What EVENTS no longer
+        holds is in the ledger.
+
+        Raises:
+            BusUnreachableError: the bus stays silent too long.
+            UndecodableError: an event is newer than this client knows.
+        """
+        async with aclosing(self._feed(event_type, cluster_queue).follow(after)) as following:
+            async for one in following:
+                yield Told(one.ledger_id, one.seq, one.subject, decode(one.payload))
+
+    async def witness(self) -> Witness | None:
+        """Return what the newest event says of the ledger's head; None if EVENTS holds none.
+
+        Raises:
+            BusUnreachableError: no answer.
+        """
+        return await self._bus.witness()
+
+    def _feed(self, event_type: str, cluster_queue: str) -> NatsFeed:
+        cluster = token(self._cluster) if self._cluster else "*"
+        kind, queue = event_type or "*", token(cluster_queue) if cluster_queue else "*"
+        return self._bus.feed(f"tidegate.{cluster}.event.{kind}.{queue}.>")
+
+
+@asynccontextmanager
+async def connect(
+    url: str, *, cluster: str = "", credentials: str = "", connect_s: float = CONNECT_S
+) -> AsyncGenerator[EventClient, None]:
+    """Connect to NATS and yield a client of one cluster's events; an empty one means all.
+
+    Raises:
+        BusUnreachableError: no connection within ``connect_s`` seconds.
+    """
+    async with open_bus(
+        url, cluster=cluster, name="client", credentials=credentials, patience_s=connect_s
+    ) as bus:
+        yield EventClient(bus, cluster)
