@@ -1,0 +1,121 @@
+"""The live table of the demo and of ``tidegate up``: quota bars, and the last events."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tidegate.cli.follow import Told
+from tidegate.contracts import decisions, facts
+from tidegate.contracts.codec import type_name
+from tidegate.core.draft import Draft
+from tidegate.core.usage import QueueUsage, queue_usage
+from tidegate.model.ids import FlavorResource
+from tidegate.model.quantity import render
+
+BAR_CELLS = 24
+EVENTS_SHOWN = 8
+SHOWN = (
+    decisions.WorkloadAdmitted,
+    decisions.WorkloadPreempted,
+    decisions.PreemptionIntended,
+    decisions.WorkloadRequeued,
+    decisions.WorkloadHeld,
+    decisions.ActuationRepeated,
+    facts.WorkloadFinished,
+    facts.ActuationFailed,
+    facts.ObservationRefused,
+)
+STYLES = {
+    "WorkloadAdmitted": "green",
+    "WorkloadFinished": "cyan",
+    "WorkloadPreempted": "magenta",
+    "PreemptionIntended": "magenta",
+    "ActuationFailed": "red",
+    "ObservationRefused": "red",
+}
+
+
+class Board:
+    """Remembers the last events worth showing; ``draw`` makes the picture of a draft."""
+
+    def __init__(self) -> None:
+        self._recent: deque[Text] = deque(maxlen=EVENTS_SHOWN)
+
+    def note(self, told: list[Told]) -> None:
+        """Take in what was appended to the ledger."""
+        self._recent.extend(lines(told))
+
+    def draw(self, draft: Draft) -> RenderableType:
+        """Return the queues of a draft as a table, with the last events below it."""
+        return Group(_queues(draft), Text(), *self._recent)
+
+
+def lines(told: list[Told]) -> Iterator[Text]:
+    """Yield one coloured line for each event that somebody who looks on wants to see."""
+    for entry, event in told:
+        if isinstance(event, SHOWN):
+            name = type_name(event)
+            seq = Text(f"{entry.seq:>7} ", "dim")
+            yield seq + Text(f"{name:<20}", STYLES.get(name, "yellow")) + Text(_story(event))
+
+
+def _queues(draft: Draft) -> Table:
+    table = Table(expand=False, title_justify="left", header_style="bold")
+    for column in ("cluster queue", "cohort"):
+        table.add_column(column)
+    for column in ("pending", "admitted"):
+        table.add_column(column, justify="right")
+    for column in ("quota in use", "", "borrowed"):
+        table.add_column(column)
+    for name, defined in sorted(draft.objects.cluster_queues.items()):
+        usage = queue_usage(draft, name)
+        pending, admitted = str(usage.pending), str(usage.reserving)
+        bars = _bars(draft, name, usage)
+        table.add_row(name, defined.spec.cohort or "-", pending, admitted, *bars)
+    return table
+
+
+def _bars(draft: Draft, name: str, usage: QueueUsage) -> tuple[RenderableType, ...]:
+    bars, figures, borrowed = Text(), Text(), Text()
+    for group in draft.objects.cluster_queues[name].spec.groups:
+        for flavor in group.flavors:
+            for resource, quota in flavor.quotas.items():
+                cell = FlavorResource(flavor.flavor, resource)
+                used, lent = usage.reserved.get(cell, 0), usage.borrowed.get(cell, 0)
+                separator = "\n" if len(bars) else ""
+                bars.append(separator).append(_bar(used, lent, quota.nominal))
+                share = f"{render(resource, used)}/{render(resource, quota.nominal)}"
+                figures.append(f"{separator}{share} {resource}")
+                borrowed.append(separator + (render(resource, lent) if lent else "-"), "magenta")
+    return bars, figures, borrowed
+
+
+def _bar(used: int, borrowed: int, nominal: int) -> Text:
+    whole = max(nominal, used, 1)
+    own = (used - borrowed) * BAR_CELLS // whole
+    more = used * BAR_CELLS // whole - own
+    bar = Text("█" * own, "green") + Text("█" * more, "magenta")
+    return bar + Text("░" * (BAR_CELLS - own - more), "dim")
+
+
+def _story(event: facts.FactEvent | decisions.DecisionEvent) -> str:
+    match event:
+        case decisions.WorkloadAdmitted():
+            return f"{event.workload} in {event.cluster_queue} after {event.waited_us / 1e6:.1f} s"
+        case decisions.WorkloadHeld():
+            return f"{event.workload}: {event.message or event.reason}"
+        case decisions.WorkloadPreempted():
+            return f"{event.workload} for {event.by} ({event.reason})"
+        case decisions.PreemptionIntended():
+            return f"{event.workload} waits for {len(event.victims)} to leave"
+        case facts.ObservationRefused():
+            return f"{event.subject}: {event.error}"
+        case facts.WorkloadFinished() | facts.ActuationFailed():
+            return f"{event.workload} {event.reason}"
+        case _:
+            return str(getattr(event, "workload", ""))

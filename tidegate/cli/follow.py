@@ -1,0 +1,55 @@
+"""A draft that follows a growing ledger: what live displays draw from."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from tidegate.bus.ports import Ledger
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import FactEvent
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+
+Told: TypeAlias = tuple[Entry, FactEvent | DecisionEvent]
+
+
+class Follower:
+    """Folds what was appended since it last looked; reads only."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self.draft = Draft()
+
+    def poll(self) -> list[Told]:
+        """Fold and return what is new; reads one page at a time.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer.
+        """
+        told: list[Told] = []
+        for entry in self._ledger.read(after=self.draft.seq):
+            event = decode(entry.payload)
+            apply(self.draft, event)
+            told.append((entry, event))
+        return told
+
+
+@contextmanager
+def follow(url: str) -> Generator[Follower]:
+    """Open a ledger read-only and follow it from its first event.
+
+    Raises:
+        LedgerUnreachableError: there is no such ledger, or its database does not answer.
+    """
+    from store.engine import open_engine  # noqa: PLC0415 - an image may lack SQL
+    from store.ledger import SqlLedger  # noqa: PLC0415
+
+    engine = open_engine(url, read_only=True)
+    try:
+        yield Follower(SqlLedger(engine))
+    finally:
+        engine.dispose()
