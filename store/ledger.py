@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import asdict
-from sqlalchemy import ColumnElement, Connection, Engine, func, insert, literal, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, func, insert, literal, select
 from sqlalchemy.exc import IntegrityError
 
 from store import term
@@ -108,4 +108,4 @@ class SqlLedger:
             raise SequenceConflictError(after, "a row that another wrote") from error
 
     def _now(self) -> ColumnElement[int]:
-        return now_us() if self._clock_us is None else literal(self._clock_us())
+        return now_us() if self._clock_us is None else literal(self._clock_us(), BigInteger)

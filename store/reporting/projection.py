@@ -44,7 +44,7 @@ def _by_type() -> dict[type[Any], tuple[Projector, ...]]:
 
 
 _TAKERS = _by_type()
-TAKEN = frozenset(kind.__name__ for kind in _TAKERS)
+TAKEN = frozenset(str(kind.__struct_config__.tag).partition("/")[0] for kind in _TAKERS)
 """The types that any report depends on; the rest is not even decoded."""
 
 REPORTS = (

@@ -1,0 +1,1 @@
+"""Real parts that tests start: a database server and its like."""
