@@ -44,7 +44,7 @@ class SqlLedger:
 
     def lead(self, holder: str, lease_us: int) -> Term | None:
         """See ``tidegate.bus.ports.Ledger.lead``; the first to lead opens the partition."""
-        with transaction(self._engine) as conn:
+        with transaction(self._engine, begin_at_once=True) as conn:
             term.open_partition(conn, self._partition)
             return term.take(conn, self._partition, holder, now=self._now(), lease_us=lease_us)
 

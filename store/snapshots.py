@@ -74,7 +74,7 @@ class SqlSnapshots:
     def _prune(self) -> None:
         ours = _kept.partition == self._partition
         newest = select(_kept.seq).where(ours).order_by(_kept.seq.desc()).limit(KEPT)
-        with transaction(self._engine) as conn:
+        with transaction(self._engine, begin_at_once=True) as conn:
             kept = conn.scalars(newest).all()
             conn.execute(delete(ledger_snapshot).where(ours, _kept.seq.not_in(kept)))
 
