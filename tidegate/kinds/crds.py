@@ -101,8 +101,11 @@ def _refusing(kind: Kind) -> Manifest:
     schema: Schema = {
         "description": message,
         "type": "object",
+        "properties": {"apiVersion": {"type": "string"}},
         "x-kubernetes-preserve-unknown-fields": True,
-        "x-kubernetes-validations": [{"rule": "false", "message": message}],
+        "x-kubernetes-validations": [
+            {"rule": "false", "message": message, "fieldPath": ".apiVersion"}
+        ],
     }
     told: Manifest = {
         "name": REFUSED,

@@ -1,0 +1,47 @@
+"""All that a cluster is given: CRDs, and the policies that need them, in the order to apply.
+
+Made at run time from the types, so that an installed wheel and a checkout give the same; what
+lies in ``deploy/`` is this, written down.
+"""
+
+from __future__ import annotations
+
+from tidegate.kinds.crds import crds
+from tidegate.kinds.policies.forms import Manifest
+from tidegate.kinds.policies.frameworks import chosen
+from tidegate.kinds.policies.guards import quota_guards
+from tidegate.kinds.policies.job_guards import job_guards
+from tidegate.kinds.policies.jobs import default_priority, default_queue, gate_pods, suspend
+from tidegate.kinds.policies.spelling import job_authors, quota_objects
+from tidegate.kinds.policies.workload_guards import workload_guards
+
+DEFAULT_FRAMEWORKS = ("batch/job",)
+"""What policies are about unless told otherwise: kinds that nobody starts must not be suspended."""
+
+
+def files(frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS) -> dict[str, list[Manifest]]:
+    """Return every manifest by the file below ``deploy/`` that it belongs in, CRDs first.
+
+    CRDs must be established before the policies are applied: a policy that names a missing kind
+    as its parameter is skipped for up to half a minute after the kind has come.
+    """
+    told = {f"crds/{crd['metadata']['name']}.yaml": [crd] for crd in crds()}
+    kinds, pods = chosen(frameworks), "pod" in frameworks
+    told["policies/write-quota.yaml"] = quota_objects()
+    told["policies/check-quota.yaml"] = quota_guards()
+    told["policies/check-workloads.yaml"] = workload_guards()
+    told["policies/check-jobs.yaml"] = job_guards(kinds)
+    told["policies/author-jobs.yaml"] = job_authors(kinds)
+    told["policies/default-queue.yaml"] = default_queue(kinds, pods=pods)
+    told["policies/default-priority.yaml"] = default_priority(kinds, pods=pods)
+    for kind in kinds:
+        told[f"policies/suspend-{kind.slug}.yaml"] = suspend(kind)
+    if pods:
+        told["policies/gate-pods.yaml"] = gate_pods()
+    return told
+
+
+def policies(frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS) -> list[Manifest]:
+    """Return the policies about these job kinds, by the names of Kueue's configuration."""
+    told = files(frameworks).items()
+    return [one for path, manifests in told if path.startswith("policies/") for one in manifests]

@@ -1,0 +1,145 @@
+"""The forms that every policy has: a policy, and the binding that puts it into force.
+
+``failurePolicy: Ignore`` stands in all of them: what slips past a policy ingest sees, and no error
+of ours may stop a cluster from making Jobs and Pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+Manifest: TypeAlias = dict[str, Any]
+API_VERSION = "admissionregistration.k8s.io/v1"
+PREFIX = "tidegate-"
+NAMESPACES_LEFT_ALONE = ("kube-system", "tidegate-system")
+
+
+class Target(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests that a policy is about."""
+
+    group: str
+    versions: tuple[str, ...]
+    resources: tuple[str, ...]
+    operations: tuple[str, ...] = ("CREATE", "UPDATE")
+
+    def rule(self) -> Manifest:
+        """Return it as a rule of matchConstraints."""
+        return {
+            "apiGroups": [self.group],
+            "apiVersions": list(self.versions),
+            "operations": list(self.operations),
+            "resources": list(self.resources),
+        }
+
+
+class Check(msgspec.Struct, frozen=True):
+    """An expression that must hold, and what is said if not."""
+
+    expression: str
+    message: str
+
+
+class Param(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that a policy looks up by name; without it the policy does nothing."""
+
+    kind: str
+    api_version: str = "kueue.x-k8s.io/v1beta2"
+    name: str = "default"
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """What a policy is about: requests, conditions by name on top of them, and its parameter."""
+
+    targets: Sequence[Target]
+    conditions: dict[str, str] = {}
+    param: Param | None = None
+
+
+def label(key: str, of: str = "object") -> str:
+    """Return the expression of a label's value, empty where there is none."""
+    return f"{of}.metadata.?labels[?'{key}'].orValue('')"
+
+
+def annotation(key: str, of: str = "object") -> str:
+    """Return the expression of an annotation's value, empty where there is none."""
+    return f"{of}.metadata.?annotations[?'{key}'].orValue('')"
+
+
+def mutating(name: str, scope: Scope, mutations: Sequence[Manifest]) -> list[Manifest]:
+    """Return a MutatingAdmissionPolicy and its binding.
+
+    Policies run in no fixed order: what depends on another's outcome stands in the mutation's own
+    expression, which is evaluated again when another policy changed the object.
+    """
+    spec = _scoped(scope) | {"reinvocationPolicy": "IfNeeded", "mutations": list(mutations)}
+    return [
+        _manifest("MutatingAdmissionPolicy", name, spec),
+        _manifest("MutatingAdmissionPolicyBinding", name, _binding(name, scope)),
+    ]
+
+
+def validating(
+    name: str, scope: Scope, checks: Sequence[Check], variables: dict[str, str] | None = None
+) -> list[Manifest]:
+    """Return a ValidatingAdmissionPolicy that refuses, and its binding."""
+    spec = _scoped(scope)
+    if variables:
+        spec["variables"] = [{"name": key, "expression": v} for key, v in variables.items()]
+    spec["validations"] = [msgspec.to_builtins(check) | {"reason": "Invalid"} for check in checks]
+    binding = _binding(name, scope) | {"validationActions": ["Deny"]}
+    return [
+        _manifest("ValidatingAdmissionPolicy", name, spec),
+        _manifest("ValidatingAdmissionPolicyBinding", name, binding),
+    ]
+
+
+def applied(expression: str) -> Manifest:
+    """Return the mutation that merges the Object of this expression in."""
+    return {
+        "patchType": "ApplyConfiguration",
+        "applyConfiguration": {"expression": expression},
+    }
+
+
+def patched(expression: str) -> Manifest:
+    """Return the mutation that applies the JSONPatch list of this expression."""
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+
+def _manifest(kind: str, name: str, spec: Manifest) -> Manifest:
+    metadata = {"name": PREFIX + name, "labels": {"app.kubernetes.io/part-of": "tidegate"}}
+    return {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def _scoped(scope: Scope) -> Manifest:
+    spec: Manifest = {"failurePolicy": "Ignore"}
+    if scope.param is not None:
+        spec["paramKind"] = {"apiVersion": scope.param.api_version, "kind": scope.param.kind}
+    spec["matchConstraints"] = _constraints(scope.targets)
+    if scope.conditions:
+        told = [{"name": key, "expression": value} for key, value in scope.conditions.items()]
+        spec["matchConditions"] = told
+    return spec
+
+
+def _binding(name: str, scope: Scope) -> Manifest:
+    spec: Manifest = {"policyName": PREFIX + name}
+    if scope.param is not None:
+        # A namespaced paramKind without a namespace is looked up in the object's own namespace.
+        spec["paramRef"] = {"name": scope.param.name, "parameterNotFoundAction": "Allow"}
+    return spec
+
+
+def _constraints(targets: Sequence[Target]) -> Manifest:
+    excluded = {
+        "key": "kubernetes.io/metadata.name",
+        "operator": "NotIn",
+        "values": list(NAMESPACES_LEFT_ALONE),
+    }
+    return {
+        "namespaceSelector": {"matchExpressions": [excluded]},
+        "resourceRules": [target.rule() for target in targets],
+    }

@@ -1,0 +1,109 @@
+"""The job kinds that policies know: where each is suspended, and whose children are left alone."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.kinds.policies.forms import Target
+
+
+class Framework(msgspec.Struct, frozen=True, kw_only=True):
+    """A job kind, by the name that Kueue's configuration gives it."""
+
+    name: str
+    group: str
+    versions: tuple[str, ...]
+    resource: str
+    kind: str
+    suspend: str = "spec.suspend"  # where true means: do not run
+
+    @property
+    def slug(self) -> str:
+        """Return its name as part of a policy's name: ``batch-job``."""
+        return self.name.replace("/", "-").replace(".", "-")
+
+    def target(self, *operations: str) -> Target:
+        """Return the requests about this kind."""
+        return Target(
+            group=self.group,
+            versions=self.versions,
+            resources=(self.resource,),
+            operations=operations,
+        )
+
+
+def _kubeflow(kind: str, version: str = "v1") -> Framework:
+    return Framework(
+        name=f"kubeflow.org/{kind.lower()}",
+        group="kubeflow.org",
+        versions=(version,),
+        resource=f"{kind.lower()}s",
+        kind=kind,
+        suspend="spec.runPolicy.suspend",
+    )
+
+
+def _ray(kind: str, suspend: str = "spec.suspend") -> Framework:
+    return Framework(
+        name=f"ray.io/{kind.lower()}",
+        group="ray.io",
+        versions=("v1",),
+        resource=f"{kind.lower()}s",
+        kind=kind,
+        suspend=suspend,
+    )
+
+
+FRAMEWORKS: tuple[Framework, ...] = (
+    Framework(name="batch/job", group="batch", versions=("v1",), resource="jobs", kind="Job"),
+    Framework(
+        name="jobset.x-k8s.io/jobset",
+        group="jobset.x-k8s.io",
+        versions=("v1alpha2",),
+        resource="jobsets",
+        kind="JobSet",
+    ),
+    _kubeflow("MPIJob", "v2beta1"),
+    _kubeflow("PyTorchJob"),
+    _kubeflow("TFJob"),
+    _kubeflow("XGBoostJob"),
+    _kubeflow("PaddleJob"),
+    _kubeflow("JAXJob"),
+    Framework(
+        name="trainer.kubeflow.org/trainjob",
+        group="trainer.kubeflow.org",
+        versions=("v1alpha1",),
+        resource="trainjobs",
+        kind="TrainJob",
+    ),
+    _ray("RayJob"),
+    _ray("RayCluster"),
+    _ray("RayService", "spec.rayClusterConfig.suspend"),
+    Framework(
+        name="workload.codeflare.dev/appwrapper",
+        group="workload.codeflare.dev",
+        versions=("v1beta2",),
+        resource="appwrappers",
+        kind="AppWrapper",
+    ),
+    Framework(
+        name="sparkoperator.k8s.io/sparkapplication",
+        group="sparkoperator.k8s.io",
+        versions=("v1beta2",),
+        resource="sparkapplications",
+        kind="SparkApplication",
+    ),
+)
+"""Every kind with a field that suspends it; pods are gated instead."""
+
+_OWNERS = sorted(f"{one.group}/{one.kind}" for one in FRAMEWORKS)
+NOT_A_CHILD = (
+    "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false)"
+    f" && (o.apiVersion.split('/')[0] + '/' + o.kind) in {_OWNERS})"
+)
+"""No controller of a known job kind: what it makes for a job is the job's own business."""
+
+
+def chosen(names: tuple[str, ...]) -> tuple[Framework, ...]:
+    """Return these frameworks, in the table's order; other names (``pod``) are passed over."""
+    return tuple(one for one in FRAMEWORKS if one.name in names)

@@ -1,0 +1,84 @@
+"""What Kueue's labels on jobs may not say, and when they may no longer change."""
+
+from __future__ import annotations
+
+from tidegate.kinds.names import (
+    ADMISSION_GATED_BY,
+    MAX_EXECUTION_S,
+    PREBUILT_WORKLOAD,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+)
+from tidegate.kinds.policies.forms import (
+    Check,
+    Manifest,
+    Param,
+    Scope,
+    annotation,
+    label,
+    validating,
+)
+from tidegate.kinds.policies.frameworks import NOT_A_CHILD, Framework
+
+_NOT_A_CHILD = {"not-a-child": NOT_A_CHILD}
+_LABELS = (
+    Check(
+        f"{label(QUEUE_NAME)} != '' || {annotation(QUEUE_NAME)} == ''",
+        f"metadata.annotations[{QUEUE_NAME}] is not read any more:"
+        f" write metadata.labels[{QUEUE_NAME}] instead",
+    ),
+    Check(
+        f"{label(QUEUE_NAME)}.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$')",
+        f"metadata.labels[{QUEUE_NAME}] is the name of a LocalQueue",
+    ),
+    Check(
+        f"{label(MAX_EXECUTION_S)}.matches('^([1-9][0-9]{{0,9}})?$')",
+        f"metadata.labels[{MAX_EXECUTION_S}] is a positive number of seconds",
+    ),
+)
+
+
+def job_guards(frameworks: tuple[Framework, ...]) -> list[Manifest]:
+    """Return the policies about labels of jobs: on creation, and on change."""
+    made = [one.target("CREATE") for one in frameworks]
+    told = validating("check-jobs", Scope(targets=made, conditions=_NOT_A_CHILD), _LABELS)
+    for framework in frameworks:
+        scope = Scope(targets=[framework.target("UPDATE")], conditions=_NOT_A_CHILD)
+        suspended = f"object.?{framework.suspend.replace('.', '.?')}.orValue(false)"
+        told += validating(
+            f"check-{framework.slug}-changes", scope, _CHANGES, {"running": f"!{suspended}"}
+        )
+    changed = [one.target("UPDATE") for one in frameworks]
+    kept = Scope(targets=changed, conditions=_NOT_A_CHILD, param=Param(kind="LocalQueue"))
+    return told + validating("keep-queue-name", kept, [_KEPT])
+
+
+def _fixed(key: str) -> Check:
+    return Check(
+        f"!variables.running || {label(key)} == {label(key, 'oldObject')}",
+        f"metadata.labels[{key}] is immutable while the job is not suspended",
+    )
+
+
+_CHANGES = (
+    _fixed(QUEUE_NAME),
+    _fixed(PREBUILT_WORKLOAD),
+    _fixed(MAX_EXECUTION_S),
+    Check(
+        f"!variables.running || ({label(PRIORITY_CLASS)} == '')"
+        f" == ({label(PRIORITY_CLASS, 'oldObject')} == '')",
+        f"metadata.labels[{PRIORITY_CLASS}] of a running job may change,"
+        " but not be added or removed",
+    ),
+    Check(
+        f"{annotation(ADMISSION_GATED_BY)} == ''"
+        f" || {annotation(ADMISSION_GATED_BY)}.split(',').all(g, g in"
+        f" {annotation(ADMISSION_GATED_BY, 'oldObject')}.split(','))",
+        f"metadata.annotations[{ADMISSION_GATED_BY}]: names may only be removed",
+    ),
+)
+_KEPT = Check(
+    f"{label(QUEUE_NAME)} != '' || {label(QUEUE_NAME, 'oldObject')} == ''",
+    f"metadata.labels[{QUEUE_NAME}] may not be removed in a namespace"
+    " that has a LocalQueue named default",
+)

@@ -1,0 +1,158 @@
+"""Writes in v1beta1's spelling become v1beta2's, and the author of a change is noted.
+
+Both stand in one policy a kind, because a policy's mutations run in order and policies do not: a
+manifest that is applied again unchanged must not count as a change. Source: api.md 11.
+"""
+
+from __future__ import annotations
+
+from tidegate.kinds.kueue_v1beta1 import PRIORITY_SOURCES
+from tidegate.kinds.names import AUTHOR, GROUP, VERSIONS
+from tidegate.kinds.policies.forms import (
+    Manifest,
+    Scope,
+    Target,
+    annotation,
+    applied,
+    mutating,
+    patched,
+)
+from tidegate.kinds.policies.frameworks import Framework
+
+_OLD_AUTHOR = annotation(AUTHOR, "oldObject")
+_KEPT = f"{_OLD_AUTHOR} != '' ? {_OLD_AUTHOR} : request.userInfo.username"
+
+
+def quota_objects() -> list[Manifest]:
+    """Return the policies of Kueue's own kinds."""
+    told: list[Manifest] = []
+    for plural, spellings in _SPECS.items():
+        mutations = [patched(" + ".join(spellings))] if spellings else []
+        changed = "object.value != oldObject.value" if plural in _FLAT else _SPEC_CHANGED
+        mutations.append(applied(_authored(changed)))
+        told += mutating(f"write-{plural}", _scope(plural), mutations)
+    for plural, spellings in _STATUSES.items():
+        mutation = patched(" + ".join(spellings))
+        told += mutating(f"write-{plural}-status", _scope(f"{plural}/status"), [mutation])
+    return told
+
+
+def job_authors(frameworks: tuple[Framework, ...]) -> list[Manifest]:
+    """Return the policy that notes who made a job, and keeps that from being changed."""
+    targets = [one.target("CREATE", "UPDATE") for one in frameworks]
+    return mutating("author-jobs", Scope(targets=targets), [applied(_authored("false"))])
+
+
+def _scope(resource: str) -> Scope:
+    return Scope(targets=[Target(group=GROUP, versions=VERSIONS, resources=(resource,))])
+
+
+def _authored(changed: str) -> str:
+    def stamped(who: str) -> str:
+        return f"Object{{metadata: Object.metadata{{annotations: {{'{AUTHOR}': {who}}}}}}}"
+
+    return (
+        f"request.operation == 'CREATE' || ({changed}) ? {stamped('request.userInfo.username')}"
+        f" : {annotation(AUTHOR)} == {_OLD_AUTHOR} ? Object{{}} : {stamped(_KEPT)}"
+    )
+
+
+def _moved(path: str, new: str, value: str = "", when: str = "true") -> str:
+    """Return the patches that take a field out of ``path`` and put its value under ``new``.
+
+    Where both are there the newer spelling holds, unless the older came with this very update.
+    """
+    parents = path.rpartition(".")[0]
+    there = f"{_found(f'{parents}.{new}')}.hasValue()"
+    fresh = f"request.operation == 'UPDATE' && {_found(path, 'oldObject')} != {_found(path)}"
+    added = _patch("add", f"{parents}.{new}", value or f"object.{path}")
+    return (
+        f"({_found(path)}.hasValue() ? {_patch('remove', path)}"
+        f" + (({when}) && (!{there} || ({fresh})) ? {added} : []) : [])"
+    )
+
+
+def _dropped(path: str) -> str:
+    return f"({_found(path)}.hasValue() ? {_patch('remove', path)} : [])"
+
+
+def _reworded(path: str, old: str, new: str) -> str:
+    return f"({_found(path)}.orValue('') == '{old}' ? {_patch('replace', path, repr(new))} : [])"
+
+
+def _found(path: str, of: str = "object") -> str:
+    return f"{of}.?{path.replace('.', '.?')}"
+
+
+def _patch(op: str, path: str, value: str = "") -> str:
+    told = f", value: {value}" if value else ""
+    return f"[JSONPatch{{op: '{op}', path: '/{path.replace('.', '/')}'{told}}}]"
+
+
+_FLAT = ("workloadpriorityclasses",)
+_SPEC_CHANGED = "object.?spec != oldObject.?spec"
+_SOURCE = "object.spec.?priorityClassSource.orValue('')"
+_WORKLOAD_SOURCE = "kueue.x-k8s.io/workloadpriorityclass"
+_PLACES = "object.?status.?admission.?podSetAssignments.orValue([])"
+_DOMAINS = "a.topologyAssignment.domains"
+_SPECS: dict[str, tuple[str, ...]] = {
+    "clusterqueues": (
+        _moved("spec.cohort", "cohortName"),
+        _moved(
+            "spec.admissionChecks",
+            "admissionChecksStrategy",
+            "{'admissionChecks': object.spec.admissionChecks.map(c, {'name': c})}",
+            "size(object.spec.admissionChecks) > 0",
+        ),
+        _reworded("spec.flavorFungibility.whenCanBorrow", "Borrow", "MayStopSearch"),
+        _reworded("spec.flavorFungibility.whenCanPreempt", "Preempt", "MayStopSearch"),
+    ),
+    "cohorts": (_moved("spec.parent", "parentName"),),
+    "localqueues": (),
+    "resourceflavors": (),
+    "workloads": (
+        _moved(
+            "spec.priorityClassName",
+            "priorityClassRef",
+            "{'name': string(object.spec.priorityClassName),"
+            f" 'group': {_SOURCE} == '{_WORKLOAD_SOURCE}'"
+            " ? 'kueue.x-k8s.io' : 'scheduling.k8s.io',"
+            f" 'kind': {_SOURCE} == '{_WORKLOAD_SOURCE}'"
+            " ? 'WorkloadPriorityClass' : 'PriorityClass'}",
+            f"{_SOURCE} in {sorted(PRIORITY_SOURCES)}",
+        ),
+        _dropped("spec.priorityClassSource"),
+    ),
+    "workloadpriorityclasses": (),
+    "admissionchecks": (_dropped("spec.retryDelayMinutes"),),
+    "provisioningrequestconfigs": (),
+    "multikueueclusters": (
+        _moved("spec.kubeConfig", "clusterSource", "{'kubeConfig': object.spec.kubeConfig}"),
+        _moved(
+            "spec.clusterProfileRef",
+            "clusterSource",
+            "{'clusterProfileRef': object.spec.clusterProfileRef}",
+        ),
+    ),
+    "multikueueconfigs": (),
+    "topologies": (),
+}
+_STATUSES: dict[str, tuple[str, ...]] = {
+    "clusterqueues": (_dropped("status.pendingWorkloadsStatus"),),
+    "localqueues": (_moved("status.flavorUsage", "flavorsUsage"), _dropped("status.flavors")),
+    "workloads": (
+        _moved(
+            "status.accumulatedPastExexcutionTimeSeconds", "accumulatedPastExecutionTimeSeconds"
+        ),
+        # One slice a domain: the long form of what v1beta2 may write shorter.
+        (
+            f"{_PLACES}.transformList(i, a, {_DOMAINS.replace('.', '.?')}.hasValue(), JSONPatch{{"
+            "op: 'replace',"
+            " path: '/status/admission/podSetAssignments/' + string(i) + '/topologyAssignment',"
+            " value: {'levels': dyn(a.topologyAssignment.levels),"
+            f" 'slices': dyn({_DOMAINS}.map(d, {{'domainCount': dyn(1),"
+            " 'valuesPerLevel': dyn(d.values.map(v, {'universal': v})),"
+            " 'podCounts': dyn({'universal': d.count})}))}})"
+        ),
+    ),
+}

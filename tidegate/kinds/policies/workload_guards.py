@@ -1,0 +1,102 @@
+"""What the schema cannot say about a Workload: its templates, and what it holds quota for."""
+
+from __future__ import annotations
+
+from tidegate.kinds.names import ADMISSION_GATED_BY, ELASTIC_JOB, GROUP, VERSIONS
+from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, annotation, validating
+
+_VARIABLES = {
+    "podSets": "object.spec.?podSets.orValue([])",
+    "containers": (
+        "variables.podSets.map(p, p.template.?spec.?containers.orValue([])"
+        " + p.template.?spec.?initContainers.orValue([]))"
+    ),
+    "reserved": (
+        "request.operation == 'UPDATE' && oldObject.?status.?conditions.orValue([])"
+        ".exists(c, c.type == 'QuotaReserved' && c.status == 'True')"
+    ),
+    "elastic": f"{annotation(ELASTIC_JOB)} == 'true'",
+}
+
+
+def workload_guards() -> list[Manifest]:
+    """Return the policies that refuse what a Workload cannot mean."""
+    return [
+        *validating("check-workloads", _scope("workloads"), _SPEC, _VARIABLES),
+        *validating("check-workloads-status", _scope("workloads/status"), _STATUS, _VARIABLES),
+    ]
+
+
+def _scope(resource: str) -> Scope:
+    return Scope(targets=[Target(group=GROUP, versions=VERSIONS, resources=(resource,))])
+
+
+def _containers(field: str, condition: str) -> str:
+    found = f"c.?resources.?{field}.orValue({{}})"
+    return f"variables.containers.all(cs, cs.all(c, {condition.format(found=found)}))"
+
+
+_NO_PODS = "!('pods' in {found})"
+_POSITIVE = "{found}.all(k, quantity(string({found}[k])).compareTo(quantity('0')) >= 0)"
+_WISH = "p.?topologyRequest.?"
+_SPEC = (
+    *(
+        Check(
+            _containers(field, _NO_PODS),
+            f"spec.podSets[].template.spec.containers[].resources.{field} must not name pods:"
+            " the number of pods is counted by itself",
+        )
+        for field in ("requests", "limits")
+    ),
+    *(
+        Check(
+            _containers(field, _POSITIVE),
+            f"spec.podSets[].template.spec.containers[].resources.{field} is 0 or more",
+        )
+        for field in ("requests", "limits")
+    ),
+    Check(
+        "variables.podSets.all(p,"
+        f" [{_WISH}required.hasValue(), {_WISH}preferred.hasValue(),"
+        f" {_WISH}unconstrained.orValue(false) == true].filter(w, w).size() <= 1)",
+        "spec.podSets[].topologyRequest has one of required, preferred, unconstrained",
+    ),
+    Check(
+        f"variables.podSets.all(p, {_WISH}podSetSliceRequiredTopology.hasValue()"
+        f" == {_WISH}podSetSliceSize.hasValue())",
+        "spec.podSets[].topologyRequest: podSetSliceRequiredTopology and podSetSliceSize"
+        " go together",
+    ),
+    Check(
+        "!variables.elastic || variables.podSets.all(p, !has(p.minCount))",
+        "spec.podSets[].minCount has no place in an elastic job",
+    ),
+    Check(
+        "!variables.reserved || object.spec.podSets == oldObject.spec.podSets"
+        " || (variables.elastic && size(object.spec.podSets) == size(oldObject.spec.podSets)"
+        " && object.spec.podSets.all(p, oldObject.spec.podSets.exists(o, o.name == p.name"
+        " && o.template == p.template && p.count <= o.count)))",
+        "spec.podSets is immutable while quota is reserved",
+    ),
+    Check(
+        f"request.operation == 'CREATE' || {annotation(ADMISSION_GATED_BY)} == ''"
+        f" || {annotation(ADMISSION_GATED_BY)}.split(',').all(g, g in"
+        f" {annotation(ADMISSION_GATED_BY, 'oldObject')}.split(','))",
+        f"metadata.annotations[{ADMISSION_GATED_BY}]: names may only be removed",
+    ),
+)
+_DONE = "status.?reclaimablePods.orValue([])"
+_STATUS = (
+    Check(
+        f"!variables.reserved || variables.elastic || oldObject.{_DONE}.all(o,"
+        f" object.{_DONE}.exists(r, r.name == o.name && r.count >= o.count))"
+        " || !object.?status.?conditions.orValue([])"
+        ".exists(c, c.type == 'QuotaReserved' && c.status == 'True')",
+        "status.reclaimablePods may not shrink while quota is reserved",
+    ),
+    Check(
+        "object.?status.?admissionChecks.orValue([]).all(c, c.?podSetUpdates.orValue([])"
+        ".all(u, variables.podSets.exists(p, p.name == u.name)))",
+        "status.admissionChecks[].podSetUpdates[].name is one of spec.podSets",
+    ),
+)
