@@ -1,0 +1,121 @@
+"""One workload's life as a story: what happened to it, when, and by which numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tidegate.contracts import decisions as decided
+from tidegate.contracts import facts as told
+from tidegate.contracts.codec import decode, type_name
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import Event
+from tidegate.model.ids import ObjectRef
+from tidegate.replay.sentences import Told, sentence
+
+_PHASES: dict[str, str] = {
+    "WorkloadSubmitted": "pending",
+    "QuotaReserved": "reserved",
+    "WorkloadAdmitted": "admitted",
+    "WorkloadAdopted": "admitted",
+    "WorkloadEvicted": "evicting",
+    "QuotaReleased": "pending",
+    "WorkloadRequeued": "pending",
+    "WorkloadDeactivated": "inactive",
+    "WorkloadFinished": "finished",
+    "WorkloadRemoved": "removed",
+}
+"""What a workload is after an event; the others leave it as it was."""
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened."""
+
+    seq: int
+    at_us: int
+    what: str  # the event's type
+    text: str  # one sentence
+    reason: str = ""  # where the event has one, e.g. WaitingForQuota
+    tried: tuple[decided.FlavorTried, ...] = ()  # of WorkloadHeld
+
+
+class Story(msgspec.Struct, kw_only=True):
+    """A workload from its submission on."""
+
+    workload: str
+    uid: str = ""
+    job: ObjectRef | None = None
+    phase: str = "unknown"  # unknown: the ledger does not know it
+    cluster_queue: str = ""
+    lines: list[Line] = []
+
+
+def names(entries: Iterable[Entry], text: str) -> list[str]:
+    """Return the workloads that a user may mean, in the order in which they were submitted.
+
+    ``text`` is a workload's key, ``NAME``, ``KIND/NAME``, ``NAMESPACE/NAME`` or
+    ``NAMESPACE/KIND/NAME``; the kind may be its last part alone (``job`` for ``batch/job``).
+    """
+    wanted = tuple(text.split("/"))
+    found: dict[str, None] = {}
+    for entry in entries:
+        if entry.type != "WorkloadSubmitted" or wanted[-1] not in entry.payload:
+            continue
+        event = decode(entry.payload)
+        if isinstance(event, told.WorkloadSubmitted) and wanted in _spellings(event):
+            found[event.workload] = None
+    return list(found)
+
+
+def why(entries: Iterable[Entry], workload: str) -> Story:
+    """Tell the story of the workload with this key, "<namespace>/<name>".
+
+    ``entries`` may be a part of a ledger, or of those that name the workload. O(1) memory beside
+    the story; an entry that does not name the workload is not decoded.
+    """
+    story = Story(workload=workload)
+    for entry, event in _about(entries, workload):
+        if isinstance(event, told.WorkloadSubmitted):
+            story.uid, story.job = event.uid, event.job
+        if getattr(event, "workload", "") == workload:
+            story.phase = _PHASES.get(entry.type, story.phase)
+            story.cluster_queue = getattr(event, "cluster_queue", "") or story.cluster_queue
+        story.lines.append(_line(entry, event, workload))
+    return story
+
+
+def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Told]]:
+    quoted = f'"{workload}"'  # a key holds nothing that JSON would escape
+    for entry in entries:
+        if quoted not in entry.payload:
+            continue
+        event = decode(entry.payload)
+        if _concerns(event, workload) and isinstance(event, Told):
+            yield entry, event
+
+
+def _concerns(event: Event, workload: str) -> bool:
+    by_it = isinstance(event, decided.WorkloadPreempted) and event.by == workload
+    return by_it or getattr(event, "workload", "") == workload
+
+
+def _line(entry: Entry, event: Told, workload: str) -> Line:
+    return Line(
+        seq=entry.seq,
+        at_us=entry.at_us,
+        what=type_name(event),
+        text=sentence(event, workload),
+        reason=str(getattr(event, "reason", "")),
+        tried=event.tried if isinstance(event, decided.WorkloadHeld) else (),
+    )
+
+
+def _spellings(event: told.WorkloadSubmitted) -> list[tuple[str, ...]]:
+    namespace, name = event.job.namespace, event.job.name
+    kind = tuple(event.job.kind.split("/"))
+    kinds = {(), kind, kind[-1:]}
+    return [
+        tuple(event.workload.split("/")),
+        *((*where, *each, name) for where in ((), (namespace,)) for each in sorted(kinds)),
+    ]
