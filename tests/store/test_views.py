@@ -1,0 +1,68 @@
+"""Each SQL report on one story: the same text on every database, compared with a kept answer.
+
+``views/<name>.txt`` holds the rows; ``REWRITE=1`` writes them anew, for the diff to be read.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+
+from store.ledger import SqlLedger
+from store.views.catalog import VIEWS
+from tests.store.histories import AT, LEASE_US, sealed
+from tests.store.story import STORY
+
+KEPT = Path(__file__).parent / "views"
+
+
+@pytest.fixture
+def told(engine: Engine) -> Engine:
+    """A ledger that holds the story, and a price for CPU."""
+    ledger = SqlLedger(engine)
+    ledger.lead("a", LEASE_US)
+    for entries in sealed(*STORY):
+        ledger.append(1, entries[0].seq - 1, entries, AT)
+    with engine.begin() as conn:
+        conn.execute(text("INSERT INTO price VALUES ('on-demand', 'cpu', 0.04, 'EUR')"))
+    return engine
+
+
+def shown(value: object) -> str:
+    match value:
+        case None:
+            return "-"
+        case float():
+            return f"{value:.6g}"
+        case _:
+            return str(value) or '""'
+
+
+def table_of(engine: Engine, name: str) -> str:
+    with engine.connect() as conn:
+        result = conn.execute(text(f"SELECT * FROM {name}"))  # noqa: S608 - a name from the code
+        lines = [list(result.keys()), *sorted([shown(value) for value in row] for row in result)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    padded = [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+    return "\n".join(padded) + "\n"
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_report_says_of_the_story(told: Engine, name: str) -> None:
+    path = KEPT / f"{name}.txt"
+    if os.environ.get("REWRITE"):
+        path.write_text(table_of(told, name))
+    assert table_of(told, name) == path.read_text()
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_report_has_the_columns_that_it_documents(engine: Engine, name: str) -> None:
+    with engine.connect() as conn:
+        result = conn.execute(text(f"SELECT * FROM {name}"))  # noqa: S608 - a name from the code
+        assert tuple(result.keys()) == tuple(told.name for told in VIEWS[name].columns)
