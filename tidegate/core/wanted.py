@@ -75,16 +75,29 @@ def watch(draft: Draft, workload: Workload) -> None:
         deadlines.set_due(draft, key)
 
 
+def failed(workload: Workload) -> str:
+    """Return why the order that stands could not be carried out; "" if nobody said so."""
+    order, failure = workload.order, workload.failure
+    stands = order is not None and failure is not None and failure.decision_seq == order.seq
+    return failure.reason if stands and failure is not None else ""
+
+
 def _order_again_us(draft: Draft, workload: Workload) -> int:
     order, state = workload.order, workload.state
     if order is None or order.kind != wanted(workload):
         workload.repeated = 0
         return draft.now_us + (draft.policy.repair_after_us if workload.phase == "admitted" else 0)
-    arrived = state.suspended and decision_seq(draft, state.decision) >= order.seq
-    if order.kind == "stop":  # once it arrived, only the pods' own end is waited for
-        since_us = max(order.at_us, workload.state_us) if arrived else order.at_us
-        return since_us + _interval_us(draft, workload) * (PATIENCE if arrived else 1)
-    return max(order.at_us, workload.state_us) + _interval_us(draft, workload)
+    interval_us, reason = _interval_us(draft, workload), failed(workload)
+    if reason == "gone":
+        return order.at_us + max(INTERVAL_US_MAX, interval_us)
+    if order.kind == "start":
+        known = reason == "stale" and workload.state_us > order.at_us
+        now = known or reason == "invalid"
+        return draft.now_us if now else max(order.at_us, workload.state_us) + interval_us
+    if state.suspended and decision_seq(draft, state.decision) >= order.seq:
+        # It arrived, and only the pods' own end is waited for.
+        return max(order.at_us, workload.state_us) + interval_us * PATIENCE
+    return order.at_us + interval_us
 
 
 def _interval_us(draft: Draft, workload: Workload) -> int:
