@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-from contextlib import suppress
 
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
@@ -18,6 +16,7 @@ from tidegate.jobs.registry import job_kind
 from tidegate.kube.client import connect
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
+from tidegate.service.until import until_stopped
 
 ABOUT = "Watches Kubernetes and tells the scheduler what it sees; it only reads from Kubernetes."
 
@@ -46,22 +45,7 @@ async def ingest(service: Service, settings: Settings) -> None:
         session = Session(watched(kinds), means, outlet)
         service.health.ready_if("watches", session.waits_for)
         service.health.ready_if("bus", bus.fault)
-        await until_stopped(service, session)
-
-
-async def until_stopped(service: Service, session: Session) -> None:
-    """Run the session; end it when the service is asked to stop, or with the session's failure."""
-    telling = asyncio.ensure_future(session.run())
-    stopping = asyncio.ensure_future(service.stopping.wait())
-    try:
-        await asyncio.wait({telling, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        if telling.done():
-            telling.result()
-    finally:
-        for task in (telling, stopping):
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await until_stopped(service, session.run())
 
 
 def main() -> int:

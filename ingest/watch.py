@@ -20,6 +20,7 @@ from ingest.resources import Watched
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Page, decode, decode_list
 from tidegate.kinds.meta import Status
+from tidegate.kube.answers import status_message
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
@@ -27,7 +28,6 @@ from tidegate.service.logs import get_log
 _LASTING_S = 1.0
 """A watch that was open for less counts as a failure, else a broken server is asked in circles."""
 _BACKOFF_MOST_S = 10.0
-_MESSAGE_MAX = 500
 _log = get_log("watch")
 
 
@@ -67,7 +67,7 @@ async def pages(api: KubernetesApi, watched: Watched, pace: Pace) -> AsyncGenera
         query = {"limit": str(pace.page_max), **({"continue": token} if token else {})}
         answer = await api.request("GET", watched.path, query=query)
         if answer.status != HTTPStatus.OK:
-            raise ApiStatusError(answer.status, answer.body.decode(errors="replace")[:_MESSAGE_MAX])
+            raise ApiStatusError(answer.status, status_message(answer.body))
         page = decode_list(answer.body, watched.kind)
         yield page
         token = page.next

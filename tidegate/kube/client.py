@@ -18,11 +18,11 @@ from kubernetes.aio.client import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
 from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
+from tidegate.kube.answers import status_message
 from tidegate.kube.ports import JSON, Response
 
 _LINE_BYTES_MAX = 2**22
 _WATCH_SLACK_S = 15.0
-_ERROR_TEXT_MAX = 500
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
 
 
@@ -37,12 +37,6 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     impersonate: str = ""  # act as this user; needs the right to
     request_timeout_s: float = 30.0
     connections_max: int = 64
-
-
-class _Status(msgspec.Struct, frozen=True):
-    """The part of a Status object that a person reads."""
-
-    message: str = ""
 
 
 class KubernetesClient:
@@ -146,15 +140,6 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         connector=connector, read_bufsize=_LINE_BYTES_MAX, trust_env=False
     ) as session:
         yield KubernetesClient(session, configuration, access)
-
-
-def status_message(body: bytes) -> str:
-    """Return the sentence in an error answer: a Status object's message, else its text."""
-    try:
-        status = msgspec.json.decode(body, type=_Status)
-    except msgspec.DecodeError:
-        return body.decode(errors="replace")[:_ERROR_TEXT_MAX]
-    return status.message[:_ERROR_TEXT_MAX]
 
 
 async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:

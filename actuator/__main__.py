@@ -1,0 +1,60 @@
+"""The actuator as a process: settings and wiring; only this file knows each port's real form."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from actuator.apply import Applier
+from actuator.calls import Calls
+from actuator.consume import Consumer
+from actuator.metrics import Metrics
+from actuator.project import NoProjection
+from actuator.report import Reporter
+from actuator.session import Session
+from actuator.settings import Settings
+from tidegate.bus.nats import open_bus
+from tidegate.kube.client import connect
+from tidegate.service.running import Service, run_service
+from tidegate.service.settings import read_settings
+from tidegate.service.until import until_stopped
+
+ABOUT = "Makes the cluster agree with the scheduler's decisions: starts and stops jobs."
+
+
+async def actuate(service: Service, settings: Settings) -> None:
+    """Carry out decisions until the service is asked to stop."""
+    async with (
+        connect(settings.access()) as api,
+        open_bus(
+            settings.nats_url,
+            cluster=settings.cluster,
+            name=service.name,
+            credentials=settings.nats_credentials,
+        ) as bus,
+    ):
+        metrics = Metrics(service.registry)
+        reporter = Reporter(
+            bus.outlet(),
+            cluster=settings.cluster,
+            session=service.session,
+            random=service.random,
+            metrics=metrics,
+        )
+        applier = Applier(Calls(api, metrics), reporter, service.random, metrics)
+        consumer = Consumer(bus.feed(), applier, NoProjection(), service.random)
+        lease = bus.lease("actuator-0", holder=service.session, ttl_s=settings.lease_s)
+        service.health.ready_if("bus", bus.fault)
+        service.health.ready_if("events", lambda: consumer.lag)
+        session = Session(consumer, lease, settings.lease_s, settings.workers)
+        await until_stopped(service, session.run())
+
+
+def main() -> int:
+    """Run the actuator; return the process's exit code."""
+    settings = read_settings(Settings, "python -m actuator", ABOUT, sys.argv[1:], os.environ)
+    return run_service("actuator", settings, lambda service: actuate(service, settings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""A decision carried out on its job: step by step, each pinned to the object it was meant for.
+
+Every patch names uid *and* resourceVersion: without the version a late start beats a stop. After a
+lost answer or a conflict the object is read again, and what stands on it says how far things are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from random import Random
+
+import msgspec
+
+from actuator.calls import CACHED, Calls, passing
+from actuator.metrics import Metrics
+from actuator.orders import Expire, Order, job_of
+from actuator.report import Reporter
+from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
+from tidegate.jobs.kind import (
+    Done,
+    Object,
+    Patch,
+    Refusal,
+    Refused,
+    Start,
+    Step,
+    Stop,
+    Wait,
+)
+from tidegate.jobs.registry import job_kind
+from tidegate.service.backoff import delays
+
+PATCHES_MAX = 20
+"""More than any kind needs: somebody undoes each patch."""
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """For how many seconds an order is tried without progress before it is reported."""
+
+    busy_s: float = 30.0  # the API server does not answer, or answers 429 or 5xx
+    conflict_s: float = 20.0  # 409: somebody else changes the object each time
+    not_yet_s: float = 15.0  # 422: what must be so first is not so yet
+    stop_s: float = 600.0  # the kind's controller does not bring its pods to an end
+    first_s: float = 0.02  # the first wait between tries; they double
+    most_s: float = 2.0
+
+
+@dataclass(slots=True)
+class _Try:
+    """How far one order got."""
+
+    path: str
+    waits: Iterator[float]
+    since: float  # loop time of the last progress
+    waiting_since: float | None = None  # loop time at which a stop began to wait
+    found: Object | None = None  # the job, as last read or patched
+    fresh: bool = False  # ``found`` is not from a cache
+    patches: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Applier:
+    """Carries out orders on one API server."""
+
+    calls: Calls
+    reporter: Reporter
+    random: Random
+    metrics: Metrics
+    patience: Patience = field(default_factory=Patience)
+
+    async def carry_out(self, order: Order, superseded: Callable[[], bool]) -> None:
+        """Bring the job to what was ordered, or report why it cannot be, or give way."""
+        began = asyncio.get_running_loop().time()
+        if await self._brought(order, superseded):
+            self._count(order, "done")
+        name = type(order).__name__
+        seconds = asyncio.get_running_loop().time() - began
+        self.metrics.order_seconds.labels(name).observe(seconds)
+
+    async def _brought(self, order: Order, superseded: Callable[[], bool]) -> bool:
+        job = job_of(order)
+        path = job_kind(job.kind).path(job.namespace, job.name)
+        tried = _Try(path, self._waits(), asyncio.get_running_loop().time())
+        while not superseded():
+            try:
+                step = await self._next(order, tried)
+            except (ApiUnreachableError, ApiStatusError) as error:
+                step = await self._after(error, tried)
+            match step:
+                case Done():
+                    return True
+                case Refused():
+                    await self.reporter.failed(order, step.reason, step.message)
+                    return False
+                case _:
+                    continue
+        self._count(order, "superseded")
+        return False
+
+    async def _next(self, order: Order, tried: _Try) -> Done | Refused | None:
+        """Take one step; None: look again."""
+        job = await self._job(order, tried)
+        if isinstance(order, Expire):
+            return Done() if isinstance(job, Refused) else await self._deleted(order, tried)
+        step = job if isinstance(job, Refused) else self._step(order, job, tried)
+        match step:
+            case Refused() if not tried.fresh:
+                tried.found, tried.fresh = None, True  # perhaps the cache was behind
+                return None
+            case Done() | Refused():
+                return step
+            case Wait():
+                return await self._waited(step, tried)
+            case Patch():
+                return await self._patched(step, tried)
+
+    async def _job(self, order: Order, tried: _Try) -> Object | Refused:
+        """Return the job as it is; refuse if it is gone, perhaps with a namesake in its place."""
+        uid = job_of(order).uid
+        if tried.found is None and not tried.fresh:
+            tried.found = await self.calls.read(tried.path, CACHED)
+        if tried.found is None or (not tried.fresh and tried.found["metadata"]["uid"] != uid):
+            tried.found, tried.fresh = await self.calls.read(tried.path), True
+        if tried.found is None:
+            return Refused(reason="gone", message="The job was deleted.")
+        if tried.found["metadata"]["uid"] != uid:
+            return Refused(reason="gone", message="Another job has its name.")
+        return tried.found
+
+    def _step(self, order: Start | Stop, job: Object, tried: _Try) -> Step:
+        kind = job_kind(job_of(order).kind)
+        try:
+            match order:
+                case Start():
+                    return kind.start(order, job)
+                case Stop():
+                    return kind.stop(order, job, self._waiting_s(tried))
+        except UndecodableError as error:
+            return Refused(reason="invalid", message=str(error))
+
+    async def _patched(self, step: Patch, tried: _Try) -> Refused | None:
+        assert tried.found is not None, "a patch is thought out for an object"
+        tried.patches += 1
+        if tried.patches > PATCHES_MAX:
+            return Refused(reason="conflict", message="Somebody undoes each patch.")
+        path = f"{tried.path}/{step.subresource}" if step.subresource else tried.path
+        tried.found = await self.calls.patch(path, pinned(step.body, tried.found))
+        tried.fresh, tried.waits = True, self._waits()
+        tried.since = asyncio.get_running_loop().time()
+        return None
+
+    async def _deleted(self, order: Expire, tried: _Try) -> Done:
+        conditions = {"uid": job_of(order).uid}
+        options = {"preconditions": conditions, "propagationPolicy": "Background"}
+        await self.calls.delete(tried.path, options)
+        return Done()
+
+    async def _waited(self, step: Wait, tried: _Try) -> Refused | None:
+        if tried.waiting_since is None:
+            tried.waiting_since = asyncio.get_running_loop().time()
+        if self._waiting_s(tried) > self.patience.stop_s:
+            message = f"Its controller did not stop it within {self.patience.stop_s:g} s."
+            return Refused(reason="unreachable", message=message)
+        tried.found = None
+        await asyncio.sleep(step.after_s)
+        return None
+
+    async def _after(
+        self, error: ApiUnreachableError | ApiStatusError, tried: _Try
+    ) -> Refused | None:
+        """Wait a moment and look again, unless this kind of trouble has lasted too long."""
+        reason, bound_s = self._judged(error)
+        loop = asyncio.get_running_loop()
+        if loop.time() - tried.since >= bound_s:
+            return Refused(reason=reason, message=str(error))
+        await asyncio.sleep(next(tried.waits))
+        tried.found, tried.fresh = None, True
+        return None
+
+    def _judged(self, error: ApiUnreachableError | ApiStatusError) -> tuple[Refusal, float]:
+        """Return what to call an error that stays, and how long it may."""
+        if isinstance(error, ApiUnreachableError) or passing(error):
+            return "unreachable", self.patience.busy_s
+        match error.status:
+            case HTTPStatus.CONFLICT | HTTPStatus.NOT_FOUND:
+                return "conflict", self.patience.conflict_s
+            case HTTPStatus.UNPROCESSABLE_ENTITY:
+                return "invalid", self.patience.not_yet_s
+            case HTTPStatus.FORBIDDEN | HTTPStatus.UNAUTHORIZED:
+                return "forbidden", 0
+            case _:
+                return "invalid", 0
+
+    def _waiting_s(self, tried: _Try) -> float:
+        began = tried.waiting_since
+        return 0.0 if began is None else asyncio.get_running_loop().time() - began
+
+    def _waits(self) -> Iterator[float]:
+        return delays(self.random, self.patience.first_s, self.patience.most_s)
+
+    def _count(self, order: Order, outcome: str) -> None:
+        self.metrics.orders.labels(type(order).__name__, outcome).inc()
+
+
+def pinned(body: Object, found: Object) -> Object:
+    """Return a patch that applies to this very object in this very version, or not at all."""
+    meta = found["metadata"]
+    pins = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+    return {**body, "metadata": {**body.get("metadata", {}), **pins}}

@@ -1,0 +1,90 @@
+"""Requests of the actuator: counted, and decoded where an object comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import msgspec
+
+from actuator.metrics import Metrics
+from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.jobs.kind import Object
+from tidegate.kube.answers import status_message
+from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi, Response
+
+_decoder = msgspec.json.Decoder(Object)
+FRESH: Mapping[str, str] = {}
+CACHED: Mapping[str, str] = {"resourceVersion": "0"}
+"""From the API server's own cache: cheaper, and perhaps a moment old."""
+
+
+class Calls:
+    """One API server as the actuator uses it."""
+
+    def __init__(self, api: KubernetesApi, metrics: Metrics) -> None:
+        self._api = api
+        self._metrics = metrics
+
+    async def read(self, path: str, query: Mapping[str, str] = FRESH) -> Object | None:
+        """Return an object, None if there is none.
+
+        Raises:
+            ApiStatusError: the server refused.
+            ApiUnreachableError: no answer came.
+        """
+        answer = await self._request("GET", path, query=query)
+        return None if answer.status == HTTPStatus.NOT_FOUND else _object(answer)
+
+    async def patch(self, path: str, body: Object, query: Mapping[str, str] = FRESH) -> Object:
+        """Merge ``body`` into an object and return what it became.
+
+        Raises:
+            ApiStatusError: the server refused: 404, 409, 422, …
+            ApiUnreachableError: no answer came; the patch may have been applied.
+        """
+        data = msgspec.json.encode(body)
+        answer = await self._request(
+            "PATCH", path, query=query, body=data, content_type=MERGE_PATCH
+        )
+        return _object(answer)
+
+    async def create(self, path: str, body: Object) -> Object:
+        """Make an object and return it; errors as in ``patch``."""
+        return _object(await self._request("POST", path, body=msgspec.json.encode(body)))
+
+    async def delete(self, path: str, options: Object) -> None:
+        """Delete an object; one that is not there is deleted. Errors as in ``patch``."""
+        answer = await self._request("DELETE", path, body=msgspec.json.encode(options))
+        if answer.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.ACCEPTED):
+            _object(answer)
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] = FRESH,
+        body: bytes | None = None,
+        content_type: str = JSON,
+    ) -> Response:
+        try:
+            answer = await self._api.request(
+                method, path, query=query, body=body, content_type=content_type
+            )
+        except ApiUnreachableError:
+            self._metrics.requests.labels(method, "0").inc()
+            raise
+        self._metrics.requests.labels(method, str(answer.status)).inc()
+        return answer
+
+
+def passing(error: ApiStatusError) -> bool:
+    """Tell whether the server's refusal may end by itself: it is busy, or something broke in it."""
+    return error.status == HTTPStatus.TOO_MANY_REQUESTS or error.status >= 500  # noqa: PLR2004 - 5xx
+
+
+def _object(answer: Response) -> Object:
+    if answer.status >= HTTPStatus.BAD_REQUEST:
+        raise ApiStatusError(answer.status, status_message(answer.body))
+    return _decoder.decode(answer.body)

@@ -1,0 +1,128 @@
+"""EVENTS read in order into what is known and into what is to be done; workers do it.
+
+The actuator keeps nothing over a restart. It reads EVENTS from the first entry kept, and up to the
+newest entry at its start it only learns; then it carries out what nobody was seen to have done.
+What EVENTS no longer holds the scheduler orders again: observed is not wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from random import Random
+from typing import Protocol
+
+from actuator.apply import Applier
+from actuator.orders import OrderBook
+from actuator.outstanding import Outstanding
+from tidegate.bus.ports import EventFeed
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Published
+from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
+from tidegate.errors import BusUnreachableError, UndecodableError
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+_log = get_log("consume")
+
+
+class Learner(Protocol):
+    """Somebody who follows the ledger beside the orders: the projection."""
+
+    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+        """Take in one entry; ``live`` is False for what was history when the actuator started."""
+
+    def begin_anew(self) -> None:
+        """Forget everything: another ledger speaks."""
+
+
+class Consumer:
+    """Keeps order per job, works on many jobs at once, and only on the newest order of each."""
+
+    def __init__(self, feed: EventFeed, applier: Applier, learner: Learner, random: Random) -> None:
+        self._feed, self._applier, self._learner = feed, applier, learner
+        self._random, self._metrics = random, applier.metrics
+        self._book, self._outstanding = OrderBook(), Outstanding()
+        self._active = False
+        self._ledger_id = ""
+        self._read = 0  # the newest seq read
+        self._history = 0  # up to this seq it is only learnt
+        self._live = False
+        self._metrics.waiting.set_function(lambda: self._book.waiting)
+
+    @property
+    def lag(self) -> str:
+        """Return what it still has to learn before it works; empty: nothing."""
+        return "" if self._live else f"history read to seq {self._read} of {self._history}"
+
+    def activate(self, active: bool) -> None:  # noqa: FBT001 - told by the lease
+        """Begin to carry out orders, at first all that are outstanding; or stop doing so."""
+        self._active = active
+        self._metrics.active.set(active)
+        self._book.clear()
+        self._offer_outstanding()
+
+    async def read(self) -> None:
+        """Follow EVENTS for ever."""
+        waits = delays(self._random, first_s=0.2, most_s=10.0)
+        while True:
+            try:
+                await self._follow()
+            except BusUnreachableError as error:
+                _log.warning("cannot read EVENTS", error=str(error))
+                await asyncio.sleep(next(waits))
+
+    async def work(self) -> None:
+        """Carry out one order after another for ever; run as many of these as shall overlap."""
+        while True:
+            order = await self._book.take()
+            try:
+                await self._applier.carry_out(order, partial(self._book.superseded, order))
+            finally:
+                self._book.finish(order)
+
+    async def _follow(self) -> None:
+        ledger_id, newest = await self._feed.newest()
+        if newest and (ledger_id != self._ledger_id or newest < self._read):
+            self._begin_anew(ledger_id)
+        self._history = newest if self._history == 0 else self._history
+        self._catch_up()
+        async for told in self._feed.follow(self._read):
+            if told.ledger_id != self._ledger_id:
+                self._begin_anew(told.ledger_id)
+            self._take_in(told)
+
+    def _take_in(self, told: Published) -> None:
+        self._read = told.seq
+        self._metrics.seq.set(told.seq)
+        try:
+            event = decode(told.payload)
+        except UndecodableError as error:
+            # A newer scheduler writes events that this actuator does not know: readers roll first.
+            _log.warning("entry not understood", seq=told.seq, error=str(error))
+            return
+        self._learner.learn(told, event, live=self._live)
+        order = self._outstanding.learn(told, event)
+        if isinstance(event, WorkloadRemoved | WorkloadFinished):
+            self._book.withdraw(event.uid)
+        if order is not None and self._live and self._active:
+            self._book.offer(order)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        if not self._live and self._read >= self._history:
+            self._live = True
+            _log.info("history learnt", seq=self._read)
+            self._offer_outstanding()
+
+    def _offer_outstanding(self) -> None:
+        if self._live and self._active:
+            for order in self._outstanding:
+                self._book.offer(order)
+
+    def _begin_anew(self, ledger_id: str) -> None:
+        self._ledger_id, self._read, self._history, self._live = ledger_id, 0, 0, False
+        self._outstanding.clear()
+        self._book.clear()
+        self._learner.begin_anew()

@@ -1,0 +1,104 @@
+"""What the actuator is asked to do, and the newest order for each job."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.contracts.decisions import StartOrdered, StopOrdered, WorkloadExpired
+from tidegate.contracts.facts import Event
+from tidegate.jobs.kind import Start, Stop
+from tidegate.model.ids import ObjectRef
+
+
+class Expire(msgspec.Struct, frozen=True, kw_only=True):
+    """A job whose retention is over: delete it."""
+
+    order: WorkloadExpired
+    ledger_id: str
+    seq: int
+
+    @property
+    def decision(self) -> str:
+        """Return how the report of a failure names it."""
+        return f"{self.ledger_id}/{self.seq}"
+
+
+Order: TypeAlias = Start | Stop | Expire
+
+
+def as_order(event: Event, ledger_id: str, seq: int) -> Order | None:
+    """Return what an event of the ledger orders; None: nothing that changes a job."""
+    match event:
+        case StartOrdered():
+            return Start(order=event, ledger_id=ledger_id, seq=seq)
+        case StopOrdered():
+            return Stop(order=event, ledger_id=ledger_id, seq=seq)
+        case WorkloadExpired(job=ObjectRef()):
+            return Expire(order=event, ledger_id=ledger_id, seq=seq)
+        case _:
+            return None
+
+
+def job_of(order: Order) -> ObjectRef:
+    """Return the job that an order is about."""
+    assert order.order.job is not None, "an expiry without a job orders nothing"
+    return order.order.job
+
+
+class OrderBook:
+    """The newest order of each job, taken one at a time a job and many jobs at once.
+
+    It holds at most one order a job, so it is bounded by the jobs there are.
+    """
+
+    def __init__(self) -> None:
+        self._newest = dict[str, Order]()  # by the job's uid, in the order they came
+        self._busy = set[str]()  # uids whose order somebody carries out now
+        self._arrived = asyncio.Event()
+
+    @property
+    def waiting(self) -> int:
+        """Return how many jobs have an order that is not carried out yet."""
+        return len(self._newest)
+
+    def offer(self, order: Order) -> None:
+        """Put an order in the place of any older one for the same job."""
+        uid = job_of(order).uid
+        held = self._newest.get(uid)
+        if held is None or held.seq < order.seq or held.ledger_id != order.ledger_id:
+            self._newest[uid] = order
+            self._arrived.set()
+
+    def withdraw(self, uid: str) -> None:
+        """Forget what was ordered for a job that is gone."""
+        self._newest.pop(uid, None)
+
+    def clear(self) -> None:
+        """Forget everything, as when the lease is lost."""
+        self._newest.clear()
+
+    def superseded(self, order: Order) -> bool:
+        """Tell whether another order, or none, stands in this one's place by now."""
+        return self._newest.get(job_of(order).uid) is not order
+
+    async def take(self) -> Order:
+        """Return an order of a job that nobody works on; wait for one."""
+        while True:
+            for uid, order in self._newest.items():
+                if uid not in self._busy:
+                    self._busy.add(uid)
+                    return order
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    def finish(self, order: Order) -> None:
+        """Say that nobody works on this job any more; what came meanwhile can be taken."""
+        uid = job_of(order).uid
+        self._busy.discard(uid)
+        if self._newest.get(uid) is order:
+            del self._newest[uid]
+        elif uid in self._newest:
+            self._arrived.set()

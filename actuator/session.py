@@ -1,0 +1,31 @@
+"""One actuator's life: it reads, and while it holds the lease it works and projects.
+
+It needs no process of its own: the simulation runs it on a virtual event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+
+from actuator.consume import Consumer
+from actuator.lease import keep
+from tidegate.bus.ports import Lease
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """What one actuator consists of."""
+
+    consumer: Consumer
+    lease: Lease
+    lease_s: float
+    workers: int
+
+    async def run(self) -> None:
+        """Work until cancelled; the lease is released at the end."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(keep(self.lease, self.lease_s, self.consumer.activate))
+            tasks.create_task(self.consumer.read())
+            for _ in range(self.workers):
+                tasks.create_task(self.consumer.work())

@@ -1,0 +1,43 @@
+"""What the actuator can be told, by flag or by environment."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from tidegate.kube.client import Access
+from tidegate.service.settings import ServiceSettings
+
+
+class Settings(ServiceSettings, frozen=True, kw_only=True):
+    """Settings of the actuator."""
+
+    kubeconfig: Annotated[
+        str, Meta(description="path of a kubeconfig; else $KUBECONFIG, else the pod's own account")
+    ] = ""
+    context: Annotated[str, Meta(description="context of the kubeconfig; its current one")] = ""
+    api_url: Annotated[str, Meta(description="URL of an API server, instead of a kubeconfig")] = ""
+    api_token: Annotated[str, Meta(description="bearer token for --api-url")] = ""
+    workers: Annotated[
+        int, Meta(ge=1, le=1_000, description="jobs that are started or stopped at once")
+    ] = 32
+    lease_s: Annotated[
+        int, Meta(ge=3, description="after so long a silence another actuator takes over")
+    ] = 10
+    project: Annotated[
+        bool, Meta(description="keep Workload objects, queue statuses and Kubernetes Events")
+    ] = True
+    projections_per_s: Annotated[
+        float, Meta(gt=0, description="how many of these are written in a second, at most")
+    ] = 50.0
+
+    def access(self) -> Access:
+        """Return how to reach the API server."""
+        return Access(
+            url=self.api_url,
+            token=self.api_token,
+            kubeconfig=self.kubeconfig,
+            context=self.context,
+            connections_max=self.workers + 16,
+        )
