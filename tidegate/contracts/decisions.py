@@ -90,6 +90,8 @@ class WorkloadHeld(
     message: str = ""  # one English sentence
     parked: bool = False  # out of the running until something frees quota
     shape: str = ""  # the scheduling shape that was parked with it
+    scan: tuple[dict[str, int], ...] = ()  # by podset: resource to the flavor last tried
+    cycle: int = 0  # the scheduling cycle that left it so; 0: none is remembered
 
 
 class Victim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -45,7 +45,7 @@ class Node(msgspec.Struct, kw_only=True, eq=False):
     is_cohort: bool
     weight: int = WEIGHT_ONE  # fair-sharing weight in 1e-9
     parent: Node | None = None
-    children: list[Node] = []  # in name order, ClusterQueues before cohorts
+    children: list[Node] = []  # cohorts, then ClusterQueues, each in name order
     height: int = 0
     cells: dict[FlavorResource, Cell] = {}
     lendable: dict[str, int] = {}  # resource to what its parent could ever have available

@@ -1,0 +1,1 @@
+"""One rule of a turn each file: a draft in, decisions out."""

@@ -1,0 +1,85 @@
+"""Whether a podset's pods may run on a flavor's nodes: taints, node selector, node affinity.
+
+Only the flavor's own labels and taints are looked at, not real nodes, and of what a pod asks for
+only the keys that the flavor defines.
+
+Source: behaviour.md 5.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.model.podset import NodeTerm, PodSet, Requirement, Taint, Toleration
+from tidegate.model.quota import FlavorSpec
+
+_REPELLING = ("NoSchedule", "NoExecute")
+
+
+def mismatch(podset: PodSet, flavor: FlavorSpec) -> str:
+    """Return why a podset's pods may not run on a flavor, without its name; "" if they may."""
+    tolerations = (*podset.tolerations, *flavor.tolerations)
+    for taint in flavor.node_taints:
+        if taint.effect in _REPELLING and not _tolerated(taint, tolerations):
+            shown = f"{taint.key}={taint.value}" if taint.value else taint.key
+            return f"untolerated taint {shown}:{taint.effect}"
+    labels = flavor.node_labels
+    for key, value in podset.node_selector.items():
+        if key in labels and labels[key] != value:
+            return "node selector or affinity not matched"
+    if podset.node_affinity and not _attracted(podset.node_affinity, labels):
+        return "node selector or affinity not matched"
+    return ""
+
+
+def holds(requirement: Requirement, labels: dict[str, str]) -> bool:
+    """Tell whether labels meet one requirement of a selector; an unknown operator never does."""
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case "In":
+            return value is not None and value in requirement.values
+        case "NotIn":
+            return value is None or value not in requirement.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            return value is not None and _compares(requirement, value)
+        case _:
+            return False
+
+
+def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return bool(toleration.key) and toleration.value == taint.value
+
+
+def _attracted(terms: tuple[NodeTerm, ...], labels: dict[str, str]) -> bool:
+    """Terms are ORed; one that is left without expressions makes the whole affinity vacuous."""
+    return any(
+        all(holds(one, labels) for one in term.expressions if one.key in labels) for term in terms
+    )
+
+
+def _compares(requirement: Requirement, value: str) -> bool:
+    if len(requirement.values) != 1:
+        return False
+    bound = requirement.values[0]
+    if not (_is_integer(value) and _is_integer(bound)):
+        return False
+    return int(value) > int(bound) if requirement.operator == "Gt" else int(value) < int(bound)
+
+
+def _is_integer(text: str) -> bool:
+    digits = text.removeprefix("-")
+    return digits.isascii() and digits.isdecimal()

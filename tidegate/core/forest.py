@@ -1,0 +1,226 @@
+"""Builds the cohort trees and the queues' rooms from what is defined, when that has changed.
+
+Everything here is derived: a draft whose forest is thrown away and built again decides the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.core.charging import flavor_resource
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.deciding.readiness import readiness
+from tidegate.core.rooms import Forest, Group, Room, Slot, Tree
+from tidegate.core.tree import Cell, Node, add, cell_of, limit, settle, unbounded
+from tidegate.model.quota import Quota, ResourceGroup
+
+
+HOLDING = ("reserved", "admitted", "evicting")
+"""The phases in which a workload is charged."""
+
+
+def forest(draft: Draft) -> Forest:
+    """Return the draft's forest, built anew if what it is built from has changed."""
+    if draft.forest.stale:
+        _rebuild(draft)
+    return draft.forest
+
+
+def room(draft: Draft, cluster_queue: str) -> Room | None:
+    """Return a ClusterQueue's room, or None if there is no such ClusterQueue."""
+    return forest(draft).rooms.get(cluster_queue)
+
+
+def cohort(draft: Draft, name: str) -> Node | None:
+    """Return a cohort's node, or None if nothing names it."""
+    return forest(draft).cohorts.get(name)
+
+
+def touch(draft: Draft, tree: Tree) -> None:
+    """Note that what fits in a tree, or may be preempted there, may have changed."""
+    tree.stamp += 1
+    if not tree.dirty:
+        tree.dirty = True
+        draft.forest.dirty.append(tree)
+
+
+def _rebuild(draft: Draft) -> None:
+    old, new = draft.forest, Forest(stale=False, pods=draft.forest.pods)
+    draft.forest = new
+    cyclic = _plant_cohorts(draft, new)
+    order = _top_down(new)
+    trees: dict[tuple[bool, str], Tree] = {}
+    for name in sorted(draft.objects.cluster_queues):
+        _open_room(draft, new, name, cyclic, trees)
+    new.trees = list(trees.values())
+    _measure(new, order)
+    for tree in new.trees:
+        tree.left_seq = tree.outside_seq = draft.redefined_seq
+        tree.stamp = draft.seq
+    new.dirty = list(new.trees)
+    _move_in(draft, old, new)
+
+
+def _plant_cohorts(draft: Draft, new: Forest) -> set[str]:
+    """Make the cohorts' nodes; return those whose ancestors lead back to themselves."""
+    defined = draft.objects.cohorts
+    parents = {name: told.spec.parent for name, told in defined.items()}
+    named = [told.spec.cohort for told in draft.objects.cluster_queues.values()]
+    names = sorted({*parents, *filter(None, parents.values()), *filter(None, named)})
+    cyclic = {name for name in names if _leads_nowhere(name, parents)}
+    for name in names:
+        weight = defined[name].spec.weight if name in defined else None
+        node = Node(name=name, is_cohort=True)
+        if weight is not None:
+            node.weight = weight
+        new.cohorts[name] = node
+    for name in names:
+        parent = parents.get(name, "")
+        if parent and name not in cyclic:
+            _join(new.cohorts[name], new.cohorts[parent])
+    for node in _top_down(new):
+        if node.name in defined:
+            _give_quota(node, defined[node.name].spec.groups)
+    return cyclic
+
+
+def _leads_nowhere(name: str, parents: dict[str, str]) -> bool:
+    seen: set[str] = set()
+    while name and name not in seen:
+        seen.add(name)
+        name = parents.get(name, "")
+    return bool(name)
+
+
+def _join(node: Node, parent: Node) -> None:
+    node.parent = parent
+    parent.children.append(node)
+
+
+def _top_down(new: Forest) -> list[Node]:
+    order = [node for node in new.cohorts.values() if node.parent is None]
+    for node in order:  # grows while it is walked
+        order.extend(child for child in node.children if child.is_cohort)
+    return order
+
+
+def _open_room(
+    draft: Draft, new: Forest, name: str, cyclic: set[str], trees: dict[tuple[bool, str], Tree]
+) -> None:
+    spec = draft.objects.cluster_queues[name].spec
+    node = Node(name=name, is_cohort=False, weight=spec.weight)
+    in_circle = spec.cohort in cyclic
+    if spec.cohort and not in_circle:
+        _join(node, new.cohorts[spec.cohort])
+    _give_quota(node, spec.groups)
+    tree = _tree_of(trees, node)
+    tree.cyclic = in_circle
+    groups = [_group(draft, node, group) for group in spec.groups]
+    made = Room(name=name, spec=spec, node=node, tree=tree, groups=groups)
+    for group in groups:
+        for resource in group.resources:
+            made.group_of.setdefault(resource, group)
+    made.active = readiness(draft, name).active and not in_circle
+    tree.rooms.append(made)
+    new.rooms[name] = made
+
+
+def _give_quota(node: Node, groups: Iterable[ResourceGroup]) -> None:
+    for group in groups:
+        for flavor in group.flavors:
+            for resource in dict.fromkeys((*group.resources, *flavor.quotas)):
+                quota = flavor.quotas.get(resource, Quota(nominal=0))
+                cell = cell_of(node, flavor_resource(flavor.flavor, resource))
+                cell.nominal = unbounded(quota.nominal)
+                cell.lending, cell.borrowing = _bound(quota.lending_limit), _bound(quota.borrowing_limit)
+                _know(cell)
+
+
+def _bound(given: int | None) -> int | None:
+    return None if given is None else unbounded(given)
+
+
+def _know(cell: Cell) -> None:
+    at: Cell | None = cell
+    while at is not None and not at.known:
+        at.known = True
+        at = at.parent
+
+
+def _tree_of(trees: dict[tuple[bool, str], Tree], node: Node) -> Tree:
+    root = node
+    while root.parent is not None:
+        root = root.parent
+    key = (root.is_cohort, root.name)
+    if key not in trees:
+        trees[key] = Tree(root=root)
+    return trees[key]
+
+
+def _group(draft: Draft, node: Node, group: ResourceGroup) -> Group:
+    slots: list[Slot] = []
+    for flavor in group.flavors:
+        defined = draft.objects.flavors.get(flavor.flavor)
+        cells = {
+            resource: cell_of(node, flavor_resource(flavor.flavor, resource))
+            for resource in group.resources
+        }
+        spec = None if defined is None else defined.spec
+        slots.append(Slot(flavor=flavor.flavor, spec=spec, cells=cells))
+    return Group(resources=group.resources, slots=slots)
+
+
+def _measure(new: Forest, order: list[Node]) -> None:
+    """Compute quotas upwards, and what could ever be available downwards."""
+    for node in order:
+        for fr in node.cells if node.parent is None else node.parent.cells:
+            cell_of(node, fr)  # what the root knows any cohort may be asked for
+    for node in reversed(order):
+        node.height = 1 + max((child.height for child in node.children), default=-1)
+        for cell in node.cells.values():
+            cell.height = node.height
+    queues = [made.node for made in new.rooms.values()]
+    for node in (*queues, *reversed(order)):
+        for fr, cell in node.cells.items():
+            below = (child.cells.get(fr) for child in node.children)
+            settle(cell, sum(found.quota - found.local for found in below if found is not None))
+    for node in (*order, *queues):
+        for cell in node.cells.values():
+            limit(cell)
+        if node.parent is not None:
+            node.lendable = _lendable(node.parent)
+
+
+def _lendable(parent: Node) -> dict[str, int]:
+    total: dict[str, int] = {}
+    root = parent
+    while root.parent is not None:
+        root = root.parent
+    for fr, cell in parent.cells.items():
+        if root.cells[fr].known:
+            total[fr.resource] = total.get(fr.resource, 0) + cell.potential
+    return total
+
+
+def _move_in(draft: Draft, old: Forest, new: Forest) -> None:
+    """Charge whoever holds quota, and take the pending ones over from the old rooms."""
+    for name, was in old.rooms.items():
+        now = new.rooms.get(name)
+        if now is not None:
+            now.shapes, now.heap, now.waiting = was.shapes, was.heap, was.waiting
+            for shape in now.shapes.values():
+                shape.tested = -1
+    for workload in draft.workloads.values():
+        if workload.phase in HOLDING:
+            hold(new, workload)
+
+
+def hold(trees: Forest, workload: Workload) -> None:
+    """Charge a workload that holds quota to its ClusterQueue, if there is one."""
+    at = trees.rooms.get(workload.cluster_queue)
+    if at is None:
+        return
+    at.holding[workload.key] = workload
+    add(at.node, workload.charges)
+    if workload.phase == "evicting":
+        at.tree.leaving[workload.key] = workload

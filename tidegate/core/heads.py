@@ -1,0 +1,190 @@
+"""Which workload each ClusterQueue offers, and who is out of the running.
+
+Pending workloads stand in a heap for each shape; a shape that was found not to fit is parked as a
+whole, which costs the same for one workload as for ten thousand.
+
+Source: behaviour.md 2; conformance/queue-order.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from tidegate.core import decay
+from tidegate.core.charging import shape_key
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.forest import forest
+from tidegate.core.ordering import rank
+from tidegate.core.rooms import Room, Shape, Tree
+
+OUTDATED_MAX = 1_024
+"""How many outdated entries a heap may hold beyond one for each valid entry."""
+
+
+def head(draft: Draft, cluster_queue: str) -> Workload | None:
+    """Return the workload that a ClusterQueue offers next, or None."""
+    room = forest(draft).rooms.get(cluster_queue)
+    return None if room is None else first(draft, room)
+
+
+def first(draft: Draft, room: Room) -> Workload | None:
+    """Return the first workload of a room that is not parked, or None; changes no order."""
+    if not room.heap:
+        return None
+    if draft.sticky and (stuck := _sticky(draft, room)) is not None:
+        return stuck
+    if decay.applies(draft, room.spec):
+        return _least_used(draft, room)
+    heap = room.heap
+    while heap:
+        found, shape = heap[0]
+        top = first_of(shape)
+        if top is not None and not shape.parked:
+            if top.rank is found:
+                return top
+            heappush(heap, (top.rank, shape))
+        heappop(heap)
+    return None
+
+
+def first_of(shape: Shape) -> Workload | None:
+    """Return a shape's first workload, parked or not."""
+    heap = shape.heap
+    while heap:
+        found, workload = heap[0]
+        if workload.shape is shape and workload.rank is found:
+            return workload
+        heappop(heap)
+    return None
+
+
+def place(draft: Draft, workload: Workload) -> None:
+    """Put a workload where its state says: in its queue, beside it, or nowhere."""
+    leave(draft, workload)
+    if workload.phase != "pending":
+        return
+    room = forest(draft).rooms.get(workload.cluster_queue)
+    if room is None:
+        return
+    if offered(draft, workload):
+        _push(draft, room, workload)
+    else:
+        room.waiting[workload.key] = workload
+
+
+def refresh(draft: Draft, workload: Workload) -> None:
+    """Place a workload anew after its fields were changed by hand, as only tests do."""
+    workload.requests = None
+    place(draft, workload)
+
+
+def leave(draft: Draft, workload: Workload) -> None:
+    """Take a workload out of its queue; nothing happens if it stands in none."""
+    shape, workload.shape = workload.shape, None
+    room = draft.forest.rooms.get(workload.cluster_queue)
+    if room is None:
+        return
+    room.waiting.pop(workload.key, None)
+    if shape is not None and shape.tested_rank is workload.rank and not _parks_by_event(draft):
+        unpark(room, shape)  # another is first now, and was not looked at
+        _dirty(draft, room.tree)
+
+
+def offered(draft: Draft, workload: Workload) -> bool:
+    """Tell whether a pending workload may be tried at all, whatever quota there is."""
+    if not workload.active or workload.gates or workload.parked or workload.made_way_for:
+        return False
+    if workload.requeue_reason or workload.requeue_after_us > draft.now_us or workload.held_quota:
+        return False
+    key = workload.key.partition("/")[0] + "/" + workload.queue
+    queue = draft.objects.local_queues.get(key)
+    return queue is not None and queue.spec.stop_policy == "None" and not queue.deleting
+
+
+def park(draft: Draft, room: Room, shape: Shape) -> None:
+    """Take a shape out of the running until its tree is woken."""
+    top = first_of(shape)
+    shape.parked, shape.tested = True, room.tree.stamp
+    shape.tested_rank = None if top is None else top.rank
+
+
+def unpark(room: Room, shape: Shape) -> None:
+    """Put a shape back into the running."""
+    if not shape.parked:
+        return
+    shape.parked, shape.tested_rank = False, None
+    top = first_of(shape)
+    if top is None:
+        room.shapes.pop(shape.key, None)
+    else:
+        heappush(room.heap, (top.rank, shape))
+
+
+def wake(draft: Draft, tree: Tree, *, unless_tested: bool = False) -> None:
+    """Put what is parked in a tree back into the running.
+
+    Args:
+        draft: whose tree it is.
+        tree: all its ClusterQueues are woken.
+        unless_tested: leave parked what was tested since the tree last changed.
+    """
+    for room in tree.rooms:
+        for shape in list(room.shapes.values()):
+            if not (unless_tested and shape.tested == tree.stamp):
+                unpark(room, shape)
+        for workload in [one for one in room.waiting.values() if one.parked]:
+            workload.parked = False
+            place(draft, workload)
+
+
+def pending(draft: Draft, cluster_queue: str) -> tuple[list[str], list[str]]:
+    """Return the keys of who is in the running in a ClusterQueue, and of who is not; sorted."""
+    room = forest(draft).rooms.get(cluster_queue)
+    if room is None:
+        return [], []
+    active = [one.key for shape in room.shapes.values() if not shape.parked for one in _in(shape)]
+    parked = [one.key for shape in room.shapes.values() if shape.parked for one in _in(shape)]
+    return sorted(active), sorted([*parked, *room.waiting])
+
+
+def _in(shape: Shape) -> list[Workload]:
+    return [one for found, one in shape.heap if one.shape is shape and one.rank is found]
+
+
+def _parks_by_event(draft: Draft) -> bool:
+    return draft.policy.compatibility == "kueue"
+
+
+def _push(draft: Draft, room: Room, workload: Workload) -> None:
+    key = shape_key(draft, workload)
+    shape = room.shapes.get(key)
+    if shape is None:
+        shape = room.shapes[key] = Shape(key=key)
+    workload.rank, workload.shape = rank(draft.policy, workload), shape
+    heappush(shape.heap, (workload.rank, workload))
+    if shape.heap[0][1] is workload:
+        if not shape.parked:
+            heappush(room.heap, (workload.rank, shape))
+        elif not _parks_by_event(draft):
+            unpark(room, shape)
+    _dirty(draft, room.tree)
+
+
+def _dirty(draft: Draft, tree: Tree) -> None:
+    if not tree.dirty:
+        tree.dirty = True
+        draft.forest.dirty.append(tree)
+
+
+def _sticky(draft: Draft, room: Room) -> Workload | None:
+    key = draft.sticky.get(room.name)
+    workload = None if key is None else draft.workloads.get(key)
+    if workload is None or room.spec.strategy != "BestEffortFIFO":
+        return None
+    shape = workload.shape
+    return workload if shape is not None and not shape.parked else None
+
+
+def _least_used(draft: Draft, room: Room) -> Workload | None:
+    found = [one for shape in room.shapes.values() if not shape.parked for one in _in(shape)]
+    return min(found, key=lambda one: (decay.usage_of(draft, one), one.rank), default=None)

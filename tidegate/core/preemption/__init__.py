@@ -1,0 +1,1 @@
+"""Whom a workload may evict: candidates, their order, and how few of them suffice."""

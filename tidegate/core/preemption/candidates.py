@@ -1,0 +1,116 @@
+"""Who may be preempted, and whom first.
+
+Source: behaviour.md 6.1, 6.2; conformance/candidates-ordering.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from functools import cmp_to_key
+
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.ordering import queue_time
+from tidegate.core.rooms import Room
+from tidegate.model.ids import FlavorResource
+from tidegate.model.policy import Policy
+
+CandidateKey = tuple[bool, bool, int, int, str, str]
+
+
+def in_order(
+    draft: Draft,
+    candidates: Iterable[Workload],
+    preemptor_queue: str,
+    *,
+    local_usage: Mapping[str, Decimal] | None = None,
+) -> list[Workload]:
+    """Return candidates in the order in which they are tried.
+
+    Evicted ones first, other ClusterQueues before the preemptor's, lower priority first, of equal
+    ones whoever got its quota last.
+
+    Args:
+        draft: whose clock counts for who has no reservation yet.
+        candidates: of any ClusterQueues.
+        preemptor_queue: the preemptor's ClusterQueue.
+        local_usage: LocalQueue ("<namespace>/<name>") to its usage, for admission fair sharing:
+            within one ClusterQueue whose LocalQueue used more comes first.
+    """
+    found = sorted(candidates, key=lambda one: order_key(draft, one, preemptor_queue))
+    return found if local_usage is None else _by_usage(found, local_usage)
+
+
+def order_key(draft: Draft, workload: Workload, preemptor_queue: str) -> CandidateKey:
+    """Return what candidates are sorted by."""
+    return (
+        workload.phase != "evicting",
+        workload.cluster_queue == preemptor_queue,
+        workload.priority,
+        -(workload.reserved_us or draft.now_us),
+        workload.uid,
+        workload.key,
+    )
+
+
+def satisfies(
+    policy: Policy, preemptor: Workload, candidate: Workload, rule: str
+) -> bool:
+    """Tell whether a preemption policy allows one to preempt the other."""
+    match rule:
+        case "Any":
+            return True
+        case "LowerPriority":
+            return preemptor.priority > candidate.priority
+        case "LowerOrNewerEqualPriority":
+            if preemptor.priority != candidate.priority:
+                return preemptor.priority > candidate.priority
+            return queue_time(policy, preemptor) < queue_time(policy, candidate)
+        case _:
+            return False
+
+
+def uses(workload: Workload, needs: Iterable[FlavorResource]) -> bool:
+    """Tell whether a workload holds one of these flavor-resources, be it an amount of 0."""
+    held = workload.charges
+    return any(fr == needed for needed in needs for fr, _ in held)
+
+
+def of_room(
+    draft: Draft, room: Room, preemptor: Workload, needs: Iterable[FlavorResource], rule: str
+) -> list[Workload]:
+    """Return who of a ClusterQueue may be preempted, in no particular order."""
+    if rule == "Never" or not room.active:
+        return []
+    policy = draft.policy
+    return [
+        one
+        for one in room.holding.values()
+        if uses(one, needs) and satisfies(policy, preemptor, one, rule)
+    ]
+
+
+def _by_usage(
+    found: list[Workload], usage: Mapping[str, Decimal]
+) -> list[Workload]:
+    """Move who stands in a LocalQueue that used more ahead, within one ClusterQueue."""
+
+    def compare(one: Workload, other: Workload) -> int:
+        if (one.phase == "evicting") != (other.phase == "evicting"):
+            return 0
+        if one.cluster_queue != other.cluster_queue or one.queue == other.queue:
+            return 0
+        first, second = usage.get(_queue(one)), usage.get(_queue(other))
+        if first is None or second is None or first == second:
+            return 0
+        return -1 if first > second else 1
+
+    places = {one.key: place for place, one in enumerate(found)}
+    compared = cmp_to_key(
+        lambda one, other: compare(one, other) or places[one.key] - places[other.key]
+    )
+    return sorted(found, key=compared)
+
+
+def _queue(workload: Workload) -> str:
+    return workload.key.partition("/")[0] + "/" + workload.queue

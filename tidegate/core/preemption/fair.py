@@ -1,0 +1,214 @@
+"""Victims under fair sharing: from whoever has the greatest share, as long as that is fair.
+
+Source: behaviour.md 6.4; conformance/preemption-fair.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+import msgspec
+
+from tidegate.contracts.decisions import PreemptionReason
+from tidegate.core.draft import Workload
+from tidegate.core.preemption.candidates import of_room
+from tidegate.core.preemption.trial import Target, Trial, within_quota
+from tidegate.core.shares import Share, borrows, borrows_on, share
+from tidegate.core.tree import Node, add, remove
+
+
+class _Fair(msgspec.Struct, kw_only=True, eq=False):
+    """The state of one fair search; nodes are known by their identity."""
+
+    trial: Trial
+    queues: dict[str, deque[Workload]]  # ClusterQueue to its candidates that are left, in order
+    path: list[Node]  # the preemptor's ClusterQueue and its ancestors, up to the root
+    pruned: dict[int, Node] = {}
+    targets: list[Target] = []
+    retry: list[Workload] = []
+
+
+def fair(trial: Trial) -> list[Target]:
+    """Return a minimal set of victims in the order of the search, or nobody."""
+    room = trial.room
+    candidates = sorted(_candidates(trial), key=trial.key)
+    if not candidates:
+        return []
+    state = _Fair(trial=trial, queues=_queues(candidates), path=_path(room.node))
+    amounts = trial.amounts.items()
+    add(room.node, amounts)
+    within = within_quota(room.node, trial.needs) and _reclaims_within(trial)
+    found = _first_pass(state, within=within)
+    if not found and len(trial.draft.policy.fair_sharing) > 1:
+        found = _second_pass(state)
+    remove(room.node, amounts)
+    if not found:
+        trial.restore(state.targets)
+        return []
+    return trial.fill_back(state.targets, borrowing=True)
+
+
+def _reclaims_within(trial: Trial) -> bool:
+    return trial.draft.policy.gates.get("FairSharingPreemptWithinNominal", True)
+
+
+def _candidates(trial: Trial) -> list[Workload]:
+    draft, room, needs = trial.draft, trial.room, trial.needs
+    preemption = room.spec.preemption
+    rule = preemption.within_cluster_queue
+    found = of_room(draft, room, trial.workload, needs, rule)
+    if room.node.parent is not None and preemption.reclaim_within_cohort != "Never":
+        for other in room.tree.rooms:
+            if other is not room and borrows_on(other.node, needs):
+                rule = preemption.reclaim_within_cohort
+                found.extend(of_room(draft, other, trial.workload, needs, rule))
+    return found
+
+
+def _queues(candidates: Iterable[Workload]) -> dict[str, deque[Workload]]:
+    queues: dict[str, deque[Workload]] = {}
+    for one in candidates:
+        queues.setdefault(one.cluster_queue, deque()).append(one)
+    return queues
+
+
+def _path(node: Node) -> list[Node]:
+    path = [node]
+    while path[-1].parent is not None:
+        path.append(path[-1].parent)
+    return path
+
+
+def _next_queue(state: _Fair) -> Node | None:
+    """Return the ClusterQueue from which the next victim comes, or None."""
+    root = state.path[-1]
+    if not root.is_cohort:
+        return root if state.queues.get(root.name) else None
+    while id(root) not in state.pruned:
+        found = _descend(state, root)
+        if found is not None:
+            return found
+    return None
+
+
+def _descend(state: _Fair, cohort: Node) -> Node | None:
+    """Go down by the greatest share; prune what has no candidates and return None then."""
+    queue, queue_share = _greatest_queue(state, cohort)
+    child, child_share = _greatest_cohort(state, cohort)
+    if queue is None and child is None:
+        state.pruned[id(cohort)] = cohort
+        return None
+    if child is not None and (queue is None or child_share >= queue_share):
+        return _descend(state, child)
+    return queue
+
+
+def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
+    best, best_share = None, Share()
+    for child in cohort.children:
+        if child.is_cohort or id(child) in state.pruned:
+            continue
+        if (child is not state.path[0] and not borrows(child)) or not state.queues.get(child.name):
+            state.pruned[id(child)] = child
+            continue
+        found = share(child)
+        if best is None or best_share < found or (best_share <= found and _sooner(state, child, best)):
+            best, best_share = child, found
+    return best, best_share
+
+
+def _sooner(state: _Fair, one: Node, other: Node) -> bool:
+    first, second = state.queues[one.name][0], state.queues[other.name][0]
+    return state.trial.key(first) < state.trial.key(second)
+
+
+def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
+    best, best_share = None, Share()
+    for child in cohort.children:
+        if not child.is_cohort or id(child) in state.pruned:
+            continue
+        if not borrows(child) and child not in state.path:
+            state.pruned[id(child)] = child
+            continue
+        found = share(child)
+        if best is None or best_share <= found:
+            best, best_share = child, found
+    return best, best_share
+
+
+def _first_pass(state: _Fair, *, within: bool) -> bool:
+    trial = state.trial
+    final = trial.draft.policy.fair_sharing[0] == "LessThanOrEqualToFinalShare"
+    while (queue := _next_queue(state)) is not None:
+        if queue is state.path[0]:
+            taken = _take(state, state.queues[queue.name].popleft(), "InClusterQueue")
+        elif within:
+            taken = _take(state, state.queues[queue.name].popleft(), "InCohortReclamation")
+        else:
+            taken = _take_fairly(state, queue, final=final)
+        if taken and _fits(state):
+            return True
+    return False
+
+
+def _take_fairly(state: _Fair, queue: Node, *, final: bool) -> bool:
+    """Take a queue's first candidate whose leaving is fair; the others may be tried again."""
+    own, other = _almost_common(state, queue)
+    preemptor, before = share(own), share(other)
+    left = state.queues[queue.name]
+    if preemptor.boundless and not before.boundless:
+        state.retry.extend(left)
+        left.clear()
+        return False
+    while left:
+        one = left.popleft()
+        if final:
+            state.trial.take_out(one)
+            passes = preemptor <= share(other)
+            state.trial.put_back(one)
+        else:
+            passes = preemptor < before
+        if passes:
+            return _take(state, one, "InCohortFairSharing")
+        state.retry.append(one)
+    return False
+
+
+def _second_pass(state: _Fair) -> bool:
+    """Go over those left again, each queue once, by the second strategy."""
+    state.queues, state.pruned = _queues(state.retry), {}
+    while (queue := _next_queue(state)) is not None:
+        own, other = _almost_common(state, queue)
+        one = state.queues.pop(queue.name)[0]
+        if share(own) < share(other):
+            _take(state, one, "InCohortFairSharing")
+            if _fits(state):
+                return True
+    return False
+
+
+def _almost_common(state: _Fair, queue: Node) -> tuple[Node, Node]:
+    """Return the two children of the lowest common cohort, on the preemptor's side and ours."""
+    other = queue
+    while other.parent is not None:
+        for own in state.path:
+            if own.parent is other.parent:
+                return own, other
+        other = other.parent
+    raise AssertionError("no common cohort")
+
+
+def _take(state: _Fair, one: Workload, reason: PreemptionReason) -> bool:
+    state.trial.take_out(one)
+    queue = one.cluster_queue
+    state.targets.append(Target(workload=one, cluster_queue=queue, reason=reason))
+    return True
+
+
+def _fits(state: _Fair) -> bool:
+    trial = state.trial
+    remove(trial.room.node, trial.amounts.items())
+    fits = trial.fits(borrowing=True)
+    add(trial.room.node, trial.amounts.items())
+    return fits

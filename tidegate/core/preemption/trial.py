@@ -1,0 +1,87 @@
+"""One search for victims: who asks, for what, and who has been taken out of the tree so far."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.decisions import PreemptionReason
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.preemption.candidates import CandidateKey, order_key
+from tidegate.core.rooms import Room
+from tidegate.core.tree import Node, add, free, remove
+from tidegate.model.ids import FlavorResource
+
+
+class Target(msgspec.Struct, kw_only=True, eq=False):
+    """Somebody who must leave."""
+
+    workload: Workload
+    cluster_queue: str
+    reason: PreemptionReason
+
+
+class Trial(msgspec.Struct, kw_only=True, eq=False):
+    """The question of one search, and its state."""
+
+    draft: Draft
+    room: Room  # the preemptor's
+    workload: Workload  # the preemptor
+    needs: tuple[FlavorResource, ...]  # what does not fit as it is
+    amounts: dict[FlavorResource, int]  # all that it asks for, without zeros
+
+    def key(self, candidate: Workload) -> CandidateKey:
+        """Return what candidates are sorted by."""
+        return order_key(self.draft, candidate, self.room.name)
+
+    def node(self, candidate: Workload) -> Node:
+        """Return the node that a candidate is charged at."""
+        return self.draft.forest.rooms[candidate.cluster_queue].node
+
+    def take_out(self, candidate: Workload) -> None:
+        """Try the tree without a candidate."""
+        remove(self.node(candidate), candidate.charges)
+
+    def put_back(self, candidate: Workload) -> None:
+        """Undo ``take_out``."""
+        add(self.node(candidate), candidate.charges)
+
+    def fits(self, *, borrowing: bool) -> bool:
+        """Tell whether the preemptor fits now, within its own quota unless ``borrowing``."""
+        cells = self.room.node.cells
+        for fr, units in self.amounts.items():
+            cell = cells[fr]
+            if not borrowing and cell.usage + units > cell.quota:
+                return False
+            if units > free(cell):
+                return False
+        return True
+
+    def fill_back(self, targets: list[Target], *, borrowing: bool) -> list[Target]:
+        """Let those stay who need not leave, the newest first; the last of all must leave.
+
+        Puts everybody back into the tree.
+        """
+        for at in range(len(targets) - 2, -1, -1):
+            self.put_back(targets[at].workload)
+            if self.fits(borrowing=borrowing):
+                targets[at] = targets[-1]
+                targets.pop()
+            else:
+                self.take_out(targets[at].workload)
+        self.restore(targets)
+        return targets
+
+    def restore(self, targets: list[Target]) -> None:
+        """Put everybody back into the tree."""
+        for target in targets:
+            self.put_back(target.workload)
+
+
+def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
+    """Tell whether a node uses no more than its subtree has of all of these."""
+    cells = node.cells
+    for fr in needs:
+        cell = cells.get(fr)
+        if cell is not None and cell.usage > cell.quota:
+            return False
+    return True
