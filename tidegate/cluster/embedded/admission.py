@@ -105,9 +105,9 @@ def _gate_pod(_: State, pod: Object) -> None:
     owners = pod["metadata"].get("ownerReferences") or []
     of_a_job = any(owner["kind"] == "Job" and owner.get("controller") for owner in owners)
     gates = pod["spec"].get("schedulingGates") or []
-    if QUEUE_LABEL in _labels(pod) and not of_a_job:
-        if all(gate["name"] != ADMISSION_GATE for gate in gates):
-            pod["spec"]["schedulingGates"] = [*gates, {"name": ADMISSION_GATE}]
+    gated = any(gate["name"] == ADMISSION_GATE for gate in gates)
+    if QUEUE_LABEL in _labels(pod) and not of_a_job and not gated:
+        pod["spec"]["schedulingGates"] = [*gates, {"name": ADMISSION_GATE}]
 
 
 _POLICIES: tuple[tuple[str, str, _Policy], ...] = (

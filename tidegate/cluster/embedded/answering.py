@@ -16,8 +16,9 @@ from tidegate.cluster.embedded.refusals import (
     no_such_method,
     no_such_path,
     too_large_version,
+    wrong_media_type,
 )
-from tidegate.cluster.embedded.registry import Registry
+from tidegate.cluster.embedded.registry import How, Registry
 from tidegate.cluster.embedded.resources import PODS
 from tidegate.cluster.embedded.selectors import selector
 from tidegate.cluster.embedded.watching import read_version
@@ -26,6 +27,7 @@ from tidegate.kube.ports import Response
 Object = dict[str, Any]
 Query = Mapping[str, str]
 Sent = tuple[str, bytes]  # content type, body
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
 _BOUND = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
@@ -37,15 +39,18 @@ def answer(registry: Registry, method: str, target: Target, query: Query, sent: 
     """
     if query.get("dryRun"):
         raise bad_request("the embedded server does not support dryRun")
+    if sent[0].startswith(_PROTOBUF):
+        raise wrong_media_type(f"{_PROTOBUF}; the embedded server takes JSON")
     if target.subresource:
-        return _answer_part(registry, method, target, sent)
+        return _answer_part(registry, method, target, query, sent)
     if target.name:
         return _answer_one(registry, method, target, query, sent)
     match method:
         case "GET":
             return Response(200, _list(registry, target, query))
         case "POST" if target.namespace is not None or not target.resource.namespaced:
-            obj = registry.create(target.resource, target.place, _read_object(sent[1]))
+            where = target.resource, target.place
+            obj = registry.create(*where, _read_object(sent[1]), strict=_is_strict(query))
             return _show(registry, target, obj, 201)
         case "DELETE":
             return Response(200, _delete_all(registry, target, query, sent[1]))
@@ -61,17 +66,24 @@ def _answer_one(
         case "GET":
             return _show(registry, target, registry.find(*where))
         case "PUT":
-            return _show(registry, target, registry.replace(*where, _read_object(sent[1])))
+            stored = registry.replace(*where, _read_object(sent[1]), How(strict=_is_strict(query)))
+            return _show(registry, target, stored)
         case "PATCH":
-            return _show(registry, target, registry.patch(*where, sent))
+            stored = registry.patch(*where, sent, How(strict=_is_strict(query)))
+            return _show(registry, target, stored)
         case "DELETE":
             return _show(registry, target, delete(registry, *where, _read_options(query, sent[1])))
         case _:
             raise no_such_method()
 
 
-def _answer_part(registry: Registry, method: str, target: Target, sent: Sent) -> Response:
-    where = target.resource, target.place, target.name
+def _answer_part(
+    registry: Registry, method: str, target: Target, query: Query, sent: Sent
+) -> Response:
+    where, how = (
+        (target.resource, target.place, target.name),
+        How(status=True, strict=_is_strict(query)),
+    )
     match method, target.subresource:
         case "POST", "binding" if target.resource.key == PODS.key:
             bind(registry, target.place, target.name, _read_object(sent[1]))
@@ -81,10 +93,11 @@ def _answer_part(registry: Registry, method: str, target: Target, sent: Sent) ->
         case "GET", "status":
             return _show(registry, target, registry.find(*where))
         case "PUT", "status":
-            stored = registry.replace(*where, _read_object(sent[1]), status=True)
-            return _show(registry, target, stored)
+            obj = _read_object(sent[1])
+            return _show(registry, target, registry.replace(*where, obj, how))
         case "PATCH", "status":
-            return _show(registry, target, registry.patch(*where, sent, status=True))
+            stored = registry.patch(*where, sent, how)
+            return _show(registry, target, stored)
         case _:
             raise no_such_path()
 
@@ -130,6 +143,10 @@ def _delete_all(registry: Registry, target: Target, query: Query, body: bytes) -
             where = metadata.get("namespace", ""), metadata["name"]
             delete(registry, target.resource, *where, options)
     return shown
+
+
+def _is_strict(query: Query) -> bool:
+    return query.get("fieldValidation") == "Strict"
 
 
 def _read_object(body: bytes) -> Object:

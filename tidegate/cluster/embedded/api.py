@@ -7,7 +7,7 @@ inside ``call``, at once; the HTTP server and the controllers stand on the same 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from random import Random
 
@@ -87,7 +87,7 @@ class EmbeddedApi:
     @asynccontextmanager
     async def _watch(
         self, path: str, query: Mapping[str, str]
-    ) -> AsyncIterator[AsyncIterator[bytes]]:
+    ) -> AsyncGenerator[AsyncIterator[bytes]]:
         try:
             request = read_request(read_path(self.registry.catalog, path), query)
         except RefusedError as refusal:

@@ -39,26 +39,23 @@ def _document(catalog: Catalog, parts: list[str]) -> Object | None:
             return VERSION
         case ["api"]:
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []}
-        case ["apis"]:
-            groups = dict.fromkeys(row.group for row in catalog.all() if row.group)
-            return {
-                "kind": "APIGroupList",
-                "apiVersion": "v1",
-                "groups": [_group(catalog, g) for g in groups],
-            }
-        case ["apis", group]:
-            found = any(row.group == group for row in catalog.all())
-            return (
-                {"kind": "APIGroup", "apiVersion": "v1", **_group(catalog, group)}
-                if found
-                else None
-            )
-        case ["api", version]:
-            return _resources(catalog, "", version)
-        case ["apis", group, version]:
-            return _resources(catalog, group, version)
+        case ["openapi", "v3", *root]:
+            return _openapi_of(catalog, "/".join(root)) if root else _openapi(catalog)
+        case ["apis", *rest] if len(rest) <= 1:
+            return _groups(catalog, *rest)
+        case [("api" | "apis"), *group, version] if len(group) <= 1:
+            return _resources(catalog, "".join(group), version)
         case _:
             return None
+
+
+def _groups(catalog: Catalog, group: str = "") -> Object | None:
+    names = dict.fromkeys(row.group for row in catalog.all() if row.group)
+    if group in names:
+        return {"kind": "APIGroup", "apiVersion": "v1", **_group(catalog, group)}
+    groups = [_group(catalog, name) for name in names]
+    list_of_all = {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+    return None if group else list_of_all
 
 
 def _group(catalog: Catalog, group: str) -> Object:
@@ -87,3 +84,28 @@ def _rows(row: Resource) -> list[Object]:
         return [told]
     status = {"name": f"{row.plural}/status", "singularName": "", "kind": row.kind}
     return [told, status | {"namespaced": row.namespaced, "verbs": _STATUS_VERBS}]
+
+
+def _openapi(catalog: Catalog) -> Object:
+    """Return where the schemas are: they say only that ``fieldValidation`` is understood."""
+    roots = dict.fromkeys(_root(row) for row in catalog.all())
+    return {"paths": {root: {"serverRelativeURL": f"/openapi/v3/{root}"} for root in roots}}
+
+
+def _openapi_of(catalog: Catalog, root: str) -> Object | None:
+    rows = [row for row in catalog.all() if _root(row) == root]
+    info = {"title": "Tidegate's embedded server", "version": VERSION["gitVersion"]}
+    document: Object = {"openapi": "3.0.0", "info": info}
+    return document | {"paths": dict(map(_openapi_path, rows))} if rows else None
+
+
+def _openapi_path(row: Resource) -> tuple[str, Object]:
+    inside = "/namespaces/{namespace}" if row.namespaced else ""
+    kind = {"group": row.group, "version": row.version, "kind": row.kind}
+    parameters = [{"name": "fieldValidation", "in": "query", "schema": {"type": "string"}}]
+    verb = {"x-kubernetes-group-version-kind": kind, "parameters": parameters, "responses": {}}
+    return f"/{_root(row)}{inside}/{row.plural}/{{name}}", {"patch": verb}
+
+
+def _root(row: Resource) -> str:
+    return f"apis/{row.api_version}" if row.group else f"api/{row.version}"

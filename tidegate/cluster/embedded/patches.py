@@ -49,7 +49,7 @@ def merge(document: object, patch: object) -> object:
     return merged
 
 
-def _read(body: bytes) -> Any:
+def _read(body: bytes) -> object:
     try:
         return msgspec.json.decode(body)
     except msgspec.DecodeError as error:

@@ -8,6 +8,7 @@ from tidegate.cluster.embedded.refusals import no_such_path
 from tidegate.cluster.embedded.resources import NAMESPACES, Catalog, Resource
 
 _CORE, _GROUPS = "api", "apis"
+_PARTS = ("status", "finalize")  # of a namespace
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,13 +32,18 @@ def read_path(catalog: Catalog, path: str) -> Target:
         RefusedError: 404, nothing is there.
     """
     group, version, rest = _split(path)
-    namespace = None
-    if len(rest) > 2 and rest[0] == NAMESPACES.plural and rest[2] not in ("status", "finalize"):
-        namespace, rest = rest[1], rest[2:]
-    resource = catalog.find(group, version, rest[0]) if rest else None
-    if resource is None or not 1 <= len(rest) <= 3 or "" in rest:
+    namespace: str | None = None
+    match rest:
+        case [NAMESPACES.plural, inside, plural, *names] if plural not in _PARTS:
+            namespace = inside
+        case [plural, *names]:
+            pass
+        case _:
+            raise no_such_path()
+    resource = catalog.find(group, version, plural)
+    if resource is None or len(names) > len(("name", "subresource")) or "" in names:
         raise no_such_path()
-    name, subresource = (*rest[1:], "", "")[:2]
+    name, subresource = (*names, "", "")[:2]
     if resource.namespaced == (namespace is None) and (name or namespace is not None):
         raise no_such_path()
     return Target(resource=resource, namespace=namespace, name=name, subresource=subresource)

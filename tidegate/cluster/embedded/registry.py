@@ -35,6 +35,16 @@ Object = dict[str, Any]
 _PATH_NAMED = ("rbac.authorization.k8s.io",)  # groups whose names may hold a colon
 
 
+class How(msgspec.Struct, frozen=True):
+    """What part of an object a write is about, and how strictly it is read."""
+
+    status: bool = False  # the status only
+    strict: bool = False  # a field that a CRD's schema does not know is refused, not dropped
+
+
+WHOLE, STATUS = How(), How(status=True)
+
+
 class Registry:
     """The state, the catalog of resources, and what clock and chance the server was given."""
 
@@ -57,8 +67,12 @@ class Registry:
             raise not_found(resource, name)
         return found
 
-    def create(self, resource: Resource, namespace: str, obj: Object) -> Object:
+    def create(
+        self, resource: Resource, namespace: str, obj: Object, *, strict: bool = False
+    ) -> Object:
         """Create an object, which belongs to the state from now on, and return it.
+
+        ``strict`` refuses fields that a CRD's schema does not know instead of dropping them.
 
         Raises:
             RefusedError: 400, 403, 404, 409 or 422; nothing was changed.
@@ -72,7 +86,7 @@ class Registry:
             metadata["generation"] = 1
         if resource.status and resource.custom:
             obj.pop("status", None)
-        self._fill(resource, obj)
+        self._fill(resource, obj, strict=strict)
         admit(self.state, resource, obj)
         rules_of(resource.key).begin(obj)
         self._refuse_if_wrong(resource, obj, self._causes(resource, obj))
@@ -86,8 +100,7 @@ class Registry:
         namespace: str,
         name: str,
         obj: Object,
-        *,
-        status: bool = False,
+        how: How = WHOLE,
     ) -> Object:
         """Put an object in the place of an older one, or its status only; return what is stored.
 
@@ -98,9 +111,9 @@ class Registry:
         if not metadata.get("name"):
             message = f"the name of the object ({name} based on URL) was undeterminable"
             raise bad_request(f"{message}: name must be provided")
-        if rules_of(resource.key).creates_on_put and not status:
-            if self.state.get(resource.key, namespace, name) is None:
-                return self.create(resource, namespace, obj)
+        missing = self.state.get(resource.key, namespace, name) is None
+        if missing and rules_of(resource.key).creates_on_put and not how.status:
+            return self.create(resource, namespace, obj, strict=how.strict)
         old = self.find(resource, namespace, name)["metadata"]
         if metadata.get("uid", old["uid"]) != old["uid"]:
             why = f"UID in precondition: {metadata['uid']}, UID in object meta: {old['uid']}"
@@ -108,7 +121,7 @@ class Registry:
         if resource.custom and not metadata.get("resourceVersion"):
             cause = wrong("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid(resource, name, [cause])
-        return self._update(resource, namespace, name, obj, status=status)
+        return self._update(resource, namespace, name, obj, how)
 
     def patch(
         self,
@@ -116,8 +129,7 @@ class Registry:
         namespace: str,
         name: str,
         patch: tuple[str, bytes],
-        *,
-        status: bool = False,
+        how: How = WHOLE,
     ) -> Object:
         """Patch an object by (content type, body) and return what is stored.
 
@@ -128,7 +140,7 @@ class Registry:
         copy: Object = msgspec.json.decode(self.state.body(old))
         document = self.view(resource, copy)
         changed = apply_patch(document, *patch, custom=resource.custom)
-        return self._update(resource, namespace, name, changed, status=status)
+        return self._update(resource, namespace, name, changed, how)
 
     def view(self, resource: Resource, obj: Object) -> Object:
         """Return a stored object in the version of a resource, which may fill in defaults."""
@@ -174,7 +186,12 @@ class Registry:
             self.catalog.drop(obj["metadata"]["name"])
 
     def _update(
-        self, resource: Resource, namespace: str, name: str, obj: Object, *, status: bool
+        self,
+        resource: Resource,
+        namespace: str,
+        name: str,
+        obj: Object,
+        how: How,
     ) -> Object:
         old = self.find(resource, namespace, name)
         metadata, before = self._take_in(resource, namespace, obj), old["metadata"]
@@ -184,10 +201,13 @@ class Registry:
         if metadata.get("resourceVersion", before["resourceVersion"]) != before["resourceVersion"]:
             raise modified(resource, name)
         meta.carry_over(metadata, before)
-        new = self._composed(resource, obj, old, status=status)
+        new = self._composed(resource, obj, old, status=how.status)
+        self._fill(resource, new, strict=how.strict)
         if resource.generation and self._spec_of(new) != self._spec_of(old):
             new["metadata"]["generation"] = before.get("generation", 0) + 1
-        self._refuse_if_wrong(resource, old, self._change_causes(resource, new, old, status=status))
+        self._refuse_if_wrong(
+            resource, old, self._change_causes(resource, new, old, status=how.status)
+        )
         new["metadata"]["resourceVersion"] = before["resourceVersion"]
         if new == old:
             return old
@@ -218,13 +238,15 @@ class Registry:
             if resource.status:
                 new.pop("status", None)
                 new |= {"status": old["status"]} if "status" in old else {}
-        self._fill(resource, new)
         return new
 
-    def _fill(self, resource: Resource, obj: Object) -> None:
+    def _fill(self, resource: Resource, obj: Object, *, strict: bool) -> None:
         if resource.schema is not None:
             obj["apiVersion"] = resource.api_version
-            prune(resource.schema, obj)
+            dropped = prune(resource.schema, obj)
+            if dropped and strict:
+                unknown = ", ".join(f'unknown field "{path}"' for path in dropped)
+                raise bad_request(f"strict decoding error: {unknown}")
             fill(resource.schema, obj)
         else:
             rules_of(resource.key).fill(obj)

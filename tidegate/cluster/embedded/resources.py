@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -41,8 +42,7 @@ class Resource(msgspec.Struct, frozen=True, kw_only=True):
         return self.schema is not None
 
 
-def _cluster(**rest: Any) -> Resource:
-    return Resource(namespaced=False, **rest)
+_cluster = partial(Resource, namespaced=False)
 
 
 _POD_FIELDS = ("spec.nodeName", "status.phase", "spec.schedulerName")

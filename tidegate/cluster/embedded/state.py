@@ -31,7 +31,8 @@ class History:
 
     def __init__(self, count_max: int) -> None:
         self.count_max = count_max
-        self.forgotten = 0  # the newest revision that is no longer told
+        self.forgotten = 0  # who resumes from before it is told 410
+        self.dropped = 0  # the newest change that is not kept any more
         self._changes = list[Change]()
         self._revisions = list[int]()
 
@@ -53,7 +54,7 @@ class History:
 
     def _forget(self, count: int) -> None:
         if count:
-            self.forgotten = self._revisions[count - 1]
+            self.forgotten = self.dropped = self._revisions[count - 1]
             del self._changes[:count], self._revisions[:count]
 
 
@@ -63,7 +64,7 @@ class State:
     def __init__(self, history_max: int) -> None:
         self.revision = 1
         self.listeners = list[Callable[[Change], None]]()
-        self._history_max = history_max
+        self._history_max, self._compacted = history_max, 0
         self._objects = dict[str, dict[str, dict[str, Object]]]()
         self._bodies = dict[str, bytes]()  # by uid
         self._histories = dict[str, History]()
@@ -108,10 +109,12 @@ class State:
         """Return a resource's history; an empty one begins now."""
         if key not in self._histories:
             self._histories[key] = History(self._history_max)
+            self._histories[key].clear(self._compacted)
         return self._histories[key]
 
     def compact(self) -> None:
         """Forget every history: whoever resumes from before now gets 410."""
+        self._compacted = self.revision
         for history in self._histories.values():
             history.clear(self.revision)
 

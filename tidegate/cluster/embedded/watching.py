@@ -7,7 +7,8 @@ ends with 410, as on the real server.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -80,34 +81,62 @@ def read_version(text: str) -> int:
     return int(text)
 
 
-async def watch_lines(registry: Registry, bells: Bells, request: Request) -> AsyncIterator[bytes]:
+async def watch_lines(registry: Registry, bells: Bells, request: Request) -> AsyncGenerator[bytes]:
     """Yield a watch's lines: what is there if no version was given, then each change."""
-    loop = asyncio.get_running_loop()
-    resource, state = request.target.resource, registry.state
-    ends_at = loop.time() + request.timeout_s
-    marks_at = loop.time() + min(_BOOKMARK_EVERY_S, request.timeout_s - _BOOKMARK_BEFORE_END_S)
+    key, state = request.target.resource.key, registry.state
+    clock = _Clock(request)
     told = state.revision if request.since is None else request.since
+    if told < state.history(key).forgotten:
+        yield _gone(told, state.history(key).forgotten)
+        return
     for line in _initial_lines(registry, request):
         yield line
-    while True:
-        bell, history = bells.get(resource.key), state.history(resource.key)
-        if told < history.forgotten:
-            yield _line("ERROR", msgspec.json.encode(expired(told, history.forgotten).status()))
+    while not clock.is_over():
+        bell, history = bells.get(key), state.history(key)
+        if told < history.dropped:  # this watch was too slow
+            yield _gone(told, history.dropped)
             return
-        for change in history.after(told):
-            told = change.revision
-            if (line := _event(registry, request, change)) is not None:
+        if changes := history.after(told):
+            for line in chain.from_iterable(_event(registry, request, c) for c in changes):
                 yield line
-        if history.after(told):
+            told = changes[-1].revision
             continue
-        if request.bookmarks and loop.time() >= marks_at:
-            marks_at = max(loop.time() + _BOOKMARK_EVERY_S, marks_at)
+        if clock.bookmark_is_due():
             told = max(told, state.revision)
-            yield _bookmark(resource, told, {})
-        if loop.time() >= ends_at:
-            return
-        until = min(ends_at, marks_at) if request.bookmarks and marks_at < ends_at else ends_at
-        await _wait(bell, until - loop.time())
+            yield _bookmark(request.target.resource, told, {})
+        await _wait(bell, clock.left_s())
+
+
+class _Clock:
+    """When a watch ends and when it owes a bookmark, by the loop's time."""
+
+    def __init__(self, request: Request) -> None:
+        self._time = asyncio.get_running_loop().time
+        self._ends_at = self._time() + request.timeout_s
+        self._bookmark_at = self._next_bookmark() if request.bookmarks else None
+
+    def is_over(self) -> bool:
+        return self._time() >= self._ends_at
+
+    def bookmark_is_due(self) -> bool:
+        """Tell whether a bookmark is owed; it counts as paid from then on."""
+        if self._bookmark_at is None or self._time() < self._bookmark_at:
+            return False
+        self._bookmark_at = self._next_bookmark()
+        return True
+
+    def left_s(self) -> float:
+        """Return how long to wait at most."""
+        until = self._ends_at if self._bookmark_at is None else self._bookmark_at
+        return max(0.0, min(until, self._ends_at) - self._time())
+
+    def _next_bookmark(self) -> float | None:
+        now, last = self._time(), self._ends_at - _BOOKMARK_BEFORE_END_S
+        return min(now + _BOOKMARK_EVERY_S, last) if now < last else None
+
+
+def _gone(version: int, oldest: int) -> bytes:
+    return _line("ERROR", msgspec.json.encode(expired(version, oldest).status()))
 
 
 async def _wait(bell: asyncio.Event, timeout_s: float) -> None:
@@ -117,36 +146,34 @@ async def _wait(bell: asyncio.Event, timeout_s: float) -> None:
         return
 
 
-def _initial_lines(registry: Registry, request: Request) -> Iterator[bytes]:
+def _initial_lines(registry: Registry, request: Request) -> list[bytes]:
+    """Return what is there now; all at once, since it may change between two lines."""
+    if request.since is not None:
+        return []
     resource, state = request.target.resource, registry.state
-    if request.since is None:
-        revision = state.revision
-        for obj in list(state.items(resource.key, request.target.namespace)):
-            if request.chosen(obj):
-                yield _line("ADDED", registry.body(resource, obj))
-        if request.marks_initial_end:
-            yield _bookmark(resource, revision, _INITIAL_END)
+    lines = [
+        _line("ADDED", registry.body(resource, obj))
+        for obj in state.items(resource.key, request.target.namespace)
+        if request.chosen(obj)
+    ]
+    if request.marks_initial_end:
+        lines.append(_bookmark(resource, state.revision, _INITIAL_END))
+    return lines
 
 
-def _event(registry: Registry, request: Request, change: Change) -> bytes | None:
+def _event(registry: Registry, request: Request, change: Change) -> Iterator[bytes]:
+    """Yield the one line that a change is to this watch, or none."""
     before, after = change.before, change.after
     had = before is not None and _chosen(request, before)
     has = after is not None and _chosen(request, after)
-    match had, has:
-        case False, True:
-            return _line("ADDED", _body(registry, request, change))
-        case True, True:
-            return _line("MODIFIED", _body(registry, request, change))
-        case True, False if after is None:
-            return _line("DELETED", _body(registry, request, change))
-        case True, False:
-            assert before is not None
-            version = {"resourceVersion": str(change.revision)}
-            left = before | {"metadata": before["metadata"] | version}
-            shown = registry.view(request.target.resource, left)
-            return _line("DELETED", msgspec.json.encode(shown))
-        case _:
-            return None
+    if had and after is not None and not has:  # it left the selection: told as it was in it
+        assert before is not None
+        version = {"resourceVersion": str(change.revision)}
+        left = before | {"metadata": before["metadata"] | version}
+        yield _line("DELETED", msgspec.json.encode(registry.view(request.target.resource, left)))
+    elif had or has:
+        kind = "DELETED" if not has else "MODIFIED" if had else "ADDED"
+        yield _line(kind, _body(registry, request, change))
 
 
 def _chosen(request: Request, obj: Object) -> bool:

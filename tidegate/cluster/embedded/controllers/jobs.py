@@ -26,7 +26,7 @@ from tidegate.cluster.embedded.controllers.job_pods import (
 )
 from tidegate.cluster.embedded.kinds.jobs import has_condition
 from tidegate.cluster.embedded.metadata import at_us
-from tidegate.cluster.embedded.registry import Registry
+from tidegate.cluster.embedded.registry import STATUS, Registry
 from tidegate.cluster.embedded.resources import JOBS
 
 Object = dict[str, Any]
@@ -145,7 +145,7 @@ def _manage(registry: Registry, sync: _Sync) -> None:
             sync.status.pop("startTime", None)
         return
     if suspended:
-        _add_condition(registry, sync, "Suspended", "JobResumed", "Job resumed", value="False")
+        _add_condition(registry, sync, "Suspended=False", "JobResumed", "Job resumed")
         sync.status["startTime"] = registry.now()
     _scale(registry, sync)
 
@@ -197,7 +197,7 @@ def _write(registry: Registry, sync: _Sync) -> None:
         status["active"] = len(active)
     metadata = sync.job["metadata"]
     where = metadata["namespace"], metadata["name"]
-    registry.replace(JOBS, *where, {**sync.job, "status": status}, status=True)
+    registry.replace(JOBS, *where, {**sync.job, "status": status}, STATUS)
 
 
 def _expire(registry: Registry, job: Object) -> int | None:
@@ -205,7 +205,7 @@ def _expire(registry: Registry, job: Object) -> int | None:
     if ttl_s is None:
         return None
     ended = [c for c in job["status"]["conditions"] if c["type"] in ("Complete", "Failed")]
-    goes_us = at_us(ended[-1]["lastTransitionTime"]) + ttl_s * 1_000_000
+    goes_us: int = at_us(ended[-1]["lastTransitionTime"]) + ttl_s * 1_000_000
     if registry.now_us() < goes_us:
         return goes_us
     remove_pod(registry, job, resource=JOBS)
@@ -213,17 +213,15 @@ def _expire(registry: Registry, job: Object) -> int | None:
 
 
 def _add_condition(
-    registry: Registry, sync: _Sync, kind: str, reason: str, message: str, *, value: str = "True"
+    registry: Registry, sync: _Sync, condition: str, reason: str, message: str
 ) -> None:
-    conditions = sync.status.setdefault("conditions", [])
-    now = registry.now()
-    told = {"type": kind, "status": value, "reason": reason, "message": message}
+    """Write a condition such as ``Complete`` or ``Suspended=False`` over an older one, if any."""
+    kind, _, value = condition.partition("=")
+    conditions, now = sync.status.setdefault("conditions", []), registry.now()
+    told = {"type": kind, "status": value or "True", "reason": reason, "message": message}
     told |= {"lastProbeTime": now, "lastTransitionTime": now}
-    for i, old in enumerate(conditions):
-        if old["type"] == kind:
-            conditions[i] = told
-            return
-    conditions.append(told)
+    others = [old for old in conditions if old["type"] != kind]
+    sync.status["conditions"] = [*others, told]
 
 
 def _index_of(pod: Object) -> int:

@@ -26,6 +26,7 @@ from tidegate.cluster.embedded.resources import CRDS, JOBS, NAMESPACES, NODES, P
 from tidegate.cluster.embedded.state import Change
 
 Object = dict[str, Any]
+_ENDS = {NAMESPACES.key: "namespace", CRDS.key: "definition"}
 _SCHEDULE: Key = ("schedule", "", "")
 _BATCH, _STEPS_MAX = 200, 1_000_000
 
@@ -140,23 +141,22 @@ class Machinery:
     def _keys(self, change: Change) -> Iterator[Key]:
         obj = change.after or change.before
         assert obj is not None
-        metadata, key = obj["metadata"], change.resource
+        metadata = obj["metadata"]
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         ending = change.after is None or "deletionTimestamp" in metadata
-        if key == JOBS.key:
-            yield ("job", namespace, name)
-        elif key == PODS.key:
-            yield from self._pod_keys(obj, namespace, name)
-        elif key == NODES.key:
-            yield _SCHEDULE
-        elif key == NAMESPACES.key and ending:
-            yield ("namespace", "", name)
-        elif key == CRDS.key and ending:
-            yield ("definition", "", name)
+        match change.resource:
+            case JOBS.key:
+                yield ("job", namespace, name)
+            case PODS.key:
+                yield from self._pod_keys(obj, namespace, name)
+            case NODES.key:
+                yield _SCHEDULE
+            case _:
+                pass
         if ending:
             yield from self._end_keys(change, metadata)
         for owner in metadata.get("ownerReferences") or ():
-            if not self._index.exists(owner["uid"]) or ending:
+            if ending or not self._index.exists(owner["uid"]):
                 yield ("owner", "", owner["uid"])
 
     def _pod_keys(self, pod: Object, namespace: str, name: str) -> Iterator[Key]:
@@ -171,6 +171,8 @@ class Machinery:
 
     def _end_keys(self, change: Change, metadata: Object) -> Iterator[Key]:
         yield ("owner", "", metadata["uid"])
+        if change.resource in _ENDS:
+            yield (_ENDS[change.resource], "", metadata["name"])
         for _, dependent in self._index.dependents(metadata["uid"]):
             where = dependent["metadata"].get("namespace", ""), dependent["metadata"]["name"]
             yield ("pod", *where)

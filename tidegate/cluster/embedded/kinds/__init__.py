@@ -1,1 +1,1 @@
-"""The rules of built-in kinds: what the server fills in, what it refuses, and what stays as it is."""
+"""The rules of built-in kinds: what the server fills in, and what it refuses."""

@@ -38,13 +38,14 @@ def fill_pod(pod: Object) -> None:
 
 
 def begin_pod(pod: Object) -> None:
-    """Write what admission and the server add to a new pod, in place; its priority is set before."""
+    """Write what the server adds to a new pod, in place; its priority is there already."""
     spec = pod["spec"]
     tolerations = spec.setdefault("tolerations", [])
     for key in _TAINTS:
         if not any(told.get("key") in (None, "", key) for told in tolerations):
             tolerations.append({"key": key, **_GRACE})
-    status = pod["status"] = {"phase": "Pending", "qosClass": quality(spec)}
+    status: Object = {"phase": "Pending", "qosClass": quality(spec)}
+    pod["status"] = status
     if spec.get("schedulingGates"):
         status["conditions"] = [
             {

@@ -13,6 +13,7 @@ from tidegate.model.quantity import parse
 
 _EXPONENT = re.compile(r"\d[eE][+-]?\d")
 _DECIMAL = ("n", "u", "m", "", "k", "M", "G", "T", "P", "E")
+_KILO, _KIBI = 1_000, 1_024
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
@@ -41,17 +42,17 @@ def canonical(text: str) -> str:
         raise bad_request(f"{why}: {error}") from error
     if _EXPONENT.search(text):
         return text
-    return _largest(value, _BINARY, 1_024, 0) if text.endswith("i") else _decimal(value)
+    return _largest(value, _BINARY, _KIBI) if text.endswith("i") else _decimal(value)
 
 
 def _decimal(value: Fraction) -> str:
-    return _largest(value * 1_000_000_000, _DECIMAL, 1_000, 0)
+    return _largest(value * 1_000_000_000, _DECIMAL, _KILO)
 
 
-def _largest(value: Fraction, suffixes: tuple[str, ...], base: int, at: int) -> str:
-    if value.denominator != 1 and base == 1_024:
+def _largest(value: Fraction, suffixes: tuple[str, ...], base: int) -> str:
+    if value.denominator != 1 and base == _KIBI:
         return _decimal(value)
-    number = -(-value.numerator // value.denominator)
+    number, at = -(-value.numerator // value.denominator), 0
     while number and at < len(suffixes) - 1 and number % base == 0:
         number, at = number // base, at + 1
     return f"{number}{suffixes[at]}" if number else "0"

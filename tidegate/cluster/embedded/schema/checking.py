@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -61,7 +61,7 @@ def _has_type(schema: Schema, value: object) -> bool:
             return True
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[int | float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -111,7 +111,7 @@ def _check_list(schema: Schema, value: list[Any], path: str) -> Iterator[Cause]:
         seen |= {mark} if mark is not None else set()
 
 
-def _identity(schema: Schema, item: Any) -> bytes | None:
+def _identity(schema: Schema, item: object) -> bytes | None:
     match schema.get("x-kubernetes-list-type"):
         case "map" if isinstance(item, dict):
             keys = schema.get("x-kubernetes-list-map-keys") or ()

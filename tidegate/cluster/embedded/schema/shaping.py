@@ -11,24 +11,32 @@ _PRESERVE, _EMBEDDED = "x-kubernetes-preserve-unknown-fields", "x-kubernetes-emb
 _HEAD = ("apiVersion", "kind", "metadata")  # kept wherever an object stands
 
 
-def prune(schema: Schema, value: object, *, root: bool = True) -> None:
-    """Drop, in place, what the schema does not know, and nulls that it does not allow.
+def prune(schema: Schema, value: object, path: str = "") -> list[str]:
+    """Drop, in place, what the schema does not know, and return where it stood.
 
-    A null that has a default stays for ``fill`` to replace.
+    Nulls that are not allowed go too, unless there is a default for ``fill`` to put there.
     """
+    dropped = list[str]()
+    _prune(schema, value, path, dropped)
+    return dropped
+
+
+def _prune(schema: Schema, value: object, path: str, dropped: list[str]) -> None:
     if isinstance(value, list):
-        for item in value:
-            prune(schema.get("items") or {_PRESERVE: True}, item, root=False)
+        for i, item in enumerate(value):
+            _prune(schema.get("items") or {_PRESERVE: True}, item, f"{path}[{i}]", dropped)
     elif isinstance(value, dict):
         known, others = schema.get("properties") or {}, schema.get("additionalProperties")
-        kept = _HEAD if root or schema.get(_EMBEDDED) else ()
+        kept = _HEAD if not path or schema.get(_EMBEDDED) else ()
         for key in list(value):
+            at = f"{path}.{key}" if path else key
             if key in known:
-                _prune_field(known[key], value, key)
+                _prune_field(known[key], value, key, (at, dropped))
             elif isinstance(others, dict):
-                prune(others, value[key], root=False)
+                _prune(others, value[key], at, dropped)
             elif key not in kept and not others and not schema.get(_PRESERVE):
                 del value[key]
+                dropped.append(at)
 
 
 def fill(schema: Schema, value: object) -> None:
@@ -49,12 +57,14 @@ def fill(schema: Schema, value: object) -> None:
         )
 
 
-def _prune_field(schema: Schema, parent: dict[str, Any], key: str) -> None:
+def _prune_field(
+    schema: Schema, parent: dict[str, Any], key: str, told: tuple[str, list[str]]
+) -> None:
     if parent[key] is None and not schema.get("nullable") and "default" not in schema:
         if not schema.get(_PRESERVE):
             del parent[key]
     else:
-        prune(schema, parent[key], root=False)
+        _prune(schema, parent[key], *told)
 
 
 def _lacks(schema: Schema, parent: dict[str, Any], key: str) -> bool:
