@@ -1,0 +1,152 @@
+"""The contract of the bus as an AsyncAPI 3 document, made from the unions of events."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.facts import Event
+from tidegate.contracts.schema import (
+    Document,
+    decisions,
+    described,
+    facts,
+    name_of,
+    observations,
+    subject_of,
+    summary,
+    tag_of,
+)
+
+_REF = "#/components/schemas/{name}"
+
+
+def asyncapi(version: str) -> Document:
+    """Return the AsyncAPI document of everything on the bus."""
+    events, seen = (*facts(), *decisions()), observations()
+    return {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "Tidegate on NATS JetStream",
+            "version": version,
+            "description": "Events: what the ledger holds, in its order. Subscribe to them in any"
+            " language. Observations and resync requests are between the services. A dot in a name"
+            " is written %2E in a subject, and an empty name is _.",
+        },
+        "defaultContentType": "application/json",
+        "channels": {
+            **{_channel(event): _event_channel(event) for event in events},
+            "observed": _observed_channel(seen),
+            "resync": _RESYNC,
+        },
+        "operations": _operations(events),
+        "components": {
+            "parameters": _PARAMETERS,
+            "messages": {
+                **{_channel(event): _message(event, headers=True) for event in events},
+                **{_observation(one): _message(one, headers=False) for one in seen},
+            },
+            "schemas": _schemas((*events, *seen)) | {"EventHeaders": _HEADERS},
+        },
+    }
+
+
+def _channel(event: type[Event]) -> str:
+    return f"event.{name_of(event)}"
+
+
+def _observation(message: type[msgspec.Struct]) -> str:
+    return f"observed.{name_of(message)}"
+
+
+def _event_channel(event: type[Event]) -> Document:
+    address = subject_of(event)
+    return {
+        "address": address,
+        "summary": summary(event),
+        "parameters": _parameters(address),
+        "messages": {name_of(event): {"$ref": f"#/components/messages/{_channel(event)}"}},
+    }
+
+
+def _observed_channel(seen: tuple[type[msgspec.Struct], ...]) -> Document:
+    address = "tidegate.{cluster}.observed.{resource}.{namespace}.{name}"
+    return {
+        "address": address,
+        "summary": "What ingest saw of one object, and what the actuator could not do.",
+        "parameters": _parameters(address),
+        "messages": {
+            name_of(one): {"$ref": f"#/components/messages/{_observation(one)}"} for one in seen
+        },
+    }
+
+
+def _parameters(address: str) -> Document:
+    return {
+        name: {"$ref": f"#/components/parameters/{name}"}
+        for name in _PARAMETERS
+        if f"{{{name}}}" in address
+    }
+
+
+def _operations(events: tuple[type[Event], ...]) -> Document:
+    told: Document = {
+        f"publish.{name_of(event)}": {
+            "action": "send",
+            "channel": {"$ref": f"#/channels/{_channel(event)}"},
+        }
+        for event in events
+    }
+    told["observe"] = {"action": "send", "channel": {"$ref": "#/channels/observed"}}
+    told["requestResync"] = {"action": "send", "channel": {"$ref": "#/channels/resync"}}
+    return told
+
+
+def _message(message: type[msgspec.Struct], *, headers: bool) -> Document:
+    told = {
+        "name": tag_of(message),
+        "summary": summary(message),
+        "payload": {"$ref": _REF.format(name=message.__name__)},
+    }
+    return told | ({"headers": {"$ref": _REF.format(name="EventHeaders")}} if headers else {})
+
+
+def _schemas(messages: tuple[type[msgspec.Struct], ...]) -> Document:
+    _, components = msgspec.json.schema_components(messages, ref_template=_REF)
+    return described(components, messages)
+
+
+_RESYNC: Document = {
+    "address": "tidegate.{cluster}.resync",
+    "summary": "The scheduler asks ingest to tell everything again.",
+    "parameters": {"cluster": {"$ref": "#/components/parameters/cluster"}},
+    "messages": {
+        "Resync": {
+            "name": "Resync",
+            "contentType": "text/plain",
+            "payload": {"type": "string", "description": "why, in one sentence"},
+        }
+    },
+}
+_PARAMETERS: Document = {
+    "cluster": {"description": "the Kubernetes cluster, by the name it was installed under"},
+    "clusterQueue": {"description": "the ClusterQueue that the event is about, or _"},
+    "namespace": {"description": "the namespace, or _ for what is cluster-wide"},
+    "workload": {"description": "the Workload's name, or _"},
+    "resource": {"description": 'plural and group, e.g. "jobs%2Ebatch", or "actuation"'},
+    "name": {"description": "the object's name, or _"},
+}
+_HEADERS: Document = {
+    "type": "object",
+    "description": "CloudEvents 1.0 in binary mode, and what tells a subscriber what it missed.",
+    "required": ["Nats-Msg-Id", "ce-id", "ce-source", "ce-specversion", "ce-type"],
+    "properties": {
+        "Nats-Msg-Id": {"type": "string", "description": "<ledger id>/<seq>"},
+        "Tidegate-Hash": {"type": "string", "description": "the entry's hash in the chain, hex"},
+        "ce-specversion": {"const": "1.0"},
+        "ce-id": {"type": "string", "description": "<ledger id>/<seq>: seq has no gaps"},
+        "ce-type": {"type": "string", "description": "dev.tidegate.<type>"},
+        "ce-source": {"type": "string", "description": "/tidegate/<cluster>/<partition>"},
+        "ce-subject": {"type": "string", "description": "what the event is about"},
+        "ce-time": {"type": "string", "format": "date-time"},
+    },
+}

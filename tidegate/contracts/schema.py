@@ -1,0 +1,99 @@
+"""What every message on the bus is, in words that others' tools read: JSON Schema.
+
+Made from the unions, so that it cannot say anything else than the code.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Any, TypeAlias, get_args
+
+import msgspec
+from msgspec import inspect as types
+
+from tidegate.contracts.comments import field_comments
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.facts import Event, FactEvent
+from tidegate.contracts.observations import Observation
+
+Document: TypeAlias = dict[str, Any]
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def facts() -> tuple[type[Event], ...]:
+    """Return every fact's type, in the union's order."""
+    return get_args(FactEvent)
+
+
+def decisions() -> tuple[type[Event], ...]:
+    """Return every decision's type, in the union's order."""
+    return get_args(DecisionEvent)
+
+
+def observations() -> tuple[type[msgspec.Struct], ...]:
+    """Return every observation's type, in the union's order."""
+    return get_args(Observation)
+
+
+def tag_of(message: type[msgspec.Struct]) -> str:
+    """Return the name of a message's type as bytes and subjects bear it, with its version."""
+    tag = message.__struct_config__.tag
+    assert isinstance(tag, str)
+    return tag
+
+
+def name_of(message: type[msgspec.Struct]) -> str:
+    """Return the name of a message's type without the version."""
+    return tag_of(message).partition("/")[0]
+
+
+def summary(message: type[msgspec.Struct]) -> str:
+    """Return the first sentence of what a type says about itself."""
+    return inspect.cleandoc(message.__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def subject_of(event: type[Event]) -> str:
+    """Return where events of a type are published; what the type does not know stands as ``_``."""
+    fields = event.__struct_fields__
+    queue = "{clusterQueue}" if "cluster_queue" in fields else "_"
+    place = "{namespace}.{workload}" if "workload" in fields else "_._"
+    return f"tidegate.{{cluster}}.event.{name_of(event)}.{queue}.{place}"
+
+
+def json_schema(message: type[msgspec.Struct]) -> Document:
+    """Return the JSON Schema of one message, complete in itself."""
+    schema = msgspec.json.schema(message)
+    schema["$defs"] = described(schema["$defs"], [message])
+    return {"$schema": DIALECT, "title": tag_of(message), **schema}
+
+
+def described(schemas: Document, roots: Iterable[type[msgspec.Struct]]) -> Document:
+    """Return schemas by type name with the comments of the fields as descriptions."""
+    told = dict(schemas)
+    for struct in _structs(roots):
+        schema, comments = told[struct.__name__], field_comments(struct)
+        fields = {
+            field: known | ({"description": comments[field]} if field in comments else {})
+            for field, known in schema.get("properties", {}).items()
+        }
+        told[struct.__name__] = schema | {"properties": fields}
+    return told
+
+
+def _structs(roots: Iterable[type[msgspec.Struct]]) -> list[type[msgspec.Struct]]:
+    found: dict[type[msgspec.Struct], None] = {}
+    waiting: list[types.Type] = [types.type_info(root) for root in roots]
+    while waiting:
+        kind = waiting.pop()
+        if isinstance(kind, types.StructType) and kind.cls not in found:
+            found[kind.cls] = None
+            waiting += [field.type for field in kind.fields]
+        waiting += _inner(kind)
+    return list(found)
+
+
+def _inner(kind: types.Type) -> list[types.Type]:
+    one = [getattr(kind, name, None) for name in ("type", "item_type", "key_type", "value_type")]
+    many = [*getattr(kind, "types", ()), *getattr(kind, "item_types", ())]
+    return [inner for inner in (*one, *many) if isinstance(inner, types.Type)]

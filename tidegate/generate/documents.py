@@ -1,0 +1,76 @@
+"""Every generated file by its path in the checkout, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+import yaml
+
+from tidegate.contracts.asyncapi import asyncapi
+from tidegate.contracts.schema import decisions, facts, json_schema, name_of, observations
+from tidegate.generate.events_page import events_page
+from tidegate.kinds.manifests import files
+
+_LINE = 80
+_HEAD = "# Made by `make generate` from {source}: do not edit.\n"
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes shared values out each time: manifests are read by people."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ANN401  # any value
+        """Tell that nothing is worth an anchor."""
+        return data is not Ellipsis
+
+
+def _text(dumper: _Plain, text: str) -> yaml.ScalarNode:
+    style = ">" if len(text) > _LINE or "'" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Plain.add_representer(str, _text)
+
+
+def documents() -> dict[str, str]:
+    """Return the text of every generated file by its path from the root of the checkout."""
+    return {**_manifests(), **_contract(), **_schemas()}
+
+
+def folders() -> tuple[str, ...]:
+    """Return the folders in which everything is generated."""
+    return ("deploy/crds", "deploy/policies", "docs/schemas")
+
+
+def _manifests() -> dict[str, str]:
+    head = _HEAD.format(source="tidegate/kinds")
+    return {f"deploy/{path}": head + _yaml(told) for path, told in files().items()}
+
+
+def _contract() -> dict[str, str]:
+    head = _HEAD.format(source="tidegate/contracts")
+    return {
+        "docs/asyncapi.yaml": head + _yaml([asyncapi(version("tidegate"))]),
+        "docs/events.md": events_page(),
+    }
+
+
+def _schemas() -> dict[str, str]:
+    rooms = {"events": (*facts(), *decisions()), "observations": observations()}
+    return {
+        f"docs/schemas/{room}/{name_of(message)}.json": _json(json_schema(message))
+        for room, messages in rooms.items()
+        for message in messages
+    }
+
+
+def _json(value: object) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+def _yaml(values: Iterable[object]) -> str:
+    return yaml.dump_all(
+        values, Dumper=_Plain, sort_keys=False, width=98, allow_unicode=True, indent=2
+    )

@@ -1,0 +1,98 @@
+"""The page that says what every event means: its subject, its fields, their units."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import inspect as types
+
+from tidegate.contracts.comments import field_comments
+from tidegate.contracts.facts import Event
+from tidegate.contracts.schema import decisions, facts, name_of, subject_of, summary, tag_of
+
+_UNITS = {
+    "at_us": "µs, UTC",
+    "created_us": "µs, UTC",
+    "since_us": "µs, UTC",
+    "after_us": "µs, UTC",
+    "told_us": "µs, UTC",
+}
+_SUFFIXES = {"_us": "µs", "_s": "s", "_milli": "1/1000", "_bytes": "bytes"}
+_INTRO = """\
+<!-- Made by `make generate` from tidegate/contracts: do not edit. -->
+# Events
+
+Everything the ledger holds, in the order in which it is published. A *fact* came from outside, a
+*decision* is what the scheduler chose; both are events, and folding them gives the state.
+
+- The body is JSON. Its `type` is the name with the version of its form, e.g. `QuotaReserved/1`;
+  fields at their default are left out. The JSON Schema of each stands in
+  [schemas/events](schemas/events), the whole bus in [asyncapi.yaml](asyncapi.yaml).
+- The subject says what an event is about, so that a subscription can choose:
+  `tidegate.*.event.WorkloadAdmitted.team-a.>` are the admissions to the ClusterQueue `team-a`.
+  A dot in a name is written `%2E`, an empty name `_`.
+- `Nats-Msg-Id` is `<ledger id>/<seq>`. `seq` has no gaps: a hole is a hole, and what the stream
+  no longer holds the ledger has.
+- `workload` is `<namespace>/<name of the Workload>`. Amounts are integers in base units: milli-CPU
+  for `cpu`, otherwise bytes, pods or devices.
+- Every event has `at_us`, UTC microseconds by the bus's clock; it never falls.
+- Types only grow: a field that is added has a default that is true of the past.
+"""
+
+
+def events_page() -> str:
+    """Return the page as Markdown."""
+    told = [_INTRO, "\n## Decisions\n", *map(_section, decisions())]
+    return "".join([*told, "\n## Facts\n", *map(_section, facts())])
+
+
+def _section(event: type[Event]) -> str:
+    comments = field_comments(event)
+    rows = [
+        f"| `{field.name}` | {_kind(field.type)} | {_unit(field.name)} |"
+        f" {_cell(comments.get(field.name, ''))} |\n"
+        for field in msgspec.structs.fields(event)
+        if field.name != "at_us"
+    ]
+    head = (
+        f"\n### {name_of(event)}\n\n{summary(event)}\n\n`{subject_of(event)}` · `{tag_of(event)}`\n"
+    )
+    if not rows:
+        return head
+    return head + "\n| field | type | unit | meaning |\n| --- | --- | --- | --- |\n" + "".join(rows)
+
+
+def _unit(name: str) -> str:
+    found = [unit for suffix, unit in _SUFFIXES.items() if name.endswith(suffix)]
+    return _UNITS.get(name, found[0] if found else "")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _kind(hint: object) -> str:
+    """Return a field's type in a reader's words: ``list of PodSet``, ``map of integer``."""
+    return _told(types.type_info(hint))
+
+
+def _told(kind: types.Type) -> str:
+    match kind:
+        case types.StructType(cls=cls):
+            return cls.__name__
+        case types.VarTupleType(item_type=item):
+            return f"list of {_told(item)}"
+        case types.DictType(value_type=value):
+            return f"map of {_told(value)}"
+        case types.LiteralType(values=values):
+            return ", ".join(f"`{value}`" for value in values)
+        case types.UnionType(types=parts):
+            return " or ".join(_told(one) for one in parts if not isinstance(one, types.NoneType))
+        case _:
+            return _SCALARS[type(kind)]
+
+
+_SCALARS: dict[type[types.Type], str] = {
+    types.StrType: "text",
+    types.IntType: "integer",
+    types.BoolType: "true or false",
+}
