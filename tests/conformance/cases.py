@@ -1,7 +1,7 @@
 """Recorded cases on disk: one JSON file each, one folder a suite.
 
 A case says which feature gates differ from Kueue's defaults, the clock of the decision, what went
-in and what came out; see README.md beside this file.
+in and what came out; README.md beside this file says how.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observations import LimitRangeItem
-from tidegate.core.draft import Draft
+from tidegate.core.draft import Draft, LocalUsage
 from tidegate.core.fold import apply
 from tidegate.model.policy import (
     DEFAULT_STRATEGIES,
@@ -43,6 +43,8 @@ def stage(case: Case, mode: str, *, admit: bool = False) -> Draft:
     draft = Draft()
     fold(draft, opening(policy(case, mode)))
     fold(draft, definitions(case.input))
+    for queue, consumed in case.input.get("initialLocalQueueUsage", {}).items():
+        draft.local_usage[queue] = LocalUsage(consumed=consumed, updated_us=case.now_us)
     fold(draft, history(case.input.get("workloads", ()), admit=admit))
     apply(draft, facts.TimePassed(at_us=max(case.now_us, draft.now_us)))
     return draft

@@ -11,8 +11,8 @@ from tests.conformance.histories import key
 from tests.conformance.pods import podset
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core.charges import podset_charges
-from tidegate.core.draft import Draft
+from tidegate.core.charging import charged, count, per_pod, times
+from tidegate.core.draft import Draft, Workload
 from tidegate.core.limits import adjusted
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.quantity import parse
@@ -23,10 +23,7 @@ def run_info(case: Case, mode: str) -> Iterator[str]:
     workload = case.input["workload"]
     draft = _with(case, mode, workload)
     known = draft.workloads[key(workload)]
-    found = [
-        {"name": one.name, "count": one.count, "requests": dict(one.requests)}
-        for one in podset_charges(draft, known)
-    ]
+    found = _reserved(known) if known.assignment else _asked(draft, known)
     wanted = [
         {"name": one["name"], "count": one["count"], "requests": one.get("requests", {})}
         for one in case.expected["totalRequests"]
@@ -46,6 +43,29 @@ def run_adjusted(case: Case, mode: str) -> Iterator[str]:
     ):
         found = adjusted(draft.objects, namespace, podset(one))
         yield from compare(told["name"], _amounts(podset(told)), _amounts(found))
+
+
+def _asked(draft: Draft, workload: Workload) -> list[Json]:
+    """Return what a pending workload asks for."""
+    each = per_pod(draft, workload)
+    return [
+        _row(podset.name, count(workload, podset), times(pod, count(workload, podset)))
+        for podset, pod in zip(workload.podsets, each, strict=True)
+    ]
+
+
+def _reserved(workload: Workload) -> list[Json]:
+    """Return what a workload that holds quota is charged, podset by podset."""
+    left = {podset.name: count(workload, podset) for podset in workload.podsets}
+    rows = []
+    for given in workload.assignment:
+        requests = {fr.resource: units for fr, units in charged(workload, (given,))}
+        rows.append(_row(given.name, min(left[given.name], given.count), requests))
+    return rows
+
+
+def _row(name: str, pods: int, requests: dict[str, int]) -> Json:
+    return {"name": name, "count": pods, "requests": requests}
 
 
 def _with(case: Case, mode: str, workload: Json) -> Draft:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 
 from tests.conformance.cases import Case, Json
 from tests.conformance.histories import history, key
@@ -61,11 +62,18 @@ def run_candidates(case: Case, mode: str) -> Iterator[str]:
     """Compare the order in which victims are chosen."""
     told = case.input["candidates"]
     draft = _queued(case, mode, [one["workload"] for one in told])
+    usage = {
+        f"{key(one['workload']).partition('/')[0]}/{one['workload']['spec']['queueName']}": Decimal(
+            str(one["localQueueFairSharingUsage"])
+        )
+        for one in told
+        if "localQueueFairSharingUsage" in one
+    }
     order = candidates.in_order(
         draft,
         [draft.workloads[key(one["workload"])] for one in told],
         case.input["preemptorClusterQueue"],
-        local_usage=None,
+        local_usage=usage if case.input["admissionFairSharing"] else None,
     )
     yield from compare("order", case.expected["order"], [one.job.name for one in order])
 

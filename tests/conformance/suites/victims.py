@@ -26,7 +26,9 @@ def run(case: Case, mode: str) -> Iterator[str]:
     workload = draft.workloads[key(incoming)]
     room = forest.room(draft, case.input["targetClusterQueue"])
     before = _usage(draft)
-    assignment = search.assignment_of(workload, _choices(case.input["assignment"]))
+    assignment = search.assignment_of(
+        workload, _choices(case.input["assignment"]), draft=draft
+    )
     found = [
         {
             "workload": one.workload.key,
