@@ -78,6 +78,10 @@ class QuantityError(TidegateError, ValueError):
     """A text is not a Kubernetes quantity."""
 
 
+class SettingsError(TidegateError):
+    """A configuration cannot be used; the message says where and why."""
+
+
 class NotSupportedError(TidegateError):
     """What was asked for is not built yet; the message says what to use instead."""
 

@@ -77,10 +77,10 @@ async def _live(service: Service, settings: ServiceSettings, body: Body) -> None
     log = get_log("main")
     loop = asyncio.get_running_loop()
     async with serve_health(service.health, settings.health_host, settings.health_port) as port:
-        log.info("started", session=service.session, health_port=port)
         working = asyncio.ensure_future(body(service))
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, _stop, service, working)
+        log.info("started", session=service.session, health_port=port)
         stopping = asyncio.ensure_future(service.stopping.wait())
         try:
             await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)

@@ -90,8 +90,7 @@ def _variable(name: str) -> str:
 def _add(parser: ArgumentParser, field: inspect.Field) -> None:
     told = field.type.extra_json_schema if isinstance(field.type, inspect.Metadata) else None
     said = str((told or {}).get("description", "")).replace("%", "%%")
-    default = "unset" if field.default in {"", ()} else field.default
-    help_text = f"{said} [{_variable(field.name)}] (default: {default})"
+    help_text = f"{said} [{_variable(field.name)}] (default: {_shown(field.default)})"
     flag, plain = "--" + field.name.replace("_", "-"), _plain(field.type)
     if isinstance(plain, inspect.BoolType):
         parser.add_argument(flag, default=SUPPRESS, help=help_text, action=BooleanOptionalAction)
@@ -101,6 +100,11 @@ def _add(parser: ArgumentParser, field: inspect.Field) -> None:
     if isinstance(plain, inspect.LiteralType):
         shape = "|".join(map(str, plain.values))
     parser.add_argument(flag, default=SUPPRESS, help=help_text, metavar=shape)
+
+
+def _shown(default: object) -> str:
+    text = ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+    return text or "unset"
 
 
 def _plain(kind: inspect.Type) -> inspect.Type:

@@ -1,0 +1,89 @@
+"""The scheduler as a process: settings and wiring; the only file that joins bus and store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+
+from scheduler.health import Status
+from scheduler.means import Means, in_thread
+from scheduler.settings import Settings
+from scheduler.term import schedule
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from store.migrate import check, upgrade
+from tidegate.bus.nats import open_bus
+from tidegate.bus.ports import Ledger
+from tidegate.bus.streams import Streams
+from tidegate.service.configuration import read_configuration
+from tidegate.service.logs import get_log
+from tidegate.service.running import Service, run_service
+from tidegate.service.settings import read_settings
+
+ABOUT = "Decides who may run: reads observations, writes the ledger, publishes its events."
+
+
+async def scheduler(service: Service, settings: Settings) -> None:
+    """Lead or stand by until the service is asked to stop."""
+    configured = read_configuration(settings.config)
+    for warning in configured.warnings:
+        get_log("configuration").warning(warning)
+    async with open_bus(
+        settings.nats_url,
+        cluster=settings.cluster,
+        name=service.name,
+        credentials=settings.nats_credentials,
+    ) as bus:
+        await bus.ensure(_streams(settings))
+        status = Status(service.registry)
+        service.health.ready_if("scheduler", status.not_ready)
+        service.health.ready_if("bus", bus.fault)
+        with _opened(settings) as ledger:
+            means = Means(
+                inbox=bus.inbox(),
+                outbox=bus.outbox(),
+                ledger=ledger,
+                run_sync=in_thread,
+                status=status,
+                cluster=settings.cluster,
+                holder=settings.identity(),
+                new_ledger_id=lambda: f"{service.random.getrandbits(64):016x}",
+                policy=configured.policy,
+                pace=settings.pace(),
+                software=f"tidegate {version('tidegate')}",
+            )
+            await schedule(means, service.stopping, service.random)
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Ledger]:
+    engine = open_engine(settings.ledger)
+    try:
+        if settings.migrate:
+            upgrade(engine)
+        check(engine)
+        yield SqlLedger(engine, settings.partition)
+    finally:
+        engine.dispose()
+
+
+def _streams(settings: Settings) -> Streams:
+    return Streams(
+        replicas=settings.replicas,
+        observations_bytes=settings.observations_bytes,
+        events_bytes=settings.events_bytes,
+        events_age_s=settings.events_age_s,
+    )
+
+
+def main() -> int:
+    """Run the scheduler; return the process's exit code."""
+    settings = read_settings(Settings, "python -m scheduler", ABOUT, sys.argv[1:], os.environ)
+    return run_service("scheduler", settings, lambda service: scheduler(service, settings))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,154 @@
+"""What one term of a scheduler holds, and how it comes by it: rebuilt from the ledger alone.
+
+The draft belongs to the desk. Between ``accept`` and the commit it is ahead of the ledger; whoever
+fails there must throw the desk away (``sound`` says so). Everywhere else it stands where the ledger
+stands, and a failure of the bus may be waited out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from scheduler.means import Means
+from tidegate.contracts.entry import Entry, Position, Positions, Term
+from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
+from tidegate.core.chain import GENESIS
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.errors import BusUnreachableError, LostTailError, PublishRefusedError
+from tidegate.replay.rebuild import rebuild
+
+CHUNK_ENTRIES = 1_000
+TRIES_MAX = 5
+
+
+@dataclass(slots=True)
+class Desk:
+    """One term's state."""
+
+    means: Means
+    epoch: int
+    draft: Draft
+    head: Entry
+    counts: Position  # EVENTS: its incarnation, and stream sequence minus ledger seq
+    committed: Position  # of OBSERVATIONS, in the ledger
+    accepted: Position  # of OBSERVATIONS, in the draft
+    published: int  # the newest ledger seq that EVENTS is known to hold
+    moved_s: float  # the loop's time of the last commit
+    more: bool = True  # deciding may not have come to its end
+    sound: bool = True  # the draft stands where the ledger stands
+
+
+async def open_desk(means: Means, term: Term) -> Desk:
+    """Rebuild the draft of a term just begun, and publish what EVENTS lacks.
+
+    Raises:
+        LostTailError: EVENTS holds entries that the ledger does not have.
+        FencedError: a newer term has begun meanwhile.
+        ChainError: the ledger's history was altered.
+        BusUnreachableError, LedgerUnreachableError, CommitUnknownError: try again.
+    """
+    draft, head = await means.run_sync(lambda: _rebuild(means))
+    desk = Desk(
+        means=means,
+        epoch=term.epoch,
+        draft=draft,
+        head=head,
+        counts=term.events,
+        committed=term.observations,
+        accepted=term.observations,
+        published=0,
+        moved_s=asyncio.get_running_loop().time(),
+    )
+    await catch_up(desk)
+    return desk
+
+
+def opening(desk: Desk) -> list[FactEvent]:
+    """Fold and return what a term must tell first: a new ledger's name, another configuration.
+
+    The time of genesis is the bus's, when EVENTS was made: the scheduler has no clock.
+    """
+    facts, means, draft = list[FactEvent](), desk.means, desk.draft
+    if desk.head.seq == 0:
+        opened = LedgerOpened(
+            at_us=desk.counts.incarnation,
+            ledger_id=means.new_ledger_id(),
+            cluster=means.cluster,
+            software=means.software,
+        )
+        facts.append(opened)
+    at_us = max(draft.now_us, *(fact.at_us for fact in facts), 0)
+    if desk.head.seq == 0 or draft.policy != means.policy:
+        facts.append(PolicyConfigured(at_us=at_us, name="tidegate", policy=means.policy))
+    for fact in facts:
+        apply(draft, fact)
+    return facts
+
+
+async def publish(desk: Desk, entries: Sequence[Entry]) -> None:
+    """Publish what was just committed; after a refusal see how things stand and go on from there.
+
+    Raises:
+        FencedError: another term has begun: stand by.
+        LostTailError: EVENTS holds entries that the ledger does not have.
+        BusUnreachableError, LedgerUnreachableError: what is missing can be published later.
+    """
+    if desk.published == desk.head.seq:
+        return
+    if not entries or desk.published != entries[0].seq - 1:
+        await catch_up(desk)
+        return
+    try:
+        await desk.means.outbox.publish(desk.draft.ledger_id, desk.counts, entries)
+        desk.published = entries[-1].seq
+    except (PublishRefusedError, BusUnreachableError):
+        desk.means.status.refusals.inc()
+        await catch_up(desk)
+
+
+async def catch_up(desk: Desk) -> None:
+    """Publish everything that EVENTS lacks, if we still lead; see ``publish``."""
+    for _ in range(TRIES_MAX):
+        await _stand(desk)
+        try:
+            await _publish_rest(desk)
+        except PublishRefusedError:  # the answer to our own batch was lost
+            desk.means.status.refusals.inc()
+        else:
+            return
+    raise BusUnreachableError("EVENTS keeps refusing what the ledger holds.")
+
+
+async def _stand(desk: Desk) -> None:
+    """Learn how far EVENTS is; a stream made anew begins at the ledger's end."""
+    last, counts = await desk.means.outbox.last(desk.counts)
+    anew = desk.counts.incarnation not in (0, counts.incarnation)
+    if anew or last < 0:
+        end = last + counts.seq
+        counts, last = Position(counts.incarnation, end - desk.head.seq), desk.head.seq
+    # Also the question whether we lead: a writer that was replaced must not publish.
+    positions = Positions(events=counts if counts != desk.counts else None)
+    head, epoch, append = desk.head.seq, desk.epoch, desk.means.ledger.append
+    await desk.means.run_sync(lambda: append(epoch, head, [], positions))
+    desk.counts = counts
+    if last > head:
+        raise LostTailError(head, last)
+    desk.published = last
+
+
+async def _publish_rest(desk: Desk) -> None:
+    read, outbox = desk.means.ledger.read, desk.means.outbox
+    while desk.published < desk.head.seq:
+        after = desk.published
+        until = min(after + CHUNK_ENTRIES, desk.head.seq)
+        entries = await desk.means.run_sync(lambda: list(islice(read(after, until), until - after)))  # noqa: B023 - awaited here
+        await outbox.publish(desk.draft.ledger_id, desk.counts, entries)
+        desk.published = entries[-1].seq
+
+
+def _rebuild(means: Means) -> tuple[Draft, Entry]:
+    return rebuild(means.ledger.read(), Draft(), GENESIS)

@@ -1,0 +1,54 @@
+"""What the scheduler can be told, by flag or by environment; policy comes from ``--config``."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Annotated
+
+from msgspec import Meta
+
+from scheduler.means import Pace
+from tidegate.service.settings import ServiceSettings
+
+
+class Settings(ServiceSettings, frozen=True, kw_only=True):
+    """Settings of the scheduler."""
+
+    ledger: Annotated[
+        str, Meta(description="the ledger: sqlite:///FILE, a file, or postgresql://USER@HOST/DB")
+    ] = "sqlite:///tidegate.db"
+    migrate: Annotated[
+        bool, Meta(description="bring the ledger's schema up to date at the start")
+    ] = True
+    partition: Annotated[int, Meta(ge=0, description="which partition's ledger it writes")] = 0
+    holder: Annotated[
+        str,
+        Meta(
+            description="who it is to other schedulers; unique, and the same after a restart, "
+            "which then need not wait for its own lease. Unset: host and process"
+        ),
+    ] = ""
+    lease_s: Annotated[
+        float, Meta(ge=1, description="a standby takes over after so long a silence")
+    ] = 15.0
+    messages_max: Annotated[
+        int, Meta(ge=1, le=10_000, description="observations read in one turn")
+    ] = 1_000
+    events_bytes: Annotated[
+        int, Meta(ge=1_048_576, description="bytes that the stream EVENTS keeps")
+    ] = 512 * 1024 * 1024
+    events_age_s: Annotated[
+        int, Meta(ge=60, description="how long the stream EVENTS keeps an event")
+    ] = 604_800
+    observations_bytes: Annotated[
+        int, Meta(ge=1_048_576, description="bytes of OBSERVATIONS above which ingest waits")
+    ] = 256 * 1024 * 1024
+
+    def pace(self) -> Pace:
+        """Return how much is done at once, and how long things may take."""
+        return Pace(messages_max=self.messages_max, lease_s=self.lease_s)
+
+    def identity(self) -> str:
+        """Return who this process is to other schedulers."""
+        return self.holder or f"{socket.gethostname()}/{os.getpid()}"

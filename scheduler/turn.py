@@ -1,0 +1,89 @@
+"""One turn of the scheduler: pull, accept and fold, decide, append, publish, forget.
+
+The order is the safety argument: nothing is published before it is in the ledger, and the bus
+forgets nothing before that. After a crash ``open_desk`` publishes the rest and reads on from the
+ledger's position. Forgetting comes each turn, news or not: a full bus may hold only what is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from tidegate.core.rules import decide
+
+from scheduler.desk import Desk, opening, publish
+from tidegate.contracts.entry import Positions
+from tidegate.contracts.facts import Event, FactEvent
+from tidegate.contracts.reception import GapObserved, StreamReplaced
+from tidegate.core.accept import accept
+from tidegate.core.chain import seal
+
+DECISIONS_MAX = 1_000
+"""In one turn; the rest follows in the next ones. An audit decides again at the same bound."""
+
+
+async def first_turn(desk: Desk) -> int:
+    """Write what a term must tell before it reads; return how many entries were written.
+
+    Raises:
+        Whatever ``turn`` raises.
+    """
+    desk.sound = False
+    return await _write(desk, opening(desk))
+
+
+async def turn(desk: Desk) -> int:
+    """Run one turn and return how many entries it wrote.
+
+    Raises:
+        FencedError, SequenceConflictError: another term has begun: stand by.
+        LostTailError: EVENTS is ahead of the ledger: do not lead.
+        CommitUnknownError, LedgerUnreachableError: open a new desk.
+        BusUnreachableError: if the desk is still sound, try again; else open a new one.
+    """
+    means, pace = desk.means, desk.means.pace
+    await publish(desk, [])  # what an earlier turn could not
+    wait_s = 0.0 if desk.more else pace.wait_s
+    told = await means.inbox.pull(desk.accepted, count_max=pace.messages_max, wait_s=wait_s)
+    desk.sound = False
+    facts, desk.accepted = accept(desk.draft, desk.accepted, told)
+    means.status.observations.inc(len(told))
+    if loss := _loss(facts):
+        # Asked before the loss is committed: who crashes here meets it again, and asks again.
+        await means.inbox.ask_resync(loss)
+        means.status.resyncs.inc()
+    written = await _write(desk, facts)
+    await means.inbox.forget(desk.committed)
+    return written
+
+
+async def _write(desk: Desk, facts: Sequence[FactEvent]) -> int:
+    means, loop = desk.means, asyncio.get_running_loop()
+    events: list[Event] = [*facts]
+    if facts or desk.more:
+        decisions = decide(desk.draft, decisions_max=DECISIONS_MAX)
+        desk.more = len(decisions) >= DECISIONS_MAX
+        events += decisions
+    entries = seal(desk.head, desk.epoch, means.cluster, events)
+    moved = desk.accepted != desk.committed
+    if entries or (moved and loop.time() - desk.moved_s >= means.pace.wait_s):
+        positions = Positions(observations=desk.accepted if moved else None)
+        epoch, after, append = desk.epoch, desk.head.seq, means.ledger.append
+        await means.run_sync(lambda: append(epoch, after, entries, positions))
+        desk.committed, desk.moved_s = desk.accepted, loop.time()
+    desk.head = entries[-1] if entries else desk.head
+    desk.sound = True
+    means.status.wrote(desk, entries)
+    await publish(desk, entries)
+    return len(entries)
+
+
+def _loss(facts: Sequence[FactEvent]) -> str:
+    """Return why ingest must tell everything again; empty if it need not."""
+    for fact in facts:
+        if isinstance(fact, GapObserved):
+            return f"observations {fact.expected_seq} to {fact.found_seq - 1} are missing"
+        if isinstance(fact, StreamReplaced):
+            return "the stream of observations was made anew"
+    return ""

@@ -1,0 +1,140 @@
+"""Kueue's Configuration file is read as it is meant, or refused where it cannot be followed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tidegate.errors import SettingsError
+from tidegate.model.podset import LabelSelector, Requirement
+from tidegate.model.policy import DEFAULT_STRATEGIES, AdmissionFairSharing, PodsReady, Policy
+from tidegate.service.configuration import parse_configuration, read_configuration
+from tidegate.service.durations import duration_us
+
+V1BETA2 = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+V1BETA1 = V1BETA2.replace("v1beta2", "v1beta1")
+
+
+def policy(text: str, version: str = V1BETA2) -> Policy:
+    return parse_configuration(version + text).policy
+
+
+def test_no_file_means_kueues_defaults() -> None:
+    found = read_configuration("")
+    assert found.policy == Policy(pods_ready=PodsReady())
+    assert (found.frameworks, found.warnings) == (("batch/job",), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("fairSharing: {}", DEFAULT_STRATEGIES),
+        ("fairSharing: {preemptionStrategies: [LessThanInitialShare]}", ("LessThanInitialShare",)),
+        ("manageJobsWithoutQueueName: false", ()),
+    ],
+)
+def test_fair_sharing_is_on_where_its_section_stands(text: str, wanted: tuple[str, ...]) -> None:
+    assert policy(text).fair_sharing == wanted
+
+
+def test_the_older_version_enables_by_a_field() -> None:
+    assert policy("", V1BETA1).pods_ready is None
+    assert policy("fairSharing: {enable: false}", V1BETA1).fair_sharing == ()
+    assert policy("waitForPodsReady: {enable: true}", V1BETA1).pods_ready == PodsReady()
+
+
+def test_waiting_for_pods_is_read_to_its_last_field() -> None:
+    found = policy(
+        "waitForPodsReady: {timeout: 5m, recoveryTimeout: 0s, blockAdmission: true, "
+        "requeuingStrategy: {timestamp: Creation, backoffLimitCount: 3, backoffBaseSeconds: 1, "
+        "backoffMaxSeconds: 9}}"
+    )
+    assert found.pods_ready == PodsReady(
+        timeout_us=300_000_000,
+        recovery_timeout_us=0,
+        block_admission=True,
+        requeuing_timestamp="Creation",
+        backoff_limit_count=3,
+        backoff_base_us=1_000_000,
+        backoff_max_us=9_000_000,
+    )
+    assert policy("featureGates: {DisableWaitForPodsReady: true}").pods_ready is None
+
+
+def test_sharing_between_queues_and_resources_are_read() -> None:
+    found = policy(
+        "admissionFairSharing: {usageHalfLifeTime: 10m30.5s, resourceWeights: {cpu: 2.5}}\n"
+        "resources: {excludeResourcePrefixes: [a.b/], quotaCheckStrategy: IgnoreUndeclared, "
+        "transformations: [{input: gpu, strategy: Replace, outputs: {credits: 3}}]}\n"
+        "objectRetentionPolicies: {workloads: {afterFinished: 1h}}\n"
+        "featureGates: {PriorityBoost: true, PartialAdmission: true}"
+    )
+    assert found.admission_fair_sharing == AdmissionFairSharing(
+        half_life_us=630_500_000, resource_weights={"cpu": "2.5"}
+    )
+    assert (found.exclude_resource_prefixes, found.ignore_undeclared) == (("a.b/",), True)
+    assert found.transformations[0].outputs == {"credits": "3"}
+    assert found.retain_finished_us == 3_600_000_000
+    assert found.gates == {"PriorityBoost": True}
+
+
+def test_the_namespaces_that_are_managed_are_a_selector() -> None:
+    found = parse_configuration(
+        V1BETA2 + "managedJobsNamespaceSelector: {matchLabels: {a: b}, "
+        "matchExpressions: [{key: c, operator: NotIn, values: [d]}]}"
+    )
+    not_d = Requirement(key="c", operator="NotIn", values=("d",))
+    assert found.namespaces == LabelSelector(labels={"a": "b"}, expressions=(not_d,))
+
+
+def test_what_has_no_use_here_is_told_with_what_stands_in_its_place() -> None:
+    found = parse_configuration(V1BETA2 + "leaderElection: {leaderElect: true}\nwebhook: {port: 1}")
+    assert [warning.partition(" ")[0] for warning in found.warnings] == [
+        "webhook",
+        "leaderElection",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("waitForPodsReady: {timeut: 3s}", "unknown field `timeut` - at `waitForPodsReady`"),
+        ("waitForPodsReady: {timeout: 0s}", "too short"),
+        ("waitForPodsReady: {timeout: -5m}", "not a duration"),
+        ("fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanInitialShare]}", "or"),
+        ("featureGates: {Foo: true}", "no gate Foo"),
+        ("resources: {deviceClassMappings: [{name: x}]}", "not supported"),
+        ("resources: {transformations: [{input: a}, {input: a}]}", "at most once"),
+        ("integrations: {externalFrameworks: [A.v1.b]}", "not supported"),
+        ("nonsense: 1", "unknown field `nonsense`"),
+        ("{", "could not find expected"),
+    ],
+)
+def test_what_cannot_be_followed_is_refused_with_its_place(text: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        policy(text)
+
+
+def test_another_kind_of_file_is_refused() -> None:
+    with pytest.raises(SettingsError, match="neither"):
+        policy("", V1BETA2.replace("v1beta2", "v1alpha1"))
+    with pytest.raises(SettingsError, match="kind"):
+        policy("", V1BETA2.replace("Configuration", "Config"))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "configuration.yaml"
+    with pytest.raises(SettingsError, match="cannot be read"):
+        read_configuration(str(path))
+    path.write_text("[]")
+    with pytest.raises(SettingsError, match=r"In .*configuration\.yaml"):
+        read_configuration(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "microseconds"),
+    [("0", 0), ("1h30m", 5_400_000_000), ("250ms", 250_000), ("1.5s", 1_500_000), ("999ns", 0)],
+)
+def test_durations_are_gos(text: str, microseconds: int) -> None:
+    assert duration_us(text, "here") == microseconds

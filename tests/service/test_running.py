@@ -1,0 +1,116 @@
+"""A service starts, answers, drains on SIGTERM, and tells of its failure once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tidegate.service.health import Health, serve_health
+
+SERVICE = """
+import asyncio, sys
+from tidegate.errors import BusUnreachableError
+from tidegate.service.running import run_service
+from tidegate.service.settings import ServiceSettings
+
+async def work(service):
+    if "fail" in sys.argv: raise RuntimeError("a bug")
+    if "stop" in sys.argv: raise BusUnreachableError("no bus")
+    service.health.ready_if("watches", lambda: "" if service.stopping.is_set() else "not yet")
+    await service.stopping.wait()
+    if "slow" in sys.argv: await asyncio.sleep(60)
+
+sys.exit(run_service("test", ServiceSettings(log_format="json", drain_s=0.2), work))
+"""
+
+
+def start(*argv: str, flags: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    command = [sys.executable, *flags, "-c", SERVICE, *argv]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def said(process: subprocess.Popen[str]) -> dict[str, object]:
+    assert process.stderr is not None
+    line: dict[str, object] = json.loads(process.stderr.readline())
+    return line
+
+
+def get(port: object, path: str, method: str = "GET") -> tuple[int, str]:
+    request = Request(f"http://127.0.0.1:{port}{path}", method=method)
+    try:
+        with urlopen(request, timeout=10) as answer:  # noqa: S310 - ours, on loopback
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+def test_a_service_answers_and_drains() -> None:
+    with start() as process:
+        started = said(process)
+        port = started["health_port"]
+        assert (started["event"], started["service"]) == ("started", "test")
+        assert get(port, "/healthz") == (200, "ok\n")
+        assert get(port, "/readyz") == (503, "watches: not yet\n")
+        assert "process_cpu_seconds_total" in get(port, "/metrics")[1]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert said(process)["event"] in {"draining", "stopped"}
+
+
+@pytest.mark.parametrize(
+    ("argument", "event"), [("fail", "failed"), ("stop", "stopped")], ids=["bug", "error"]
+)
+def test_a_failure_is_told_once_and_ends_with_one(argument: str, event: str) -> None:
+    with start(argument) as process:
+        assert said(process)["event"] == "started"
+        told = said(process)
+        assert process.wait(20) == 1
+        assert told["event"] == event
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_a_drain_that_takes_too_long_is_cut_off() -> None:
+    with start("slow") as process:
+        said(process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 1
+
+
+def test_a_service_refuses_to_run_without_assertions() -> None:
+    with start(flags=("-O",)) as process:
+        assert process.wait(20) == 2
+        assert process.stderr is not None
+        assert "-O is not supported" in process.stderr.read()
+
+
+async def test_there_are_three_pages_for_two_methods() -> None:
+    health = Health(CollectorRegistry())
+    health.live_if("disk", lambda: "gone")
+    async with serve_health(health, "127.0.0.1", 0) as port:
+        assert await asyncio.to_thread(get, port, "/healthz") == (503, "disk: gone\n")
+        assert await asyncio.to_thread(get, port, "/readyz?x=1") == (503, "disk: gone\n")
+        assert (await asyncio.to_thread(get, port, "/"))[0] == 404
+        assert (await asyncio.to_thread(get, port, "/metrics", "POST"))[0] == 405
+        assert await asyncio.to_thread(get, port, "/metrics", "HEAD") == (200, "")
+
+
+async def test_nonsense_and_silence_do_not_stop_the_pages() -> None:
+    health = Health(CollectorRegistry())
+    async with serve_health(health, "127.0.0.1", 0) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"\xff\x00 nonsense\r\n\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 405 ")
+        writer.close()
+        _, silent = await asyncio.open_connection("127.0.0.1", port)
+        silent.close()
+        assert await asyncio.to_thread(get, port, "/healthz") == (200, "ok\n")

@@ -1,0 +1,72 @@
+"""A setting is declared once and read from a flag, else the environment, else its default."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Annotated
+
+import pytest
+from msgspec import Meta
+
+from tidegate.service.backoff import delays
+from tidegate.service.settings import ServiceSettings, read_settings
+
+
+class Settings(ServiceSettings, frozen=True, kw_only=True):
+    """What this test's service can be told."""
+
+    kinds: Annotated[tuple[str, ...], Meta(description="which kinds, 100% of them")] = ("job",)
+    dry: Annotated[bool, Meta(description="change nothing")] = False
+
+
+def read(*argv: str, **environ: str) -> Settings:
+    return read_settings(Settings, "python -m test", "Tests.", argv, environ)
+
+
+def test_defaults_hold_where_nothing_is_told() -> None:
+    assert read() == Settings()
+    assert read(TIDEGATE_CLUSTER="") == Settings()
+
+
+def test_a_flag_wins_over_the_environment() -> None:
+    found = read("--cluster", "here", TIDEGATE_CLUSTER="there", TIDEGATE_HEALTH_PORT="81")
+    assert (found.cluster, found.health_port) == ("here", 81)
+
+
+def test_texts_become_what_the_field_is() -> None:
+    found = read("--dry", "--drain-s", "1.5", TIDEGATE_KINDS="a,b")
+    assert (found.dry, found.drain_s, found.kinds) == (True, 1.5, ("a", "b"))
+    assert read("--no-dry", TIDEGATE_DRY="true").dry is False
+    assert read(TIDEGATE_DRY="true").dry is True
+
+
+@pytest.mark.parametrize(
+    ("argv", "environ", "said"),
+    [
+        (["--health-port", "99999"], {}, "health_port"),
+        ([], {"TIDEGATE_DRY": "hm"}, "dry"),
+        (["--log-level", "loud"], {}, "log_level"),
+        (["--unknown"], {}, "--unknown"),
+    ],
+)
+def test_what_is_wrong_is_named_and_ends_with_two(
+    argv: list[str], environ: dict[str, str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        read(*argv, **environ)
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_help_names_flag_variable_meaning_and_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        read("--help")
+    assert caught.value.code == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "--kinds TEXT which kinds, 100% of them [TIDEGATE_KINDS] (default: job)" in said
+
+
+def test_waits_grow_to_their_bound_and_never_vanish() -> None:
+    waits = delays(Random(1), first_s=0.1, most_s=1.0)
+    told = [next(waits) for _ in range(20)]
+    assert all(0.5 <= wait / min(0.1 * 2**turn, 1.0) <= 1 for turn, wait in enumerate(told))

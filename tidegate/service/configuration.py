@@ -1,0 +1,204 @@
+"""Kueue's own Configuration file, ``config.kueue.x-k8s.io`` v1beta1 and v1beta2, as a Policy.
+
+What Tidegate has no use for (webhooks, leader election, …) is told as a warning with what stands
+in its place; what it cannot do is refused, and so is a field that nobody knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tidegate.errors import SettingsError
+from tidegate.model.podset import LabelSelector, Requirement
+from tidegate.model.policy import (
+    DEFAULT_STRATEGIES,
+    AdmissionFairSharing,
+    PodsReady,
+    Policy,
+    Strategy,
+    Transformation,
+)
+from tidegate.service.configuration_file import (
+    AdmissionFairSharingSection,
+    ConfigurationFile,
+    FairSharingSection,
+    ResourcesSection,
+    Selector,
+)
+from tidegate.service.durations import duration_us
+from tidegate.service.gates import GATES
+
+GROUP = "config.kueue.x-k8s.io/"
+UNUSED = {
+    "webhook": "admission policies in the API server do what webhooks did",
+    "leaderElection": "the ledger's lease decides who leads; see --lease-s",
+    "metrics": "see --health-host and --health-port",
+    "health": "see --health-host and --health-port",
+    "pprofBindAddress": "there is no profiler to serve",
+    "controller": "there are no controllers whose concurrency could be set",
+    "tls": "metrics are served without TLS",
+    "internalCertManagement": "there are no webhooks that need certificates",
+    "clientConnection": "the actuator bounds its own requests",
+    "visibilityServer": "tidegate queue list shows what it served",
+    "queueVisibility": "tidegate queue list shows what it kept",
+    "multiKueue": "one ledger may hold several clusters instead",
+}
+
+
+class Configuration(msgspec.Struct, frozen=True, kw_only=True):
+    """What was configured, and what of it is not used."""
+
+    policy: Policy
+    frameworks: tuple[str, ...] = ("batch/job",)  # job kinds by Kueue's names
+    namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: not given
+    label_keys_to_copy: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def read_configuration(path: str) -> Configuration:
+    """Read a file; an empty path gives Kueue's defaults.
+
+    Raises:
+        SettingsError: it cannot be read, or says what is wrong or cannot be done.
+    """
+    if not path:
+        return parse_configuration(f"apiVersion: {GROUP}v1beta2\nkind: Configuration\n")
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"The configuration {path} cannot be read: {error}") from error
+    try:
+        return parse_configuration(text)
+    except SettingsError as error:
+        raise SettingsError(f"In {path}: {error}") from error
+
+
+def parse_configuration(text: str) -> Configuration:
+    """Read a Configuration from YAML; see ``read_configuration``."""
+    try:
+        told = msgspec.yaml.decode(text, type=dict[str, Any])
+        file = msgspec.convert(told, ConfigurationFile)
+    except msgspec.DecodeError as error:
+        raise SettingsError(str(error).replace("`$.", "`")) from error
+    if file.api_version not in (GROUP + "v1beta1", GROUP + "v1beta2"):
+        raise SettingsError(f"apiVersion {file.api_version} is neither {GROUP}v1beta1 nor v1beta2.")
+    integrations = file.integrations
+    if integrations.external_frameworks:
+        raise SettingsError("integrations.externalFrameworks is not supported: a job kind is code.")
+    selector = file.managed_jobs_namespace_selector
+    return Configuration(
+        policy=_policy(file),
+        frameworks=integrations.frameworks,
+        namespaces=_selector(selector) if selector is not None else None,
+        label_keys_to_copy=integrations.label_keys_to_copy,
+        warnings=tuple(_warnings(told)),
+    )
+
+
+def _warnings(told: dict[str, Any]) -> Iterator[str]:
+    for field, instead in UNUSED.items():
+        if told.get(field) is not None:
+            yield f"{field} is not used: {instead}."
+    if "podOptions" in (told.get("integrations") or {}):
+        yield "integrations.podOptions is not used: see managedJobsNamespaceSelector."
+
+
+def _policy(file: ConfigurationFile) -> Policy:
+    kept, resources = file.object_retention_policies.workloads, file.resources
+    return Policy(
+        fair_sharing=_strategies(file.fair_sharing),
+        admission_fair_sharing=_between_queues(file.admission_fair_sharing),
+        pods_ready=_pods_ready(file),
+        gates=_gates(file.feature_gates),
+        exclude_resource_prefixes=resources.exclude_resource_prefixes,
+        transformations=_transformations(resources),
+        ignore_undeclared=resources.quota_check_strategy == "IgnoreUndeclared",
+        manage_jobs_without_queue_name=file.manage_jobs_without_queue_name,
+        retain_finished_us=_optional_us(kept.after_finished, "afterFinished"),
+        retain_deactivated_us=_optional_us(
+            kept.after_deactivated_by_kueue, "afterDeactivatedByKueue"
+        ),
+    )
+
+
+def _strategies(section: FairSharingSection | None) -> tuple[Strategy, ...]:
+    if section is None or section.enable is False:
+        return ()
+    told = section.preemption_strategies or DEFAULT_STRATEGIES
+    if told not in (DEFAULT_STRATEGIES, DEFAULT_STRATEGIES[:1], DEFAULT_STRATEGIES[1:]):
+        raise SettingsError(
+            "fairSharing.preemptionStrategies: LessThanOrEqualToFinalShare, LessThanInitialShare, "
+            "or both in this order."
+        )
+    return told
+
+
+def _between_queues(section: AdmissionFairSharingSection | None) -> AdmissionFairSharing | None:
+    if section is None:
+        return None
+    where = "admissionFairSharing.usage"
+    every_us = duration_us(section.usage_sampling_interval, where + "SamplingInterval", least_us=1)
+    return AdmissionFairSharing(
+        half_life_us=duration_us(section.usage_half_life_time, where + "HalfLifeTime"),
+        sampling_interval_us=every_us,
+        resource_weights={name: str(value) for name, value in section.resource_weights.items()},
+    )
+
+
+def _pods_ready(file: ConfigurationFile) -> PodsReady | None:
+    section = file.wait_for_pods_ready
+    older = file.api_version.endswith("v1beta1")
+    if file.feature_gates.get("DisableWaitForPodsReady") or (older and not section.enable):
+        return None
+    again, where = section.requeuing_strategy, "waitForPodsReady."
+    return PodsReady(
+        timeout_us=duration_us(section.timeout, where + "timeout", least_us=1),
+        recovery_timeout_us=_optional_us(section.recovery_timeout, where + "recoveryTimeout"),
+        block_admission=section.block_admission,
+        requeuing_timestamp=again.timestamp,
+        backoff_limit_count=again.backoff_limit_count,
+        backoff_base_us=again.backoff_base_seconds * 1_000_000,
+        backoff_max_us=again.backoff_max_seconds * 1_000_000,
+    )
+
+
+def _gates(told: dict[str, bool]) -> dict[str, bool]:
+    for name in told:
+        if name not in GATES:
+            raise SettingsError(f"featureGates: Kueue has no gate {name}.")
+    return {name: value for name, value in sorted(told.items()) if value != GATES[name]}
+
+
+def _transformations(resources: ResourcesSection) -> tuple[Transformation, ...]:
+    if resources.device_class_mappings:
+        raise SettingsError("resources.deviceClassMappings is not supported.")
+    inputs = [one.input for one in resources.transformations]
+    if len(set(inputs)) < len(inputs):
+        raise SettingsError("resources.transformations: each input at most once.")
+    return tuple(
+        Transformation(
+            input=one.input,
+            strategy=one.strategy,
+            multiply_by=one.multiply_by,
+            outputs={name: str(quantity) for name, quantity in one.outputs.items()},
+        )
+        for one in resources.transformations
+    )
+
+
+def _selector(told: Selector) -> LabelSelector:
+    return LabelSelector(
+        labels=told.match_labels,
+        expressions=tuple(
+            Requirement(key=one.key, operator=one.operator, values=one.values)
+            for one in told.match_expressions
+        ),
+    )
+
+
+def _optional_us(text: str | None, where: str) -> int | None:
+    return None if text is None else duration_us(text, where)

@@ -1,0 +1,131 @@
+"""The Configuration file as Kueue defines it: every field of v1beta1 and v1beta2, and no other."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from tidegate.model.policy import Strategy
+
+NotNegative = Annotated[int, Meta(ge=0)]
+
+
+class Expression(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """One expression of a label selector."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] = ()
+
+
+class Selector(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """A label selector."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[Expression, ...] = ()
+
+
+class RequeuingSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``waitForPodsReady.requeuingStrategy``."""
+
+    timestamp: Literal["Eviction", "Creation"] = "Eviction"
+    backoff_limit_count: NotNegative | None = None
+    backoff_base_seconds: NotNegative = 60
+    backoff_max_seconds: NotNegative = 3600
+
+
+class PodsReadySection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``waitForPodsReady``; ``enable`` is v1beta1's."""
+
+    enable: bool = False
+    timeout: str = "30m"
+    block_admission: bool = False
+    recovery_timeout: str | None = None
+    requeuing_strategy: RequeuingSection = msgspec.field(default_factory=RequeuingSection)
+
+
+class IntegrationsSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``integrations``; ``podOptions`` is v1beta1's."""
+
+    frameworks: tuple[str, ...] = ("batch/job",)
+    external_frameworks: tuple[str, ...] = ()
+    label_keys_to_copy: tuple[str, ...] = ()
+    pod_options: Any = None
+
+
+class FairSharingSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``fairSharing``; ``enable`` is v1beta1's."""
+
+    enable: bool | None = None
+    preemption_strategies: tuple[Strategy, ...] = ()
+
+
+class AdmissionFairSharingSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``admissionFairSharing``."""
+
+    usage_half_life_time: str
+    usage_sampling_interval: str = "5m"
+    resource_weights: dict[str, int | float] = {}
+
+
+class TransformationSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """One of ``resources.transformations``."""
+
+    input: str
+    strategy: Literal["Retain", "Replace"] = "Retain"
+    multiply_by: str = ""
+    outputs: dict[str, str | int | float] = {}
+
+
+class ResourcesSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``resources``."""
+
+    exclude_resource_prefixes: tuple[str, ...] = ()
+    transformations: tuple[TransformationSection, ...] = ()
+    quota_check_strategy: Literal["BlockUndeclared", "IgnoreUndeclared"] = "BlockUndeclared"
+    device_class_mappings: tuple[Any, ...] = ()
+
+
+class RetentionSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``objectRetentionPolicies.workloads``."""
+
+    after_finished: str | None = None
+    after_deactivated_by_kueue: str | None = None
+
+
+class RetentionsSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``objectRetentionPolicies``."""
+
+    workloads: RetentionSection = msgspec.field(default_factory=RetentionSection)
+
+
+class ConfigurationFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """The whole file; what is ``Any`` is not used here."""
+
+    api_version: str
+    kind: Literal["Configuration"]
+    metadata: Any = None
+    namespace: str = ""
+    webhook: Any = None
+    leader_election: Any = None
+    metrics: Any = None
+    health: Any = None
+    pprof_bind_address: Any = None
+    controller: Any = None
+    tls: Any = None
+    internal_cert_management: Any = None
+    client_connection: Any = None
+    visibility_server: Any = None
+    queue_visibility: Any = None
+    multi_kueue: Any = None
+    manage_jobs_without_queue_name: bool = False
+    managed_jobs_namespace_selector: Selector | None = None
+    wait_for_pods_ready: PodsReadySection = msgspec.field(default_factory=PodsReadySection)
+    integrations: IntegrationsSection = msgspec.field(default_factory=IntegrationsSection)
+    fair_sharing: FairSharingSection | None = None
+    admission_fair_sharing: AdmissionFairSharingSection | None = None
+    resources: ResourcesSection = msgspec.field(default_factory=ResourcesSection)
+    object_retention_policies: RetentionsSection = msgspec.field(default_factory=RetentionsSection)
+    feature_gates: dict[str, bool] = {}
