@@ -103,9 +103,9 @@ def _name(told: Json) -> str:
     return name
 
 
-def _namespaced(told: Json) -> dict[str, str]:
-    meta = told["metadata"]
-    return {"name": meta["name"], "namespace": meta.get("namespace", "")}
+def _namespace_of(told: Json) -> str:
+    namespace: str = told["metadata"].get("namespace", "")
+    return namespace
 
 
 def _flavor(told: Json) -> facts.FlavorDefined:
@@ -137,7 +137,10 @@ def _cluster_queue(told: Json, *, fair: bool) -> facts.ClusterQueueDefined:
 
 def _local_queue(told: Json) -> facts.LocalQueueDefined:
     return facts.LocalQueueDefined(
-        at_us=0, **_namespaced(told), spec=specs.local_queue(told["spec"])
+        at_us=0,
+        name=_name(told),
+        namespace=_namespace_of(told),
+        spec=specs.local_queue(told["spec"]),
     )
 
 
@@ -158,7 +161,9 @@ def _limit_range(told: Json) -> facts.LimitRangeDefined:
         )
         for one in told["spec"].get("limits", ())
     )
-    return facts.LimitRangeDefined(at_us=0, **_namespaced(told), items=items)
+    return facts.LimitRangeDefined(
+        at_us=0, name=_name(told), namespace=_namespace_of(told), items=items
+    )
 
 
 def _runtime_class(told: Json) -> facts.RuntimeClassDefined:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import convert
 
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered, WorkloadPreempted
@@ -73,13 +74,12 @@ class Story:
     def define(self, name: str, nominal: str, policies: list[str]) -> None:
         quota = Quota(nominal=amount("cpu", nominal))
         flavors = (FlavorQuotas(flavor="default", quotas={"cpu": quota}),)
-        given = dict(text.split("=") for text in policies)
-        preemption = Preemption(**{POLICIES[name]: value for name, value in given.items()})
+        given = {POLICIES[key]: value for key, value in (text.split("=") for text in policies)}
         spec = ClusterQueueSpec(
             cohort="shop",
             groups=(ResourceGroup(resources=("cpu",), flavors=flavors),),
             namespace_selector=LabelSelector(),
-            preemption=preemption,
+            preemption=convert(given, Preemption),
         )
         apply(self.draft, facts.ClusterQueueDefined(at_us=0, name=name, spec=spec))
         leads = LocalQueueSpec(cluster_queue=name)

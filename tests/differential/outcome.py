@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from tests.conformance.amounts import nested
 from tests.conformance.cases import Json
+from tests.conformance.nodes import cohorts, queue, root
 from tests.differential.world import World
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -13,7 +14,7 @@ from tidegate.contracts.decisions import (
     QuotaReserved,
     WorkloadEvicted,
 )
-from tidegate.core import forest, heads
+from tidegate.core import heads
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.usage import queue_usage
 
@@ -100,10 +101,7 @@ def trees(world: World) -> dict[str, str]:
     draft = world.draft
     roots: dict[str, str] = {}
     for name in draft.objects.cluster_queues:
-        node = forest.room(draft, name).node
-        while node.parent is not None:
-            node = node.parent
-        roots[name] = node.name
+        roots[name] = root(queue(draft, name)).name
     queues = {told.name: told.spec.cluster_queue for told in draft.objects.local_queues.values()}
     return {name: roots[queues[asked.queue]] for name, asked in world.asked.items()}
 
@@ -128,13 +126,10 @@ def _queue_usage(draft: Draft) -> Json:
 
 def _cohort_usage(draft: Draft) -> Json:
     usage: Json = {}
-    for room in forest.rooms(draft):
-        node = room.node.parent
-        while node is not None:
-            told = nested({fr: cell.usage for fr, cell in node.cells.items()})
-            if told:
-                usage[node.name] = told
-            node = node.parent
+    for name, node in cohorts(draft).items():
+        told = nested({fr: cell.usage for fr, cell in node.cells.items()})
+        if told:
+            usage[name] = told
     return usage
 
 

@@ -44,7 +44,7 @@ def scenario(seed: int) -> Scenario:
     return Scenario(id=f"random/{seed}", config=_config(rng), input=given, steps=[])
 
 
-def play_random(seed: int, mode: str) -> Verdict:
+def play_random(seed: int, mode: str) -> tuple[World, Verdict]:
     """Play one seed; every step must settle with the property of ``termination``."""
     told = scenario(seed)
     world = World(told, mode)
@@ -54,8 +54,8 @@ def play_random(seed: int, mode: str) -> Verdict:
         step = run_step(world, number, _actions(rng, world, fresh))
         verdict = termination(world, step)
         if verdict.differences:
-            return verdict
-    return Verdict()
+            return world, verdict
+    return world, Verdict()
 
 
 def try_seeds(
@@ -64,7 +64,7 @@ def try_seeds(
     """Play seeds in turn and tell which broke the property."""
     outcome = Outcome("random")
     for done, seed in enumerate(range(first, first + count), 1):
-        lines = differences_of(lambda one: play_random(one, mode).lines(), seed)
+        lines = differences_of(lambda one: play_random(one, mode)[1].lines(), seed)
         if lines:
             outcome.failed[f"random/{seed}"] = lines
         else:

@@ -77,9 +77,9 @@ def beginning(scenario: Scenario, mode: str) -> list[FactEvent]:
     for one in given["clusterQueues"]:
         told.append(queue_defined(scenario, one["name"], one["spec"], T0_US))
     for one in given["localQueues"]:
-        spec = specs.local_queue(one)
+        leads = specs.local_queue(one)
         told.append(
-            facts.LocalQueueDefined(at_us=T0_US, name=one["name"], namespace=NAMESPACE, spec=spec)
+            facts.LocalQueueDefined(at_us=T0_US, name=one["name"], namespace=NAMESPACE, spec=leads)
         )
     return told
 

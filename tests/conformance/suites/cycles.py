@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.conformance.amounts import nested, without_zeros
@@ -16,7 +16,7 @@ from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.core import heads
 from tidegate.core.deciding.readiness import readiness
 from tidegate.core.draft import Draft
-from tidegate.core.requests import totals
+from tidegate.core.charging import count, per_pod, times
 from tidegate.core.rules import decide
 from tidegate.core.usage import queue_usage
 from tidegate.model.ids import FlavorResource
@@ -143,7 +143,11 @@ def _request_row(row: Json) -> tuple[str, dict[str, int]]:
 
 
 def _request_rows(draft: Draft, workload: str) -> list[tuple[str, dict[str, int]]]:
-    return [(one.name, dict(one.requests)) for one in totals(draft, draft.workloads[workload])]
+    known = draft.workloads[workload]
+    return [
+        (podset.name, times(each, count(known, podset)))
+        for podset, each in zip(known.podsets, per_pod(draft, known), strict=True)
+    ]
 
 
 def _with_reasons(told: dict[str, str]) -> list[Json]:
@@ -223,7 +227,7 @@ def _order_seq(draft: Draft, workload: str) -> int:
     return 0 if order is None else order.seq
 
 
-_NORMAL = {
+_NORMAL: dict[str, Callable[[Any], Any]] = {
     "assignments": _normal_assignments,
     "usage": _normal_usage,
     "preempted": _by_name,

@@ -8,9 +8,10 @@ from dataclasses import replace
 from tests.conformance.amounts import flat, nested, without_zeros
 from tests.conformance.cases import Case, Json
 from tests.conformance.histories import key
+from tests.conformance.nodes import queue, room
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core import flavors, forest, tree
+from tidegate.core import flavors, tree
 from tidegate.core.flavors import Assignment, PodSetChoice
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import amount, render
@@ -29,11 +30,11 @@ def run(case: Case, mode: str) -> Iterator[str]:
     given = {**case.input, "workloads": [workload, *_replaced(case)]}
     draft = stage(replace(case, input=given), mode)
     for name, usage in _usage(case).items():
-        tree.charge(forest.room(draft, name).node, usage)
+        tree.charge(queue(draft, name), usage)
     found = flavors.assign(
         draft,
         draft.workloads[key(workload)],
-        room=forest.room(draft, case.input["targetClusterQueue"]),
+        room=room(draft, case.input["targetClusterQueue"]),
         oracle=_oracle(case.input["preemptionOracle"]),
     )
     yield from _compare(case.expected, found)
@@ -79,11 +80,14 @@ def _usage(case: Case) -> dict[str, dict[FlavorResource, int]]:
 
 
 def _oracle(told: Json) -> flavors.Oracle:
-    answers = {FlavorResource(one["flavor"], one["resource"]): one for one in told["results"]}
+    default: Json = told["default"]
+    answers: dict[FlavorResource, Json] = {
+        FlavorResource(one["flavor"], one["resource"]): one for one in told["results"]
+    }
 
     def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
         del units  # the recorded answers hold for any amount
-        one = answers.get(fr, told["default"])
+        one = answers.get(fr, default)
         return _POSSIBILITIES[one["possibility"]], one["borrowingAfter"]
 
     return answer

@@ -9,9 +9,10 @@ from functools import partial
 from tests.conformance.amounts import at_each, flat, nested, without_zeros
 from tests.conformance.cases import Case, Json
 from tests.conformance.histories import key
+from tests.conformance.nodes import cohort, queue
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core import forest, shares, tree
+from tidegate.core import shares, tree
 from tidegate.core.draft import Draft
 from tidegate.core.usage import QueueUsage, local_queue_usage, queue_usage
 from tidegate.model.ids import FlavorResource
@@ -24,8 +25,8 @@ def run_quota(case: Case, mode: str) -> Iterator[str]:
     nodes = _nodes(draft, case)
     expected = case.expected
     if "lendable" in expected:
-        cohort = forest.cohort(draft, case.input["cohort"])
-        yield from compare("lendable", expected["lendable"], shares.lendable(cohort))
+        found = shares.lendable(cohort(draft, case.input["cohort"]))
+        yield from compare("lendable", expected["lendable"], found)
         return
     used = {name: flat(usage) for name, usage in case.input.get("usage", {}).items()}
     for name, usage in used.items():
@@ -35,7 +36,7 @@ def run_quota(case: Case, mode: str) -> Iterator[str]:
     for name, told in expected["clusterQueueNodes"].items():
         yield from _compare_node(name, told, nodes[name])
     for name, told in expected["cohortNodes"].items():
-        yield from _compare_node(name, told, forest.cohort(draft, name))
+        yield from _compare_node(name, told, cohort(draft, name))
     for name, usage in used.items():
         tree.discharge(nodes[name], usage)
     yield from _compare_each("availableAfterUsageRemoved", expected, nodes, _available)
@@ -50,8 +51,8 @@ def run_share(case: Case, mode: str) -> Iterator[str]:
     expected = case.expected
     extra = flat(case.input.get("extraRequest", {}))
     for told in expected.get("shares", ()):
-        name, cohort = told["name"], told["kind"] == "Cohort"
-        node = forest.cohort(draft, name) if cohort else nodes[name]
+        name = told["name"]
+        node = cohort(draft, name) if told["kind"] == "Cohort" else nodes[name]
         yield from compare(f"share of {name}", told, _share(told, node, extra))
     if "borrowing" in expected:
         node = nodes[case.input["clusterQueue"]]
@@ -65,19 +66,19 @@ def run_share(case: Case, mode: str) -> Iterator[str]:
 
 def run_usage(case: Case, mode: str) -> Iterator[str]:
     """Compare the usage that a ClusterQueue's or a LocalQueue's status reports."""
-    queue = case.input.get("localQueue")
-    given = {**case.input, "localQueues": [queue] if queue else []}
+    local = case.input.get("localQueue")
+    given = {**case.input, "localQueues": [local] if local else []}
     draft = stage(replace(case, input=given), mode)
     if told := case.expected.get("clusterQueueStatus"):
         name = case.input["clusterQueues"][0]["metadata"]["name"]
         yield from _compare_usage(told, queue_usage(draft, name))
-    if told := case.expected.get("localQueueStatus"):
-        yield from _compare_usage(told, local_queue_usage(draft, key(queue)))
+    if local and (told := case.expected.get("localQueueStatus")):
+        yield from _compare_usage(told, local_queue_usage(draft, key(local)))
 
 
 def _nodes(draft: Draft, case: Case) -> dict[str, tree.Node]:
     names = (one["metadata"]["name"] for one in case.input["clusterQueues"])
-    return {name: forest.room(draft, name).node for name in names}
+    return {name: queue(draft, name) for name in names}
 
 
 def _available(node: tree.Node, fr: FlavorResource) -> int:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from tests.conformance.cases import Case, Json
 from tests.conformance.histories import key
+from tests.conformance.nodes import cohorts, queue, room
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core import flavors, forest
+from tidegate.core import flavors
 from tidegate.core.draft import Draft
 from tidegate.core.preemption import search
-from tidegate.core.tree import Node
 from tidegate.model.ids import FlavorResource
 
 _MODES = {"Fit": flavors.FIT, "Preempt": flavors.PREEMPT}
@@ -24,18 +24,17 @@ def run(case: Case, mode: str) -> Iterator[str]:
     given = {**case.input, "workloads": [*case.input["workloads"], incoming]}
     draft = stage(replace(case, input=given), mode)
     workload = draft.workloads[key(incoming)]
-    room = forest.room(draft, case.input["targetClusterQueue"])
     before = _usage(draft)
-    assignment = search.assignment_of(
-        workload, _choices(case.input["assignment"]), draft=draft
-    )
+    assignment = search.assignment_of(workload, _choices(case.input["assignment"]), draft=draft)
     found = [
         {
             "workload": one.workload.key,
             "reason": one.reason,
             "clusterQueue": one.cluster_queue,
         }
-        for one in search.targets(draft, workload, assignment, room=room)
+        for one in search.targets(
+            draft, workload, assignment, room=room(draft, case.input["targetClusterQueue"])
+        )
     ]
     found.sort(key=lambda one: one["workload"])
     yield from compare("targets", case.expected["targets"], found)
@@ -57,12 +56,9 @@ def _choices(told: Json) -> list[tuple[str, int, dict[str, tuple[str, int]]]]:
 
 
 def _usage(draft: Draft) -> dict[str, dict[FlavorResource, int]]:
-    found: dict[str, dict[FlavorResource, int]] = {}
-    for room in forest.rooms(draft):
-        node: Node | None = room.node
-        while node is not None:
-            found[f"{node.is_cohort}/{node.name}"] = {
-                fr: cell.usage for fr, cell in node.cells.items()
-            }
-            node = node.parent
-    return found
+    nodes = [queue(draft, name) for name in draft.objects.cluster_queues]
+    nodes += cohorts(draft).values()
+    return {
+        f"{node.is_cohort}/{node.name}": {fr: cell.usage for fr, cell in node.cells.items()}
+        for node in nodes
+    }

@@ -1,0 +1,74 @@
+"""Histories of random scenarios: folded again, under another hash seed, entry by entry."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.differential.random_scenarios import play_random
+from tests.differential.rest import forest_of
+from tidegate.contracts.codec import decode, encode
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.snapshot import dump
+from tidegate.core.usage import queue_usage
+
+SEEDS = st.integers(min_value=0, max_value=10**9)
+MODES = st.sampled_from(("kueue", "tidegate"))
+DIGEST = """
+import hashlib, sys
+from tests.differential.random_scenarios import play_random
+from tidegate.contracts.codec import encode
+digest = hashlib.sha256()
+for seed in range(20):
+    for event in play_random(seed, sys.argv[1])[0].journal:
+        digest.update(encode(event))
+print(digest.hexdigest())
+"""
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS, MODES)
+def test_folding_what_was_written_down_gives_the_same_state(seed: int, mode: str) -> None:
+    world, _ = play_random(seed, mode)
+    again = Draft()
+    for event in world.journal:
+        apply(again, decode(encode(event)))
+    assert dump(again) == dump(world.draft)
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS, MODES)
+def test_the_trees_hold_what_the_workloads_hold(seed: int, mode: str) -> None:
+    world, _ = play_random(seed, mode)
+    forest = forest_of(world.draft)
+    for name in world.draft.objects.cluster_queues:
+        held = {fr: units for fr, units in forest.queues[name].own.items() if units}
+        told = queue_usage(world.draft, name).reserved
+        assert {fr: units for fr, units in told.items() if units} == held
+
+
+@settings(max_examples=40, deadline=None)
+@given(SEEDS)
+def test_nothing_is_given_beyond_what_may_be_borrowed_and_nobody_goes_in_circles(seed: int) -> None:
+    _, verdict = play_random(seed, "tidegate")
+    assert list(verdict.lines()) == []
+
+
+@pytest.mark.parametrize("mode", ["kueue", "tidegate"])
+def test_no_decision_hangs_on_the_hash_seed(mode: str) -> None:
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", DIGEST, mode],
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "4711")
+    }
+    assert len(told) == 1
