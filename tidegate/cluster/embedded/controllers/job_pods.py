@@ -20,11 +20,6 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 _BACKOFF_US, _BACKOFF_MAX_US, _DOUBLINGS_MAX = 10_000_000, 600_000_000, 10
 
 
-def is_finished(pod: Object) -> bool:
-    """Tell whether a pod ended."""
-    return pod["status"].get("phase") in ("Succeeded", "Failed")
-
-
 def is_ready(pod: Object) -> bool:
     """Tell whether a pod is ready."""
     conditions = pod["status"].get("conditions") or []

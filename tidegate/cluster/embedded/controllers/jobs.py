@@ -16,7 +16,6 @@ from tidegate.cluster.embedded.controllers.job_pods import (
     create_pod,
     indexes_text,
     is_failed,
-    is_finished,
     is_ready,
     missing_indexes,
     read_indexes,
@@ -28,6 +27,7 @@ from tidegate.cluster.embedded.kinds.jobs import has_condition
 from tidegate.cluster.embedded.metadata import at_us
 from tidegate.cluster.embedded.registry import STATUS, Registry
 from tidegate.cluster.embedded.resources import JOBS
+from tidegate.cluster.lives import is_finished
 
 Object = dict[str, Any]
 _OWN_NAME = "kubernetes.io/job-controller"

@@ -1,0 +1,39 @@
+"""``python -m tidegate.cluster.go build``: builds the local control plane, once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tidegate.cluster.go.building import (
+    VERSION,
+    NotBuildableError,
+    build,
+    is_built,
+    why_not_buildable,
+)
+from tidegate.cluster.telling import Lines
+
+
+def main() -> int:
+    """Read the command line, build, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tidegate.cluster.go")
+    parser.add_argument("command", choices=["build"])
+    parser.add_argument(
+        "--if-possible", action="store_true", help="say why not and end well where Go is missing"
+    )
+    arguments = parser.parse_args()
+    lines = Lines(sys.stdout)
+    if not is_built() and arguments.if_possible and (why := why_not_buildable()):
+        lines.say(f"the local control plane is not built: {why}")
+        return 0
+    try:
+        lines.say(f"control plane {VERSION} is in {build(lines.progress)}")
+    except NotBuildableError as error:
+        lines.say(str(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Building the control plane once, into the user's cache folder.
+
+Two builds at once wait for each other; what is built already is found again. A build that fails
+leaves no stamp, and the next one goes on from Go's own cache.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tidegate.cluster.places import cache_folder
+from tidegate.errors import TidegateError
+
+VERSION = "1.36.3"
+BINARIES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+GO_WANTED = (1, 26)
+MODULE = Path(__file__).parent / "module"
+
+Progress = Callable[[str, int, int], None]
+"""Is told what is done, how much of it, and of how much (0: unknown)."""
+
+_STAMP = "k8s.io/component-base/version"
+_FLAGS = (
+    "-trimpath",
+    "-ldflags",
+    f"-s -w -X {_STAMP}.gitVersion=v{VERSION} -X {_STAMP}.gitMajor=1 -X {_STAMP}.gitMinor=36",
+)
+_PACKAGE = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
+_GO_PLACES = ("/usr/local/go/bin", "/usr/lib/go/bin")
+
+
+class NotBuildableError(TidegateError):
+    """The control plane cannot be built here; the message says what is missing."""
+
+
+def folder() -> Path:
+    """Return where the binaries are kept."""
+    return cache_folder() / f"controlplane-{VERSION}"
+
+
+def is_built() -> bool:
+    """Tell whether the binaries of just this version and recipe are there."""
+    stamp = folder() / "stamp"
+    return stamp.exists() and stamp.read_text() == _recipe()
+
+
+def why_not_buildable() -> str:
+    """Return what is missing for a build, as a sentence; empty: nothing."""
+    wanted = ".".join(map(str, GO_WANTED))
+    advice = f"install Go {wanted} or newer from https://go.dev/dl and put it on the PATH"
+    go = find_go()
+    if go is None:
+        return f"Go is missing: {advice}."
+    said = subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=False)  # noqa: S603 - found above
+    found = re.match(r"go(\d+)\.(\d+)", said.stdout)
+    if found is None or tuple(map(int, found.groups())) < GO_WANTED:
+        return f"Go is too old ({said.stdout.strip() or 'unknown'}): {advice}."
+    return ""
+
+
+def find_go() -> str | None:
+    """Return the path of the go command, also where installers put it beside the PATH."""
+    return shutil.which("go") or shutil.which("go", path=os.pathsep.join(_GO_PLACES))
+
+
+def build(progress: Progress) -> Path:
+    """Build what is not built yet, and return the folder of the binaries.
+
+    Raises:
+        NotBuildableError: Go is missing or too old, or the build failed.
+    """
+    target = folder()
+    target.mkdir(parents=True, exist_ok=True)
+    with _locked(target / "lock", progress):
+        if is_built():
+            return target
+        if why := why_not_buildable():
+            raise NotBuildableError(why)
+        _build_into(target, progress)
+        (target / "stamp").write_text(_recipe())
+    return target
+
+
+def _build_into(target: Path, progress: Progress) -> None:
+    fresh = target / "new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir()
+    progress("fetching Go modules", 0, 0)
+    _run(["mod", "download"])
+    total = len(_run(["list", "-deps", "tool"]))
+    for done in _compiled(["build", "-v", *_FLAGS, "-o", f"{fresh}/", "tool"]):
+        progress("compiling packages", done, total)
+    (fresh / "server").rename(fresh / "etcd")  # etcd's main package is named server
+    for name in BINARIES:
+        (fresh / name).replace(target / name)
+    fresh.rmdir()
+
+
+def _compiled(arguments: Sequence[str]) -> Iterator[int]:
+    """Run go, and yield how many packages it compiled so far."""
+    count, others = 0, list[str]()
+    with _go(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if _PACKAGE.fullmatch(line.strip()):
+                count += 1
+                yield count
+            else:
+                others.append(line.rstrip())
+    _check(process.returncode, arguments, others)
+
+
+def _run(arguments: Sequence[str]) -> list[str]:
+    with _go(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+        assert process.stdout is not None
+        lines = process.stdout.read().splitlines()
+    _check(process.returncode, arguments, lines)
+    return lines
+
+
+def _go(arguments: Sequence[str], *, stdout: int, stderr: int) -> subprocess.Popen[str]:
+    go = find_go()
+    assert go is not None, "looked for before"
+    return subprocess.Popen(  # noqa: S603 - found above
+        ["nice", go, *arguments],  # noqa: S607 - nice is everywhere
+        cwd=MODULE,
+        env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly"},
+        stdout=stdout,
+        stderr=stderr,
+        text=True,
+    )
+
+
+def _check(code: int, arguments: Sequence[str], lines: Sequence[str]) -> None:
+    if code:
+        end = "\n".join(lines[-10:])
+        raise NotBuildableError(f"go {arguments[0]} failed with exit code {code}:\n{end}")
+
+
+def _recipe() -> str:
+    parts = [(MODULE / name).read_bytes() for name in ("go.mod", "go.sum")]
+    return hashlib.sha256(b"\0".join([*parts, " ".join(_FLAGS).encode()])).hexdigest()
+
+
+@contextmanager
+def _locked(path: Path, progress: Progress) -> Iterator[None]:
+    with path.open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress("waiting for another build", 0, 0)
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield

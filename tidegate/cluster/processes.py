@@ -1,0 +1,100 @@
+"""Processes that outlive the command that started them, and are known again by pid and start time.
+
+Nothing else is ever signalled: a pid alone may belong to somebody else by now.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+_POLL_S = 0.05
+_STARTED, _STATE = 19, 0  # fields of /proc/PID/stat behind the command's name
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True):
+    """One process that we started."""
+
+    name: str
+    pid: int
+    started: int  # clock ticks after boot
+    command: tuple[str, ...]
+    log: str
+
+
+def spawn(name: str, command: Sequence[str], log: Path) -> Process:
+    """Start a process in a session of its own, with its output appended to a log.
+
+    Raises:
+        OSError: the program is not there or cannot be run.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    pid = os.posix_spawn(
+        command[0],
+        command,
+        os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+    )
+    status = _status(pid)
+    assert status is not None, "a child is there until it is waited for"
+    return Process(
+        name=name, pid=pid, started=int(status[_STARTED]), command=tuple(command), log=str(log)
+    )
+
+
+def is_alive(process: Process) -> bool:
+    """Tell whether the process still runs, and is the one that we started."""
+    _reap(process.pid)
+    status = _status(process.pid)
+    return status is not None and int(status[_STARTED]) == process.started and status[_STATE] != "Z"
+
+
+def stop(process: Process, number: int = signal.SIGTERM, *, patience_s: float = 5.0) -> None:
+    """Signal a process and wait until it is gone; kill it if it is not within the patience."""
+    for step in (number, signal.SIGKILL):
+        if not is_alive(process):
+            return
+        os.kill(process.pid, step)
+        if _is_gone_within(process, patience_s):
+            return
+
+
+def last_lines(process: Process, count: int = 5) -> str:
+    """Return the end of a process's log."""
+    log = Path(process.log)
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return "\n".join(lines[-count:])
+
+
+def _is_gone_within(process: Process, patience_s: float) -> bool:
+    deadline = time.monotonic() + patience_s
+    while is_alive(process):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def _status(pid: int) -> list[str] | None:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+
+
+def _reap(pid: int) -> None:
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return  # somebody else's child
