@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from msgspec.structs import asdict
-from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, func, insert, literal, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, insert, literal
 from sqlalchemy.exc import IntegrityError
 
 from store import term
@@ -63,13 +63,13 @@ class SqlLedger:
         """
         with transaction(self._engine) as conn:
             term.demand(conn, self._partition, epoch)
-            self._insert(conn, after, entries)
+            before_us = self._insert(conn, after, entries)
             if positions.observations is not None:
                 term.move(conn, self._partition, OBSERVATIONS, positions.observations)
             if positions.events is not None:
                 term.move(conn, self._partition, EVENTS, positions.events)
-            if self._reports:
-                project(conn, entries)
+            if self._reports and entries:
+                project(conn, entries, entries[0].at_us if before_us is None else before_us)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
         """See ``tidegate.bus.ports.Ledger.read``.
@@ -93,19 +93,20 @@ class SqlLedger:
         with reading(self._engine) as conn:
             return newest(conn, self._partition)
 
-    def _insert(self, conn: Connection, after: int, entries: Sequence[Entry]) -> None:
-        end = select(func.max(_event.seq)).where(_event.partition == self._partition)
-        actual = conn.execute(end).scalar() or 0
+    def _insert(self, conn: Connection, after: int, entries: Sequence[Entry]) -> int | None:
+        """Write the rows; return the time of the entry before them, if there is one."""
+        before = newest(conn, self._partition)
+        actual = 0 if before is None else before.seq
         if actual != after:
             raise SequenceConflictError(after, actual)
-        if not entries:
-            return
-        assert entries[0].partition == self._partition
-        assert entries[0].seq == after + 1
-        try:
-            conn.execute(insert(ledger_event), [asdict(entry) for entry in entries])
-        except IntegrityError as error:
-            raise SequenceConflictError(after, "a row that another wrote") from error
+        if entries:
+            assert entries[0].partition == self._partition
+            assert entries[0].seq == after + 1
+            try:
+                conn.execute(insert(ledger_event), [asdict(entry) for entry in entries])
+            except IntegrityError as error:
+                raise SequenceConflictError(after, "a row that another wrote") from error
+        return None if before is None else before.at_us
 
     def _now(self) -> ColumnElement[int]:
         return now_us() if self._clock_us is None else literal(self._clock_us(), BigInteger)

@@ -17,6 +17,7 @@ _TABLES = (
     "report_workload",
     "report_wait",
     "report_holding",
+    "report_usage",
     "report_quota",
     "report_queue",
     "report_preemption",
@@ -33,6 +34,7 @@ def upgrade() -> None:
     _make_queue()
     _make_preemption()
     _make_priority_class()
+    _make_usage()
     op.create_table(
         "price",
         *_texts("flavor", "resource"),
@@ -118,6 +120,7 @@ def _make_wait() -> None:
 def _make_holding() -> None:
     op.create_table(
         "report_holding",
+        "report_usage",
         *_integers("partition"),
         *_numbers("from_seq"),
         *_texts("podset", "flavor", "resource"),
@@ -200,6 +203,34 @@ def _make_priority_class() -> None:
         *_numbers("value"),
         *_flags("is_default"),
         sa.PrimaryKeyConstraint("partition", "kind", "name", name="pk_report_priority_class"),
+    )
+
+
+def _make_usage() -> None:
+    op.create_table(
+        "report_usage",
+        *_integers("partition"),
+        *_numbers("hour_us"),
+        *_texts("cluster_queue", "flavor", "resource", "namespace", "local_queue", "author"),
+        *_texts("priority_class"),
+        *_numbers("priority"),
+        *_texts("cluster"),
+        sa.Column("unit_seconds", sa.Double(), nullable=False),
+        sa.PrimaryKeyConstraint(
+            "partition",
+            "hour_us",
+            "cluster_queue",
+            "flavor",
+            "resource",
+            "namespace",
+            "local_queue",
+            "author",
+            "priority_class",
+            "priority",
+            "cluster",
+            name="pk_report_usage",
+        ),
+        sqlite_with_rowid=False,
     )
 
 

@@ -88,7 +88,7 @@ def _shrink(sheet: Sheet, at: Place, workload: str, done: dict[str, int]) -> Non
         if pods == held.pods:
             kept.append(held)
             continue
-        held.to_us, held.to_seq = at.at_us, at.seq
+        _close(sheet, at, held)
         amount = held.amount_assigned // held.pods_assigned * pods
         smaller = replace(
             held,
@@ -105,4 +105,9 @@ def _shrink(sheet: Sheet, at: Place, workload: str, done: dict[str, int]) -> Non
 
 def _end(sheet: Sheet, at: Place, workload: str) -> None:
     for held in sheet.held.pop(workload, []):
-        held.to_us, held.to_seq = at.at_us, at.seq
+        _close(sheet, at, held)
+
+
+def _close(sheet: Sheet, at: Place, held: HoldingRow) -> None:
+    held.to_us, held.to_seq = at.at_us, at.seq
+    sheet.usage.end(held, at.at_us)

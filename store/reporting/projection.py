@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, get_args
 
 from sqlalchemy import Connection, delete
 
 from store.reporting import holdings, preemptions, priorities, quotas, tables, waits, workloads
 from store.reporting.sheet import Place, Sheet, Told
+from store.reporting.usage import hour, settle
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
 
 Projector: TypeAlias = Callable[[Sheet, Place, Any], None]
+_Told: TypeAlias = tuple[Place, Told]
 
 
 def _types(union: object) -> tuple[type[Any], ...]:
@@ -51,6 +53,7 @@ REPORTS = (
     tables.workload,
     tables.wait,
     tables.holding,
+    tables.usage,
     tables.quota,
     tables.queue,
     tables.preemption,
@@ -59,16 +62,21 @@ REPORTS = (
 """What is made from events and can be made again; ``price`` is not."""
 
 
-def project(conn: Connection, entries: Sequence[Entry]) -> None:
-    """Bring the reporting tables up to the last of these entries; they are of one partition."""
-    told = [(_place(entry), decode(entry.payload)) for entry in entries if entry.type in TAKEN]
-    if not told:
-        return
-    sheet = Sheet(entries[0].partition)
-    sheet.load(conn, (event for _, event in told))
-    for place, event in told:
-        _take(sheet, place, event)
-    sheet.write(conn)
+def project(conn: Connection, entries: Sequence[Entry], since_us: int) -> None:
+    """Bring the reporting tables up to the last of these entries; they are of one partition.
+
+    ``since_us`` is the time of the entry before them, or of the first if there is none.
+    """
+    for told, until_us in _by_hour(entries, since_us):
+        if hour(since_us) != hour(until_us):
+            settle(conn, entries[0].partition, since_us, until_us)
+        since_us = until_us
+        if told:
+            sheet = Sheet(entries[0].partition)
+            sheet.load(conn, (event for _, event in told))
+            for place, event in told:
+                _take(sheet, place, event)
+            sheet.write(conn)
 
 
 def clear(conn: Connection, partition: int) -> None:
@@ -80,8 +88,23 @@ def clear(conn: Connection, partition: int) -> None:
 def rebuild(conn: Connection, partition: int, pages: Iterable[Sequence[Entry]]) -> None:
     """Make the reporting tables again from all entries, given in order and in pages."""
     clear(conn, partition)
+    since_us = None
     for page in pages:
-        project(conn, page)
+        project(conn, page, page[0].at_us if since_us is None else since_us)
+        since_us = page[-1].at_us
+
+
+def _by_hour(entries: Sequence[Entry], since_us: int) -> Iterator[tuple[list[_Told], int]]:
+    """Yield what is taken of each hour, and the newest time that it reaches to."""
+    told, newest_us = list[_Told](), since_us
+    for entry in entries:
+        if hour(entry.at_us) != hour(newest_us):
+            yield told, newest_us
+            told = []
+        newest_us = entry.at_us
+        if entry.type in TAKEN:
+            told.append((_place(entry), decode(entry.payload)))
+    yield told, newest_us
 
 
 def _take(sheet: Sheet, place: Place, event: Told) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
-from sqlalchemy import Connection, or_
+from sqlalchemy import ColumnElement, Connection, Select, bindparam
 
 from store.reporting import rows, tables
-from store.reporting.shelf import Shelf
+from store.reporting.shelf import Kind, Shelf
+from store.reporting.usage import Usage
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent
 
@@ -27,18 +28,45 @@ class Place(msgspec.Struct, frozen=True):
     cluster: str
 
 
+_WORKLOAD = Kind(tables.workload, rows.WorkloadRow)
+_WAIT = Kind(tables.wait, rows.WaitRow)
+_HOLDING = Kind(tables.holding, rows.HoldingRow)
+_PREEMPTION = Kind(tables.preemption, rows.PreemptionRow)
+_QUOTA = Kind(tables.quota, rows.QuotaRow)
+_QUEUE = Kind(tables.queue, rows.QueueRow)
+_CLASS = Kind(tables.priority_class, rows.PriorityClassRow)
+
+
+def _open(kind: Kind[Any], by: str, ended: str) -> Select[Any]:
+    """Return the statement that reads what has not ended of the named workloads or owners."""
+    column = kind.table.c
+    named = column[by].in_(bindparam("named", expanding=True))
+    return kind.select(_ours(kind), named, column[ended].is_(None))
+
+
+def _ours(kind: Kind[Any]) -> ColumnElement[bool]:
+    return kind.table.c.partition == bindparam("partition")
+
+
+_LIVE = _open(_WORKLOAD, "workload", "removed_seq")
+_OF_CLASS = _open(_WORKLOAD, "priority_class", "removed_seq")
+_WAITING = _open(_WAIT, "workload", "to_seq")
+_HELD = _open(_HOLDING, "workload", "to_seq")
+_LEAVING = _open(_PREEMPTION, "workload", "released_seq")
+_GRANTED = _open(_QUOTA, "owner", "to_seq")
+_STANDING = _open(_QUEUE, "owner", "to_seq")
+_CLASSES = _CLASS.select(_ours(_CLASS))
+
+
 class Sheet:
     """The live and open rows of what a turn names, and the shelves that will write them."""
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
-        self.workloads = Shelf(tables.workload, rows.WorkloadRow)
-        self.waits = Shelf(tables.wait, rows.WaitRow)
-        self.holdings = Shelf(tables.holding, rows.HoldingRow)
-        self.preemptions = Shelf(tables.preemption, rows.PreemptionRow)
-        self.quotas = Shelf(tables.quota, rows.QuotaRow)
-        self.queues = Shelf(tables.queue, rows.QueueRow)
-        self.classes = Shelf(tables.priority_class, rows.PriorityClassRow)
+        self.workloads, self.waits = Shelf(_WORKLOAD), Shelf(_WAIT)
+        self.holdings, self.preemptions = Shelf(_HOLDING), Shelf(_PREEMPTION)
+        self.quotas, self.queues, self.classes = Shelf(_QUOTA), Shelf(_QUEUE), Shelf(_CLASS)
+        self.usage = Usage()
         self.live = dict[str, rows.WorkloadRow]()
         self.waiting = dict[str, rows.WaitRow]()
         self.held = dict[str, list[rows.HoldingRow]]()
@@ -51,15 +79,14 @@ class Sheet:
     def load(self, conn: Connection, told: Iterable[Told]) -> None:
         """Read the rows that these events may change."""
         events = list(told)
-        named = sorted({name for event in events if (name := getattr(event, "workload", ""))})
-        classes = sorted({event.name for event in events if isinstance(event, _CLASS)})
-        if named or classes:
-            self._load_workloads(conn, named, classes)
-        if named:
-            self._load_open(conn, named)
+        if named := sorted({name for event in events if (name := getattr(event, "workload", ""))}):
+            self._load_workloads(conn, named)
+        if classes := sorted({event.name for event in events if isinstance(event, _CLASSED)}):
+            self._load_of_class(conn, classes)
         if classes or any(isinstance(event, _PRICED) for event in events):
-            self._load_classes(conn)
-        if owners := sorted({owner for event in events if (owner := owner_of(event))}):
+            self.classes.load(conn, _CLASSES, self._told())
+            self.worth = {(row.kind, row.name): row for row in self.classes}
+        if owners := sorted({owner[1] for event in events if (owner := owner_of(event))}):
             self._load_owners(conn, owners)
 
     def write(self, conn: Connection) -> None:
@@ -67,44 +94,42 @@ class Sheet:
         self.workloads.write(conn)
         self.waits.write(conn)
         self.holdings.write(conn)
+        self.usage.write(conn)
         self.preemptions.write(conn)
         self.quotas.write(conn)
         self.queues.write(conn)
         self.classes.write(conn)
 
-    def _load_workloads(self, conn: Connection, named: list[str], classes: list[str]) -> None:
-        table = tables.workload.c
-        wanted = or_(table.workload.in_(named), table.priority_class.in_(classes))
-        live = (table.partition == self.partition) & table.removed_seq.is_(None)
-        self.workloads.load(conn, live & (wanted if classes else table.workload.in_(named)))
+    def _load_workloads(self, conn: Connection, named: list[str]) -> None:
+        told = self._told(named)
+        self.workloads.load(conn, _LIVE, told)
+        self.waits.load(conn, _WAITING, told)
+        self.holdings.load(conn, _HELD, told)
+        self.preemptions.load(conn, _LEAVING, told)
         self.live = {row.workload: row for row in self.workloads}
-
-    def _load_open(self, conn: Connection, named: list[str]) -> None:
-        for shelf, table, ended in (
-            (self.waits, tables.wait, "to_seq"),
-            (self.holdings, tables.holding, "to_seq"),
-            (self.preemptions, tables.preemption, "released_seq"),
-        ):
-            ours = (table.c.partition == self.partition) & table.c.workload.in_(named)
-            shelf.load(conn, ours & table.c[ended].is_(None))
         self.waiting = {row.workload: row for row in self.waits}
         for holding in self.holdings:
             self.held.setdefault(holding.workload, []).append(holding)
         for preemption in self.preemptions:
             self.leaving.setdefault(preemption.workload, []).append(preemption)
 
-    def _load_classes(self, conn: Connection) -> None:
-        self.classes.load(conn, tables.priority_class.c.partition == self.partition)
-        self.worth = {(row.kind, row.name): row for row in self.classes}
+    def _load_of_class(self, conn: Connection, classes: list[str]) -> None:
+        """Read the workloads that a class passes its value on to, but for those that are here."""
+        others = Shelf(_WORKLOAD)
+        others.load(conn, _OF_CLASS, self._told(classes))
+        rest = [row.workload for row in others if row.workload not in self.live]
+        self.workloads.load(conn, _LIVE, self._told(rest))
+        self.live = {row.workload: row for row in self.workloads}
 
-    def _load_owners(self, conn: Connection, owners: list[Owner]) -> None:
-        names = [name for _, name in owners]
-        for shelf, table in ((self.quotas, tables.quota), (self.queues, tables.queue)):
-            ours = (table.c.partition == self.partition) & table.c.owner.in_(names)
-            shelf.load(conn, ours & table.c.to_seq.is_(None))
+    def _load_owners(self, conn: Connection, named: list[str]) -> None:
+        self.quotas.load(conn, _GRANTED, self._told(named))
+        self.queues.load(conn, _STANDING, self._told(named))
         for quota in self.quotas:
             self.granted.setdefault(owner_key(quota), []).append(quota)
         self.standing = {owner_key(queue): queue for queue in self.queues}
+
+    def _told(self, named: list[str] | None = None) -> dict[str, Any]:
+        return {"partition": self.partition} | ({} if named is None else {"named": named})
 
 
 def owner_of(event: Told) -> Owner | None:
@@ -129,8 +154,5 @@ def owner_key(row: rows.QuotaRow | rows.QueueRow) -> Owner:
             raise AssertionError(f"no owner is of kind {other!r}")
 
 
-_CLASS = (
-    facts.WorkloadPriorityClassDefined,
-    facts.PriorityClassDefined,
-)
+_CLASSED = (facts.WorkloadPriorityClassDefined, facts.PriorityClassDefined)
 _PRICED = (facts.WorkloadSubmitted, facts.WorkloadChanged)

@@ -1,12 +1,14 @@
 """Rows of one table that a turn needs: read once, changed in memory, written once.
 
 A turn may submit, admit and preempt the same workload; statement by statement that would be ten
-round trips, and so it is three for any number of workloads.
+round trips, and so it is three for any number of workloads. Statements are put together once for
+all turns, since that costs more than running them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -15,6 +17,7 @@ from sqlalchemy import (
     BindParameter,
     ColumnElement,
     Connection,
+    Select,
     Table,
     bindparam,
     insert,
@@ -25,22 +28,42 @@ from sqlalchemy import (
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
-class Shelf(Generic[Row]):
-    """The rows of one table, as Structs whose fields are its columns."""
+class Kind(Generic[Row]):
+    """A table, the Struct whose fields are its columns, and the statements on it."""
 
-    def __init__(self, table: Table, kind: type[Row]) -> None:
-        assert tuple(table.c.keys()) == kind.__struct_fields__, table.name
-        self._table, self._kind = table, kind
+    def __init__(self, table: Table, row: type[Row]) -> None:
+        assert tuple(column.name for column in table.columns) == row.__struct_fields__, table.name
+        self.table, self.row = table, row
+        self.key = tuple(column.name for column in table.primary_key.columns)
+        self.insert = insert(table)
+        this = [table.c[name] == bindparam(f"key_{name}") for name in self.key]
+        change: dict[str, BindParameter[Any]] = {
+            name: bindparam(name) for name in row.__struct_fields__ if name not in self.key
+        }
+        self.update = update(table).where(*this).values(change)
+
+    def select(self, *where: ColumnElement[bool]) -> Select[Any]:
+        """Return the statement that reads the rows which fulfil all conditions, in any order.
+
+        To ask for the key's order would mislead the database to the key's index.
+        """
+        return select(self.table).where(*where)
+
+
+class Shelf(Generic[Row]):
+    """The rows of one kind that a turn needs."""
+
+    def __init__(self, kind: Kind[Row]) -> None:
+        self._kind = kind
         self._loaded: list[tuple[Row, tuple[Any, ...]]] = []  # beside each, how it was
         self._added: list[Row] = []
 
-    def load(self, conn: Connection, where: ColumnElement[bool]) -> None:
-        """Add the rows that fulfil a condition; nothing may be on the shelf twice."""
-        fields = self._kind.__struct_fields__
-        wanted = select(self._table).where(where).order_by(*self._table.primary_key.columns)
-        for values in conn.execute(wanted):
-            was = tuple(values)
-            self._loaded.append((self._kind(**dict(zip(fields, was, strict=True))), was))
+    def load(self, conn: Connection, wanted: Select[Any], told: dict[str, Any]) -> None:
+        """Add what a statement of this kind reads; nothing may be on the shelf twice."""
+        row, fields = self._kind.row, self._kind.row.__struct_fields__
+        place = itemgetter(*map(fields.index, self._kind.key))
+        for was in sorted(map(tuple, conn.execute(wanted, told)), key=place):
+            self._loaded.append((row(**dict(zip(fields, was, strict=True))), was))
 
     def add(self, row: Row) -> Row:
         """Put a new row on the shelf."""
@@ -56,19 +79,12 @@ class Shelf(Generic[Row]):
         """Write what changed, then what is new."""
         changed = [row for row, was in self._loaded if astuple(row) != was]
         if changed:
-            self._update(conn, changed)
+            conn.execute(self._kind.update, [self._bound(row) for row in changed])
         if self._added:
-            conn.execute(insert(self._table), [asdict(row) for row in self._added])
+            conn.execute(self._kind.insert, [asdict(row) for row in self._added])
 
-    def _update(self, conn: Connection, rows: list[Row]) -> None:
-        key = [column.name for column in self._table.primary_key.columns]
-        this = [self._table.c[name] == bindparam(f"key_{name}") for name in key]
-        names = [column.name for column in self._table.columns]
-        change: dict[str, BindParameter[Any]] = {
-            name: bindparam(name) for name in names if name not in key
+    def _bound(self, row: Row) -> dict[str, Any]:
+        key = self._kind.key
+        return {
+            f"key_{name}" if name in key else name: value for name, value in asdict(row).items()
         }
-        bound = [
-            {f"key_{name}" if name in key else name: value for name, value in asdict(row).items()}
-            for row in rows
-        ]
-        conn.execute(update(self._table).where(*this).values(change), bound)

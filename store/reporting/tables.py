@@ -107,6 +107,25 @@ Index(
 )
 Index("ix_report_holding_reservation", holding.c.partition, holding.c.reservation_seq)
 
+usage = Table(
+    "report_usage",
+    metadata,
+    _key("partition", Integer),
+    _key("hour_us"),
+    _key("cluster_queue", String),
+    _key("flavor", String),
+    _key("resource", String),
+    _key("namespace", String),
+    _key("local_queue", String),
+    _key("author", String),
+    _key("priority_class", String),
+    _key("priority"),
+    _key("cluster", String),
+    Column("unit_seconds", Double, nullable=False),  # base units times seconds
+    sqlite_with_rowid=False,
+)
+"""Usage of each hour, but for what is still held and began to count in the newest hour."""
+
 quota = Table(
     "report_quota",
     metadata,

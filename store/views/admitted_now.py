@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import CTE, and_, func, select
 
 from store.clock import utc_text
+from store.expressions import ledger_end, seconds, units
 from store.reporting.tables import holding, workload
 from store.views.columns import (
     AUTHOR,
@@ -22,7 +23,6 @@ from store.views.columns import (
     WORKLOAD,
     ViewColumn,
 )
-from store.views.expressions import ledger_end, seconds, units
 
 NAME = "admitted_now"
 COLUMNS = (

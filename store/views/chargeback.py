@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Double, and_, cast, column, func, literal, select, table
 
+from store.expressions import per
 from store.reporting.tables import price
 from store.views import usage_hourly
 from store.views.columns import (
@@ -16,7 +17,6 @@ from store.views.columns import (
     RESOURCE,
     ViewColumn,
 )
-from store.views.expressions import per
 
 NAME = "chargeback"
 COLUMNS = (

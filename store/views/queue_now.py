@@ -5,6 +5,7 @@ from __future__ import annotations
 from sqlalchemy import and_, func, select
 
 from store.clock import utc_text
+from store.expressions import ledger_end, seconds
 from store.reporting.tables import queue, wait, workload
 from store.views.columns import (
     AUTHOR,
@@ -19,7 +20,6 @@ from store.views.columns import (
     WORKLOAD,
     ViewColumn,
 )
-from store.views.expressions import ledger_end, seconds
 
 NAME = "queue_now"
 COLUMNS = (

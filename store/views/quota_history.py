@@ -5,9 +5,9 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from store.clock import utc_text
+from store.expressions import units
 from store.reporting.tables import quota
 from store.views.columns import FLAVOR, RESOURCE, UNIT, ViewColumn
-from store.views.expressions import units
 
 NAME = "quota_history"
 COLUMNS = (

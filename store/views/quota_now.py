@@ -11,9 +11,9 @@ from typing import Any
 
 from sqlalchemy import CTE, ColumnElement, and_, case, exists, func, literal, select, union
 
+from store.expressions import larger, per, smaller, units
 from store.reporting.tables import holding, queue, quota
 from store.views.columns import CLUSTER_QUEUE, FLAVOR, RESOURCE, UNIT, ViewColumn
-from store.views.expressions import larger, per, smaller, units
 
 NAME = "quota_now"
 COLUMNS = (

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import CTE, ColumnElement, Double, and_, cast, func, select
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Double,
+    and_,
+    cast,
+    exists,
+    func,
+    literal,
+    select,
+    union_all,
+)
 
 from store.clock import HOUR_US, utc_text
-from store.reporting.tables import holding, quota
+from store.expressions import hour_of, larger, ledger_end, per, seconds, smaller, units
+from store.reporting.tables import holding, quota, usage
 from store.views.columns import (
     AUTHOR,
     CLUSTER,
@@ -22,7 +33,6 @@ from store.views.columns import (
     UNIT_SECONDS,
     ViewColumn,
 )
-from store.views.expressions import hour_of, larger, ledger_end, per, seconds, smaller, units
 
 NAME = "usage_hourly"
 COLUMNS = (
@@ -41,85 +51,64 @@ COLUMNS = (
     ViewColumn("share_of_quota", "1", "resource_seconds / quota_seconds; above 1: borrowed"),
 )
 
-_DIMENSIONS = (
-    "partition",
-    "cluster",
-    "cluster_queue",
-    "local_queue",
-    "namespace",
-    "author",
-    "priority_class",
-    "priority",
-    "flavor",
-    "resource",
-)
-
-
-def _by_hour(name: str, table: Any, columns: Sequence[ColumnElement[Any]], end: CTE) -> CTE:  # noqa: ANN401
-    """Return the rows of an interval table once for each hour that they reach into."""
-    to_us = func.coalesce(table.c.to_us, end.c.at_us).label("to_us")
-    first = (
-        select(*columns, table.c.from_us, to_us, hour_of(table.c.from_us).label("hour_us"))
-        .join_from(table, end, table.c.partition == end.c.partition)
-        .where(to_us > table.c.from_us)
-        .cte(name, recursive=True)
-    )
-    same = [column for column in first.c if column.name != "hour_us"]
-    following = select(*same, (first.c.hour_us + HOUR_US).label("hour_us")).where(
-        first.c.hour_us + HOUR_US < first.c.to_us
-    )
-    return first.union_all(following)
-
-
-def _within(hours: CTE) -> ColumnElement[Any]:
-    ends = smaller(hours.c.to_us, hours.c.hour_us + HOUR_US)
-    return ends - larger(hours.c.from_us, hours.c.hour_us)
-
-
-def _used(end: CTE) -> CTE:
-    columns = [holding.c[name] for name in (*_DIMENSIONS, "amount")]
-    hours = _by_hour("holding_hour", holding, columns, end)
-    dimensions = [hours.c[name] for name in _DIMENSIONS]
-    used = func.sum(units(hours.c.resource, hours.c.amount) * seconds(_within(hours)))
-    return (
-        select(*dimensions, hours.c.hour_us, used.label("resource_seconds"))
-        .group_by(*dimensions, hours.c.hour_us)
-        .cte("used")
-    )
-
-
-def _given(end: CTE) -> CTE:
-    owned = select(quota).where(quota.c.kind == "ClusterQueue").subquery("owned")
-    names = ("partition", "owner", "flavor", "resource")
-    columns = [owned.c[name] for name in (*names, "nominal")]
-    hours = _by_hour("quota_hour", owned, columns, end)
-    dimensions = [hours.c[name] for name in names]
-    given = func.sum(units(hours.c.resource, hours.c.nominal) * seconds(_within(hours)))
-    return (
-        select(*dimensions, hours.c.hour_us, given.label("quota_seconds"))
-        .group_by(*dimensions, hours.c.hour_us)
-        .cte("given")
-    )
-
-
+_KEY = tuple(column.name for column in usage.primary_key.columns)
+_SHOWN = tuple(told.name for told in COLUMNS[1:10])
+_HOUR = literal(HOUR_US, usage.c.hour_us.type)
 _end = ledger_end()
-_u, _g = _used(_end), _given(_end)
-_given_seconds = func.coalesce(_g.c.quota_seconds, cast(0, Double))
+
+
+def _held() -> CTE:
+    """Return what is still held, as far as it counts in the ledger's newest hour."""
+    row = holding.c
+    hour_us = hour_of(_end.c.at_us)
+    lasted = seconds(_end.c.at_us - larger(row.from_us, hour_us))
+    key = [hour_us.label("hour_us") if name == "hour_us" else row[name] for name in _KEY]
+    copied = [row[name] for name in _KEY if name != "hour_us"]
+    return (
+        select(*key, func.sum(cast(row.amount, Double) * lasted).label("unit_seconds"))
+        .join_from(holding, _end, _end.c.partition == row.partition)
+        .where(row.to_seq.is_(None), row.from_us < _end.c.at_us)
+        .group_by(*copied, _end.c.at_us)
+        .cte("held")
+    )
+
+
+def _quota_seconds(row: Any) -> ColumnElement[Any]:  # noqa: ANN401 - a table
+    """Return the queue's nominal quota times its time within the row's hour."""
+    given, next_us = quota.c, row.c.hour_us + _HOUR
+    until = smaller(func.coalesce(given.to_us, _end.c.at_us), next_us)
+    lasted = seconds(until - larger(given.from_us, row.c.hour_us))
+    return (
+        select(func.sum(cast(given.nominal, Double) * lasted))
+        .join_from(quota, _end, _end.c.partition == given.partition)
+        .where(
+            given.partition == row.c.partition,
+            given.kind == "ClusterQueue",
+            given.owner == row.c.cluster_queue,
+            given.flavor == row.c.flavor,
+            given.resource == row.c.resource,
+            given.from_us < next_us,
+            func.coalesce(given.to_us, _end.c.at_us) > row.c.hour_us,
+        )
+        .scalar_subquery()
+    )
+
+
+_kept, _open = usage.alias("kept"), _held()
+_same = and_(*(_kept.c[name] == _open.c[name] for name in _KEY))
+_sum = _kept.c.unit_seconds + func.coalesce(_open.c.unit_seconds, cast(0, Double))
+_grown = select(*(_kept.c[name] for name in _KEY), _sum.label("unit_seconds")).outerjoin_from(
+    _kept, _open, _same
+)
+_begun = select(_open).where(~exists(literal(1)).where(_same))
+_all = union_all(_grown, _begun).cte("all_usage")
+_used = units(_all.c.resource, _all.c.unit_seconds)
+_given = func.coalesce(units(_all.c.resource, _quota_seconds(_all)), cast(0, Double))
 
 QUERY = select(
-    utc_text(_u.c.hour_us).label("hour"),
-    *(_u.c[name] for name in _DIMENSIONS[1:]),
-    _u.c.resource_seconds,
-    _given_seconds.label("quota_seconds"),
-    per(_u.c.resource_seconds, func.nullif(_given_seconds, 0)).label("share_of_quota"),
-).outerjoin_from(
-    _u,
-    _g,
-    and_(
-        _u.c.partition == _g.c.partition,
-        _u.c.cluster_queue == _g.c.owner,
-        _u.c.flavor == _g.c.flavor,
-        _u.c.resource == _g.c.resource,
-        _u.c.hour_us == _g.c.hour_us,
-    ),
+    utc_text(_all.c.hour_us).label("hour"),
+    *(_all.c[name] for name in _SHOWN),
+    _used.label("resource_seconds"),
+    _given.label("quota_seconds"),
+    per(_used, func.nullif(_given, 0)).label("share_of_quota"),
 )

@@ -1,4 +1,4 @@
-"""Pieces of SQL that several reports share."""
+"""Pieces of SQL that the reports share."""
 
 from __future__ import annotations
 

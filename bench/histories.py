@@ -1,0 +1,175 @@
+"""Histories of any length for measuring the ledger: what a busy month leaves behind.
+
+Not decided by the core: it would take longer to decide a month than to store it, and the store
+reads only what events say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from heapq import merge
+from random import Random
+from typing import Any, TypeAlias
+
+from tidegate.contracts import decisions, facts
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.observations import JobState
+from tidegate.core.chain import GENESIS, seal
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import Container, PodSet, PodSetAssignment
+from tidegate.model.quota import (
+    ClusterQueueSpec,
+    FlavorQuotas,
+    LocalQueueSpec,
+    Quota,
+    ResourceGroup,
+)
+
+Told: TypeAlias = facts.FactEvent | decisions.DecisionEvent
+START_US = 1_772_348_400_000_000
+SECOND_US, DAY_US = 1_000_000, 86_400_000_000
+QUEUES, DAYS, SEED = 100, 30, 1
+
+
+def history(workloads: int, turn: int) -> Iterator[list[Entry]]:
+    """Yield turns of so many sealed entries: 100 queues, 30 days, a tenth preempted once."""
+    head, epoch = GENESIS, 1
+    waiting = list[Told]()
+    for event in _events(workloads):
+        waiting.append(event)
+        if len(waiting) == turn:
+            entries = seal(head, epoch, "local", waiting)
+            yield entries
+            head, waiting = entries[-1], []
+    if waiting:
+        yield seal(head, epoch, "local", waiting)
+
+
+def _events(workloads: int) -> Iterator[Told]:
+    random = Random(SEED)
+    yield from _queues()
+    gap_us = DAYS * DAY_US // workloads
+    lives = (_life(random, n, START_US + n * gap_us) for n in range(workloads))
+    yield from _in_order(lives)
+
+
+def _in_order(lives: Iterator[list[Told]]) -> Iterator[Told]:
+    """Merge lives whose beginnings are in order, holding only those that overlap."""
+    waiting = list[Told]()
+    for life in lives:
+        begun = life[0].at_us
+        if len(waiting) > 50_000:  # noqa: PLR2004 - merge now and then, not for each life
+            waiting.sort(key=lambda event: event.at_us)
+            done = next((n for n, event in enumerate(waiting) if event.at_us >= begun), 0)
+            yield from waiting[:done]
+            waiting = waiting[done:]
+        waiting += life
+    yield from merge(sorted(waiting, key=lambda event: event.at_us), key=lambda event: event.at_us)
+
+
+def _queues() -> Iterator[Told]:
+    for number in range(QUEUES):
+        quotas = {"cpu": Quota(nominal=64_000), "memory": Quota(nominal=256 << 30)}
+        flavor = FlavorQuotas(flavor="default", quotas=quotas)
+        group = ResourceGroup(resources=("cpu", "memory"), flavors=(flavor,))
+        spec = ClusterQueueSpec(cohort=f"cohort-{number % 10}", groups=(group,))
+        yield facts.ClusterQueueDefined(at_us=START_US, name=f"queue-{number}", spec=spec)
+        local = LocalQueueSpec(cluster_queue=f"queue-{number}")
+        yield facts.LocalQueueDefined(
+            at_us=START_US, name="main", namespace=f"team-{number}", spec=local
+        )
+
+
+def _life(random: Random, number: int, at_us: int) -> list[Told]:
+    queue = random.randrange(QUEUES)
+    life = _Life(f"team-{queue}/job-train-{number}-5f2c9", f"queue-{queue}", number)
+    waited, ran = random.randrange(1, 600), random.randrange(60, 7_200)
+    life.submit(at_us, author=f"user-{random.randrange(300)}")
+    if random.random() < 0.4:  # noqa: PLR2004 - the share that waits with a reason
+        life.hold(at_us + SECOND_US)
+    life.start(at_us + waited * SECOND_US)
+    if random.random() < 0.1:  # noqa: PLR2004 - the share that is preempted
+        at_us += ran * SECOND_US // 2
+        life.preempt(at_us + waited * SECOND_US)
+        life.start(at_us + 2 * waited * SECOND_US)
+        waited *= 2
+    life.finish(at_us + (waited + ran) * SECOND_US)
+    return life.events
+
+
+class _Life:
+    """One workload's events, as they would be told."""
+
+    def __init__(self, workload: str, cluster_queue: str, number: int) -> None:
+        self.events = list[Told]()
+        self._told: dict[str, Any] = {
+            "workload": workload,
+            "uid": f"{number:08x}-aaaa-bbbb-cccc-0123456789ab",
+        }
+        self._queue, self._number = cluster_queue, number
+        namespace, _, name = workload.partition("/")
+        self._job = ObjectRef(kind="batch/job", namespace=namespace, name=name, uid="u")
+
+    def submit(self, at_us: int, author: str) -> None:
+        """Submit it."""
+        asked = {"cpu": "500m", "memory": "2Gi"}
+        podset = PodSet(count=4, containers=(Container(requests=asked, limits=asked),))
+        self.events.append(
+            facts.WorkloadSubmitted(
+                at_us=at_us,
+                job=self._job,
+                queue="main",
+                created_us=at_us,
+                podsets=(podset,),
+                author=author,
+                **self._told,
+            )
+        )
+
+    def hold(self, at_us: int) -> None:
+        """Let it wait."""
+        tried = decisions.FlavorTried(
+            podset="main", flavor="default", resource="cpu", asked=2_000, free=500, allowed=64_000
+        )
+        self._decide(decisions.WorkloadHeld, at_us, reason="WaitingForQuota", tried=(tried,))
+
+    def start(self, at_us: int) -> None:
+        """Admit and start it."""
+        given = PodSetAssignment(
+            name="main",
+            count=4,
+            flavors={"cpu": "default", "memory": "default"},
+            usage={"cpu": 2_000, "memory": 8 << 30},
+        )
+        self._decide(decisions.QuotaReserved, at_us, assignment=(given,))
+        self._decide(decisions.WorkloadAdmitted, at_us, queue="main")
+        start = decisions.PodSetStart(name="main", count=4, node_selector={"pool": "default"})
+        self._decide(decisions.StartOrdered, at_us, job=self._job, podsets=(start,))
+        state = JobState(suspended=False, started=True, active=4, decision="ledger/1")
+        self.events.append(
+            facts.JobStateReported(at_us=at_us + SECOND_US, state=state, **self._told)
+        )
+
+    def preempt(self, at_us: int) -> None:
+        """Make it leave for another, and wait again."""
+        by = f"team-1/job-other-{self._number}"
+        victim = decisions.Victim(workload=self._told["workload"], reason="InClusterQueue")
+        self.events.append(
+            decisions.PreemptionIntended(at_us=at_us, workload=by, victims=(victim,))
+        )
+        self._decide(decisions.WorkloadPreempted, at_us, by=by, reason="InClusterQueue")
+        self._decide(decisions.WorkloadEvicted, at_us, reason="Preempted")
+        self._decide(decisions.StopOrdered, at_us, job=self._job)
+        at_us += 5 * SECOND_US
+        self.events.append(facts.WorkloadStopped(at_us=at_us, **self._told))
+        self._decide(decisions.QuotaReleased, at_us)
+        self._decide(decisions.WorkloadRequeued, at_us, reason="Preempted")
+
+    def finish(self, at_us: int) -> None:
+        """Let it succeed and be removed."""
+        self.events.append(facts.WorkloadFinished(at_us=at_us, **self._told))
+        self.events.append(facts.WorkloadRemoved(at_us=at_us + 60 * SECOND_US, **self._told))
+
+    def _decide(self, kind: type[Told], at_us: int, **told: object) -> None:
+        every: dict[str, Any] = {"cluster_queue": self._queue, **self._told, **told}
+        self.events.append(kind(at_us=at_us, **every))

@@ -1,0 +1,86 @@
+"""Usage by hour, kept as it grows: a report of years must not add up every holding there was.
+
+A holding counts in two ways. When it ends, its part of the current hour is added. When the
+ledger's time enters a new hour, what is still held is added up to that hour. So each hour before
+the newest is complete, and the newest lacks only what is held now.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from sqlalchemy import BigInteger, Connection, Double, Select, bindparam, cast, func, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from store.clock import HOUR_US
+from store.expressions import larger, seconds
+from store.reporting.rows import HoldingRow
+from store.reporting.tables import holding, usage
+
+_KEY = tuple(column.name for column in usage.primary_key.columns)
+_COPIED = tuple(name for name in _KEY if name != "hour_us")
+
+
+class Usage:
+    """What a turn adds to the hours; the same key is written once."""
+
+    def __init__(self) -> None:
+        self._added = dict[tuple[Any, ...], float]()
+
+    def end(self, held: HoldingRow, at_us: int) -> None:
+        """Add what a holding held of the hour in which it ends."""
+        hour_us = hour(at_us)
+        lasted_us = at_us - max(held.from_us, hour_us)
+        if lasted_us == 0:
+            return
+        told = {name: getattr(held, name) for name in _COPIED} | {"hour_us": hour_us}
+        key = tuple(told[name] for name in _KEY)
+        self._added[key] = self._added.get(key, 0.0) + held.amount * lasted_us / 1_000_000
+
+    def write(self, conn: Connection) -> None:
+        """Add it to what the hours have already."""
+        rows = [
+            dict(zip(_KEY, key, strict=True), unit_seconds=added)
+            for key, added in self._added.items()
+        ]
+        if rows:
+            conn.execute(_ADD[conn.dialect.name], rows)
+
+
+def hour(at_us: int) -> int:
+    """Return the beginning of the hour that holds a time."""
+    return at_us - at_us % HOUR_US
+
+
+def settle(conn: Connection, partition: int, from_us: int, to_us: int) -> None:
+    """Add what is held throughout to every hour that ended between two times of the ledger."""
+    for hour_us in range(hour(from_us), hour(to_us), HOUR_US):
+        told = {"of": partition, "begun_us": hour_us, "ended_us": hour_us + HOUR_US}
+        conn.execute(_SETTLE[conn.dialect.name], told)
+
+
+def _lasting() -> Select[Any]:
+    """Return what each key holds from the later of its beginning and the hour's to its end."""
+    hour_us = bindparam("begun_us", type_=BigInteger)
+    lasted = bindparam("ended_us", type_=BigInteger) - larger(holding.c.from_us, hour_us)
+    key = [hour_us.label(name) if name == "hour_us" else holding.c[name] for name in _KEY]
+    return (
+        select(*key, func.sum(seconds(lasted) * cast(holding.c.amount, Double)))
+        .where(holding.c.partition == bindparam("of"), holding.c.to_seq.is_(None))
+        .group_by(*(holding.c[name] for name in _COPIED))
+    )
+
+
+_Insert: TypeAlias = postgresql.Insert | sqlite.Insert
+
+
+def _adding(new: _Insert, *, lasting: bool) -> _Insert:
+    if lasting:
+        new = new.from_select([*_KEY, "unit_seconds"], _lasting())
+    more = usage.c.unit_seconds + new.excluded.unit_seconds
+    return new.on_conflict_do_update(index_elements=_KEY, set_={"unit_seconds": more})
+
+
+_INTO: dict[str, _Insert] = {"sqlite": sqlite.insert(usage), "postgresql": postgresql.insert(usage)}
+_ADD = {name: _adding(into, lasting=False) for name, into in _INTO.items()}
+_SETTLE = {name: _adding(into, lasting=True) for name, into in _INTO.items()}
