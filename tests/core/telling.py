@@ -1,0 +1,151 @@
+"""What ingest says, in few words: messages of one stream into one draft."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from tidegate.contracts import observations as seen
+from tidegate.contracts.codec import encode, type_name
+from tidegate.contracts.entry import Message, Position
+from tidegate.contracts.facts import FactEvent, LedgerOpened
+from tidegate.contracts.subjects import observed
+from tidegate.core.accept import accept
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.fold import apply
+from tidegate.model.podset import Container, PodSet
+from tidegate.model.quota import (
+    ClusterQueueSpec,
+    FlavorQuotas,
+    FlavorSpec,
+    LocalQueueSpec,
+    Quota,
+    ResourceGroup,
+)
+
+Fields: TypeAlias = dict[str, Any]
+"""What an observation says otherwise than usual."""
+
+LEDGER = "ledger-1"
+JOBS = "jobs.batch"
+FLAVORS = "resourceflavors.kueue.x-k8s.io"
+SECOND = 1_000_000
+BEGIN = 1_000 * SECOND
+PODSETS = (PodSet(containers=(Container(requests={"cpu": "2"}),)),)
+RUNNING = seen.JobState(suspended=False, started=True, active=1)
+
+
+@dataclass
+class Bus:
+    """A stream of observations and whoever accepts them."""
+
+    draft: Draft = field(default_factory=Draft)
+    position: Position = field(default_factory=Position)
+    incarnation: int = 1
+    seq: int = 0
+    at_us: int = BEGIN
+
+    def opened(self) -> Bus:
+        """Open the ledger, expecting nothing."""
+        apply(self.draft, LedgerOpened(at_us=0, ledger_id=LEDGER))
+        return self
+
+    def message(self, told: seen.Observation) -> Message:
+        """Store an observation in the stream."""
+        self.seq += 1
+        return Message(
+            Position(self.incarnation, self.seq), self.at_us, subject(told), encode(told)
+        )
+
+    def take(self, messages: Iterable[Message]) -> list[FactEvent]:
+        """Accept messages; the position moves."""
+        facts, self.position = accept(self.draft, self.position, messages)
+        return facts
+
+    def tell(self, *told: seen.Observation) -> list[FactEvent]:
+        """Store observations and accept them."""
+        return self.take([self.message(each) for each in told])
+
+    def only(self) -> Workload:
+        """Return the one workload."""
+        [workload] = self.draft.workloads.values()
+        return workload
+
+
+def subject(told: seen.Observation) -> str:
+    resource = JOBS if isinstance(told, seen.JobObserved) else "other"
+    name = told.name if isinstance(told, seen.Observed) else "_"
+    return observed("local", resource, "team", name)
+
+
+def types(facts: Sequence[FactEvent]) -> list[str]:
+    return [type_name(fact) for fact in facts]
+
+
+def job(name: str = "train", **told: object) -> seen.JobObserved:
+    uid = str(told.get("uid", f"uid-{name}"))
+    asked = seen.JobObserved(
+        namespace="team",
+        name=name,
+        uid=uid,
+        version=10,
+        session="a",
+        kind="batch/job",
+        workload=f"team/job-{uid}",
+        queue="main",
+        podsets=PODSETS,
+    )
+    return replace(asked, **told)
+
+
+def gone(
+    name: str = "train", version: int = 20, resource: str = JOBS, **told: str
+) -> seen.ObjectGone:
+    namespace = "team" if resource == JOBS else ""
+    uid = told.get("uid", f"uid-{name}")
+    return seen.ObjectGone(
+        namespace=namespace, name=name, uid=uid, version=version, session="a", resource=resource
+    )
+
+
+def flavor(name: str = "default", **told: object) -> seen.FlavorObserved:
+    made = seen.FlavorObserved(
+        name=name, uid=f"uid-{name}", version=10, session="a", spec=FlavorSpec()
+    )
+    return replace(made, **told)
+
+
+def queues(version: int = 1) -> list[seen.Observation]:
+    """Return a ClusterQueue of four CPUs in two flavors, and its LocalQueue."""
+    flavors = tuple(
+        FlavorQuotas(flavor=name, quotas={"cpu": Quota(nominal=2_000)}) for name in ("big", "small")
+    )
+    spec = ClusterQueueSpec(groups=(ResourceGroup(resources=("cpu",), flavors=flavors),))
+    local = LocalQueueSpec(cluster_queue="cq")
+    return [
+        flavor("big", version=version, spec=FlavorSpec(node_labels={"size": "big"})),
+        flavor("small", version=version, spec=FlavorSpec(node_labels={"size": "small"})),
+        seen.ClusterQueueObserved(name="cq", uid="cq", version=version, session="a", spec=spec),
+        seen.LocalQueueObserved(
+            namespace="team", name="main", uid="lq", version=version, session="a", spec=local
+        ),
+    ]
+
+
+def started(resource: str = JOBS, number: int = 1, session: str = "a") -> seen.SyncStarted:
+    return seen.SyncStarted(resource=resource, session=session, round=number)
+
+
+def completed(
+    version: int, *present: str, resource: str = JOBS, number: int = 1, session: str = "a"
+) -> seen.SyncCompleted:
+    return seen.SyncCompleted(
+        resource=resource, session=session, round=number, list_version=version, present=present
+    )
+
+
+def beat(number: int, *resources: str, session: str = "a") -> seen.Heartbeat:
+    return seen.Heartbeat(session=session, beat=number, resources=resources)

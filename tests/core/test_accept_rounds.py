@@ -1,0 +1,259 @@
+"""Lists and watches of several sessions: who is present, who is gone, who is adopted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.telling import (
+    FLAVORS,
+    JOBS,
+    RUNNING,
+    Bus,
+    Fields,
+    beat,
+    completed,
+    flavor,
+    gone,
+    job,
+    queues,
+    started,
+    types,
+)
+from tidegate.contracts import observations as seen
+from tidegate.contracts.facts import RoundCompleted, WorkloadAdopted
+from tidegate.core.heard import Heard
+from tidegate.model.podset import PodSet
+from tidegate.model.quota import FlavorSpec
+
+OTHER = FlavorSpec(node_labels={"other": "yes"})
+
+
+@pytest.fixture
+def bus() -> Bus:
+    return Bus().opened()
+
+
+def flavors(
+    bus: Bus, version: int, *present: str, number: int = 1, session: str = "a"
+) -> list[str]:
+    """Tell a whole round of flavors that were told before, or by nobody."""
+    uids = [f"uid-{name}" for name in present]
+    begun = started(FLAVORS, number, session)
+    ended = completed(version, *uids, resource=FLAVORS, number=number, session=session)
+    return types(bus.tell(begun, ended))
+
+
+def test_the_first_round_of_a_resource_is_told_and_later_ones_are_not(bus: Bus) -> None:
+    assert flavors(bus, 10) == ["SyncStarted", "SyncCompleted"]
+    assert flavors(bus, 20, number=2) == []
+    assert flavors(bus, 20, session="b") == []
+
+
+def test_after_a_loss_a_round_is_told_again(bus: Bus) -> None:
+    flavors(bus, 10)
+    bus.seq += 1
+    assert types(bus.tell(started(FLAVORS, 2))) == ["GapObserved", "SyncStarted"]
+    assert types(bus.tell(completed(20, resource=FLAVORS, number=2))) == ["SyncCompleted"]
+
+
+def test_who_is_not_present_is_gone_whatever_came_between_the_brackets(bus: Bus) -> None:
+    bus.tell(flavor("kept"), flavor("lost"))
+    facts = flavors(bus, 15, "kept")
+    assert facts == ["SyncStarted", "FlavorRemoved", "SyncCompleted"]
+    assert list(bus.draft.objects.flavors) == ["kept"]
+
+
+def test_jobs_that_are_not_present_are_gone_and_other_resources_untouched(bus: Bus) -> None:
+    bus.tell(job("kept"), job("lost"), flavor())
+    told = bus.tell(started(), completed(15, "uid-kept"))
+    assert types(told) == ["SyncStarted", "WorkloadRemoved", "SyncCompleted"]
+    assert (list(bus.draft.workloads), len(bus.draft.objects.flavors)) == (["team/job-uid-kept"], 1)
+
+
+def test_a_round_does_not_remove_what_is_newer_than_its_list(bus: Bus) -> None:
+    bus.tell(started(FLAVORS), flavor("newer", version=16), flavor("told", version=10))
+    bus.tell(flavor("told", version=17))  # no news, but newer all the same
+    assert types(bus.tell(completed(15, resource=FLAVORS))) == ["SyncCompleted"]
+
+
+def test_presence_comes_in_pieces_and_counts_when_all_are_there(bus: Bus) -> None:
+    bus.tell(flavor("x"), flavor("y"), flavor("z"), started(FLAVORS))
+    pieces = [
+        seen.SyncCompleted(
+            resource=FLAVORS,
+            session="a",
+            round=1,
+            list_version=15,
+            present=(uid,),
+            piece=piece,
+            pieces=2,
+        )
+        for piece, uid in ((1, "uid-x"), (2, "uid-z"))
+    ]
+    assert bus.tell(pieces[0]) == []
+    assert types(bus.tell(pieces[1])) == ["FlavorRemoved", "SyncCompleted"]
+    assert list(bus.draft.objects.flavors) == ["x", "z"]
+
+
+@pytest.mark.parametrize("loss", ["restart", "hole"])
+def test_a_round_that_lost_something_removes_nobody_and_asks_for_another(
+    bus: Bus, loss: str
+) -> None:
+    bus.tell(flavor("x"), started(FLAVORS))
+    if loss == "restart":
+        bus.draft.heard = Heard()
+    else:
+        bus.seq += 1
+        assert "GapObserved" in types(bus.tell(beat(1)))
+    assert types(bus.tell(completed(15, resource=FLAVORS))) == ["GapObserved"]
+    assert list(bus.draft.objects.flavors) == ["x"]
+    assert "SyncCompleted" in flavors(bus, 16, "x", number=2)
+
+
+def test_an_older_version_of_an_object_is_dropped(bus: Bus) -> None:
+    bus.tell(flavor(version=20))
+    assert bus.tell(flavor(version=19, spec=OTHER)) == []
+    assert types(bus.tell(flavor(version=21, spec=OTHER))) == ["FlavorDefined"]
+
+
+def test_a_version_that_was_no_news_makes_older_ones_outdated(bus: Bus) -> None:
+    bus.tell(flavor(version=10), flavor(version=12))
+    assert bus.tell(flavor(version=11, spec=OTHER, session="b")) == []
+
+
+def test_a_lagging_watch_does_not_bring_back_what_a_list_did_not_have(bus: Bus) -> None:
+    flavors(bus, 30)
+    assert bus.tell(flavor(version=25, session="b")) == []
+    assert types(bus.tell(flavor(version=31, session="b"))) == ["FlavorDefined"]
+
+
+def test_what_a_list_tells_counts_though_it_is_older_than_the_newest_list(bus: Bus) -> None:
+    flavors(bus, 30)
+    assert types(bus.tell(flavor(version=25, round=2))) == ["FlavorDefined"]
+
+
+@pytest.mark.parametrize("round_", [0, 3])
+def test_a_removed_uid_does_not_come_back(bus: Bus, round_: int) -> None:
+    bus.tell(flavor(version=10), gone("default", 20, FLAVORS))
+    assert bus.tell(flavor(version=19, session="b", round=round_)) == []
+    bus.tell(job(), gone())
+    assert bus.tell(job(version=19, session="b", round=round_)) == []
+
+
+def test_the_end_of_an_object_never_told_is_remembered(bus: Bus) -> None:
+    assert bus.tell(gone("default", 20, FLAVORS)) == []
+    assert bus.tell(flavor(version=19, round=3)) == []
+
+
+def test_a_lagging_round_removes_nothing_that_it_cannot_know_of(bus: Bus) -> None:
+    bus.tell(started(FLAVORS, session="b"), flavor("new", version=40))
+    bus.tell(started(FLAVORS), completed(50, "uid-new", resource=FLAVORS))
+    assert bus.tell(completed(30, resource=FLAVORS, session="b")) == []
+    assert list(bus.draft.objects.flavors) == ["new"]
+    assert bus.draft.rounds[FLAVORS].list_version == 50
+
+
+def test_a_namesake_of_a_definition_is_a_removal_and_a_new_one(bus: Bus) -> None:
+    bus.tell(flavor())
+    told = bus.tell(flavor(uid="uid-2", version=20))
+    assert types(told) == ["FlavorRemoved", "FlavorDefined"]
+    assert bus.tell(flavor(version=15), gone("default", 21, FLAVORS)) == []
+    assert bus.draft.objects.flavors["default"].uid == "uid-2"
+
+
+def restored(bus: Bus, number: int, session: str) -> list[str]:
+    """Tell a list of version 20 after versions up to 50: x is older, y gone, z unknown."""
+    facts = bus.tell(
+        started(FLAVORS, number, session),
+        flavor("x", version=15, spec=OTHER, round=number, session=session),
+        flavor("z", version=16, round=number, session=session),
+        completed(20, "uid-x", "uid-w", "uid-z", resource=FLAVORS, number=number, session=session),
+    )
+    return types(facts)
+
+
+@pytest.mark.parametrize("session", ["a", "b"])
+def test_a_restored_cluster_replaces_everything_and_counts_anew(bus: Bus, session: str) -> None:
+    bus.tell(*(flavor(name, version=49) for name in "wxy"))
+    flavors(bus, 50, "w", "x", "y")
+    facts = restored(bus, 2, session)
+    assert facts == ["FlavorDefined", "FlavorRemoved", "SyncCompleted", "FlavorDefined"]
+    assert sorted(bus.draft.objects.flavors) == ["w", "x", "z"]
+    assert bus.draft.objects.flavors["x"].spec == OTHER
+    assert types(bus.tell(flavor("w", version=21, spec=OTHER))) == ["FlavorDefined"]
+
+
+def test_versions_alone_show_a_restore_after_a_restart(bus: Bus) -> None:
+    flavors(bus, 10)
+    bus.tell(*(flavor(name, version=49) for name in "wxy"))
+    bus.draft.heard = Heard()
+    assert "FlavorRemoved" in restored(bus, 2, "b")
+
+
+def test_what_a_restore_brings_back_is_asked_for(bus: Bus) -> None:
+    bus.tell(flavor(version=10))
+    flavors(bus, 12, "default")
+    bus.tell(gone("default", 13, FLAVORS))
+    assert "GapObserved" in flavors(bus, 20, "default", number=2)
+    assert types(bus.tell(flavor(version=10, round=3))) == ["FlavorDefined"]
+
+
+def listing(bus: Bus, *told: seen.JobObserved) -> list[str]:
+    """Tell queues and jobs as running clusters have them, and complete the first round."""
+    bus.tell(beat(1, JOBS), *queues(), started(), *told)
+    return types(bus.tell(completed(50, *(each.uid for each in told))))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"state": RUNNING},
+        {"held_quota": True},
+        {"state": seen.JobState(suspended=False, decision="another/7")},
+    ],
+)
+def test_what_runs_or_holds_quota_when_the_first_rounds_end_is_adopted(
+    bus: Bus, told: Fields
+) -> None:
+    assert listing(bus, job("idle"), job(**told)) == ["SyncCompleted", "WorkloadAdopted"]
+    adopted = bus.draft.workloads["team/job-uid-train"]
+    assert (adopted.phase, adopted.cluster_queue) == ("admitted", "cq")
+    [given] = adopted.assignment
+    assert (given.flavors, given.usage) == ({"cpu": "big"}, {"cpu": 2_000})
+
+
+def test_adoption_reads_the_flavor_from_the_node_selector(bus: Bus) -> None:
+    small = PodSet(count=3, node_selector={"size": "small"}, containers=job().podsets[0].containers)
+    listing(bus, job(podsets=(small,), reclaimable={"main": 1}, state=RUNNING))
+    [given] = bus.only().assignment
+    assert (given.count, given.flavors, given.usage) == (2, {"cpu": "small"}, {"cpu": 4_000})
+
+
+def test_adoption_waits_for_the_last_of_the_expected_resources(bus: Bus) -> None:
+    bus.tell(beat(1, JOBS, FLAVORS))
+    assert listing(bus, job(state=RUNNING)) == ["SyncCompleted"]
+    assert flavors(bus, 60, "big", "small") == ["SyncStarted", "SyncCompleted", "WorkloadAdopted"]
+
+
+def test_adoption_happens_when_the_heartbeat_comes_last(bus: Bus) -> None:
+    bus.tell(*queues(), started(), job(state=RUNNING), completed(50, "uid-train"))
+    assert types(bus.tell(beat(1, JOBS))) == ["WatchesExpected", "WorkloadAdopted"]
+
+
+def test_a_job_whose_queue_leads_nowhere_is_not_adopted(bus: Bus) -> None:
+    assert listing(bus, job(queue="nowhere", state=RUNNING)) == ["SyncCompleted"]
+
+
+def test_what_runs_without_admission_later_is_due_for_a_stop(bus: Bus) -> None:
+    listing(bus)
+    assert types(bus.tell(job(version=60, state=RUNNING))) == ["WorkloadSubmitted"]
+    assert list(bus.draft.deadlines.due) == ["repair/team/job-uid-train"]
+
+
+def test_a_ledger_under_a_new_name_adopts_what_its_lost_tail_had_started(bus: Bus) -> None:
+    bus.tell(beat(1, JOBS), *queues(), job(), started(), completed(20, "uid-train"))
+    bus.opened()
+    running = job(version=30, state=seen.JobState(suspended=False, decision="lost/9"))
+    told = bus.tell(beat(2, JOBS), started(number=2), running, completed(40, "uid-train", number=2))
+    assert isinstance(told[-1], WorkloadAdopted)
+    assert any(isinstance(fact, RoundCompleted) for fact in told)
