@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -17,6 +16,7 @@ import aiohttp
 import msgspec
 
 from tidegate.bus.embedded import embedded_server
+from tidegate.cluster.ports import free_ports
 from tidegate.cluster.supervisor import Program, Supervisor
 from tidegate.errors import TidegateError
 
@@ -93,14 +93,8 @@ async def wait_ready(running: Running, patience_s: float = READY_S) -> None:
             raise NotReadyError(message) from None
 
 
-def free_port() -> int:
-    """Return a TCP port on loopback that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
 def _plan(wanted: Wanted, nats_url: str, supervisor: Supervisor) -> Running:
-    ports = {service: free_port() for service in wanted.services}
+    ports = dict(zip(wanted.services, free_ports(len(wanted.services)), strict=True))
     return Running(
         ledger=wanted.ledger or f"sqlite:///{wanted.state.resolve() / 'ledger.db'}",
         nats_url=nats_url,
