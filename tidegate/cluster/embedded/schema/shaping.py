@@ -28,13 +28,14 @@ def _prune(schema: Schema, value: object, path: str, dropped: list[str]) -> None
     elif isinstance(value, dict):
         known, others = schema.get("properties") or {}, schema.get("additionalProperties")
         kept = _HEAD if not path or schema.get(_EMBEDDED) else ()
-        for key in list(value):
+        # What is the server's own a schema may name, but it says little of it.
+        for key in [key for key in value if key not in kept]:
             at = f"{path}.{key}" if path else key
             if key in known:
                 _prune_field(known[key], value, key, (at, dropped))
             elif isinstance(others, dict):
                 _prune(others, value[key], at, dropped)
-            elif key not in kept and not others and not schema.get(_PRESERVE):
+            elif not others and not schema.get(_PRESERVE):
                 del value[key]
                 dropped.append(at)
 
