@@ -50,19 +50,20 @@ class Session:
         clock that jumped.
         """
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        began, beat = loop.time(), 0
         while True:
             if self.waits_for():
                 await asyncio.sleep(_POLL_S)
                 continue
-            beat = Heartbeat(
+            beat = max(beat, int((loop.time() - began) / _BEAT_S)) + 1
+            told = Heartbeat(
                 session=self._means.publisher.session,
-                beat=int((loop.time() - began) / _BEAT_S) + 1,
+                beat=beat,
                 resources=tuple(one.watched.resource for one in self._syncs if not one.absent),
             )
-            await self._means.publisher.say(HEARTBEATS, beat)
+            await self._means.publisher.say(HEARTBEATS, told)
             self._means.metrics.heartbeats.inc()
-            await asyncio.sleep(_BEAT_S - (loop.time() - began) % _BEAT_S)
+            await asyncio.sleep(max(0.0, began + beat * _BEAT_S - loop.time()))
 
     async def _obey(self) -> None:
         """List everything again, news or not, whenever the scheduler asks."""

@@ -80,6 +80,7 @@ class Watch:
 
     def __init__(self, api: KubernetesApi, watched: Watched, *, pace: Pace, random: Random) -> None:
         self.open = False  # the server took the watch, and it has not ended
+        self._broken = False  # it ended with an error and is not open again yet
         self._api = api
         self._watched = watched
         self._pace = pace
@@ -102,7 +103,7 @@ class Watch:
                         version = max(version, event.object.metadata.version)
             except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
                 broke = True
-                _log.info("watch broke", resource=self._watched.resource, error=str(error))
+                self._note(str(error))
             lasted = loop.time() - since >= _LASTING_S
             waits = self._waits() if lasted else waits
             if broke or not lasted:
@@ -121,7 +122,7 @@ class Watch:
         }
         try:
             async with self._api.watch(self._watched.path, query) as lines:
-                self.open = True
+                self.open, self._broken = True, False
                 async for line in lines:
                     yield self._read(line)
         except ApiStatusError as error:
@@ -143,6 +144,12 @@ class Watch:
             case _:
                 assert kind in ("ADDED", "MODIFIED", "DELETED")
                 return Changed(kind, found)
+
+    def _note(self, error: str) -> None:
+        """Log the first failure of an outage; the metrics tell how long it lasts."""
+        if not self._broken:
+            _log.warning("watch broke", resource=self._watched.resource, error=error)
+        self._broken = True
 
     def _waits(self) -> Iterator[float]:
         return delays(self._random, first_s=0.1, most_s=_BACKOFF_MOST_S)

@@ -1,0 +1,294 @@
+"""A session of ingest over the embedded API server, on a clock that jumps.
+
+Everything that is told is read back from OBSERVATIONS, as the scheduler reads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from prometheus_client import CollectorRegistry
+
+from ingest.metrics import Metrics
+from ingest.publish import Publisher
+from ingest.resources import watched
+from ingest.session import Session
+from ingest.sync import Means
+from ingest.watch import Pace
+from tests.parts.stage import CRDS, JOBS, KUEUE, Stage, alongside, job
+from tests.parts.virtual import run_virtually
+from tidegate.bus.ports import Outlet
+from tidegate.contracts.entry import Position
+from tidegate.contracts.observations import (
+    ClusterQueueObserved,
+    Heartbeat,
+    JobObserved,
+    NamespaceObserved,
+    ObjectGone,
+    ObjectRefused,
+    SyncCompleted,
+    SyncStarted,
+)
+from tidegate.jobs.registry import JOB_KINDS
+
+FLAVOR = {"metadata": {"name": "spot"}, "spec": {"nodeLabels": {"type": "spot"}}}
+
+
+def session(stage: Stage, name: str = "s1", outlet: Outlet | None = None) -> Session:
+    random, metrics = Random(7), Metrics(CollectorRegistry())
+    outlet = outlet or stage.bus.outlet()
+    publisher = Publisher(outlet, cluster="local", session=name, random=random, metrics=metrics)
+    means = Means(stage.api, publisher, Pace(), random, metrics)
+    return Session(watched(list(JOB_KINDS.values())), means, outlet)
+
+
+async def rounds(stage: Stage, resource: str) -> list[SyncCompleted]:
+    told = await stage.heard()
+    return [one for one in told if isinstance(one, SyncCompleted) and one.resource == resource]
+
+
+async def jobs(stage: Stage) -> list[JobObserved]:
+    return [one for one in await stage.heard() if isinstance(one, JobObserved)]
+
+
+async def gone(stage: Stage) -> list[str]:
+    return [one.name for one in await stage.heard() if isinstance(one, ObjectGone)]
+
+
+def test_the_first_round_names_who_is_present_between_its_brackets() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = stage.make(JOBS, job())
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+        told = await stage.heard()
+        mine = [one for one in told if getattr(one, "resource", "") == "jobs.batch"]
+        started, completed = mine
+        assert isinstance(started, SyncStarted)
+        assert isinstance(completed, SyncCompleted)
+        assert completed.present == (made["metadata"]["uid"],)
+        assert (completed.round, completed.piece, completed.pieces) == (1, 1, 1)
+        (seen,) = await jobs(stage)
+        assert (seen.queue, seen.round, seen.session) == ("main", 1, "s1")
+        assert told.index(started) < told.index(seen) < told.index(completed)
+
+    run_virtually(run())
+
+
+def test_the_heart_beats_once_a_second_while_every_watch_is_open_and_names_them() -> None:
+    async def run() -> None:
+        stage = Stage()
+        async with alongside(session(stage).run()):
+            await asyncio.sleep(4.5)
+            beats = [one for one in await stage.heard() if isinstance(one, Heartbeat)]
+            stage.api.down = True
+            stage.embedded.compact()
+            await asyncio.sleep(200)
+            later = [one for one in await stage.heard() if isinstance(one, Heartbeat)]
+            stage.api.down = False
+            await stage.hear(Heartbeat, lambda beat: beat.beat > 200)
+        assert [beat.beat for beat in beats] == [1, 2, 3, 4, 5]
+        assert "jobs.batch" in beats[0].resources
+        assert len(later) < 100  # open watches of a server that is gone end within a minute
+
+    run_virtually(run())
+
+
+def test_a_relist_tells_again_who_is_present_and_nothing_that_is_known() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(JOBS, job())
+        async with alongside(session(stage).run()):
+            await asyncio.sleep(1_500)
+        assert [one.round for one in await rounds(stage, "jobs.batch")] == [1, 2, 3]
+        assert len(await jobs(stage)) == 1
+
+    run_virtually(run())
+
+
+def test_a_request_of_the_scheduler_makes_it_tell_everything_again() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(JOBS, job())
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            await stage.bus.inbox().ask_resync("a hole")
+            await stage.hear(JobObserved, lambda told: told.round == 2)
+        assert [one.round for one in await jobs(stage)] == [1, 2]
+
+    run_virtually(run())
+
+
+def test_a_watch_that_ends_resumes_where_it_ended_without_a_list() -> None:
+    async def run() -> None:
+        stage = Stage()
+        async with alongside(session(stage).run()):
+            await asyncio.sleep(300)  # the server ended each watch several times
+            stage.make(JOBS, job())
+            seen = await stage.hear(JobObserved)
+        assert seen.round == 0
+        assert len(await rounds(stage, "jobs.batch")) == 1
+
+    run_virtually(run())
+
+
+def test_a_version_that_is_too_old_leads_to_a_list_that_misses_no_deletion() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = stage.make(JOBS, job())
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            stage.api.down = True
+            await asyncio.sleep(120)  # every watch has ended, and none can be opened
+            stage.remove(f"{JOBS}/train")
+            other = stage.make(JOBS, job("other"))
+            stage.embedded.compact()
+            stage.api.down = False
+            await stage.hear(JobObserved, lambda told: told.name == "other")
+            await stage.hear(SyncCompleted, lambda told: told.round == 2)
+        assert await gone(stage) == []  # nobody saw it go: the round says who is there
+        first, second = await rounds(stage, "jobs.batch")
+        assert first.present == (made["metadata"]["uid"],)
+        assert second.present == (other["metadata"]["uid"],)
+
+    run_virtually(run())
+
+
+def test_a_deletion_that_is_watched_is_told() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = stage.make(JOBS, job())
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            stage.remove(f"{JOBS}/train")
+            told = await stage.hear(ObjectGone)
+        assert (told.uid, told.resource) == (made["metadata"]["uid"], "jobs.batch")
+        assert told.version > int(made["metadata"]["resourceVersion"])
+
+    run_virtually(run())
+
+
+def test_an_object_that_cannot_be_read_is_refused_and_the_others_go_on() -> None:
+    async def run() -> None:
+        stage = Stage()
+        bad = job("elastic")
+        bad["metadata"]["annotations"] = {"kueue.x-k8s.io/elastic-job": "true"}
+        stage.make(JOBS, bad)
+        stage.make(JOBS, job("good"))
+        async with alongside(session(stage).run()):
+            refused = await stage.hear(ObjectRefused)
+            await stage.hear(JobObserved, lambda told: told.name == "good")
+            stage.change(f"{JOBS}/elastic", {"metadata": {"annotations": None}})
+            await stage.hear(JobObserved, lambda told: told.name == "elastic")
+        assert (refused.resource, refused.name) == ("jobs.batch", "elastic")
+        assert "Elastic jobs are not supported" in refused.error
+
+    run_virtually(run())
+
+
+def test_time_stands_still_until_the_crds_are_installed() -> None:
+    async def run() -> None:
+        stage = Stage(with_crds=False)
+        ingest = session(stage)
+        async with alongside(ingest.run()):
+            await asyncio.sleep(60)
+            assert not [one for one in await stage.heard() if isinstance(one, Heartbeat)]
+            assert "clusterqueues.kueue.x-k8s.io: its CRD is not installed" in ingest.waits_for()
+            stage.install_crds()
+            await stage.hear(Heartbeat)
+        assert ingest.waits_for() != ""  # it was killed
+
+    run_virtually(run())
+
+
+def test_a_thousand_uids_fit_in_a_piece() -> None:
+    async def run() -> None:
+        stage = Stage()
+        for at in range(1_200):
+            stage.make("/api/v1/namespaces", {"metadata": {"name": f"n{at}"}})
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+        first, second = await rounds(stage, "namespaces")
+        assert (len(first.present), len(second.present)) == (1_000, 204)
+        assert [(one.piece, one.pieces) for one in (first, second)] == [(1, 2), (2, 2)]
+        told = [one for one in await stage.heard() if isinstance(one, NamespaceObserved)]
+        assert {one.uid for one in told} == {*first.present, *second.present}
+
+    run_virtually(run())
+
+
+def test_a_full_stream_holds_the_watch_back_and_nothing_is_lost() -> None:
+    async def run() -> None:
+        stage = Stage(observations_max=60)
+        async with alongside(session(stage).run()):
+            await asyncio.sleep(10)
+            for at in range(300):
+                stage.make(JOBS, job(f"j{at}"))
+            at = Position()
+            names = set[str]()
+            while len(names) < 300:
+                names |= {one.name for one in await jobs(stage)}
+                told = await stage.bus.inbox().pull(at, count_max=1_000, wait_s=1)
+                at = told[-1].at if told else at
+                await stage.bus.inbox().forget(at)
+                await asyncio.sleep(1)
+        assert names == {f"j{at}" for at in range(300)}
+
+    run_virtually(run())
+
+
+def test_a_change_that_no_decision_depends_on_is_not_told() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(f"{KUEUE}/resourceflavors", FLAVOR)
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            path = f"{KUEUE}/resourceflavors/spot"
+            stage.change(path, {"metadata": {"labels": {"seen": "by-nobody"}}})
+            await asyncio.sleep(5)
+            before = len(await stage.heard())
+            stage.change(path, {"spec": {"nodeLabels": {"type": "on-demand"}}})
+            await asyncio.sleep(0.5)
+        told = (await stage.heard())[before:]
+        assert [type(one).__name__ for one in told if not isinstance(one, Heartbeat)] == [
+            "FlavorObserved"
+        ]
+
+    run_virtually(run())
+
+
+def test_two_sessions_tell_independently() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(JOBS, job())
+        async with alongside(session(stage, "s1").run()), alongside(session(stage, "s2").run()):
+            await stage.hear(JobObserved, lambda told: told.session == "s1")
+            await stage.hear(JobObserved, lambda told: told.session == "s2")
+
+    run_virtually(run())
+
+
+def test_a_queue_whose_amounts_cannot_be_read_is_refused() -> None:
+    async def run() -> None:
+        stage = Stage(with_crds=False)
+        stage.install_crds()
+        crd = "clusterqueues.kueue.x-k8s.io"
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        found = stage.read(f"{CRDS}/{crd}")
+        for version in found["spec"]["versions"]:
+            version["schema"]["openAPIV3Schema"] = schema
+        stage.change(f"{CRDS}/{crd}", {"spec": found["spec"]})
+        flavors = [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": "many"}]}]
+        groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+        stage.make(
+            f"{KUEUE}/clusterqueues",
+            {"metadata": {"name": "bad"}, "spec": {"resourceGroups": groups}},
+        )
+        stage.make(f"{KUEUE}/clusterqueues", {"metadata": {"name": "good"}, "spec": {}})
+        async with alongside(session(stage).run()):
+            refused = await stage.hear(ObjectRefused)
+            await stage.hear(ClusterQueueObserved, lambda told: told.name == "good")
+        assert "spec.resourceGroups[0].flavors[0].resources[0].nominalQuota" in refused.error
+
+    run_virtually(run())
