@@ -121,7 +121,11 @@ _SPECS: dict[str, tuple[str, ...]] = {
             " ? 'WorkloadPriorityClass' : 'PriorityClass'}",
             f"{_SOURCE} in {sorted(PRIORITY_SOURCES)}",
         ),
-        _dropped("spec.priorityClassSource"),
+        # What is neither stays, so that the schema refuses it by its name.
+        (
+            f"({_SOURCE} in {['', *sorted(PRIORITY_SOURCES)]}"
+            f" ? {_dropped('spec.priorityClassSource')} : [])"
+        ),
     ),
     "workloadpriorityclasses": (),
     "admissionchecks": (_dropped("spec.retryDelayMinutes"),),

@@ -1,0 +1,1 @@
+"""The Kubernetes objects: read, translated, served and guarded."""

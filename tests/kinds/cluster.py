@@ -1,0 +1,145 @@
+"""A real API server in the words of these tests: manifests in, answers out."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+import yaml
+
+from tidegate.kinds.kueue import KINDS
+from tidegate.kinds.names import GROUP
+from tidegate.kube.ports import APPLY_PATCH, MERGE_PATCH, KubernetesApi
+
+Manifest: TypeAlias = dict[str, Any]
+DATA = Path(__file__).parent
+_STRICT = {"fieldValidation": "Strict"}
+_DRY = {"dryRun": "All"}
+_PLURALS = {kind.name: kind.plural for kind in KINDS} | {
+    "ConfigMap": "configmaps",
+    "Job": "jobs",
+    "Pod": "pods",
+    "JobSet": "jobsets",
+    "Namespace": "namespaces",
+    "RayService": "rayservices",
+    "CustomResourceDefinition": "customresourcedefinitions",
+    "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+}
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What the API server said: an object, or why not."""
+
+    status: int
+    body: Manifest
+
+    @property
+    def message(self) -> str:
+        """Return the refusal's sentence, empty if it was none."""
+        return str(self.body.get("message", "")) if self.status >= 400 else ""
+
+
+class Cluster:
+    """Requests of manifests to one API server."""
+
+    def __init__(self, api: KubernetesApi) -> None:
+        self._api = api
+
+    async def create(self, found: Manifest, *, dry: bool = False) -> Answer:
+        """Make an object; unknown fields are refused, as kubectl asks for."""
+        query = _STRICT | (_DRY if dry else {})
+        return await self._send("POST", collection(found), query, found)
+
+    async def replace(self, found: Manifest) -> Answer:
+        """Put an object in place of the one that is there."""
+        known = (await self.get(found)).body["metadata"]["resourceVersion"]
+        versioned = found | {"metadata": found["metadata"] | {"resourceVersion": known}}
+        return await self._send("PUT", place(found), _STRICT, versioned)
+
+    async def merge(self, found: Manifest, part: Manifest, sub: str = "") -> Answer:
+        """Merge fields into an object, or into its ``/status``."""
+        return await self._send("PATCH", place(found) + sub, {}, part, MERGE_PATCH)
+
+    async def apply(self, found: Manifest) -> Answer:
+        """Apply a manifest by the server's own rules, whoever owned its fields before."""
+        query = {"fieldManager": "tests", "force": "true"}
+        return await self._send("PATCH", place(found), query, found, APPLY_PATCH)
+
+    async def get(self, found: Manifest) -> Answer:
+        """Read an object at the version that the manifest names."""
+        return await self._send("GET", place(found), {})
+
+    async def delete(self, found: Manifest) -> Answer:
+        """Remove an object at once, with what it owns in the background."""
+        query = {"propagationPolicy": "Background", "gracePeriodSeconds": "0"}
+        return await self._send("DELETE", place(found), query)
+
+    async def read_text(self, path: str) -> str:
+        """Return what the API server answers on a path that is no object, e.g. ``/metrics``."""
+        return (await self._api.request("GET", path)).body.decode()
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Manifest | None = None,
+        content_type: str = "application/json",
+    ) -> Answer:
+        raw = None if body is None else msgspec.json.encode(body)
+        found = await self._api.request(
+            method, path, query=query, body=raw, content_type=content_type
+        )
+        try:
+            return Answer(found.status, msgspec.json.decode(found.body))
+        except msgspec.DecodeError:  # a missing API group answers in plain text
+            return Answer(found.status, {"message": found.body.decode()})
+
+
+def collection(found: Manifest) -> str:
+    """Return the path under which objects like this one are."""
+    version = found["apiVersion"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    namespace = found["metadata"].get("namespace")
+    inside = f"/namespaces/{namespace}" if namespace else ""
+    return f"{root}{inside}/{_PLURALS[found['kind']]}"
+
+
+def place(found: Manifest) -> str:
+    """Return the path of an object."""
+    return f"{collection(found)}/{found['metadata']['name']}"
+
+
+def in_version(found: Manifest, version: str) -> Manifest:
+    """Return a manifest of Kueue's as one of another version."""
+    return found | {"apiVersion": f"{GROUP}/{version}"}
+
+
+def documents(path: Path) -> list[Manifest]:
+    """Return the documents of a YAML file."""
+    return list(yaml.safe_load_all(path.read_text()))
+
+
+def files(folder: str) -> list[Path]:
+    """Return the data files of one folder, in order."""
+    return sorted((DATA / folder).rglob("*.yaml"))
+
+
+def label(path: Path) -> str:
+    """Return a data file's name for a test's id."""
+    return str(path.relative_to(DATA).with_suffix(""))
+
+
+async def eventually(holds: Callable[[], Awaitable[str]], within_s: float = 60) -> None:
+    """Wait until ``holds`` returns an empty text; fail with the last one at the deadline."""
+    deadline = time.monotonic() + within_s
+    while problem := await holds():
+        assert time.monotonic() < deadline, problem
+        await asyncio.sleep(0.1)

@@ -1,0 +1,34 @@
+"""One real control plane for these tests, with the CRDs and the policies in force."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.kinds.cluster import Cluster
+from tests.kinds.installing import install
+from tidegate.kube.client import Access, connect
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(request: pytest.FixtureRequest) -> str:
+    """Return the kubeconfig of a control plane that these tests may fill as they like."""
+    given = os.environ.get("TIDEGATE_TEST_KUBECONFIG", "")
+    return given or str(request.getfixturevalue("own_api"))
+
+
+@pytest.fixture(scope="session")
+def installed(kubeconfig: str) -> str:
+    """Return the kubeconfig once CRDs and policies are in force there."""
+    asyncio.run(install(kubeconfig))
+    return kubeconfig
+
+
+@pytest.fixture
+async def cluster(installed: str) -> AsyncIterator[Cluster]:
+    """Lend a connection to the prepared control plane."""
+    async with connect(Access(kubeconfig=installed)) as api:
+        yield Cluster(api)
