@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def state_folder() -> Path:
-    """Return the instance's folder: TIDEGATE_STATE, else ``tidegate`` in the user's state folder."""
+    """Return the instance's folder: TIDEGATE_STATE, else one in the user's state folder."""
     named = os.environ.get("TIDEGATE_STATE")
     return Path(named) if named else _user_folder("XDG_STATE_HOME", ".local/state") / "tidegate"
 

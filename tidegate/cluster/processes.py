@@ -37,7 +37,7 @@ def spawn(name: str, command: Sequence[str], log: Path) -> Process:
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
     pid = os.posix_spawn(
         command[0],
-        command,
+        list(command),
         os.environ,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),

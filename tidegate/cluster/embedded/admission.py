@@ -6,7 +6,7 @@ only while the policy and a binding of it are stored; the contract suite holds t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from tidegate.cluster.embedded.refusals import RefusedError, forbidden, not_found
@@ -20,13 +20,15 @@ from tidegate.cluster.embedded.resources import (
     Resource,
 )
 from tidegate.cluster.embedded.state import State
+from tidegate.kinds.names import ADMISSION_GATE, GROUP, MANAGED, PRIORITY_CLASS, QUEUE_NAME
+from tidegate.kinds.policies.forms import NAMESPACES_LEFT_ALONE, PREFIX
+from tidegate.kinds.policies.frameworks import FRAMEWORKS
 
 Object = dict[str, Any]
-_Policy = Callable[[State, Object], None]
+_Policy = Callable[[State, Object, str], None]  # the name of its parameter
 
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-ADMISSION_GATE = "kueue.x-k8s.io/admission"
-_LOCAL_QUEUES, _DEFAULT_QUEUE = "localqueues.kueue.x-k8s.io", "default"
+_LOCAL_QUEUES = f"localqueues.{GROUP}"
+_WORKLOAD_PRIORITY_CLASSES = f"workloadpriorityclasses.{GROUP}"
 
 
 def admit(state: State, resource: Resource, obj: Object) -> None:
@@ -41,8 +43,8 @@ def admit(state: State, resource: Resource, obj: Object) -> None:
     if resource.key == PODS.key:
         _set_priority(state, resource, obj)
     for name, key, policy in _POLICIES:
-        if key == resource.key and _is_bound(state, name):
-            policy(state, obj)
+        if key == resource.key and (binding := _binding(state, name)) and not _is_left_alone(obj):
+            policy(state, obj, (binding["spec"].get("paramRef") or {}).get("name", ""))
 
 
 def _check_namespace(state: State, resource: Resource, obj: Object) -> None:
@@ -79,39 +81,65 @@ def _priority_class(state: State, name: str) -> Object | None:
     return min(defaults, key=lambda row: row["value"], default=None)
 
 
-def _is_bound(state: State, name: str) -> bool:
+def _binding(state: State, policy: str) -> Object | None:
+    """Return the binding that puts a stored policy into force, or None."""
+    if state.get(POLICIES.key, "", policy) is None:
+        return None
     bindings = state.items(POLICY_BINDINGS.key)
-    return state.get(POLICIES.key, "", name) is not None and any(
-        binding.get("spec", {}).get("policyName") == name for binding in bindings
+    return next((one for one in bindings if one.get("spec", {}).get("policyName") == policy), None)
+
+
+def _is_left_alone(obj: Object) -> bool:
+    """Tell whether an object is the cluster's own, or what a controller made for a job."""
+    owners = obj["metadata"].get("ownerReferences") or ()
+    child = any(
+        owner.get("controller") and (owner["apiVersion"].split("/")[0], owner["kind"]) in _PARENTS
+        for owner in owners
     )
+    return child or obj["metadata"]["namespace"] in NAMESPACES_LEFT_ALONE
 
 
-def _labels(obj: Object) -> Mapping[str, str]:
-    return obj["metadata"].get("labels") or {}
+def _default_queue(state: State, job: Object, parameter: str) -> None:
+    found = state.get(_LOCAL_QUEUES, job["metadata"]["namespace"], parameter)
+    if found is not None and not _label(job, QUEUE_NAME):
+        _set_label(job, QUEUE_NAME, parameter)
 
 
-def _default_queue(state: State, job: Object) -> None:
-    namespace = job["metadata"]["namespace"]
-    if QUEUE_LABEL not in _labels(job) and state.get(_LOCAL_QUEUES, namespace, _DEFAULT_QUEUE):
-        job["metadata"]["labels"] = {**_labels(job), QUEUE_LABEL: _DEFAULT_QUEUE}
+def _default_priority(state: State, job: Object, parameter: str) -> None:
+    found = state.get(_WORKLOAD_PRIORITY_CLASSES, "", parameter)
+    if found is not None and _label(job, QUEUE_NAME) and not _label(job, PRIORITY_CLASS):
+        _set_label(job, PRIORITY_CLASS, parameter)
 
 
-def _suspend_job(_: State, job: Object) -> None:
-    if QUEUE_LABEL in _labels(job):
+def _suspend_job(_: State, job: Object, __: str) -> None:
+    if _label(job, QUEUE_NAME):
         job["spec"]["suspend"] = True
 
 
-def _gate_pod(_: State, pod: Object) -> None:
-    owners = pod["metadata"].get("ownerReferences") or []
-    of_a_job = any(owner["kind"] == "Job" and owner.get("controller") for owner in owners)
+def _gate_pod(_: State, pod: Object, __: str) -> None:
     gates = pod["spec"].get("schedulingGates") or []
     gated = any(gate["name"] == ADMISSION_GATE for gate in gates)
-    if QUEUE_LABEL in _labels(pod) and not of_a_job and not gated:
-        pod["spec"]["schedulingGates"] = [*gates, {"name": ADMISSION_GATE}]
+    if _label(pod, QUEUE_NAME) and not pod["spec"].get("nodeName"):
+        _set_label(pod, MANAGED, "true")
+        pod["spec"]["schedulingGates"] = gates if gated else [*gates, {"name": ADMISSION_GATE}]
 
 
+def _label(obj: Object, name: str) -> str:
+    value: str = (obj["metadata"].get("labels") or {}).get(name, "")
+    return value
+
+
+def _set_label(obj: Object, name: str, value: str) -> None:
+    obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), name: value}
+
+
+_PARENTS = frozenset((one.group, one.kind) for one in FRAMEWORKS)
+# Those that give labels stand before those that look at them; a real server runs the latter again.
 _POLICIES: tuple[tuple[str, str, _Policy], ...] = (
-    ("tidegate-default-queue", JOBS.key, _default_queue),  # before those that look at the label
-    ("tidegate-suspend-queued-jobs", JOBS.key, _suspend_job),
-    ("tidegate-gate-queued-pods", PODS.key, _gate_pod),
+    (f"{PREFIX}default-queue", JOBS.key, _default_queue),
+    (f"{PREFIX}default-priority", JOBS.key, _default_priority),
+    (f"{PREFIX}suspend-batch-job", JOBS.key, _suspend_job),
+    (f"{PREFIX}gate-pods", PODS.key, _gate_pod),
 )
+EQUIVALENTS = tuple(name for name, _, _ in _POLICIES)
+"""The policies that have a built-in equivalent."""

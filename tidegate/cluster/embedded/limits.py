@@ -4,11 +4,13 @@ from __future__ import annotations
 
 LIMITS = (
     "CEL rules of CRDs (x-kubernetes-validations) are stored and not evaluated",
-    "admission policies are stored; only Tidegate's own are applied, by built-in equivalents",
-    "ValidatingAdmissionPolicies are stored and not evaluated",
+    "admission policies are stored; of Tidegate's own, those that default the queue and the priority, "
+    "suspend Jobs and gate pods have a built-in equivalent, the others do nothing",
     "everyone on loopback may do everything: RBAC objects are stored and not enforced",
     "server-side apply is refused with 415; managedFields are not kept",
-    "built-in kinds keep fields that they do not know; the real server drops them",
+    "built-in kinds keep fields that they do not know; the real server drops or refuses them",
+    "dryRun is refused with 400; bodies are JSON, and protobuf is refused with 415",
+    "kinds beyond those that Tidegate needs are not served: 404",
     "LimitRanges are not applied to pods",
     "the scheduler leaves pods pending that ask for affinity between pods, spread or devices",
     "Jobs with podFailurePolicy, successPolicy or backoffLimitPerIndex are refused with 422",

@@ -1,4 +1,4 @@
-"""The kubelets: a bound pod runs as long as it wants to, and ends; see ``tidegate.cluster.lives``."""
+"""The kubelets: a bound pod runs as long as ``tidegate.cluster.lives`` says, and ends."""
 
 from __future__ import annotations
 

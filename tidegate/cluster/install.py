@@ -1,0 +1,184 @@
+"""Putting Tidegate's own objects into a cluster: CRDs, then policies, then roles.
+
+The order matters: a policy that names a CRD which is not there refuses every Job of the cluster.
+Everything may be done again: what is there already and differs is replaced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from tidegate.errors import ApiStatusError, NotSupportedError, TidegateError
+from tidegate.kube.ports import JSON, KubernetesApi, Response
+
+Object = dict[str, Any]
+ORDER = ("crds", "policies", "rbac")  # folders of manifests, in the order of their application
+_ESTABLISHED_S, _POLL_S = 30.0, 0.1
+_OK, _CREATED, _NOT_FOUND, _CONFLICT, _ERROR = 200, 201, 404, 409, 400
+
+
+class NotEstablishedError(TidegateError):
+    """A CRD is not served within the patience; the message says which and why."""
+
+
+def manifests_folder() -> Path:
+    """Return where the manifests are: beside the packages in a checkout, else in the wheel.
+
+    Raises:
+        NotSupportedError: they are in neither place.
+    """
+    package = Path(__file__).parents[1]
+    for folder in (package.parent / "deploy", package / "deploy"):
+        if (folder / ORDER[0]).is_dir():
+            return folder
+    raise NotSupportedError(
+        "The manifests are not installed with this package: give the folder deploy/ of a checkout."
+    )
+
+
+async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None]) -> int:
+    """Apply every manifest below a folder and wait until the CRDs are served; return how many.
+
+    Raises:
+        ApiStatusError: the API server refused one.
+        ApiUnreachableError: it does not answer.
+        NotEstablishedError: a CRD is not served in time.
+    """
+    count, paths = 0, dict[str, str]()
+    for room in ORDER:
+        objects = list(read_manifests(folder / room))
+        if objects:
+            tell(f"applying {len(objects)} objects of {room}")
+        for obj in objects:
+            await apply(api, obj, paths)
+        await asyncio.gather(*(_wait_established(api, obj) for obj in objects if _is_crd(obj)))
+        count += len(objects)
+    return count
+
+
+def read_manifests(folder: Path) -> Iterator[Object]:
+    """Yield the objects of every YAML file of a folder, in the order of the files' names."""
+    for path in sorted([*folder.glob("*.yaml"), *folder.glob("*.yml")]):
+        for document in yaml.safe_load_all(path.read_text()):
+            if document:
+                yield document
+
+
+async def apply(api: KubernetesApi, obj: Object, paths: dict[str, str] | None = None) -> Object:
+    """Create an object, or replace the one that is there if it differs; return what is stored.
+
+    ``paths`` remembers where kinds live, over many calls.
+
+    Raises:
+        ApiStatusError: the API server refused it.
+        ApiUnreachableError: it does not answer.
+    """
+    collection = await _collection(api, obj, {} if paths is None else paths)
+    path = f"{collection}/{obj['metadata']['name']}"
+    while True:
+        found = await api.request("GET", path)
+        if found.status == _NOT_FOUND:
+            answer = await _send(api, "POST", collection, obj)
+            if answer.status != _CONFLICT:  # else somebody was faster: compare with theirs
+                return _read(answer)
+            continue
+        there = _read(found)
+        if includes(there, obj):
+            return there
+        wanted = {**there, **obj, "metadata": _merged_metadata(there, obj)}
+        answer = await _send(api, "PUT", path, wanted)
+        if answer.status != _CONFLICT:
+            return _read(answer)
+
+
+def includes(there: object, wanted: object) -> bool:
+    """Tell whether what is there has everything that is wanted, whatever else it has."""
+    match there, wanted:
+        case dict(), dict():
+            return all(includes(there.get(key), value) for key, value in wanted.items())
+        case list(), list():
+            pairs = zip(there, wanted, strict=False)
+            return len(there) == len(wanted) and all(includes(a, b) for a, b in pairs)
+        case _:
+            return there == wanted
+
+
+async def _wait_established(api: KubernetesApi, crd: Object) -> None:
+    name = crd["metadata"]["name"]
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+    said = "no condition yet"
+    try:
+        async with asyncio.timeout(_ESTABLISHED_S):
+            while said:
+                said = _why_not_established(_read(await api.request("GET", path)))
+                said = said or await _why_not_served(api, crd)
+                await asyncio.sleep(_POLL_S if said else 0)
+    except TimeoutError:
+        message = f"{name} is not served after {_ESTABLISHED_S:.0f} s: {said}"
+        raise NotEstablishedError(message) from None
+
+
+def _why_not_established(crd: Object) -> str:
+    for told in (crd.get("status") or {}).get("conditions") or ():
+        if told["type"] == "Established" and told["status"] == "True":
+            return ""
+        if told["status"] == "False":
+            return f"{told['reason']}: {told['message']}"
+    return "not established"
+
+
+async def _why_not_served(api: KubernetesApi, crd: Object) -> str:
+    spec = crd["spec"]
+    for version in spec["versions"]:
+        if version["served"]:
+            path = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}"
+            if (await api.request("GET", path, query={"limit": "1"})).status != _OK:
+                return f"{path} does not answer"
+    return ""
+
+
+async def _collection(api: KubernetesApi, obj: Object, paths: dict[str, str]) -> str:
+    """Return the path at which objects of this kind are created."""
+    version, kind = obj["apiVersion"], obj["kind"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    if f"{root} {kind}" not in paths:
+        for row in _read(await api.request("GET", root))["resources"]:
+            inside = "/namespaces/{}" if row["namespaced"] else ""
+            if "/" not in row["name"]:
+                paths[f"{root} {row['kind']}"] = f"{root}{inside}/{row['name']}"
+    if f"{root} {kind}" not in paths:
+        raise ApiStatusError(_NOT_FOUND, f"{kind} of {version} is not served")
+    return paths[f"{root} {kind}"].format(obj["metadata"].get("namespace", "default"))
+
+
+def _merged_metadata(there: Object, wanted: Object) -> Object:
+    metadata: Object = {**there["metadata"], **wanted["metadata"]}
+    for field in ("labels", "annotations"):
+        both: Sequence[Mapping[str, str]] = [
+            told["metadata"].get(field) or {} for told in (there, wanted)
+        ]
+        if any(both):
+            metadata[field] = {**both[0], **both[1]}
+    return metadata
+
+
+def _is_crd(obj: Object) -> bool:
+    return bool(obj["kind"] == "CustomResourceDefinition")
+
+
+async def _send(api: KubernetesApi, method: str, path: str, obj: Object) -> Response:
+    return await api.request(method, path, body=msgspec.json.encode(obj), content_type=JSON)
+
+
+def _read(answer: Response) -> Object:
+    if answer.status >= _ERROR:
+        message = answer.body.decode(errors="replace")
+        raise ApiStatusError(answer.status, message)
+    body: Object = msgspec.json.decode(answer.body)
+    return body

@@ -1,0 +1,170 @@
+"""What each node does: says that it is ready, keeps its lease, and plays its pods.
+
+Written for the real API server: everything is found again after a restart of either side, since
+each pod's beginning stands in its own status.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from tidegate.cluster.lives import (
+    KILLED,
+    ended_status,
+    exit_code_of,
+    is_finished,
+    run_us_of,
+    running_status,
+)
+from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi, Response
+
+Object = dict[str, Any]
+_PODS, _BOUND = "/api/v1/pods", {"fieldSelector": "spec.nodeName!="}
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+_RENEW_S, _AGAIN_S, _WATCH_S = 10.0, 0.5, "240"
+_NOT_FOUND, _TOO_MANY, _SERVER_ERROR = 404, 429, 500
+
+
+class Fleet:
+    """Some nodes of one cluster, and the pods that are bound to them."""
+
+    def __init__(self, api: KubernetesApi, names: tuple[str, ...], capacity: Object) -> None:
+        self._api, self._names, self._capacity = api, names, capacity
+        self._ends = dict[str, asyncio.Event]()  # by pod uid: it is being deleted, or gone
+
+    async def run(self) -> None:
+        """Register the nodes and play their pods until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for name in self._names:
+                tasks.create_task(self._keep(name))
+            async for kind, pod in self._changes():
+                self._take_in(tasks, kind, pod)
+
+    def _take_in(self, tasks: asyncio.TaskGroup, kind: str, pod: Object) -> None:
+        uid = pod["metadata"]["uid"]
+        if kind == "DELETED":
+            if uid in self._ends:
+                self._ends.pop(uid).set()
+            return
+        if pod["spec"].get("nodeName") in self._names and uid not in self._ends:
+            self._ends[uid] = asyncio.Event()
+            tasks.create_task(self._live(pod, self._ends[uid]))
+        if uid in self._ends and "deletionTimestamp" in pod["metadata"]:
+            self._ends[uid].set()
+
+    async def _keep(self, name: str) -> None:
+        """Register a node and renew its lease, which the controller manager waits for."""
+        ready = {"type": "Ready", "status": "True", "reason": "Simulated"}
+        labels = {"kubernetes.io/hostname": name}
+        status = {"capacity": self._capacity, "allocatable": self._capacity}
+        while True:
+            node = {"metadata": {"name": name, "labels": labels}}
+            await self._send("POST", "/api/v1/nodes", node)
+            now = _text(datetime.now(UTC))
+            told = ready | {"lastHeartbeatTime": now, "lastTransitionTime": now}
+            patch = {"status": {**status, "conditions": [told]}}
+            await self._send("PATCH", f"/api/v1/nodes/{name}/status", patch, MERGE_PATCH)
+            await self._renew(name)
+
+    async def _renew(self, name: str) -> None:
+        """Renew a lease for as long as its node is there."""
+        found = 200
+        while found != _NOT_FOUND:
+            renewed = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+            spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": renewed}
+            patch = await self._send("PATCH", f"{_LEASES}/{name}", {"spec": spec}, MERGE_PATCH)
+            if patch.status == _NOT_FOUND:
+                await self._send("POST", _LEASES, {"metadata": {"name": name}, "spec": spec})
+            await asyncio.sleep(_RENEW_S)
+            found = (await self._send("GET", f"/api/v1/nodes/{name}")).status
+
+    async def _live(self, pod: Object, ends: asyncio.Event) -> None:
+        if not is_finished(pod):
+            began, left_s = _began(pod)
+            if pod["status"].get("phase") != "Running":
+                await self._write(pod, running_status(pod, began))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ends.wait(), left_s)
+            code = KILLED if ends.is_set() else exit_code_of(pod)
+            await self._write(pod, ended_status(pod, code, began, _text(datetime.now(UTC))))
+        await ends.wait()
+        options = {"gracePeriodSeconds": 0, "preconditions": {"uid": pod["metadata"]["uid"]}}
+        await self._send("DELETE", _path(pod), options)
+
+    async def _write(self, pod: Object, status: Object) -> None:
+        patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
+        await self._send("PATCH", f"{_path(pod)}/status", patch, MERGE_PATCH)
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        content_type: str = JSON,
+        query: Mapping[str, str] | None = None,
+    ) -> Response:
+        """Send until there is an answer that another try would not change."""
+        content = None if body is None else msgspec.json.encode(body)
+        while True:
+            with suppress(ApiUnreachableError):
+                answer = await self._api.request(
+                    method, path, query=query, body=content, content_type=content_type
+                )
+                if answer.status < _SERVER_ERROR and answer.status != _TOO_MANY:
+                    return answer
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _changes(self) -> AsyncIterator[tuple[str, Object]]:
+        """Yield every bound pod as it is now, then each change; list again after a break."""
+        while True:
+            listed = await self._send("GET", _PODS, query=_BOUND)
+            found = msgspec.json.decode(listed.body)
+            there = {pod["metadata"]["uid"] for pod in found["items"]}
+            for uid in [uid for uid in self._ends if uid not in there]:
+                yield "DELETED", {"metadata": {"uid": uid}}
+            for pod in found["items"]:
+                yield "ADDED", pod
+            with suppress(ApiUnreachableError, ApiStatusError):
+                async for event in self._watch(found["metadata"]["resourceVersion"]):
+                    yield event
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _watch(self, version: str) -> AsyncIterator[tuple[str, Object]]:
+        """Yield changes from a version on, until the server has forgotten where we are."""
+        query = {**_BOUND, "timeoutSeconds": _WATCH_S, "allowWatchBookmarks": "true"}
+        while True:
+            query["resourceVersion"] = version
+            async with self._api.watch(_PODS, query) as lines:
+                async for line in lines:
+                    event = msgspec.json.decode(line)
+                    if event["type"] == "ERROR":
+                        return
+                    version = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        yield event["type"], event["object"]
+
+
+def _path(pod: Object) -> str:
+    metadata = pod["metadata"]
+    return f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
+
+
+def _began(pod: Object) -> tuple[str, float]:
+    """Return when a pod began, and for how many seconds it still runs."""
+    now, run_s = datetime.now(UTC), run_us_of(pod) / 1_000_000
+    for told in pod["status"].get("containerStatuses") or ():
+        if running := (told.get("state") or {}).get("running"):
+            began = datetime.fromisoformat(running["startedAt"])
+            return running["startedAt"], max(0.0, run_s - (now - began).total_seconds())
+    return _text(now), run_s
+
+
+def _text(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
