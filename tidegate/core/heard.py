@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.contracts.observations import Observed
+
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
     """The newest heartbeat of one session."""
@@ -24,7 +26,7 @@ class Roll(msgspec.Struct, kw_only=True):
 
     floor: int = 0  # the newest version of the resource that was known when the round began
     pieces: dict[int, tuple[str, ...]] = {}
-    passed_over: dict[str, tuple[str, bytes]] = {}  # uid to subject and payload, listed, too old
+    passed_over: dict[str, Observed] = {}  # by uid: what the list told and was outdated
 
 
 class Heard(msgspec.Struct, kw_only=True):
