@@ -30,11 +30,17 @@ class Fate:
         self.random, self.lag_s_max = random, lag_s_max
         self.chances = dict[Fault, float](chances or {})
         self.struck = Counter[str]()
+        self._due = Counter[Fault]()
+
+    def once(self, fault: Fault) -> None:
+        """Let a fault happen the next time that it can."""
+        self._due[fault] += 1
 
     def strikes(self, fault: Fault) -> bool:
         """Tell whether a fault happens now; a fault without a chance costs no random number."""
         chance = self.chances.get(fault, 0.0)
-        hit = chance > 0 and self.random.random() < chance
+        hit = self._due[fault] > 0 or (chance > 0 and self.random.random() < chance)
+        self._due[fault] -= self._due[fault] > 0
         self.struck[fault] += hit
         return hit
 

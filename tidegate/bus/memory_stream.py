@@ -92,6 +92,14 @@ class MemoryStream:
         """Remove one message for good."""
         self._kept.pop(seq, None)
 
+    def roll_back(self, seq: int) -> None:
+        """Forget what followed a sequence, as a server does that crashed before it wrote."""
+        while self.last_seq > seq:
+            self.lose(self.last_seq)
+            self.last_seq -= 1
+        self._ids = {name: place for name, place in self._ids.items() if place[0] <= seq}
+        self._tell()
+
     def after(self, seq: int) -> Iterator[Kept]:
         """Yield what is kept behind a sequence, in order."""
         first = max(next(iter(self._kept), 1), seq + 1)

@@ -1,0 +1,169 @@
+"""A scheduler's surroundings: a bus in memory, a real ledger, and what a test does to both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
+
+from scheduler.desk import Desk, open_desk
+from scheduler.health import Status
+from scheduler.means import Means, Pace
+from scheduler.turn import first_turn
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from store.migrate import upgrade
+from tests.parts.virtual import run_virtually
+from tidegate.bus.memory import MemoryBus
+from tidegate.contracts.codec import encode
+from tidegate.contracts.entry import Entry, Positions, Term
+from tidegate.contracts.observations import (
+    ClusterQueueObserved,
+    Heartbeat,
+    Observation,
+    SyncCompleted,
+    SyncStarted,
+)
+from tidegate.contracts.subjects import observed
+from tidegate.errors import TidegateError
+from tidegate.model.policy import Policy
+from tidegate.model.quota import ClusterQueueSpec
+
+Result = TypeVar("Result")
+QUEUES = "clusterqueues.kueue.x-k8s.io"
+
+
+async def in_place(work: Callable[[], Result]) -> Result:
+    """Run blocking work here and now: the loop is virtual, and SQLite is in memory."""
+    await asyncio.sleep(0)
+    return work()
+
+
+class FailingLedger:
+    """A ledger whose next appends fail as a test says: before the commit or after it."""
+
+    def __init__(self, ledger: SqlLedger) -> None:
+        self.real = ledger
+        self.fails_before = list[TidegateError]()
+        self.fails_after = list[TidegateError]()
+        self.behind_commit = list[Callable[[], None]]()  # done behind the next one with entries
+        self.lead, self.renew, self.read = ledger.lead, ledger.renew, ledger.read
+
+    def append(
+        self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
+    ) -> None:
+        if self.fails_before:
+            raise self.fails_before.pop(0)
+        self.real.append(epoch, after, entries, positions)
+        while entries and self.behind_commit:
+            self.behind_commit.pop(0)()
+        if self.fails_after:
+            raise self.fails_after.pop(0)
+
+
+class Stage:
+    """One world; several schedulers may act on it."""
+
+    def __init__(self, ledger: FailingLedger) -> None:
+        self.bus, self.ledger = MemoryBus(observations_max=50), ledger
+        self.outlet = self.bus.outlet()
+        self._said = 0
+
+    def means(self, holder: str = "one", policy: Policy | None = None) -> Means:
+        return Means(
+            inbox=self.bus.inbox(),
+            outbox=self.bus.outbox(),
+            ledger=self.ledger,
+            run_sync=in_place,
+            status=Status(CollectorRegistry()),
+            cluster="local",
+            holder=holder,
+            new_ledger_id=lambda: "led",
+            policy=policy or Policy(),
+            pace=Pace(),
+        )
+
+    def lead(self, holder: str = "one") -> Term:
+        term = self.ledger.lead(holder, 0)
+        assert term is not None
+        return term
+
+    async def desk(self, holder: str = "one", policy: Policy | None = None) -> Desk:
+        desk = await open_desk(self.means(holder, policy), self.lead(holder))
+        await first_turn(desk)
+        return desk
+
+    async def say(self, *told: Observation | bytes) -> None:
+        for one in told:
+            self._said += 1
+            payload = one if isinstance(one, bytes) else encode(one)
+            subject = observed("local", QUEUES, "", "any")
+            await self.outlet.publish(subject, payload, f"test:{self._said}")
+
+    def entries(self) -> list[Entry]:
+        return list(self.ledger.read())
+
+    def types(self) -> list[str]:
+        return [entry.type for entry in self.entries()]
+
+    def published(self) -> list[bytes]:
+        return [kept.payload for kept in self.bus.events.after(0)]
+
+    def all_is_published(self) -> bool:
+        return self.published() == [entry.payload.encode() for entry in self.entries()]
+
+
+def queue(name: str, version: int) -> ClusterQueueObserved:
+    return ClusterQueueObserved(
+        name=name, uid=f"uid-{name}", version=version, session="s", spec=ClusterQueueSpec()
+    )
+
+
+def beat(number: int) -> Heartbeat:
+    return Heartbeat(session="s", beat=number, resources=(QUEUES,))
+
+
+def first_round() -> list[Observation]:
+    """Return what makes the only watched resource complete, with one queue in it."""
+    return [
+        beat(1),
+        SyncStarted(resource=QUEUES, session="s", round=1),
+        replace(queue("team-a", 5), round=1),
+        SyncCompleted(
+            resource=QUEUES, session="s", round=1, list_version=7, present=("uid-team-a",)
+        ),
+    ]
+
+
+@contextmanager
+def ledger() -> Iterator[FailingLedger]:
+    engine = open_engine("sqlite://")
+    try:
+        upgrade(engine)
+        yield FailingLedger(SqlLedger(engine, clock_us=_loop_us))
+    finally:
+        engine.dispose()
+
+
+def _loop_us() -> int:
+    return round(asyncio.get_running_loop().time() * 1_000_000)
+
+
+def play(story: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
+    """Run a story in virtual time on a stage of its own."""
+
+    async def told(kept: FailingLedger) -> None:
+        await story(Stage(kept))
+
+    with ledger() as kept:
+        run_virtually(told(kept))
+
+
+async def until(holds: Callable[[], bool], every_s: float = 0.1) -> None:
+    """Wait in virtual time until something holds; the test's own time-out ends a vain wait."""
+    while not holds():
+        await asyncio.sleep(every_s)

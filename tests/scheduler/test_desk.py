@@ -1,0 +1,143 @@
+"""A desk begins where the ledger ends, whatever EVENTS holds of it."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from scheduler.desk import open_desk, publish
+from scheduler.turn import first_turn, turn
+from tests.scheduler.stage import Stage, first_round, play, queue
+from tidegate.bus.memory import EPOCH_US
+from tidegate.contracts.codec import decode
+from tidegate.contracts.facts import LedgerOpened
+from tidegate.errors import FencedError, LostTailError
+from tidegate.model.policy import Policy
+from tidegate.replay.rebuild import rebuild
+
+OTHER = Policy(manage_jobs_without_queue_name=True)
+
+
+def test_a_ledger_opens_with_its_name_and_the_policy_at_the_buss_time() -> None:
+    async def story(stage: Stage) -> None:
+        await stage.desk()
+        assert stage.types() == ["LedgerOpened", "PolicyConfigured"]
+        opened = decode(stage.entries()[0].payload)
+        assert isinstance(opened, LedgerOpened)
+        assert (opened.ledger_id, opened.cluster) == ("led", "local")
+        assert [entry.at_us for entry in stage.entries()] == [EPOCH_US, EPOCH_US]
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_another_policy_is_written_once_where_it_begins() -> None:
+    async def story(stage: Stage) -> None:
+        for policy in (None, None, OTHER, OTHER, None):
+            await stage.desk(policy=policy)
+        assert stage.types() == ["LedgerOpened", *3 * ["PolicyConfigured"]]
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_draft_rebuilt_is_the_draft_that_was_left() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round(), queue("team-b", 9))
+        await turn(desk)
+        draft, head = rebuild(stage.entries())
+        assert list(draft.objects.cluster_queues) == ["team-a", "team-b"]
+        assert (draft.seq, head) == (desk.head.seq, desk.head)
+        assert draft.objects == desk.draft.objects
+
+    play(story)
+
+
+def test_a_start_publishes_what_its_predecessor_committed_and_did_not() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round())
+        stage.ledger.fails_after.append(FencedError("us", "killed behind the commit"))
+        with pytest.raises(FencedError):
+            await turn(desk)
+        assert not stage.all_is_published()
+        await stage.desk()
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_new_stream_of_events_begins_at_the_ledgers_end() -> None:
+    async def story(stage: Stage) -> None:
+        await stage.desk()
+        stage.bus.events.recreate()
+        desk = await stage.desk()
+        assert stage.published() == []
+        await stage.say(*first_round())
+        written = await turn(desk)
+        assert stage.published() == [entry.payload.encode() for entry in stage.entries()[-written:]]
+        assert (await stage.desk()).published == len(stage.entries())
+
+    play(story)
+
+
+def test_a_stream_made_anew_under_a_leader_is_noticed_in_the_next_turn() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        stage.bus.events.recreate()
+        await stage.say(*first_round())
+        await turn(desk)
+        await stage.say(queue("team-b", 9))
+        await turn(desk)
+        assert stage.published() == [stage.entries()[-1].payload.encode()]
+
+    play(story)
+
+
+def test_events_that_were_lost_from_the_end_are_published_again() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round())
+        await turn(desk)
+        kept = list(stage.bus.events.after(0))
+        stage.bus.events.roll_back(kept[1].at.seq)
+        await stage.desk()
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_ledger_that_lost_its_tail_does_not_lead() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.bus.outbox().publish("led", desk.counts, [replace(desk.head, seq=3)])
+        with pytest.raises(LostTailError) as caught:
+            await open_desk(stage.means(), stage.lead())
+        assert (caught.value.expected, caught.value.actual) == (2, 3)
+
+    play(story)
+
+
+def test_a_writer_that_was_replaced_publishes_nothing() -> None:
+    async def story(stage: Stage) -> None:
+        elder = await stage.desk("elder")
+        await stage.say(*first_round())
+        younger = await stage.desk("younger")
+        await turn(younger)
+        elder.head, elder.published = younger.head, 0
+        with pytest.raises(FencedError):
+            await publish(elder, stage.entries())
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_the_first_turn_of_a_term_decides_what_the_last_one_could_not() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await open_desk(stage.means(), stage.lead())
+        assert desk.more
+        await first_turn(desk)
+        assert not desk.more
+
+    play(story)

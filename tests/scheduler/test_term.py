@@ -1,0 +1,154 @@
+"""One of several schedulers leads; whoever loses its term stands by, and none leads in doubt."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from msgspec.structs import replace
+
+from scheduler.means import Means
+from scheduler.term import schedule
+from tests.scheduler.stage import Stage, beat, first_round, play, queue, until
+from tidegate.errors import BusUnreachableError, CommitUnknownError, LedgerUnreachableError
+
+TROUBLES = [
+    LedgerUnreachableError("no disk"),
+    CommitUnknownError("cut off"),
+    BusUnreachableError("no bus"),
+]
+
+
+class Running:
+    """One scheduler at work."""
+
+    def __init__(self, means: Means, seed: int = 1) -> None:
+        self.means, self.stopping = means, asyncio.Event()
+        self.task = asyncio.ensure_future(schedule(means, self.stopping, Random(seed)))
+
+    @property
+    def leads(self) -> bool:
+        return self.means.status.role == "leading"
+
+    async def stop(self) -> None:
+        self.stopping.set()
+        await self.task
+
+
+def test_one_leads_and_the_other_takes_over_at_once_when_it_leaves() -> None:
+    async def story(stage: Stage) -> None:
+        loop = asyncio.get_running_loop()
+        elder = Running(stage.means("elder"))
+        await until(lambda: elder.leads)
+        younger = Running(stage.means("younger"))
+        await asyncio.sleep(60)
+        assert (elder.leads, younger.leads) == (True, False)
+        assert younger.means.status.role == "standby"
+        await elder.stop()
+        left = loop.time()
+        await until(lambda: younger.leads)
+        assert loop.time() - left < younger.means.pace.lease_s / 2
+        await younger.stop()
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_leader_that_falls_silent_is_replaced_and_stands_by_when_it_wakes() -> None:
+    async def story(stage: Stage) -> None:
+        means = stage.means("elder")
+        sleeping = asyncio.Event()
+        elder = Running(replace_run(means, sleeping))
+        await until(lambda: elder.leads)
+        sleeping.set()
+        younger = Running(stage.means("younger"))
+        await until(lambda: younger.leads)
+        await stage.say(*first_round())
+        sleeping.clear()
+        await until(lambda: elder.means.status.role == "standby")
+        await until(lambda: "ClusterQueueDefined" in stage.types())
+        assert {entry.epoch for entry in stage.entries()} == {1, 2}
+        for scheduler in (elder, younger):
+            await scheduler.stop()
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_stop_in_the_middle_of_a_turn_lets_it_end() -> None:
+    async def story(stage: Stage) -> None:
+        running = Running(stage.means())
+        await until(lambda: running.leads)
+        stage.ledger.behind_commit.append(running.stopping.set)
+        await stage.say(*first_round())
+        await running.task
+        assert len(stage.entries()) > 2
+        assert stage.all_is_published()
+        assert next(stage.bus.observations.after(0)).at.seq == stage.lead().observations.seq + 1
+        assert running.means.status.role == "stopped"
+
+    play(story)
+
+
+def test_trouble_that_passes_is_waited_out() -> None:
+    async def story(stage: Stage) -> None:
+        running = Running(stage.means())
+        await until(lambda: running.leads)
+        for number, trouble in enumerate(TROUBLES):
+            stage.ledger.fails_before.append(trouble)
+            await stage.say(*(first_round() if number == 0 else [queue("q", 10 + number)]))
+            await until(lambda: not stage.ledger.fails_before and running.leads)
+        await until(lambda: stage.types().count("ClusterQueueDefined") >= 2)
+        await running.stop()
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_lost_tail_is_told_and_nobody_leads_until_it_is_mended() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        lost = replace(desk.head, seq=3)
+        await stage.bus.outbox().publish("led", desk.counts, [lost])
+        running = Running(stage.means())
+        await asyncio.sleep(100)
+        assert not running.leads
+        assert "tidegate ledger recover" in running.means.status.not_ready()
+        stage.bus.events.recreate()
+        await until(lambda: running.leads)
+        assert running.means.status.not_ready() == ""
+        await running.stop()
+
+    play(story)
+
+
+def test_a_bus_that_is_gone_for_a_while_costs_no_term() -> None:
+    async def story(stage: Stage) -> None:
+        running = Running(stage.means())
+        await until(lambda: running.leads)
+        await stage.say(*first_round())
+        await until(lambda: stage.bus.observations.count == 0)
+        stage.bus.fate.chances["unreachable"] = 1.0
+        await asyncio.sleep(30)
+        assert running.means.status.not_ready()
+        stage.bus.fate.calm()
+        await stage.say(beat(40))
+        await until(lambda: stage.bus.observations.count == 0)
+        assert {entry.epoch for entry in stage.entries()} == {1}
+        await running.stop()
+
+    play(story)
+
+
+def replace_run(means: Means, sleeping: asyncio.Event) -> Means:
+    """Return means whose blocking work waits while ``sleeping`` is set: a process that stalls."""
+
+    async def run(work):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - generic, as the port
+        while sleeping.is_set():
+            await asyncio.sleep(1)
+        return work()
+
+    return Means(
+        **{name: getattr(means, name) for name in Means.__dataclass_fields__ if name != "run_sync"},
+        run_sync=run,
+    )

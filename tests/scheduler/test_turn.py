@@ -1,0 +1,202 @@
+"""A turn commits before it publishes and publishes before it forgets; a failure repeats nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from scheduler.desk import Desk
+from scheduler.turn import turn
+from tests.scheduler.stage import Stage, first_round, play, queue
+from tidegate.errors import BusUnreachableError, CommitUnknownError, LedgerUnreachableError
+
+NO_ROOM = LedgerUnreachableError("no room on the disk")
+
+
+async def all_turns(desk: Desk, stage: Stage) -> None:
+    """Run turns until everything that was told is committed."""
+    while desk.committed.seq < stage.bus.observations.end.seq:
+        await turn(desk)
+
+
+def test_what_is_told_becomes_entries_in_one_turn_and_is_forgotten() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round())
+        written = await turn(desk)
+        assert written == len(stage.entries()) - 2
+        assert {entry.turn for entry in stage.entries()[2:]} == {2}
+        assert "ClusterQueueDefined" in stage.types()
+        assert stage.bus.observations.count == 0
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_position_without_news_is_written_after_a_second_and_then_forgotten() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round())
+        await turn(desk)
+        await stage.say(queue("team-a", 5))
+        assert await turn(desk) == 0
+        assert stage.bus.observations.count == 1
+        await asyncio.sleep(1)
+        await stage.say(queue("team-a", 5))
+        assert await turn(desk) == 0
+        assert stage.bus.observations.count == 0
+        assert stage.lead().observations == stage.bus.observations.end
+
+    play(story)
+
+
+def test_a_full_bus_that_holds_only_what_is_known_is_emptied() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round())
+        said = asyncio.ensure_future(stage.say(*120 * [queue("team-a", 5)]))
+        while not said.done():
+            await turn(desk)
+        assert stage.types().count("ClusterQueueDefined") == 1
+
+    play(story)
+
+
+def test_nothing_told_writes_nothing() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        assert await turn(desk) == 0
+        assert len(stage.entries()) == 2
+
+    play(story)
+
+
+def test_a_hole_is_recorded_and_all_is_asked_for_again() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round(), queue("team-b", 9), queue("team-c", 10))
+        stage.bus.observations.lose(5)
+        await all_turns(desk, stage)
+        assert "GapObserved" in stage.types()
+        assert [kept.payload for kept in stage.bus.resyncs.after(0)] == [
+            b"observations 5 to 5 are missing"
+        ]
+
+    play(story)
+
+
+def test_a_stream_made_anew_is_recorded_and_read_from_its_beginning() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round())
+        await turn(desk)
+        stage.bus.observations.recreate()
+        await stage.say(queue("team-b", 9))
+        await turn(desk)
+        assert stage.types()[-2:] == ["StreamReplaced", "ClusterQueueDefined"]
+        assert stage.bus.resyncs.count == 1
+        assert stage.bus.observations.count == 0
+
+    play(story)
+
+
+def test_a_loss_that_could_not_be_reported_is_met_again() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round(), queue("team-b", 9), queue("team-c", 10))
+        stage.bus.observations.lose(5)
+        stage.ledger.fails_before.append(NO_ROOM)
+        with pytest.raises(LedgerUnreachableError):
+            await turn(desk)
+        await all_turns(await stage.desk(), stage)
+        assert stage.types().count("GapObserved") == 1
+        assert stage.bus.resyncs.count == 2
+
+    play(story)
+
+
+def test_what_cannot_be_read_is_recorded_and_the_house_goes_on() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(b"{", *first_round())
+        await turn(desk)
+        assert {"ObservationRefused", "ClusterQueueDefined"} <= set(stage.types())
+
+    play(story)
+
+
+def test_a_turn_that_did_not_commit_leaves_no_trace_and_an_unsound_desk() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round())
+        stage.ledger.fails_before.append(NO_ROOM)
+        with pytest.raises(LedgerUnreachableError):
+            await turn(desk)
+        assert not desk.sound
+        assert (len(stage.entries()), len(stage.published())) == (2, 2)
+        assert stage.bus.observations.count == 4
+        await turn(await stage.desk())
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_commit_whose_answer_was_lost_is_not_written_twice() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round())
+        stage.ledger.fails_after.append(CommitUnknownError("the connection broke"))
+        with pytest.raises(CommitUnknownError):
+            await turn(desk)
+        await turn(await stage.desk())
+        assert stage.types().count("ClusterQueueDefined") == 1
+        assert stage.all_is_published()
+
+    play(story)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_batch_whose_answer_was_lost_is_published_once(seed: int) -> None:
+    async def story(stage: Stage) -> None:
+        stage.bus.fate.random.seed(seed)
+        desk = await stage.desk()
+        await stage.say(*first_round())
+        stage.bus.fate.once("reply_lost")
+        await turn(desk)
+        assert desk.sound
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_batch_that_did_not_arrive_is_published_by_a_later_turn() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round())
+        for _ in range(2):  # the batch, and the question how far EVENTS is
+            stage.ledger.behind_commit.append(lambda: stage.bus.fate.once("unreachable"))
+        with pytest.raises(BusUnreachableError):
+            await turn(desk)
+        assert desk.sound
+        assert not stage.all_is_published()
+        await turn(desk)
+        assert stage.all_is_published()
+
+    play(story)
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3])
+def test_a_bus_that_does_not_answer_leaves_a_sound_desk_outside_the_commit(calls: int) -> None:
+    async def story(stage: Stage) -> None:
+        desk = await stage.desk()
+        await stage.say(*first_round())
+        for _ in range(calls):
+            stage.bus.fate.once("unreachable")
+            with pytest.raises(BusUnreachableError):
+                await turn(desk)
+            assert desk.sound
+        await turn(desk)
+        assert stage.all_is_published()
+
+    play(story)
