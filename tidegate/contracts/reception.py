@@ -20,6 +20,7 @@ class RoundCompleted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="S
     session: str
     round: int
     list_version: int
+    restored: bool = False  # versions known before are void: the cluster came from a backup
 
 
 class WatchesExpected(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="WatchesExpected/1"):

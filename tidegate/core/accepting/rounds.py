@@ -12,6 +12,7 @@ consistent ones.)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from tidegate.contracts.facts import FactEvent, GapObserved, RoundCompleted, RoundStarted
 from tidegate.contracts.observations import Observed, SyncCompleted, SyncStarted
@@ -29,13 +30,9 @@ ROLLS_MAX = 256
 def begin_round(draft: Draft, at_us: int, told: SyncStarted) -> Iterator[FactEvent]:
     """Begin to listen to a list; tell it if it is the first of its resource, or after a loss."""
     rolls = draft.heard.rolls
-    floor = max(
-        (version for _, _, version in known_versions(draft, told.resource)),
-        default=0,
-    )
     key = roll_key(told.session, told.resource, told.round)
     rolls.pop(key, None)
-    rolls[key] = Roll(floor=max(floor, list_version(draft, told.resource)))
+    rolls[key] = Roll(floor=_newest_version(draft, told.resource))
     if len(rolls) > ROLLS_MAX:
         del rolls[next(iter(rolls))]
     known = draft.rounds.get(told.resource)
@@ -73,9 +70,15 @@ def end_round(
         yield GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq)
     _note_list(draft, told)
     if restored or not _was_completed(draft, told.resource) or draft.rounds[told.resource].stale:
-        yield _completed(at_us, told)
+        yield _completed(at_us, told, restored=restored)
     if restored:
         yield from (seen for uid, seen in roll.passed_over.items() if uid in present)
+
+
+def _newest_version(draft: Draft, resource: str) -> int:
+    objects = (version for _, _, version in known_versions(draft, resource))
+    removals = draft.heard.gone.get(resource, {}).values()
+    return max(chain((list_version(draft, resource),), objects, removals))
 
 
 def _was_completed(draft: Draft, resource: str) -> bool:
@@ -122,11 +125,12 @@ def _forget_versions(draft: Draft, resource: str) -> None:
     heard.lists.pop(resource, None)
 
 
-def _completed(at_us: int, told: SyncCompleted) -> RoundCompleted:
+def _completed(at_us: int, told: SyncCompleted, *, restored: bool) -> RoundCompleted:
     return RoundCompleted(
         at_us=at_us,
         resource=told.resource,
         session=told.session,
         round=told.round,
         list_version=told.list_version,
+        restored=restored,
     )

@@ -93,8 +93,7 @@ def _fold_round(draft: Draft, event: RoundStarted | RoundCompleted | WatchesExpe
 
 
 def _complete(draft: Draft, event: RoundCompleted) -> None:
-    known = draft.rounds.get(event.resource)
-    if known is not None and event.list_version < known.list_version:
+    if event.restored:
         _count_anew(draft, event.resource)
     draft.rounds[event.resource] = Round(
         session=event.session, completed=event.round, list_version=event.list_version
