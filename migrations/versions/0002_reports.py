@@ -78,7 +78,7 @@ def _make_workload() -> None:
         *_numbers("priority"),
         *_perhaps("own_priority"),
         *_numbers("priority_boost"),
-        *_texts("author", "pods"),
+        *_texts("author", "pods", "reclaimed"),
         *_numbers("created_us", "submitted_us"),
         *_texts("phase", "reason", "message"),
         *_numbers("phase_us"),
@@ -201,7 +201,7 @@ def _make_priority_class() -> None:
         *_integers("partition"),
         *_texts("kind", "name"),
         *_numbers("value"),
-        *_flags("is_default"),
+        *_flags("is_default", "defined"),
         sa.PrimaryKeyConstraint("partition", "kind", "name", name="pk_report_priority_class"),
     )
 

@@ -35,7 +35,7 @@ def take(sheet: Sheet, at: Place, event: Taken) -> None:
                 given = [_hold(sheet, at, row, podset) for podset in event.assignment]
                 sheet.held[event.workload] = [holding for each in given for holding in each]
         case facts.PodsReclaimed():
-            _shrink(sheet, at, event.workload, event.reclaimable)
+            _shrink(sheet, at, event.workload)
         case decisions.QuotaReleased() | facts.WorkloadFinished() | facts.WorkloadRemoved():
             _end(sheet, at, event.workload)
         case _:
@@ -43,13 +43,14 @@ def take(sheet: Sheet, at: Place, event: Taken) -> None:
 
 
 def _hold(sheet: Sheet, at: Place, row: WorkloadRow, given: PodSetAssignment) -> list[HoldingRow]:
+    pods = min(given.count, _left(row, given.name, given.count))
     return [
         sheet.holdings.add(
             HoldingRow(
                 partition=at.partition,
                 from_seq=at.seq,
                 podset=given.name,
-                flavor=given.flavors.get(resource, ""),
+                flavor=flavor,
                 resource=resource,
                 reservation_seq=at.seq,
                 submitted_seq=row.submitted_seq,
@@ -64,32 +65,27 @@ def _hold(sheet: Sheet, at: Place, row: WorkloadRow, given: PodSetAssignment) ->
                 priority=row.priority,
                 pods_assigned=given.count,
                 amount_assigned=amount,
-                pods=given.count,
-                amount=amount,
+                pods=pods,
+                amount=_part(amount, given.count, pods),
                 from_us=at.at_us,
             )
         )
-        for resource, amount in given.usage.items()
-        if resource in given.flavors
+        for resource, flavor in given.flavors.items()
+        if (amount := given.usage.get(resource, 0))
     ]
 
 
-def _shrink(sheet: Sheet, at: Place, workload: str, done: dict[str, int]) -> None:
+def _shrink(sheet: Sheet, at: Place, workload: str) -> None:
     row = sheet.live.get(workload)
     if row is None or workload not in sheet.held:
         return
-    asked = msgspec.json.decode(row.pods, type=dict[str, int])
     kept = list[HoldingRow]()
     for held in sheet.held[workload]:
-        # Source: behaviour of Kueue for reserved workloads: the smaller of what was assigned and
-        # what is left; a partial admission is not cut again until its own pods are done.
-        left = max(0, asked.get(held.podset, 0) - done.get(held.podset, 0))
-        pods = min(held.pods_assigned, left)
+        pods = min(held.pods_assigned, _left(row, held.podset, held.pods_assigned))
         if pods == held.pods:
             kept.append(held)
             continue
         _close(sheet, at, held)
-        amount = held.amount_assigned // held.pods_assigned * pods
         smaller = replace(
             held,
             from_seq=at.seq,
@@ -97,10 +93,24 @@ def _shrink(sheet: Sheet, at: Place, workload: str, done: dict[str, int]) -> Non
             to_us=None,
             to_seq=None,
             pods=pods,
-            amount=amount,
+            amount=_part(held.amount_assigned, held.pods_assigned, pods),
         )
         kept.append(sheet.holdings.add(smaller))
     sheet.held[workload] = kept
+
+
+def _left(row: WorkloadRow, podset: str, assigned: int) -> int:
+    """Return how many of a podset's pods still count.
+
+    Source: behaviour.md 1, "Reserved WL", as in ``tidegate.core.charging``.
+    """
+    asked = msgspec.json.decode(row.pods, type=dict[str, int]).get(podset, assigned)
+    done = msgspec.json.decode(row.reclaimed, type=dict[str, int]).get(podset, 0)
+    return max(0, asked - done)
+
+
+def _part(amount: int, assigned: int, pods: int) -> int:
+    return amount if pods == assigned else amount // assigned * pods
 
 
 def _end(sheet: Sheet, at: Place, workload: str) -> None:

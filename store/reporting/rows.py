@@ -26,6 +26,7 @@ class WorkloadRow(msgspec.Struct, kw_only=True):
     priority_boost: int = 0
     author: str = ""
     pods: str = "{}"
+    reclaimed: str = "{}"
     created_us: int
     submitted_us: int
     phase: str = "pending"
@@ -167,3 +168,4 @@ class PriorityClassRow(msgspec.Struct, kw_only=True):
     name: str
     value: int
     is_default: bool = False
+    defined: bool = True

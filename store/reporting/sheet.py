@@ -50,6 +50,9 @@ def _ours(kind: Kind[Any]) -> ColumnElement[bool]:
 
 _LIVE = _open(_WORKLOAD, "workload", "removed_seq")
 _OF_CLASS = _open(_WORKLOAD, "priority_class", "removed_seq")
+_OF_POD_CLASS = _open(_WORKLOAD, "pod_priority_class", "removed_seq").where(
+    tables.workload.c.priority_class == ""
+)
 _WAITING = _open(_WAIT, "workload", "to_seq")
 _HELD = _open(_HOLDING, "workload", "to_seq")
 _LEAVING = _open(_PREEMPTION, "workload", "released_seq")
@@ -81,11 +84,8 @@ class Sheet:
         events = list(told)
         if named := sorted({name for event in events if (name := getattr(event, "workload", ""))}):
             self._load_workloads(conn, named)
-        if classes := sorted({event.name for event in events if isinstance(event, _CLASSED)}):
-            self._load_of_class(conn, classes)
-        if classes or any(isinstance(event, _PRICED) for event in events):
-            self.classes.load(conn, _CLASSES, self._told())
-            self.worth = {(row.kind, row.name): row for row in self.classes}
+        if any(isinstance(event, _PRIORITY) for event in events):
+            self._load_classes(conn, events)
         if owners := sorted({owner[1] for event in events if (owner := owner_of(event))}):
             self._load_owners(conn, owners)
 
@@ -113,13 +113,17 @@ class Sheet:
         for preemption in self.preemptions:
             self.leaving.setdefault(preemption.workload, []).append(preemption)
 
-    def _load_of_class(self, conn: Connection, classes: list[str]) -> None:
-        """Read the workloads that a class passes its value on to, but for those that are here."""
-        others = Shelf(_WORKLOAD)
-        others.load(conn, _OF_CLASS, self._told(classes))
-        rest = [row.workload for row in others if row.workload not in self.live]
-        self.workloads.load(conn, _LIVE, self._told(rest))
-        self.live = {row.workload: row for row in self.workloads}
+    def _load_classes(self, conn: Connection, events: list[Told]) -> None:
+        """Read what classes are worth, and whom a class passes a new value on to."""
+        self.classes.load(conn, _CLASSES, self._told())
+        self.worth = {(row.kind, row.name): row for row in self.classes}
+        following = Shelf(_WORKLOAD)
+        for wanted, kind, more in _FOLLOWING:
+            if named := [event.name for event in events if isinstance(event, kind)]:
+                following.load(conn, wanted, self._told([*named, *more]))
+        if rest := sorted({row.workload for row in following} - self.live.keys()):
+            self.workloads.load(conn, _LIVE, self._told(rest))
+            self.live = {row.workload: row for row in self.workloads}
 
     def _load_owners(self, conn: Connection, named: list[str]) -> None:
         self.quotas.load(conn, _GRANTED, self._told(named))
@@ -154,5 +158,16 @@ def owner_key(row: rows.QuotaRow | rows.QueueRow) -> Owner:
             raise AssertionError(f"no owner is of kind {other!r}")
 
 
-_CLASSED = (facts.WorkloadPriorityClassDefined, facts.PriorityClassDefined)
-_PRICED = (facts.WorkloadSubmitted, facts.WorkloadChanged)
+_FOLLOWING = (
+    (_OF_CLASS, facts.WorkloadPriorityClassDefined, ()),
+    (_OF_POD_CLASS, facts.PriorityClassDefined, ("",)),  # without a class: the default's value
+)
+_PRIORITY = (
+    facts.WorkloadPriorityClassDefined,
+    facts.WorkloadPriorityClassRemoved,
+    facts.PriorityClassDefined,
+    facts.PriorityClassRemoved,
+    facts.PolicyConfigured,
+    facts.WorkloadSubmitted,
+    facts.WorkloadChanged,
+)

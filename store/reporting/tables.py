@@ -40,7 +40,7 @@ workload = Table(
     *_number("priority"),
     Column("own_priority", Number),  # a direct Workload's
     *_number("priority_boost"),
-    *_text("author", "pods"),  # pods: JSON, podset to count
+    *_text("author", "pods", "reclaimed"),  # JSON: podset to how many it has, and has had
     *_number("created_us", "submitted_us"),
     *_text("phase", "reason", "message"),  # phase as in tidegate.core.draft.Phase, or removed
     *_number("phase_us"),  # since when
@@ -180,10 +180,11 @@ priority_class = Table(
     "report_priority_class",
     metadata,
     _key("partition", Integer),
-    _key("kind", String),  # WorkloadPriorityClass or PriorityClass
+    _key("kind", String),  # WorkloadPriorityClass, PriorityClass, or gate: a feature gate, 0 or 1
     _key("name", String),
     *_number("value"),
     Column("is_default", Boolean, nullable=False),
+    Column("defined", Boolean, nullable=False),  # false: removed
 )
 
 price = Table(

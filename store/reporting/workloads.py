@@ -10,13 +10,13 @@ from store.reporting.priorities import priority_of
 from store.reporting.rows import WorkloadRow
 from store.reporting.sheet import Place, Sheet
 from tidegate.contracts import decisions, facts
-from tidegate.model.podset import PodSet
 
 Told: TypeAlias = (
     facts.WorkloadChanged
     | facts.WorkloadAdopted
     | facts.WorkloadFinished
     | facts.WorkloadRemoved
+    | facts.PodsReclaimed
     | decisions.WorkloadHeld
     | decisions.QuotaReserved
     | decisions.WorkloadAdmitted
@@ -41,6 +41,8 @@ def _change(sheet: Sheet, at: Place, row: WorkloadRow, event: Told) -> None:
     match event:
         case facts.WorkloadChanged():
             _ask(sheet, at, row, event)
+        case facts.PodsReclaimed():
+            row.reclaimed = _json(event.reclaimable)
         case facts.WorkloadFinished():
             row.finished_us, row.outcome = at.at_us, event.reason
             _enter(row, at, "finished", event.reason, event.message)
@@ -95,7 +97,8 @@ def _leave(
             _enter(row, at, "evicting", event.reason, event.message)
         case decisions.QuotaReleased():
             row.reservation_seq = row.reserved_us = row.admitted_us = None
-            _enter(row, at, "pending", row.reason, row.message)
+            taken_over = event.reason == "WorkloadSliceReplaced"  # by an elastic job's newer slice
+            _enter(row, at, "finished" if taken_over else "pending", row.reason, row.message)
         case decisions.WorkloadRequeued():
             row.not_before_us = event.after_us or None
             _enter(row, at, "pending", event.reason)
@@ -124,6 +127,7 @@ def _submit(sheet: Sheet, at: Place, event: facts.WorkloadSubmitted) -> None:
         submitted_us=at.at_us,
         phase_us=at.at_us,
     )
+    row.reclaimed = _json(event.reclaimable)
     _ask(sheet, at, row, event)
     sheet.live[event.workload] = sheet.workloads.add(row)
 
@@ -136,7 +140,7 @@ def _ask(
 ) -> None:
     row.local_queue, row.priority_class = event.queue, event.priority_class
     row.author = event.author or row.author
-    row.pods = _counts(event.podsets)
+    row.pods = _json({podset.name: podset.count for podset in event.podsets})
     row.own_priority, row.priority_boost = event.priority, event.priority_boost
     row.pod_priority_class = event.pod_priority_class
     row.priority = priority_of(sheet, row)
@@ -152,5 +156,5 @@ def _enter(row: WorkloadRow, at: Place, phase: str, reason: str = "", message: s
     row.reason, row.message = reason, message
 
 
-def _counts(podsets: tuple[PodSet, ...]) -> str:
-    return msgspec.json.encode({podset.name: podset.count for podset in podsets}).decode()
+def _json(counts: dict[str, int]) -> str:
+    return msgspec.json.encode(counts).decode()
