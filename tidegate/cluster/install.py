@@ -15,12 +15,15 @@ import msgspec
 import yaml
 
 from tidegate.errors import ApiStatusError, NotSupportedError, TidegateError
+from tidegate.kube.answers import status_message
 from tidegate.kube.ports import JSON, KubernetesApi, Response
 
 Object = dict[str, Any]
 ORDER = ("crds", "policies", "rbac")  # folders of manifests, in the order of their application
+_PART_OF = "app.kubernetes.io/part-of"
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ESTABLISHED_S, _POLL_S = 30.0, 0.1
-_OK, _CREATED, _NOT_FOUND, _CONFLICT, _ERROR = 200, 201, 404, 409, 400
+_OK, _NOT_FOUND, _CONFLICT, _ERROR = 200, 404, 409, 400
 
 
 class NotEstablishedError(TidegateError):
@@ -49,6 +52,7 @@ async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None])
         ApiStatusError: the API server refused one.
         ApiUnreachableError: it does not answer.
         NotEstablishedError: a CRD is not served in time.
+        NotSupportedError: a CRD of somebody else, such as Kueue, has the same name.
     """
     count, paths = 0, dict[str, str]()
     for room in ORDER:
@@ -56,6 +60,7 @@ async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None])
         if objects:
             tell(f"applying {len(objects)} objects of {room}")
         for obj in objects:
+            await _refuse_if_foreign(api, obj)
             await apply(api, obj, paths)
         await asyncio.gather(*(_wait_established(api, obj) for obj in objects if _is_crd(obj)))
         count += len(objects)
@@ -109,9 +114,22 @@ def includes(there: object, wanted: object) -> bool:
             return there == wanted
 
 
+async def _refuse_if_foreign(api: KubernetesApi, obj: Object) -> None:
+    """Leave the CRDs of another installation alone: its objects hang on them."""
+    name = obj["metadata"]["name"]
+    found = await api.request("GET", f"{_CRDS}/{name}") if _is_crd(obj) else None
+    if found is not None and found.status == _OK:
+        labels = _read(found)["metadata"].get("labels") or {}
+        if labels.get(_PART_OF) != obj["metadata"]["labels"][_PART_OF]:
+            raise NotSupportedError(
+                f"The CRD {name} is in the cluster and is not Tidegate's: remove what it belongs"
+                " to first (docs/migrating-from-kueue.md), or use another cluster."
+            )
+
+
 async def _wait_established(api: KubernetesApi, crd: Object) -> None:
     name = crd["metadata"]["name"]
-    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}"
+    path = f"{_CRDS}/{name}"
     said = "no condition yet"
     try:
         async with asyncio.timeout(_ESTABLISHED_S):
@@ -178,7 +196,6 @@ async def _send(api: KubernetesApi, method: str, path: str, obj: Object) -> Resp
 
 def _read(answer: Response) -> Object:
     if answer.status >= _ERROR:
-        message = answer.body.decode(errors="replace")
-        raise ApiStatusError(answer.status, message)
+        raise ApiStatusError(answer.status, status_message(answer.body))
     body: Object = msgspec.json.decode(answer.body)
     return body

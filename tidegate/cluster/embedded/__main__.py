@@ -37,7 +37,7 @@ async def run(port: int, nodes_count: int, kubeconfig: Path) -> None:
         loop.add_signal_handler(number, ended.set)
     async with serve(api, port) as url, asyncio.TaskGroup() as tasks:
         working = tasks.create_task(machinery.run())
-        await asyncio.to_thread(kubeconfig.write_text, kubeconfig_of(url))
+        await asyncio.to_thread(_write, kubeconfig, kubeconfig_of(url))
         sys.stdout.write(msgspec.json.encode({"url": url}).decode() + "\n")
         sys.stdout.flush()
         await ended.wait()
@@ -57,6 +57,13 @@ def kubeconfig_of(url: str) -> str:
             "users": [{"name": name, "user": {}}],
         }
     )
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file that is never seen half-written."""
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_text(text)
+    fresh.replace(path)
 
 
 def main() -> None:

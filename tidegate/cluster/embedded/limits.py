@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from tidegate.cluster.embedded.admission import EQUIVALENTS
+
 LIMITS = (
     "CEL rules of CRDs (x-kubernetes-validations) are stored and not evaluated",
-    "admission policies are stored; of Tidegate's own, those that default the queue and the priority, "
-    "suspend Jobs and gate pods have a built-in equivalent, the others do nothing",
+    "admission policies are stored and do nothing, but for those with a built-in equivalent: "
+    + ", ".join(EQUIVALENTS),
     "everyone on loopback may do everything: RBAC objects are stored and not enforced",
     "server-side apply is refused with 415; managedFields are not kept",
     "built-in kinds keep fields that they do not know; the real server drops or refuses them",

@@ -1,0 +1,138 @@
+"""``tidegate cluster up|down|status``: the local Kubernetes of this instance.
+
+The first and the last line of each say which form of cluster it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tidegate.cluster.embedded.limits import LIMITS
+from tidegate.cluster.install import install, manifests_folder
+from tidegate.cluster.local import Cluster, choose, current, is_up
+from tidegate.cluster.local import down as bring_down
+from tidegate.cluster.local import up as bring_up
+from tidegate.cluster.places import state_folder
+from tidegate.cluster.telling import Lines
+from tidegate.errors import ApiUnreachableError, TidegateError
+from tidegate.kube.client import Access, connect
+
+app = typer.Typer(name="cluster", help="The local Kubernetes.", no_args_is_help=True)
+
+On = Annotated[
+    str, typer.Option("--on", help="auto, kubeconfig, container, go or embedded", metavar="FORM")
+]
+State = Annotated[
+    Path | None,
+    typer.Option("--state", help="the instance's folder; default: TIDEGATE_STATE", metavar="DIR"),
+]
+Install = Annotated[
+    bool, typer.Option("--install/--no-install", help="put CRDs, policies and roles into it")
+]
+_NO, _WRONG, _UNREACHABLE = 1, 2, 3
+
+
+@app.command()
+def up(on: On = "auto", state: State = None, *, with_install: Install = True) -> None:
+    """Bring the local Kubernetes up; does nothing where it is up already.
+
+    Example: tidegate cluster up --on go
+    """
+    lines, folder = Lines(sys.stdout), _folder(state)
+    try:
+        form = choose(on, folder)
+    except TidegateError as error:
+        raise _failed(error, _WRONG) from error
+    lines.say(_named(Cluster(form=form, kubeconfig="")))
+    try:
+        cluster = bring_up(form, folder, lines.say, lines.progress)
+        if with_install:
+            asyncio.run(_install(cluster, lines))
+    except TidegateError as error:
+        raise _failed(error, _NO) from error
+    lines.say(f"export KUBECONFIG={cluster.kubeconfig}")
+    lines.say(f"{_named(cluster)} is up")
+
+
+@app.command()
+def down(state: State = None) -> None:
+    """Bring down what ``up`` brought up, and nothing else.
+
+    Example: tidegate cluster down
+    """
+    lines, folder = Lines(sys.stdout), _folder(state)
+    cluster = current(folder)
+    if cluster is None:
+        lines.say("no cluster is up")
+        return
+    lines.say(_named(cluster))
+    try:
+        bring_down(folder)
+    except TidegateError as error:
+        raise _failed(error, _NO) from error
+    lines.say(f"{_named(cluster)} {_ENDINGS[cluster.form]}")
+
+
+@app.command()
+def status(state: State = None) -> None:
+    """Tell which cluster this instance has, and whether it answers; exit code 1 if it is down.
+
+    Example: tidegate cluster status
+    """
+    lines, folder = Lines(sys.stdout), _folder(state)
+    cluster = current(folder)
+    if cluster is None:
+        lines.say("no cluster is up: tidegate cluster up")
+        raise typer.Exit(_NO)
+    lines.say(_named(cluster))
+    lines.say(f"kubeconfig: {cluster.kubeconfig}")
+    for limit in LIMITS if cluster.form == "embedded" else ():
+        lines.say(f"limit: {limit}")
+    running = is_up(cluster, folder)
+    try:
+        answered = running and asyncio.run(_answers(cluster))
+    except TidegateError as error:
+        raise _failed(error, _UNREACHABLE) from error
+    lines.say(f"{_named(cluster)} is {'up' if answered else 'down'}")
+    if not answered:
+        raise typer.Exit(_NO)
+
+
+_ENDINGS = {
+    "kubeconfig": "stays as it is: Tidegate did not make it",
+    "container": "is removed, with everything in it",
+    "go": "is down; its objects stay for the next up",
+    "embedded": "is down; its objects were in memory",
+}
+
+
+async def _install(cluster: Cluster, lines: Lines) -> None:
+    async with connect(Access(kubeconfig=cluster.kubeconfig)) as api:
+        count = await install(api, manifests_folder(), lines.say)
+    lines.say(f"{count} objects of Tidegate are in the cluster")
+
+
+async def _answers(cluster: Cluster) -> bool:
+    async with connect(Access(kubeconfig=cluster.kubeconfig)) as api:
+        try:
+            return (await api.request("GET", "/readyz")).body == b"ok"
+        except ApiUnreachableError:
+            return False
+
+
+def _folder(state: Path | None) -> Path:
+    return (state or state_folder()) / "cluster"
+
+
+def _named(cluster: Cluster) -> str:
+    return f"cluster: {cluster.description}"
+
+
+def _failed(error: TidegateError, code: int) -> typer.Exit:
+    sys.stderr.write(f"{error}\n")
+    return typer.Exit(code)
