@@ -38,7 +38,7 @@ class Cluster:
             return
         self.version += 1
         self.uids += known is None
-        uid = f"{name}-{self.uids}" if known is None else known[1]
+        uid = f"{name}-{self.uids}" if known is None else known[2]
         self.log.append((self.version, name, uid, says))
 
     def state(self, until: int | None = None) -> dict[str, Change]:
