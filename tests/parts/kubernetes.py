@@ -1,0 +1,111 @@
+"""Kubernetes for tests: the embedded server in process, and a real control plane from Go.
+
+Import the fixtures into a conftest. The real one is shared by all workers of a run and stopped by
+the last that leaves; whoever restarts or floods one takes ``own_plane``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import secrets
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+
+from tidegate.cluster.embedded.api import EmbeddedApi
+from tidegate.cluster.embedded.controllers.running import Machinery
+from tidegate.cluster.go.building import build, is_built, why_not_buildable
+from tidegate.cluster.go.plane import ControlPlane
+from tidegate.kube.client import Access, connect
+from tidegate.kube.ports import KubernetesApi
+
+DEADLINE_S = 60
+
+
+@pytest.fixture
+async def embedded_api() -> AsyncIterator[EmbeddedApi]:
+    """Lend an embedded server on the wall clock, with controllers and two nodes."""
+    api = EmbeddedApi(now_us=lambda: time.time_ns() // 1_000, random=Random(1))
+    machinery = Machinery(api)
+    for name in ("node-0", "node-1"):
+        machinery.add_node(name)
+    working = asyncio.create_task(machinery.run())
+    yield api
+    working.cancel()
+    with suppress(asyncio.CancelledError):
+        await working
+
+
+@pytest.fixture(scope="session")
+def real_api(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[str]:
+    """Lend the kubeconfig of the run's control plane; tests keep to namespaces of their own."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base if worker_id == "master" else base.parent
+    plane = ControlPlane(shared / "control-plane", binaries())
+    with counted(shared / "control-plane.users") as users:
+        if users == 1:
+            plane.up(print)
+    yield str(plane.kubeconfig)
+    with counted(shared / "control-plane.users", -1) as users:
+        if users == 0:
+            plane.remove()
+
+
+@pytest.fixture(scope="session")
+def own_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """Lend a control plane that nobody else uses: its parts may be killed and started again."""
+    plane = ControlPlane(tmp_path_factory.mktemp("own") / "control-plane", binaries())
+    plane.up(print)
+    yield plane
+    plane.remove()
+
+
+@pytest.fixture(scope="session")
+def own_api(own_plane: ControlPlane) -> str:
+    """Return the kubeconfig of a control plane that nobody else uses."""
+    return str(own_plane.kubeconfig)
+
+
+@pytest.fixture
+async def real_namespace(real_api: str) -> AsyncIterator[str]:
+    """Lend a namespace of the run's control plane; what is left in it goes with it."""
+    async with connect(Access(kubeconfig=real_api)) as api:
+        name = await make_namespace(api)
+        yield name
+        await api.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+async def make_namespace(api: KubernetesApi) -> str:
+    """Create a namespace that nobody else has, and return its name."""
+    name = f"test-{secrets.token_hex(4)}"
+    body = msgspec.json.encode({"metadata": {"name": name}})
+    answer = await api.request("POST", "/api/v1/namespaces", body=body)
+    assert answer.status == 201, answer.body
+    return name
+
+
+def binaries() -> Path:
+    """Return the folder of the control plane's binaries, building them if Go is there.
+
+    Skips the test if not: its reason says what to install.
+    """
+    why = "" if is_built() else why_not_buildable()
+    if why:
+        pytest.skip(f"no real control plane: {why}")
+    return build(lambda what, done, total: print(what, done, total))
+
+
+@contextmanager
+def counted(path: Path, step: int = 1) -> Iterator[int]:
+    """Count who uses something, across processes; others wait until the block ends."""
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        count = (int(path.read_text()) if path.exists() else 0) + step
+        yield count
+        path.write_text(str(count))
