@@ -143,12 +143,11 @@ class Applier:
 
     async def _patched(self, step: Patch, tried: _Try) -> Refused | None:
         assert tried.found is not None, "a patch is thought out for an object"
-        tried.patches += 1
-        if tried.patches > PATCHES_MAX:
+        if tried.patches == PATCHES_MAX:
             return Refused(reason="conflict", message="Somebody undoes each patch.")
         path = f"{tried.path}/{step.subresource}" if step.subresource else tried.path
         tried.found = await self.calls.patch(path, pinned(step.body, tried.found))
-        tried.fresh, tried.waits = True, self._waits()
+        tried.fresh, tried.waits, tried.patches = True, self._waits(), tried.patches + 1
         tried.since = asyncio.get_running_loop().time()
         return None
 

@@ -223,8 +223,8 @@ def test_a_full_stream_holds_the_watch_back_and_nothing_is_lost() -> None:
         stage = Stage(observations_max=60)
         async with alongside(session(stage).run()):
             await asyncio.sleep(10)
-            for at in range(300):
-                stage.make(JOBS, job(f"j{at}"))
+            for number in range(300):
+                stage.make(JOBS, job(f"j{number}"))
             at = Position()
             names = set[str]()
             while len(names) < 300:

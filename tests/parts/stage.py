@@ -17,7 +17,7 @@ from tidegate.contracts.codec import decode_observation
 from tidegate.contracts.entry import Position
 from tidegate.contracts.observations import Observation
 from tidegate.kinds.crds import crds
-from tidegate.kube.ports import MERGE_PATCH
+from tidegate.kube.ports import JSON, MERGE_PATCH
 
 Object = dict[str, Any]
 DEADLINE_S = 3_600.0
@@ -74,11 +74,9 @@ class Stage:
                         return one
                 await asyncio.sleep(0.1)
 
-    def _call(self, method: str, path: str, body: Object | None, content: str = "") -> Object:
+    def _call(self, method: str, path: str, body: Object | None, content: str = JSON) -> Object:
         data = None if body is None else msgspec.json.encode(body)
-        answer = self.embedded.call(
-            method, path, body=data, **({"content_type": content} if content else {})
-        )
+        answer = self.embedded.call(method, path, body=data, content_type=content)
         assert answer.status < 300, f"{method} {path}: {answer.status} {answer.body!r}"
         found: Object = msgspec.json.decode(answer.body)
         return found

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class _Jumping(selectors.DefaultSelector):  # type: ignore[misc,valid-type]  # chosen by platform
+class _Jumping(selectors.DefaultSelector):
     """Never sleeps: time that nobody uses is skipped."""
 
     def __init__(self) -> None:

@@ -1,0 +1,119 @@
+"""One or two actuators on a stage, and decisions made by hand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from prometheus_client import CollectorRegistry
+
+from actuator.apply import Applier
+from actuator.calls import Calls
+from actuator.consume import Consumer
+from actuator.metrics import Metrics
+from actuator.project import NoProjection
+from actuator.report import Reporter
+from actuator.session import Session
+from tests.parts.interposed import Interposed
+from tests.parts.stage import JOBS, Object, Stage, job
+from tidegate.cluster.embedded.controllers.running import Machinery
+from tidegate.contracts import codec, subjects
+from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
+from tidegate.contracts.entry import Entry, Position
+from tidegate.contracts.facts import Event
+from tidegate.model.ids import ObjectRef
+
+LEDGER = "L1"
+
+
+class Scene(Stage):
+    """Jobs, and the orders that a scheduler would give."""
+
+    def __init__(self) -> None:
+        super().__init__(with_crds=False)
+        self.machinery = Machinery(self.embedded)
+        self.machinery.add_node("node-0")
+        self._counts = Position()
+        self._seq = 0
+
+    def actuator(
+        self, name: str = "a1", api: Interposed | None = None, lease: str = "actuator-0"
+    ) -> Session:
+        random, metrics = Random(3), Metrics(CollectorRegistry())
+        reporter = Reporter(
+            self.bus.outlet(), cluster="local", session=name, random=random, metrics=metrics
+        )
+        calls = Calls(api or self.api, metrics)
+        applier = Applier(calls, reporter, random, metrics)
+        consumer = Consumer(self.bus.feed(), applier, NoProjection(), random)
+        held = self.bus.lease(lease, holder=name, ttl_s=10)
+        return Session(consumer, held, lease_s=10, workers=4)
+
+    async def write(self, *events: Event, ledger_id: str = LEDGER) -> int:
+        """Append events to EVENTS as a ledger would; return the last seq."""
+        outbox = self.bus.outbox()
+        _, self._counts = await outbox.last(self._counts)
+        entries = [self._entry(event, self._seq + at) for at, event in enumerate(events, 1)]
+        await outbox.publish(ledger_id, self._counts, entries)
+        self._seq += len(events)
+        return self._seq
+
+    def job(self, name: str = "train") -> Object:
+        return self.read(f"{JOBS}/{name}")
+
+    def running_job(self) -> Object:
+        """Make a Job that runs for a long time."""
+        made = job()
+        made["spec"]["template"]["metadata"] = {"annotations": {"simulate/seconds": "100000"}}
+        return self.make(JOBS, made)
+
+    def decision(self, name: str = "train") -> str:
+        return str(
+            self.job(name)["metadata"].get("annotations", {}).get("tidegate.dev/decision", "")
+        )
+
+    def patches(self) -> int:
+        return sum(method == "PATCH" for method, _ in self.api.requests)
+
+    def _entry(self, event: Event, seq: int) -> Entry:
+        return Entry(
+            partition=0,
+            seq=seq,
+            epoch=1,
+            turn=seq,
+            at_us=event.at_us,
+            cluster="local",
+            type=codec.type_name(event),
+            subject=subjects.event("local", event),
+            payload=codec.encode(event).decode(),
+            hash=bytes(32),
+        )
+
+
+def ref(found: Object) -> ObjectRef:
+    meta = found["metadata"]
+    return ObjectRef(
+        kind="batch/job", namespace=meta["namespace"], name=meta["name"], uid=meta["uid"]
+    )
+
+
+def start(
+    found: Object, *, node_selector: dict[str, str] | None = None, generation: int = 1
+) -> StartOrdered:
+    return StartOrdered(
+        at_us=1,
+        workload=f"default/job-{found['metadata']['name']}",
+        job=ref(found),
+        generation=generation,
+        podsets=(PodSetStart(name="main", count=1, node_selector=node_selector or {}),),
+    )
+
+
+def stop(found: Object) -> StopOrdered:
+    return StopOrdered(
+        at_us=2, workload=f"default/job-{found['metadata']['name']}", job=ref(found), reason="x"
+    )
+
+
+def names(entries: Sequence[Object]) -> list[str]:
+    return [str(one["metadata"]["name"]) for one in entries]
