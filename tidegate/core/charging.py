@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
 
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.requests import pod_requests
+from tidegate.core.requests import pod_requests, validate
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.quantity import UNLIMITED
 
 PODS = "pods"
 """The resource that counts pods: never asked for, charged where a ClusterQueue has quota of it."""
@@ -21,7 +23,7 @@ def per_pod(draft: Draft, workload: Workload) -> tuple[dict[str, int], ...]:
     """Return what one pod of each podset is charged; computed once for equal podsets."""
     found = workload.requests
     if found is None:
-        found = tuple(_pod(draft, workload, podset) for podset in workload.podsets)
+        found = tuple(_pod(draft, workload, podset)[0] for podset in workload.podsets)
         workload.requests = found
     return found
 
@@ -60,6 +62,11 @@ def charged(
     return tuple(total.items())
 
 
+def times(each: Mapping[str, int], pods: int) -> dict[str, int]:
+    """Return what so many pods ask for; no amount goes beyond ``UNLIMITED``."""
+    return {name: min(UNLIMITED, units * pods) for name, units in each.items()}
+
+
 @lru_cache(maxsize=65_536)
 def flavor_resource(flavor: str, resource: str) -> FlavorResource:
     """Return the one object that stands for a pair, so that comparing it is cheap."""
@@ -89,11 +96,18 @@ def shape_key(draft: Draft, workload: Workload) -> bytes:
     )
 
 
-def _pod(draft: Draft, workload: Workload, podset: PodSet) -> dict[str, int]:
+def invalid(draft: Draft, workload: Workload) -> str:
+    """Return why a workload may not be admitted as it is, in one sentence; "" if it may."""
+    found = (_pod(draft, workload, podset)[1] for podset in workload.podsets)
+    return next((said for said in found if said), "")
+
+
+def _pod(draft: Draft, workload: Workload, podset: PodSet) -> tuple[dict[str, int], str]:
     namespace = workload.key.partition("/")[0]
     key = (namespace, _encode(podset))
     found = draft.forest.pods.get(key)
     if found is None:
-        found = pod_requests(draft.objects, namespace, podset, draft.policy)
+        each = pod_requests(draft.objects, namespace, podset, draft.policy)
+        found = each, validate(draft.objects, namespace, podset)
         draft.forest.pods[key] = found
     return found

@@ -65,7 +65,9 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True):
     cluster_queue: str
     victims: tuple[Victim, ...]
     assignment: tuple[PodSetAssignment, ...]
+    charges: tuple[tuple[FlavorResource, int], ...]  # of that assignment
     seq: int
+    void: str = ""  # why it no longer stands, until that is decided
 
 
 class LocalUsage(msgspec.Struct, kw_only=True):
@@ -112,6 +114,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     preempted_reason: str = ""
     requeue_after_us: int = 0  # backing off until then; 0: not
     requeue_count: int = 0
+    deactivated_cause: str = ""  # why it was deactivated, if nobody did it by hand
     requeue_reason: str = ""  # why it waits though it may be active: its queue was stopped, …
     displaced_seq: int = 0  # when it was last preempted; 0: not since it last held quota
     made_way_for: str = ""  # the workload that preempted it and has not had its turn yet
@@ -121,6 +124,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     scan_cycle: int = 0  # the cycle of that
     scan_seq: int = 0  # the event of that
     checks: dict[str, CheckState] = {}
+    stopped: bool = False  # the stop that was ordered last is proven
     executed_us: int = 0  # admitted before, for the maximum execution time
     order: Order | None = None
     # what was observed

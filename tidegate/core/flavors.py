@@ -14,7 +14,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.contracts.decisions import HeldReason
-from tidegate.core.charging import PODS, count, flavor_resource, per_pod
+from tidegate.core.charging import PODS, count, flavor_resource, per_pod, times
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.eligibility import mismatch
 from tidegate.core.forest import forest
@@ -22,7 +22,6 @@ from tidegate.core.rooms import Group, Room, Slot
 from tidegate.core.tree import Cell, free, level
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
-from tidegate.model.quantity import render
 from tidegate.model.quota import FlavorFungibility
 
 NO_FIT, NO_CANDIDATES, PREEMPT, RECLAIM, FIT = range(5)
@@ -30,6 +29,9 @@ NO_FIT, NO_CANDIDATES, PREEMPT, RECLAIM, FIT = range(5)
 
 Oracle: TypeAlias = Callable[[FlavorResource, int], tuple[int, int]]
 """Who could be preempted for an amount: NO_CANDIDATES, PREEMPT or RECLAIM, and the level after."""
+
+TOO_MUCH, IN_USE = "more than there could be", "not enough unused quota"
+"""Why an amount does not fit, in words."""
 
 _EXTERNAL = ("NoFit", "Preempt", "Preempt", "Preempt", "Fit")
 _SEVERITY: dict[HeldReason, int] = {
@@ -55,8 +57,8 @@ class Attempt(msgspec.Struct, kw_only=True):
     flavor: str
     mode: int
     borrow: int = 0
-    reason: HeldReason | None = None  # why it does not fit; None: it does
-    reasons: tuple[str, ...] = ()
+    reason: HeldReason | None = None  # why it does not fit; None: it does, or could
+    said: str = ""  # the same in words without amounts; empty: it fits
     resource: str = ""  # the one that decided; empty: no resource was looked at
     asked: int = 0
     cell: Cell | None = None
@@ -168,7 +170,7 @@ def _assign_podset(
     question: _Question, index: int, podset: PodSet, pods: int, stopped: dict[str, int]
 ) -> PodSetChoice:
     each = per_pod(question.draft, question.workload)[index]
-    requests = {name: units * pods for name, units in each.items()}
+    requests = times(each, pods)
     if PODS in question.room.group_of:
         requests[PODS] = pods
     found = PodSetChoice(name=podset.name, count=pods, requests=requests)
@@ -179,7 +181,7 @@ def _assign_podset(
         if group is None:
             if requests[resource] == 0 or question.draft.policy.ignore_undeclared:
                 continue
-            _fail(found, f"resource {resource} unavailable in ClusterQueue")
+            _fail(found, f"resource {resource} is not covered by the ClusterQueue")
             return found
         if not _choose(question, found, podset, group, stopped.get(resource, -1)):
             return found
@@ -213,7 +215,6 @@ def _choose(
             continue
         attempt, each = _try(question, found, podset, slot, asked)
         attempts.append(attempt)
-        reasons.extend(attempt.reasons)
         mode, height = attempt.mode, attempt.borrow
         if not _goes_on(fungibility, mode, height):
             best, chosen = (mode, height), each
@@ -228,9 +229,7 @@ def _choose(
         choice.tried = tried
     found.choices.update(chosen)
     found.attempts.extend(attempts)
-    if best[0] != FIT:
-        found.fits = False
-        found.reasons.extend(reasons)
+    found.fits = found.fits and best[0] == FIT
     return True
 
 
@@ -241,7 +240,8 @@ def _excluded(question: _Question, podset: PodSet, asked: list[str], slot: Slot)
         if slot.flavor not in chosen:
             return f"flavor {slot.flavor} was not chosen at nomination"
     allowed = question.workload.allowed_flavors
-    if allowed is not None and slot.flavor not in allowed:
+    variants = question.draft.policy.gates.get("ConcurrentAdmission", False)
+    if variants and allowed is not None and slot.flavor not in allowed:
         return f"flavor {slot.flavor} is not among the workload's allowed flavors"
     return ""
 
@@ -250,19 +250,19 @@ def _try(
     question: _Question, found: PodSetChoice, podset: PodSet, slot: Slot, asked: list[str]
 ) -> tuple[Attempt, dict[str, Choice]]:
     """Try one flavor: its mode is the least preferred one of its resources."""
-    attempt = Attempt(flavor=slot.flavor, mode=FIT)
     if wrong := _ineligible(question, podset, slot, asked):
-        attempt.mode, attempt.reason, attempt.reasons = NO_FIT, "NoMatchingFlavor", (wrong,)
-        return attempt, {}
+        said = Attempt(flavor=slot.flavor, mode=NO_FIT, reason="NoMatchingFlavor", said=wrong)
+        return said, {}
+    attempt = Attempt(flavor=slot.flavor, mode=FIT)
     each: dict[str, Choice] = {}
     for resource in asked:
         cell = slot.cells[resource]
         units = question.assumed.get(cell.fr, 0) + found.requests[resource]
         units -= _replaced(question, podset.name, resource, slot.flavor)
-        mode, height, reason, said = _fit(question, cell, units)
-        if said:
-            attempt.reasons += (said,)
+        mode, height, reason = _fit(question, cell, units)
+        if mode != FIT:
             attempt.asked, attempt.cell, attempt.resource = units, cell, resource
+            attempt.said = TOO_MUCH if reason == "ExceedsMaxQuota" else IN_USE
         if mode == NO_FIT or _better(
             (attempt.mode, attempt.borrow), (mode, height), question.room.spec.fungibility
         ):
@@ -276,14 +276,13 @@ def _try(
 
 def _ineligible(question: _Question, podset: PodSet, slot: Slot, asked: list[str]) -> str:
     if slot.spec is None:
-        return f"flavor {slot.flavor} not found"
+        return "no such ResourceFlavor"
     if question.workload.replaces:
         for resource in asked:
             had = _had(question, podset.name, resource)
             if had is not None and had[0] != slot.flavor:
-                return f"flavor {slot.flavor} is not the one of the slice that is replaced"
-    wrong = mismatch(podset, slot.spec)
-    return f"{wrong} in flavor {slot.flavor}" if wrong else ""
+                return "not the flavor of the slice that is replaced"
+    return mismatch(podset, slot.spec)
 
 
 def _had(question: _Question, podset: str, resource: str) -> tuple[str, int] | None:
@@ -302,28 +301,18 @@ def _replaced(question: _Question, podset: str, resource: str, flavor: str) -> i
     return had[1] if had is not None and had[0] == flavor else 0
 
 
-def _fit(question: _Question, cell: Cell, units: int) -> tuple[int, int, HeldReason | None, str]:
+def _fit(question: _Question, cell: Cell, units: int) -> tuple[int, int, HeldReason | None]:
     """Return how an amount fits in a queue's cell, at which level, and if it does not, why."""
-    fr = cell.fr
     if units > cell.potential:
-        said = (
-            f"insufficient quota for {fr.resource} in flavor {fr.flavor}, "
-            f"{render(fr.resource, units)} asked for, "
-            f"{render(fr.resource, max(0, cell.potential))} is the most there could be"
-        )
-        return NO_FIT, 0, "ExceedsMaxQuota", said
+        return NO_FIT, 0, "ExceedsMaxQuota"
     height, may_reclaim = level(cell, units)
-    unused = free(cell)
-    if units <= 0 or units <= unused:
-        return FIT, height, None, ""
-    said = (
-        f"insufficient unused quota for {fr.resource} in flavor {fr.flavor}, "
-        f"{render(fr.resource, units - max(0, unused))} more needed"
-    )
-    if units <= cell.nominal or may_reclaim or preempts_while_borrowing(question.draft, question.room):
-        mode, height = question.oracle(fr, units)
-        return mode, height, "WaitingForQuota", said
-    return NO_FIT, 0, "WaitingForQuota", said
+    if units <= 0 or units <= free(cell):
+        return FIT, height, None
+    draft, room = question.draft, question.room
+    if units <= cell.nominal or may_reclaim or preempts_while_borrowing(draft, room):
+        mode, height = question.oracle(cell.fr, units)
+        return mode, height, "WaitingForQuota"
+    return NO_FIT, 0, "WaitingForQuota"
 
 
 def preempts_while_borrowing(draft: Draft, room: Room) -> bool:

@@ -26,19 +26,25 @@ def forest(draft: Draft) -> Forest:
     return draft.forest
 
 
-def room(draft: Draft, cluster_queue: str) -> Room | None:
-    """Return a ClusterQueue's room, or None if there is no such ClusterQueue."""
-    return forest(draft).rooms.get(cluster_queue)
+def room(draft: Draft, cluster_queue: str) -> Room:
+    """Return the room of a ClusterQueue that exists."""
+    return forest(draft).rooms[cluster_queue]
 
 
-def cohort(draft: Draft, name: str) -> Node | None:
-    """Return a cohort's node, or None if nothing names it."""
-    return forest(draft).cohorts.get(name)
+def rooms(draft: Draft) -> list[Room]:
+    """Return the rooms of all ClusterQueues in name order."""
+    return list(forest(draft).rooms.values())
+
+
+def cohort(draft: Draft, name: str) -> Node:
+    """Return the node of a cohort that something names."""
+    return forest(draft).cohorts[name]
 
 
 def touch(draft: Draft, tree: Tree) -> None:
     """Note that what fits in a tree, or may be preempted there, may have changed."""
     tree.stamp += 1
+    tree.moved = True
     if not tree.dirty:
         tree.dirty = True
         draft.forest.dirty.append(tree)

@@ -85,14 +85,17 @@ def leave(draft: Draft, workload: Workload) -> None:
     if room is None:
         return
     room.waiting.pop(workload.key, None)
-    if shape is not None and shape.tested_rank is workload.rank and not _parks_by_event(draft):
-        unpark(room, shape)  # another is first now, and was not looked at
+    if shape is not None and shape.heap and shape.heap[0][1] is workload:
+        if not _parks_by_event(draft):
+            unpark(room, shape)  # another is first now, and was not looked at
         _dirty(draft, room.tree)
 
 
 def offered(draft: Draft, workload: Workload) -> bool:
     """Tell whether a pending workload may be tried at all, whatever quota there is."""
     if not workload.active or workload.gates or workload.parked or workload.made_way_for:
+        return False
+    if workload.key in draft.intents:
         return False
     if workload.requeue_reason or workload.requeue_after_us > draft.now_us or workload.held_quota:
         return False
@@ -101,18 +104,16 @@ def offered(draft: Draft, workload: Workload) -> bool:
     return queue is not None and queue.spec.stop_policy == "None" and not queue.deleting
 
 
-def park(draft: Draft, room: Room, shape: Shape) -> None:
+def park(room: Room, shape: Shape) -> None:
     """Take a shape out of the running until its tree is woken."""
-    top = first_of(shape)
     shape.parked, shape.tested = True, room.tree.stamp
-    shape.tested_rank = None if top is None else top.rank
 
 
 def unpark(room: Room, shape: Shape) -> None:
     """Put a shape back into the running."""
     if not shape.parked:
         return
-    shape.parked, shape.tested_rank = False, None
+    shape.parked = False
     top = first_of(shape)
     if top is None:
         room.shapes.pop(shape.key, None)

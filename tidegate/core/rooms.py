@@ -28,8 +28,10 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     key: bytes
     heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
     parked: bool = False
-    tested: int = -1  # the tree's stamp at which its first workload was found not to fit
-    tested_rank: Rank | None = None  # that first workload's
+    tested: int = -1  # the tree's stamp at which its first workload was parked
+    nominee: object = None  # what was proposed for ``proposed_rank`` at ``proposed``
+    proposed: int = -1  # a stamp of the tree
+    proposed_rank: Rank | None = None
 
 
 class Slot(msgspec.Struct, kw_only=True, eq=False):
@@ -58,6 +60,12 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     left_seq: int = 0  # when quota last came back, or was given anew
     outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
+    fresh: bool = True  # no cycle has looked at it since it became dirty
+    looked: bool = False  # a cycle has looked at it since it was last woken
+    moved: bool = False  # it changed since it was last woken
+    acted: bool = False  # the cycle that runs admitted, preempted or parked somebody
+    skipped: bool = False  # the cycle that runs passed somebody over
+    idle: bool = False  # the last cycle only passed over: the next one reserves nothing
 
 
 class Room(msgspec.Struct, kw_only=True, eq=False):
@@ -84,4 +92,7 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     cohorts: dict[str, Node] = {}
     trees: list[Tree] = []  # in the order of their first ClusterQueues' names
     dirty: list[Tree] = []
-    pods: dict[tuple[str, bytes], dict[str, int]] = {}  # namespace and podset to a pod's requests
+    told: bool = False  # whether each ClusterQueue admits was said since it was built
+    agenda: dict[str, None] = {}  # workloads that a rule may have something to say about
+    pods: dict[tuple[str, bytes], tuple[dict[str, int], str]] = {}
+    """Namespace and podset to what one pod is charged, and why it may not be admitted."""

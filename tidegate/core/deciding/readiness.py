@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.contracts.decisions import ClusterQueueReadinessChanged
+from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
 from tidegate.core.draft import Draft
 
 
@@ -33,23 +33,25 @@ def readiness(draft: Draft, cluster_queue: str) -> Readiness:
     )
 
 
-def tell_readiness(draft: Draft) -> ClusterQueueReadinessChanged | None:
-    """Say of one ClusterQueue whether it admits, if that differs from what was said last."""
-    rooms = draft.forest.rooms
-    for name, room in rooms.items():
+def tell_readiness(draft: Draft) -> Iterator[list[DecisionEvent]]:
+    """Say of each ClusterQueue whether it admits, if that differs from what was said last."""
+    if draft.forest.told:
+        return
+    draft.forest.told = True
+    for name, room in list(draft.forest.rooms.items()):
         found = readiness(draft, name)
         if found.active and room.tree.cyclic:
             said = "Its cohorts are their own ancestors."
             found = Readiness(active=False, reason="CohortCycle", message=said)
         if draft.readiness.get(name) != (found.active, found.reason):
-            return ClusterQueueReadinessChanged(
+            changed = ClusterQueueReadinessChanged(
                 at_us=draft.now_us,
                 cluster_queue=name,
                 active=found.active,
                 reason=found.reason,
                 message=found.message,
             )
-    return None
+            yield [changed]
 
 
 def _wrong(draft: Draft, cluster_queue: str) -> Iterator[tuple[str, str]]:

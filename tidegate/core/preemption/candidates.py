@@ -83,11 +83,25 @@ def of_room(
     if rule == "Never" or not room.active:
         return []
     policy = draft.policy
+    leaving = policy.compatibility == "kueue"  # Tidegate counts them as gone already
     return [
         one
         for one in room.holding.values()
-        if uses(one, needs) and satisfies(policy, preemptor, one, rule)
+        if (leaving or one.phase != "evicting")
+        and uses(one, needs) and satisfies(policy, preemptor, one, rule)
     ]
+
+
+def preemptable(draft: Draft, room: Room, preemptor: Workload, fr: FlavorResource) -> int:
+    """Return what all whom a workload might preempt hold of one flavor-resource, borrowers only."""
+    rules = room.spec.preemption
+    found = of_room(draft, room, preemptor, (fr,), rules.within_cluster_queue)
+    if room.node.parent is not None and rules.reclaim_within_cohort != "Never":
+        for other in room.tree.rooms:
+            cell = other.node.cells.get(fr)
+            if other is not room and cell is not None and cell.usage > cell.quota:
+                found += of_room(draft, other, preemptor, (fr,), rules.reclaim_within_cohort)
+    return sum(units for one in found for held, units in one.charges if held == fr)
 
 
 def _by_usage(

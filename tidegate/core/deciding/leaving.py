@@ -1,0 +1,139 @@
+"""Who must leave, and who has left: deactivation, stopped queues, failed checks, proven stops.
+
+A rule of its own for each workload on the agenda; one that has nothing to say takes it off.
+
+Source: behaviour.md 8, 9.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReleased,
+    WorkloadDeactivated,
+    WorkloadEvicted,
+    WorkloadRequeued,
+)
+from tidegate.core.deciding.checks import attend_checks
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.orders import stop_order
+
+DEACTIVATED = "Deactivated"
+_STOPS_QUEUE = "ClusterQueueStopped"
+_STOPS_LOCAL = "LocalQueueStopped"
+
+
+def attend(draft: Draft) -> Iterator[list[DecisionEvent]]:
+    """Decide what follows for each workload on the agenda, until none is left on it."""
+    agenda = draft.forest.agenda
+    while agenda:
+        key = next(iter(agenda))
+        workload = draft.workloads.get(key)
+        found = [] if workload is None else _attend(draft, workload)
+        if found:
+            yield found
+        else:
+            agenda.pop(key, None)
+
+
+def _attend(draft: Draft, workload: Workload) -> list[DecisionEvent]:
+    match workload.phase:
+        case "evicting":
+            return _released(draft, workload) if workload.stopped else []
+        case "pending" if not workload.active:
+            return [_deactivated(draft, workload)]
+        case "reserved" | "admitted":
+            return _must_leave(draft, workload) or attend_checks(draft, workload)
+        case _:
+            return []
+
+
+def _must_leave(draft: Draft, workload: Workload) -> list[DecisionEvent]:
+    if not workload.active:
+        return evicted(draft, workload, DEACTIVATED)
+    for reason, policy in _stop_policies(draft, workload):
+        if policy == "HoldAndDrain":
+            return evicted(draft, workload, reason)
+        if policy == "Hold" and workload.phase == "reserved":
+            released = QuotaReleased(
+                at_us=draft.now_us,
+                workload=workload.key,
+                uid=workload.uid,
+                cluster_queue=workload.cluster_queue,
+                reason="Held",
+            )
+            return [released, _requeued(draft, workload, reason)]
+    return []
+
+
+def evicted(
+    draft: Draft, workload: Workload, reason: str, *, cause: str = "", message: str = ""
+) -> list[DecisionEvent]:
+    """Return the decisions that make a workload that holds quota leave."""
+    event = WorkloadEvicted(
+        at_us=draft.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=reason,
+        cause=cause,
+        message=message,
+    )
+    return [event, stop_order(draft, workload, reason=reason, message=message)]
+
+
+def _released(draft: Draft, workload: Workload) -> list[DecisionEvent]:
+    """Give back the quota of a workload that was proven to have stopped, and say what it does."""
+    reason = workload.evicted_reason
+    released = QuotaReleased(
+        at_us=draft.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason="Evicted",
+    )
+    if reason == DEACTIVATED and workload.active and not workload.deactivated_cause:
+        return [released, _requeued(draft, workload, "")]  # it was activated again meanwhile
+    if reason == DEACTIVATED:
+        return [released, _deactivated(draft, workload)]
+    return [released, _requeued(draft, workload, reason)]
+
+
+def _requeued(draft: Draft, workload: Workload, reason: str) -> WorkloadRequeued:
+    """Return that it waits again: until its queue is opened, its time has come, or at once."""
+    stopped = dict(_stop_policies(draft, workload))
+    still = reason not in (_STOPS_QUEUE, _STOPS_LOCAL) or stopped.get(reason, "None") != "None"
+    return WorkloadRequeued(
+        at_us=draft.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=reason if still else "",
+        after_us=workload.requeue_after_us if workload.requeue_after_us > draft.now_us else 0,
+        attempts=workload.requeue_count,
+    )
+
+
+def _deactivated(draft: Draft, workload: Workload) -> WorkloadDeactivated:
+    return WorkloadDeactivated(
+        at_us=draft.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=workload.deactivated_cause or DEACTIVATED,
+    )
+
+
+def _stop_policies(draft: Draft, workload: Workload) -> list[tuple[str, str]]:
+    """Return the stop policies of a workload's queues, each with the reason that it gives."""
+    queue = draft.objects.cluster_queues.get(workload.cluster_queue)
+    key = workload.key.partition("/")[0] + "/" + workload.queue
+    local = draft.objects.local_queues.get(key)
+    found: list[tuple[str, str]] = []
+    if queue is not None:
+        found.append((_STOPS_QUEUE, queue.spec.stop_policy))
+    if local is not None:
+        found.append((_STOPS_LOCAL, local.spec.stop_policy))
+    return found

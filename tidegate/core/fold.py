@@ -1,0 +1,81 @@
+"""How each event changes the draft, in place: one match that hands each family to its file.
+
+Total: every type of event has its arm, and an event about something unknown changes nothing, since
+an old ledger may hold one. Only here does a draft change.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from tidegate.contracts.decisions import (
+    ActuationRepeated,
+    ClusterQueueReadinessChanged,
+    DecisionEvent,
+    WorkloadDecision,
+)
+from tidegate.contracts.definitions import LedgerOpened, Named
+from tidegate.contracts.facts import (
+    ActuationFailed,
+    FactEvent,
+    JobStateReported,
+    WorkloadFact,
+)
+from tidegate.contracts.reception import (
+    ClockSkewed,
+    GapObserved,
+    ObservationRefused,
+    RoundCompleted,
+    RoundStarted,
+    StreamReplaced,
+    TimePassed,
+    WatchesExpected,
+)
+from tidegate.core.draft import Draft
+from tidegate.core.folding.admissions import apply_decision
+from tidegate.core.folding.definitions import apply_definition
+from tidegate.core.folding.observed import apply_observed
+from tidegate.core.folding.workloads import apply_workload
+
+
+def apply(draft: Draft, event: FactEvent | DecisionEvent) -> None:
+    """Apply one event to the draft: the next of its ledger."""
+    draft.seq += 1
+    if event.at_us > draft.now_us:
+        draft.now_us = event.at_us
+    match event:
+        case JobStateReported() | ActuationFailed() | ActuationRepeated():
+            apply_observed(draft, event)
+        case WorkloadDecision():
+            apply_decision(draft, event)
+        case WorkloadFact():
+            apply_workload(draft, event)
+        case Named():
+            apply_definition(draft, event)
+        case ClusterQueueReadinessChanged():
+            draft.readiness[event.cluster_queue] = (event.active, event.reason)
+        case _:
+            _apply_reception(draft, event)
+
+
+def _apply_reception(
+    draft: Draft,
+    event: LedgerOpened
+    | RoundStarted
+    | RoundCompleted
+    | WatchesExpected
+    | GapObserved
+    | StreamReplaced
+    | ObservationRefused
+    | TimePassed
+    | ClockSkewed,
+) -> None:
+    match event:
+        case TimePassed():
+            apply_observed(draft, event)
+        case LedgerOpened() | RoundStarted() | RoundCompleted() | WatchesExpected():
+            apply_observed(draft, event)
+        case GapObserved() | StreamReplaced() | ObservationRefused() | ClockSkewed():
+            apply_observed(draft, event)
+        case _:
+            assert_never(event)

@@ -1,0 +1,235 @@
+"""How decisions about workloads change the draft: quota reserved, given back, orders, intents."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from tidegate.contracts.decisions import (
+    PreemptionAbandoned,
+    PreemptionIntended,
+    QuotaReleased,
+    QuotaReserved,
+    StartOrdered,
+    StopOrdered,
+    WorkloadAdmitted,
+    WorkloadDeactivated,
+    WorkloadEvicted,
+    WorkloadExpired,
+    WorkloadHeld,
+    WorkloadPreempted,
+    WorkloadRequeued,
+)
+from tidegate.core import deadlines, decay
+from tidegate.core.charging import charged
+from tidegate.core.draft import Draft, Held, Intent, Order, Workload
+from tidegate.core.forest import HOLDING, forest, touch
+from tidegate.core.heads import leave, park, place
+from tidegate.core.holding import begin_leaving, give, let_in, take
+from tidegate.core.wanted import watch
+
+_Quota: TypeAlias = QuotaReserved | WorkloadAdmitted | QuotaReleased
+_Order: TypeAlias = StartOrdered | StopOrdered
+_Preemption: TypeAlias = PreemptionIntended | PreemptionAbandoned | WorkloadPreempted
+AdmissionEvent: TypeAlias = (
+    _Quota
+    | _Order
+    | _Preemption
+    | WorkloadHeld
+    | WorkloadEvicted
+    | WorkloadRequeued
+    | WorkloadDeactivated
+    | WorkloadExpired
+)
+
+
+def apply_decision(draft: Draft, event: AdmissionEvent) -> None:
+    """Fold a decision about a workload; about one that is not known it changes little."""
+    workload = draft.workloads.get(event.workload)
+    if isinstance(event, PreemptionAbandoned):
+        let_in(draft, event.workload)
+    if workload is None or (event.uid and workload.uid != event.uid):
+        return
+    match event:
+        case QuotaReserved() | WorkloadAdmitted() | QuotaReleased():
+            _fold_quota(draft, workload, event)
+        case StartOrdered() | StopOrdered():
+            _order(draft, workload, event)
+        case WorkloadHeld():
+            _hold(draft, workload, event)
+        case PreemptionIntended() | PreemptionAbandoned() | WorkloadPreempted():
+            _fold_preemption(draft, workload, event)
+        case WorkloadEvicted() | WorkloadRequeued() | WorkloadDeactivated() | WorkloadExpired():
+            _fold_eviction(draft, workload, event)
+        case _:
+            assert_never(event)
+
+
+def _fold_quota(draft: Draft, workload: Workload, event: _Quota) -> None:
+    match event:
+        case QuotaReserved():
+            _reserve(draft, workload, event)
+        case WorkloadAdmitted():
+            workload.phase, workload.admitted_us = "admitted", event.at_us
+            decay.consume(draft, workload)
+            draft.forest.agenda[workload.key] = None
+            watch(draft, workload)
+        case QuotaReleased():
+            _release(draft, workload, event)
+        case _:
+            assert_never(event)
+
+
+def _reserve(draft: Draft, workload: Workload, event: QuotaReserved) -> None:
+    leave(draft, workload)
+    if draft.sticky.get(workload.cluster_queue) == workload.key:
+        del draft.sticky[workload.cluster_queue]
+    give(draft, workload, outside=False)  # a second reservation replaces the first
+    workload.phase, workload.reserved_us = "reserved", event.at_us
+    workload.evicted_reason = workload.preempted_reason = workload.requeue_reason = ""
+    workload.evicted_us = workload.displaced_seq = 0
+    workload.made_way_for = ""
+    workload.parked, workload.held, workload.scan = False, None, ()
+    workload.stopped = False
+    take(draft, workload, event.cluster_queue or workload.cluster_queue, event.assignment)
+    let_in(draft, workload.key)
+    decay.charge_penalty(draft, workload)
+    draft.forest.agenda[workload.key] = None
+
+
+def _release(draft: Draft, workload: Workload, event: QuotaReleased) -> None:
+    preempted = workload.evicted_reason == "Preempted"
+    give(draft, workload, outside=not preempted)
+    workload.phase = "finished" if event.reason == SLICE_REPLACED else "pending"
+    workload.stopped, workload.reserved_us = False, 0
+    if workload.admitted_us:
+        workload.executed_us += event.at_us - workload.admitted_us
+        workload.admitted_us = 0
+    decay.drop_penalty(draft, workload)
+    watch(draft, workload)
+
+
+SLICE_REPLACED = "WorkloadSliceReplaced"
+"""Why an elastic job's older slice gives its quota back: the newer one has taken it over."""
+
+
+def _order(draft: Draft, workload: Workload, event: _Order) -> None:
+    match event:
+        case StartOrdered():
+            workload.order = Order(kind="start", seq=draft.seq, at_us=event.at_us)
+        case StopOrdered():
+            workload.order = Order(kind="stop", seq=draft.seq, at_us=event.at_us)
+        case _:
+            assert_never(event)
+    workload.failure = None
+    watch(draft, workload)
+
+
+def _hold(draft: Draft, workload: Workload, event: WorkloadHeld) -> None:
+    workload.held = Held(
+        reason=event.reason,
+        others=event.others,
+        tried=tuple((one.podset, one.flavor, one.resource, one.reason) for one in event.tried),
+        parked=event.parked,
+    )
+    if event.cycle:
+        workload.scan, workload.scan_cycle = event.scan, event.cycle
+        workload.scan_seq = draft.seq
+        draft.cycle = max(draft.cycle, event.cycle)
+    if not event.parked or draft.policy.compatibility != "kueue":
+        return
+    room = forest(draft).rooms.get(workload.cluster_queue)
+    shape = workload.shape
+    if room is not None and shape is not None and event.shape:
+        park(room, shape)
+    else:
+        workload.parked = True
+        place(draft, workload)
+
+
+def _fold_preemption(draft: Draft, workload: Workload, event: _Preemption) -> None:
+    match event:
+        case PreemptionIntended():
+            _intend(draft, workload, event)
+        case PreemptionAbandoned():
+            workload.held = None
+        case WorkloadPreempted():
+            workload.preempted_reason, workload.displaced_seq = event.reason, draft.seq
+            if draft.policy.compatibility != "kueue":
+                workload.made_way_for = event.by
+        case _:
+            assert_never(event)
+
+
+def _intend(draft: Draft, workload: Workload, event: PreemptionIntended) -> None:
+    workload.scan, workload.scan_cycle, workload.scan_seq = (), 0, 0
+    if draft.policy.compatibility == "kueue":
+        draft.sticky[workload.cluster_queue] = workload.key
+        return
+    leave(draft, workload)
+    draft.intents[workload.key] = Intent(
+        workload=workload.key,
+        cluster_queue=workload.cluster_queue,
+        victims=event.victims,
+        assignment=event.assignment,
+        charges=charged(workload, event.assignment),
+        seq=draft.seq,
+    )
+    place(draft, workload)
+    room = forest(draft).rooms.get(workload.cluster_queue)
+    if room is not None:
+        touch(draft, room.tree)
+
+
+def _fold_eviction(
+    draft: Draft,
+    workload: Workload,
+    event: WorkloadEvicted | WorkloadRequeued | WorkloadDeactivated | WorkloadExpired,
+) -> None:
+    match event:
+        case WorkloadEvicted():
+            workload.evicted_reason, workload.evicted_us = event.reason, event.at_us
+            if workload.phase in HOLDING:
+                workload.phase = "evicting"
+                begin_leaving(draft, workload)
+                watch(draft, workload)
+            _forget_checks(workload)
+            workload.deactivated_cause = event.cause if event.reason == "Deactivated" else ""
+        case WorkloadRequeued():
+            _requeue(draft, workload, event)
+        case WorkloadDeactivated():
+            leave(draft, workload)
+            workload.phase, workload.held = "inactive", None
+            deadlines.clear(draft, f"requeue/{workload.key}")
+        case WorkloadExpired():
+            deadlines.clear(draft, f"retention/{workload.key}")
+        case _:
+            assert_never(event)
+
+
+def _forget_checks(workload: Workload) -> None:
+    """Let every check speak anew; one that told when to try again is remembered for that."""
+    for told in workload.checks.values():
+        if told.state == "Retry":
+            after_us = told.at_us + told.requeue_after_s * _SECOND_US
+            workload.requeue_after_us = max(workload.requeue_after_us, after_us)
+    workload.checks = {}
+
+
+def _requeue(draft: Draft, workload: Workload, event: WorkloadRequeued) -> None:
+    workload.phase, workload.parked = "pending", False
+    workload.requeue_after_us, workload.requeue_count = event.after_us, event.attempts
+    workload.requeue_reason = event.reason if event.reason in STOPPED else ""
+    queue = draft.objects.local_queues.get(workload.key.partition("/")[0] + "/" + workload.queue)
+    if queue is not None:
+        workload.cluster_queue = queue.spec.cluster_queue
+    if event.after_us > draft.now_us:
+        deadlines.set(draft, f"requeue/{workload.key}", event.after_us)
+    else:
+        deadlines.clear(draft, f"requeue/{workload.key}")
+    place(draft, workload)
+    draft.forest.agenda[workload.key] = None
+
+
+_SECOND_US = 1_000_000
+STOPPED = ("ClusterQueueStopped", "LocalQueueStopped")
+"""Reasons for which a workload waits until its queue is opened again."""

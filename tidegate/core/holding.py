@@ -1,0 +1,92 @@
+"""Charging workloads to their queues and giving quota back, with all that this wakes.
+
+Only folds call these.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.charging import charged
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.forest import HOLDING, forest, hold, touch
+from tidegate.core.heads import place, wake
+from tidegate.core.rooms import Room, Tree
+from tidegate.core.tree import add, remove
+from tidegate.model.podset import PodSetAssignment
+
+
+def take(
+    draft: Draft, workload: Workload, cluster_queue: str, assignment: tuple[PodSetAssignment, ...]
+) -> None:
+    """Charge a workload that stands in no queue any more to a ClusterQueue."""
+    trees = forest(draft)
+    workload.cluster_queue = cluster_queue
+    workload.assignment = assignment
+    workload.charges = charged(workload, assignment)
+    hold(trees, workload)
+    room = trees.rooms.get(cluster_queue)
+    if room is not None:
+        touch(draft, room.tree)
+
+
+def give(draft: Draft, workload: Workload, *, outside: bool) -> None:
+    """Give back what a workload is charged; nothing happens if it holds nothing.
+
+    Args:
+        draft: whose quota it is.
+        workload: its assignment is forgotten.
+        outside: nobody was preempted for it: see docs/adr/0005.
+    """
+    if workload.phase not in HOLDING:
+        return
+    room = forest(draft).rooms.get(workload.cluster_queue)
+    charges, workload.charges, workload.assignment = workload.charges, (), ()
+    if room is None or room.holding.pop(workload.key, None) is None:
+        return
+    remove(room.node, charges)
+    room.tree.leaving.pop(workload.key, None)
+    freed(draft, room.tree, outside=outside)
+
+
+def recharge(draft: Draft, workload: Workload) -> None:
+    """Charge a workload for the pods that still count."""
+    before, workload.charges = workload.charges, charged(workload, workload.assignment)
+    room = forest(draft).rooms.get(workload.cluster_queue)
+    if room is None or workload.key not in room.holding or before == workload.charges:
+        return
+    remove(room.node, before)
+    add(room.node, workload.charges)
+    freed(draft, room.tree, outside=True)
+
+
+def freed(draft: Draft, tree: Tree, *, outside: bool) -> None:
+    """Note that quota came back to a tree: what was parked may fit now."""
+    tree.left_seq = draft.seq
+    if outside:
+        tree.outside_seq = draft.seq
+    touch(draft, tree)
+    if draft.policy.compatibility == "kueue":
+        wake(draft, tree)
+
+
+def begin_leaving(draft: Draft, workload: Workload) -> Room | None:
+    """Note that a workload that holds quota is to give it back; return its room."""
+    room = forest(draft).rooms.get(workload.cluster_queue)
+    if room is not None and workload.key in room.holding:
+        room.tree.leaving[workload.key] = workload
+        touch(draft, room.tree)
+    return room
+
+
+def let_in(draft: Draft, preemptor: str) -> None:
+    """Let those who made way for a preemptor compete again, and forget its intent."""
+    intent = draft.intents.pop(preemptor, None)
+    if intent is None:
+        return
+    for victim in intent.victims:
+        workload = draft.workloads.get(victim.workload)
+        if workload is not None and workload.made_way_for == preemptor:
+            workload.made_way_for = ""
+            place(draft, workload)
+    room = forest(draft).rooms.get(intent.cluster_queue)
+    if room is not None:
+        touch(draft, room.tree)

@@ -1,0 +1,123 @@
+"""What each ClusterQueue's head could be given in a cycle, all against the same tree.
+
+Source: behaviour.md 1 (admissibility), 3.1.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+import msgspec
+
+from tidegate.contracts.decisions import HeldReason
+from tidegate.core.charging import invalid
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.eligibility import holds
+from tidegate.core.ordering import Entry, gate
+from tidegate.core.proposing import Proposal, propose
+from tidegate.core.rooms import Room
+from tidegate.model.podset import LabelSelector
+
+Outcome = Literal[
+    "admitted",
+    "preempting",
+    "no fit",
+    "no candidates",
+    "gated",
+    "deferred",
+    "skipped",
+    "left",  # the turn was full: it was not looked at
+    "refused",  # it may not be admitted at all
+    "elsewhere",  # its namespace may not use the ClusterQueue
+]
+"""How a cycle ended for a head; behaviour.md 2.4 calls it the requeue reason."""
+
+
+class Nominee(Entry, kw_only=True, eq=False):
+    """A ClusterQueue's head in one cycle."""
+
+    room: Room
+    proposal: Proposal | None = None  # None: it may not be admitted
+    outcome: Outcome = "skipped"
+    reason: HeldReason = "WaitingForQuota"
+    details: str = ""  # in words; empty: what was tried tells
+
+
+Scan = tuple[dict[str, int], ...]
+
+
+def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> Nominee:
+    """Return what could be done for a head now; remembered until something in its tree changes."""
+    shape = workload.shape
+    assert shape is not None
+    if shape.proposed == room.tree.stamp and shape.proposed_rank is workload.rank and not scan:
+        return _again(cast("Nominee", shape.nominee))
+    found = _nominate(draft, room, workload, scan)
+    if not scan:
+        shape.nominee, shape.proposed = found, room.tree.stamp
+        shape.proposed_rank = workload.rank
+    return found
+
+
+def scan_of(draft: Draft, room: Room, workload: Workload, cycle: int) -> Scan:
+    """Return where the scan of flavors goes on, for Kueue's sake; nothing if it is outdated."""
+    if not workload.scan:
+        return ()
+    preserved = gate(draft.policy, "FlavorFungibilityPreserveScanProgress", default=True)
+    if preserved and workload.scan_cycle >= cycle - 1:
+        return workload.scan
+    return workload.scan if workload.scan_seq >= room.tree.left_seq else ()
+
+
+def selects(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
+    """Tell whether a selector selects labels; none selects nothing, an empty one everything."""
+    if selector is None:
+        return False
+    if any(labels.get(key) != value for key, value in selector.labels.items()):
+        return False
+    return all(holds(one, labels) for one in selector.expressions)
+
+
+def _again(before: Nominee) -> Nominee:
+    return Nominee(
+        workload=before.workload,
+        borrows=before.borrows,
+        is_preemptor=before.is_preemptor,
+        room=before.room,
+        proposal=before.proposal,
+        outcome=before.outcome if before.proposal is None else "skipped",
+        reason=before.reason,
+        details=before.details,
+    )
+
+
+def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nominee:
+    made = Nominee(workload=workload, room=room)
+    if not _admissible(draft, room, workload, made):
+        return made
+    made.proposal = propose(draft, room, workload, scan)
+    made.borrows = made.proposal.assignment.borrows
+    made.is_preemptor = draft.sticky.get(room.name) == workload.key
+    return made
+
+
+def _admissible(draft: Draft, room: Room, workload: Workload, made: Nominee) -> bool:
+    """Tell whether quota is the question at all; if not, say in ``made`` what is wrong."""
+    namespace = workload.key.partition("/")[0]
+    labels = draft.objects.namespaces.get(namespace)
+    made.outcome, made.reason = "refused", "Misconfigured"
+    if any(one.state in ("Retry", "Rejected") for one in workload.checks.values()):
+        made.reason, made.details = "PendingEvaluation", "an admission check failed"
+    elif labels is None:
+        made.details = f"there is no namespace {namespace}"
+    elif not selects(room.spec.namespace_selector, labels.labels):
+        made.outcome = "elsewhere"
+        made.details = "the ClusterQueue's namespaceSelector does not select its namespace"
+    elif said := invalid(draft, workload):
+        made.details = said.rstrip(".")
+    elif any(podset.topology is not None for podset in workload.podsets):
+        made.reason, made.details = "TopologyPlacementFailed", "nodes are not looked at"
+    else:
+        made.outcome = "skipped"
+        return True
+    return False

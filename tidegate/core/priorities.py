@@ -1,0 +1,53 @@
+"""A workload's effective priority, from its classes, and what follows when it changes.
+
+Source: behaviour.md 0, 15.2.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.forest import HOLDING, forest, touch
+from tidegate.core.heads import place, wake
+from tidegate.core.ordering import gate
+
+
+def resolve(draft: Draft, workload: Workload) -> None:
+    """Compute a workload's priority; if it changed, place it anew or note it as a candidate."""
+    before = workload.priority, workload.never_preempts
+    workload.priority, workload.never_preempts = _priority(draft, workload)
+    if before == (workload.priority, workload.never_preempts):
+        return
+    if workload.phase == "pending":
+        place(draft, workload)
+    elif workload.phase in HOLDING:
+        room = forest(draft).rooms.get(workload.cluster_queue)
+        if room is not None:
+            touch(draft, room.tree)
+            room.tree.outside_seq = draft.seq
+            if draft.policy.compatibility == "kueue":
+                wake(draft, room.tree)
+
+
+def _priority(draft: Draft, workload: Workload) -> tuple[int, bool]:
+    """Return the priority, boost included, and whether its class forbids to preempt."""
+    value, never = _of_classes(draft, workload)
+    if gate(draft.policy, "PriorityBoost", default=False):
+        value += workload.priority_boost
+    return value, never
+
+
+def _of_classes(draft: Draft, workload: Workload) -> tuple[int, bool]:
+    classes = draft.objects.priority_classes
+    found = classes.get(workload.pod_priority_class) if workload.pod_priority_class else None
+    if workload.own_priority is not None:
+        return workload.own_priority, found is not None and found.never_preempts
+    if workload.priority_class:
+        named = draft.objects.workload_priority_classes.get(workload.priority_class)
+        return (workload.priority if named is None else named.value), False
+    if workload.pod_priority_class:
+        return (workload.priority, False) if found is None else (found.value, found.never_preempts)
+    defaults = [one for one in classes.values() if one.is_default]
+    if not defaults:
+        return 0, False
+    lowest = min(defaults, key=lambda one: (one.value, one.name))
+    return lowest.value, lowest.never_preempts

@@ -1,0 +1,112 @@
+"""What becomes of the heads that a cycle did not admit: said why, and parked or tried again.
+
+Source: behaviour.md 2.4.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from tidegate.contracts.decisions import WorkloadHeld
+from tidegate.core.draft import Held
+from tidegate.core.explain import kinds, sentence, tried
+from tidegate.core.heads import park
+from tidegate.core.nominating import Nominee, Outcome
+from tidegate.core.ordering import gate
+from tidegate.core.passing import Pass
+
+_SHAPE_DIGITS = 16
+_PASSED_OVER: tuple[Outcome, ...] = ("skipped", "deferred")
+_PARKED_ALONE: tuple[Outcome, ...] = ("gated", "refused", "elsewhere")
+_PARKED_TOGETHER: tuple[Outcome, ...] = ("no fit", "no candidates")
+
+
+def requeue(run_of: Pass, heads: list[Nominee]) -> None:
+    """Say why each head waits that does, and park it; note in each tree what happened."""
+    for nominee in heads:
+        tree, outcome = nominee.room.tree, nominee.outcome
+        if outcome == "left":
+            continue
+        if outcome == "admitted":
+            tree.acted = True
+        elif (_requeue_kueue if run_of.kueue else _requeue)(run_of, nominee):
+            tree.acted = True
+        elif outcome in _PASSED_OVER:
+            tree.skipped = True
+
+
+def _requeue(run_of: Pass, nominee: Nominee) -> bool:
+    """Tidegate's way: what is parked is parked until the tree changes, and no event says so."""
+    tree, workload = nominee.room.tree, nominee.workload
+    if nominee.outcome == "preempting":
+        _tell(run_of, nominee, _held(nominee, parked=False))
+        return True
+    parks = nominee.outcome in _PARKED_ALONE
+    if nominee.outcome in _PARKED_TOGETHER:
+        parks = nominee.room.spec.strategy == "BestEffortFIFO"
+    held = _held(nominee, parked=False)
+    if workload.held != held and (nominee.outcome not in _PASSED_OVER or tree.idle):
+        _tell(run_of, nominee, held)
+    if parks and workload.shape is not None:
+        park(nominee.room, workload.shape)
+    return parks
+
+
+def _requeue_kueue(run_of: Pass, nominee: Nominee) -> bool:
+    """Kueue's way: parking, and how far the scan of flavors got, last until an event ends them."""
+    workload, best_effort = nominee.workload, nominee.room.spec.strategy == "BestEffortFIFO"
+    scan = _progress(nominee)
+    untried = any(at != -1 for stopped in scan for at in stopped.values())
+    parks = nominee.outcome == "elsewhere" or (
+        best_effort and not untried and nominee.outcome in (*_PARKED_ALONE, *_PARKED_TOGETHER)
+    )
+    held = _held(nominee, parked=parks)
+    scanned = scan if untried else ()
+    if parks or workload.held != held or workload.scan != scanned:
+        together = parks and nominee.outcome in _PARKED_TOGETHER and _by_shape(run_of)
+        _tell(run_of, nominee, held, scan=scanned, together=together)
+        return True
+    return nominee.outcome == "preempting"
+
+
+def _progress(nominee: Nominee) -> tuple[dict[str, int], ...]:
+    if nominee.proposal is None or nominee.outcome in ("preempting", "deferred"):
+        return ()
+    return nominee.proposal.assignment.scan
+
+
+def _by_shape(run_of: Pass) -> bool:
+    return gate(run_of.draft.policy, "SchedulingEquivalenceHashing", default=True)
+
+
+def _held(nominee: Nominee, *, parked: bool) -> Held:
+    assignment = None if nominee.proposal is None else nominee.proposal.assignment
+    return Held(reason=nominee.reason, tried=kinds(assignment), parked=parked)
+
+
+def _tell(
+    run_of: Pass,
+    nominee: Nominee,
+    held: Held,
+    *,
+    scan: tuple[dict[str, int], ...] = (),
+    together: bool = False,
+) -> None:
+    draft, workload, room = run_of.draft, nominee.workload, nominee.room
+    assignment = None if nominee.proposal is None else nominee.proposal.assignment
+    shape = workload.shape
+    run_of.tell(
+        WorkloadHeld(
+            at_us=draft.now_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=room.name,
+            reason=held.reason,
+            tried=() if assignment is None else tried(draft, room, workload, assignment),
+            message=sentence(held.reason, assignment, nominee.details),
+            parked=held.parked,
+            shape=sha256(shape.key).hexdigest()[:_SHAPE_DIGITS] if together and shape else "",
+            scan=scan,
+            cycle=run_of.cycle if run_of.kueue else 0,
+        )
+    )

@@ -1,0 +1,96 @@
+"""The rules of a turn in their order, and ``decide``: a new rule is one function and one row.
+
+Each rule is asked until it has nothing to say; whatever it decides is folded at once and makes a
+thing true that silences it. After the rules come scheduling cycles, until one changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.core import cycle
+from tidegate.core.deciding.intents import abandon, fulfil
+from tidegate.core.deciding.leaving import attend
+from tidegate.core.deciding.readiness import tell_readiness
+from tidegate.core.deciding.repair import repair
+from tidegate.core.deciding.waiting import requeue_due
+from tidegate.core.draft import Draft
+from tidegate.core.forest import forest
+from tidegate.core.passing import Pass
+
+Rule: TypeAlias = Callable[[Draft], Iterator[list[DecisionEvent]]]
+"""Yields what follows, group by group; each is folded before the next is asked for."""
+
+RULES: tuple[Rule, ...] = (
+    tell_readiness,  # before anything is refused because of it
+    attend,  # who must leave, and who has left: their quota counts for all that follows
+    requeue_due,  # whose time has come competes in this turn's cycles
+    abandon,  # an intent that can no longer be met keeps nothing from others
+    repair,  # last: what was decided above orders anew by itself
+)
+
+
+def decide(
+    draft: Draft, *, cycles_max: int | None = None, decisions_max: int = 1_000
+) -> list[DecisionEvent]:
+    """Take every decision that follows from the draft, folding each as it is taken.
+
+    Args:
+        draft: changed in place; afterwards settled, unless a bound was reached.
+        cycles_max: at most so many scheduling cycles; 0: the rules alone.
+        decisions_max: begin nothing new after so many decisions: the rest follows in a next turn.
+    """
+    if not _told(draft):
+        return []
+    forest(draft)
+    run_of = Pass(
+        draft=draft,
+        decisions_max=decisions_max,
+        kueue=draft.policy.compatibility == "kueue",
+        cycle=draft.cycle,
+    )
+    cycle.wake_fresh(draft)
+    done = 0
+    while _settle(run_of) and (cycles_max is None or done < cycles_max) and _cycle(run_of):
+        done += 1
+    if run_of.full:
+        cycle.begin_anew(draft)
+    return run_of.decisions
+
+
+def _told(draft: Draft) -> bool:
+    """Tell whether each watched resource completed a first round: nothing is decided before."""
+    if draft.expected is None:
+        return False
+    rounds = (draft.rounds.get(resource) for resource in draft.expected)
+    return all(one is not None and one.completed for one in rounds)
+
+
+def _settle(run_of: Pass) -> bool:
+    """Ask the rules until none has anything to say; tell whether the turn may go on."""
+    said = -1
+    while said != len(run_of.decisions):
+        said = len(run_of.decisions)
+        for rule in RULES:
+            for group in rule(run_of.draft):
+                for decision in group:
+                    run_of.tell(decision)
+                if run_of.full:
+                    return False
+    return True
+
+
+def _cycle(run_of: Pass) -> bool:
+    """Run one cycle over what is not settled; tell whether there was anything."""
+    draft = run_of.draft
+    if run_of.kueue:
+        trees = cycle.heads_of(draft, forest(draft).trees)
+        return bool(trees) and cycle.run(run_of, trees)
+    if draft.intents:
+        fulfil(run_of)
+    trees = cycle.unsettled(draft)
+    if trees:
+        cycle.run(run_of, trees)
+    return bool(trees)
