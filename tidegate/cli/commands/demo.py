@@ -1,0 +1,86 @@
+"""``tidegate demo``: all of it once, from nothing to a verified ledger, nothing left running."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tidegate.cli.commands.up import down
+from tidegate.cli.demo.manifests import JOBS
+from tidegate.cli.demo.play import play, start, tell
+from tidegate.cli.instance import Instance, state_folder
+from tidegate.errors import TidegateError
+
+_NO = 1
+
+
+def demo(
+    on: Annotated[
+        str, typer.Option(help="Local Kubernetes: auto, container, go or embedded.")
+    ] = "auto",
+    *,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave it up and say how to look around.")
+    ] = False,
+) -> None:
+    """Bring up Kubernetes and Tidegate, run 60 Jobs of three teams, show the reports, verify.
+
+    Exit code 0 only if every Job completed and the ledger verified. It uses a folder of its own, so
+    an instance that runs is left alone.
+
+    Examples:
+      tidegate demo
+      tidegate demo --on go --keep
+    """
+    folder, console = _fresh_folder(), Console()
+    passed = False
+    try:
+        instance = start(on, folder, console)
+        done = asyncio.run(play(instance, console))
+        console.print(f"\n{done} of {JOBS} Jobs completed")
+        passed = _report(instance, console) and done == JOBS
+    except TidegateError as error:
+        sys.stderr.write(f"{error}\n")
+    if keep and passed:
+        _say_where(folder, console)
+    else:
+        down()
+    raise typer.Exit(0 if passed else _NO)
+
+
+def _report(instance: Instance, console: Console) -> bool:
+    return all(
+        [
+            tell(console, "usage"),
+            tell(console, "report", "wait_summary"),
+            tell(console, "ledger", "verify", "--witness", instance.nats_url),
+        ]
+    )
+
+
+def _fresh_folder() -> Path:
+    folder = state_folder() / "demo"
+    os.environ["TIDEGATE_STATE"] = str(folder)
+    if folder.exists():  # an earlier demo was kept, or was killed
+        down()
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _say_where(folder: Path, console: Console) -> None:
+    console.print("\nIt is still up. To look around, in this shell:", highlight=False)
+    for line in (
+        f"export TIDEGATE_STATE={folder}",
+        "tidegate queue list; tidegate why job/job-07 -n team-a; tidegate events --follow",
+        f"kubectl --kubeconfig {folder}/cluster/kubeconfig get workloads -A",
+        "tidegate down",
+    ):
+        console.print(f"  {line}", highlight=False, soft_wrap=True)

@@ -1,0 +1,164 @@
+"""``tidegate up`` and ``tidegate down``: the three services, their bus and a local Kubernetes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tidegate.cli.demo.board import lines
+from tidegate.cli.follow import follow
+from tidegate.cli.instance import (
+    Instance,
+    forget_instance,
+    is_running,
+    read_instance,
+    state_folder,
+    write_instance,
+)
+from tidegate.cluster.install import install, manifests_folder
+from tidegate.cluster.local import Cluster, choose, current
+from tidegate.cluster.local import down as bring_down
+from tidegate.cluster.local import up as bring_up
+from tidegate.cluster.running import SERVICES, Running, Wanted, run_services
+from tidegate.cluster.telling import Lines
+from tidegate.errors import TidegateError
+from tidegate.kube.client import Access, connect
+
+_NO, _POLL_S, _PATIENCE_S = 1, 0.3, 40.0
+
+On = Annotated[
+    str, typer.Option(help="Local Kubernetes: auto, kubeconfig, container, go or embedded.")
+]
+
+
+def up(
+    on: On = "auto",
+    ledger: Annotated[
+        str, typer.Option(help="The ledger's URL; default: SQLite in the instance's folder.")
+    ] = "",
+    config: Annotated[str, typer.Option(help="Path of Kueue's Configuration file.")] = "",
+    *,
+    shadow: Annotated[
+        bool, typer.Option("--shadow", help="Decide beside another controller; touch nothing.")
+    ] = False,
+) -> None:
+    """Run Tidegate here: local Kubernetes, NATS, the three services; show what happens.
+
+    The state stays in $TIDEGATE_STATE (default ~/.local/state/tidegate): the next `up` continues.
+    Ctrl-C drains the services; the local Kubernetes stays until `tidegate down`.
+
+    Examples:
+      tidegate up
+      tidegate up --on go --ledger postgresql://tidegate@localhost/tidegate
+      tidegate up --on kubeconfig --shadow
+    """
+    told = Lines(sys.stdout)
+    there = read_instance()
+    if there is not None and is_running(there):
+        told.say(f"An instance runs already (pid {there.pid}): `tidegate down` ends it.")
+        raise typer.Exit(_NO)
+    try:
+        cluster = prepare_cluster(on, told, touch=not shadow)
+        services = SERVICES[:2] if shadow else SERVICES
+        asyncio.run(_run(cluster, ledger, config, services, told))
+    except TidegateError as error:
+        sys.stderr.write(f"{error}\n")
+        raise typer.Exit(_NO) from error
+
+
+def down() -> None:
+    """End the instance that runs here, and take its local Kubernetes down.
+
+    Example: tidegate down
+    """
+    told, there = Lines(sys.stdout), read_instance()
+    if there is not None and is_running(there):
+        told.say(f"draining the instance (pid {there.pid})")
+        os.kill(there.pid, signal.SIGTERM)
+        deadline = time.monotonic() + _PATIENCE_S
+        while is_running(there):
+            if time.monotonic() > deadline:
+                told.say(f"It did not end within {_PATIENCE_S:.0f} s: kill -9 {there.pid} ends it.")
+                raise typer.Exit(_NO)
+            time.sleep(_POLL_S)
+    forget_instance()
+    cluster = bring_down(state_folder() / "cluster")
+    told.say(f"{cluster.form} cluster is down" if cluster else "nothing else was up")
+
+
+def prepare_cluster(on: str, told: Lines, *, touch: bool = True) -> Cluster:
+    """Bring the local Kubernetes of this instance up and install Tidegate's objects into it.
+
+    Raises:
+        TidegateError: it cannot be had; the message says what to do.
+    """
+    folder = state_folder() / "cluster"
+    form = choose(on, folder)
+    told.say(f"local Kubernetes: {form}")
+    cluster = bring_up(form, folder, told.say, told.progress)
+    if touch:
+        asyncio.run(_install(cluster, told))
+    return cluster
+
+
+def end_cluster() -> None:
+    """Take the local Kubernetes of this instance down, if one is up."""
+    if current(state_folder() / "cluster") is not None:
+        bring_down(state_folder() / "cluster")
+
+
+async def _install(cluster: Cluster, told: Lines) -> None:
+    async with connect(Access(kubeconfig=cluster.kubeconfig)) as api:
+        await install(api, manifests_folder(), told.say)
+
+
+async def _run(
+    cluster: Cluster, ledger: str, config: str, services: tuple[str, ...], told: Lines
+) -> None:
+    wanted = Wanted(
+        state=state_folder(),
+        kubeconfig=Path(cluster.kubeconfig),
+        ledger=ledger,
+        config=config,
+        services=services,
+    )
+    stopping = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    told.say(f"starting NATS, {', '.join(services)}")
+    async with run_services(wanted, told.say) as running:
+        write_instance(
+            Instance(
+                ledger=running.ledger,
+                nats_url=running.nats_url,
+                kubeconfig=cluster.kubeconfig,
+                pid=os.getpid(),
+                started_us=time.time_ns() // 1_000,
+            )
+        )
+        told.say(f"up: KUBECONFIG={cluster.kubeconfig} ledger {running.ledger}")
+        await _show(running, stopping)
+        told.say("draining")
+    told.say(f"local Kubernetes: {cluster.form} (stays up; `tidegate down` ends it)")
+
+
+async def _show(running: Running, stopping: asyncio.Event) -> None:
+    console = Console()
+    with follow(running.ledger) as follower:
+        await asyncio.to_thread(follower.poll)  # what was before is not news
+        while not stopping.is_set():
+            for line in lines(await asyncio.to_thread(follower.poll)):
+                console.print(line)
+            try:
+                async with asyncio.timeout(_POLL_S):
+                    await stopping.wait()
+            except TimeoutError:
+                continue

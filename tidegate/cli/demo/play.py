@@ -1,0 +1,131 @@
+"""The demo's course: an instance of its own, queues, 60 Jobs, a look, a report, and the audit.
+
+It drives ``tidegate up`` as a user would, in a folder of its own, and judges by the API server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.live import Live
+
+from tidegate.cli.demo.board import Board
+from tidegate.cli.demo.manifests import JOBS, Manifest, jobs, queues
+from tidegate.cli.follow import Follower, follow
+from tidegate.cli.instance import Instance, is_running, read_instance
+from tidegate.cluster.install import apply
+from tidegate.cluster.processes import is_alive, last_lines, spawn
+from tidegate.errors import TidegateError
+from tidegate.kube.client import Access, connect
+from tidegate.kube.ports import KubernetesApi
+
+READY_S, DONE_S, POLL_S, LINE_S = 900.0, 240.0, 0.25, 3.0
+
+
+class DemoError(TidegateError):
+    """The demo did not get where it should; the message says where it stopped."""
+
+
+def start(on: str, folder: Path, console: Console) -> Instance:
+    """Start ``tidegate up`` in the background and wait until it runs.
+
+    Raises:
+        DemoError: it ended, or took longer than building a control plane may take.
+    """
+    command = [sys.executable, "-m", "tidegate.cli.main", "up", "--on", on]
+    process = spawn("tidegate up", command, folder / "up.log")
+    shown, began_s = 0, time.monotonic()
+    while True:
+        shown = _show_log(folder / "up.log", shown, console)
+        instance = read_instance()
+        if instance is not None and is_running(instance):
+            return instance
+        if not is_alive(process) or time.monotonic() - began_s > READY_S:
+            raise DemoError(f"`tidegate up` did not come up:\n{last_lines(process, 20)}")
+        time.sleep(POLL_S)
+
+
+async def play(instance: Instance, console: Console) -> int:
+    """Submit everything, show it until all Jobs are complete, and return how many are.
+
+    Raises:
+        TidegateError: the API server refused something or does not answer.
+    """
+    async with connect(Access(kubeconfig=instance.kubeconfig)) as api:
+        await _apply(api, queues())
+        console.print(f"applied 3 queues; submitting {JOBS} Jobs")
+        submitting = asyncio.create_task(_apply(api, jobs()))
+        with follow(instance.ledger) as follower:
+            if console.is_terminal:
+                await _watch_live(api, follower, console)
+            else:
+                await _watch_lines(api, follower, console)
+        await submitting
+        return await completed(api)
+
+
+async def completed(api: KubernetesApi) -> int:
+    """Return how many Jobs of the cluster have the condition Complete."""
+    answer = await api.request("GET", "/apis/batch/v1/jobs")
+    found = msgspec.json.decode(answer.body)["items"]
+    return sum(
+        any(
+            told["type"] == "Complete" and told["status"] == "True"
+            for told in job.get("status", {}).get("conditions") or ()
+        )
+        for job in found
+    )
+
+
+def tell(console: Console, *arguments: str) -> bool:
+    """Run a command of tidegate's own, show it with its output, and tell whether it said yes."""
+    console.print(f"\n[bold]$ tidegate {' '.join(arguments)}[/]")
+    command = [sys.executable, "-m", "tidegate.cli.main", *arguments]
+    wide = {**os.environ, "COLUMNS": str(console.width)}
+    return subprocess.run(command, check=False, env=wide).returncode == 0  # noqa: S603 - our own
+
+
+async def _apply(api: KubernetesApi, manifests: Iterable[Manifest]) -> None:
+    paths: dict[str, str] = {}
+    for manifest in manifests:
+        await apply(api, manifest, paths)
+
+
+async def _watch_live(api: KubernetesApi, follower: Follower, console: Console) -> None:
+    board, deadline = Board(), time.monotonic() + DONE_S
+    with Live(console=console, refresh_per_second=8) as live:
+        done = 0
+        while done < JOBS and time.monotonic() < deadline:
+            board.note(await asyncio.to_thread(follower.poll))
+            live.update(board.draw(follower.draft))
+            await asyncio.sleep(POLL_S)
+            done = await completed(api)
+
+
+async def _watch_lines(api: KubernetesApi, follower: Follower, console: Console) -> None:
+    board, deadline, said_s = Board(), time.monotonic() + DONE_S, 0.0
+    done = 0
+    while done < JOBS and time.monotonic() < deadline:
+        board.note(await asyncio.to_thread(follower.poll))
+        done = await completed(api)
+        if time.monotonic() - said_s > LINE_S:
+            said_s = time.monotonic()
+            console.print(f"{done}/{JOBS} Jobs complete, ledger at seq {follower.draft.seq}")
+            console.print(board.draw(follower.draft))
+        await asyncio.sleep(POLL_S)
+
+
+def _show_log(log: Path, shown: int, console: Console) -> int:
+    text = log.read_text(errors="replace") if log.exists() else ""
+    new = text[shown:]
+    if new:
+        console.print(new, end="", markup=False, highlight=False)
+    return len(text)
