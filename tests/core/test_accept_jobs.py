@@ -102,6 +102,12 @@ def test_each_thing_that_is_asked_for_is_news_when_it_changes(bus: Bus, change: 
     assert bus.tell(job(version=12, **change)) == []
 
 
+def test_a_job_that_runs_is_read_again_once_it_is_suspended(bus: Bus) -> None:
+    running = seen.JobState(suspended=False)  # a kind that has no start time
+    assert types(bus.tell(job(version=11, queue="other", state=running))) == ["JobStateReported"]
+    assert "WorkloadChanged" in types(bus.tell(job(version=12, queue="other")))
+
+
 def test_who_wrote_a_job_is_no_news_by_itself(bus: Bus) -> None:
     assert bus.tell(job(version=11, author="somebody")) == []
 
@@ -234,6 +240,13 @@ def test_a_namesake_replaces_the_older_one_and_the_past_does_not(bus: Bus) -> No
     assert bus.only().uid == "uid-2"
 
 
+def test_an_older_namesake_never_told_before_is_the_past() -> None:
+    bus = Bus().opened()
+    bus.tell(job(uid="uid-2", version=30))
+    assert bus.tell(job(version=12, round=3)) == []
+    assert bus.only().uid == "uid-2"
+
+
 def test_an_unmanaged_namesake_ends_the_older_one_too(bus: Bus) -> None:
     assert types(bus.tell(job(uid="uid-2", version=30, queue=""))) == ["WorkloadRemoved"]
 
@@ -247,6 +260,7 @@ def test_a_failure_counts_for_the_order_that_stands(bus: Bus) -> None:
     admit(bus)
     seq = bus.draft.seq
     assert bus.tell(report("another/99"), report(f"{LEDGER}/{seq - 1}")) == []
+    assert bus.tell(report(f"{LEDGER}/{seq + 1}")) == []
     current = report(f"{LEDGER}/{seq}")
     assert types(bus.tell(current, current)) == ["ActuationFailed"]
     assert bus.only().failure is not None

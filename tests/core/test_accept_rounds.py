@@ -161,6 +161,11 @@ def test_a_namesake_of_a_definition_is_a_removal_and_a_new_one(bus: Bus) -> None
     assert bus.draft.objects.flavors["default"].uid == "uid-2"
 
 
+def test_an_older_namesake_of_a_definition_never_told_before_is_the_past(bus: Bus) -> None:
+    bus.tell(flavor(uid="uid-2", version=20))
+    assert bus.tell(flavor(version=15, round=3)) == []
+
+
 def restored(bus: Bus, number: int, session: str) -> list[str]:
     """Tell a list of version 20 after versions up to 50: x is older, y gone, z unknown."""
     facts = bus.tell(
@@ -227,6 +232,13 @@ def test_adoption_reads_the_flavor_from_the_node_selector(bus: Bus) -> None:
     listing(bus, job(podsets=(small,), reclaimable={"main": 1}, state=RUNNING))
     [given] = bus.only().assignment
     assert (given.count, given.flavors, given.usage) == (2, {"cpu": "small"}, {"cpu": 4_000})
+
+
+def test_adoption_takes_the_first_flavor_if_the_node_selector_names_none(bus: Bus) -> None:
+    plain = flavor("small", version=2, spec=FlavorSpec())
+    bus.tell(beat(1, JOBS), *queues(), plain, started(), job(state=RUNNING))
+    bus.tell(completed(50, "uid-train"))
+    assert [given.flavors for given in bus.only().assignment] == [{"cpu": "big"}]
 
 
 def test_adoption_waits_for_the_last_of_the_expected_resources(bus: Bus) -> None:
