@@ -20,11 +20,13 @@ DATA = Path(__file__).parent
 _STRICT = {"fieldValidation": "Strict"}
 _DRY = {"dryRun": "All"}
 _PLURALS = {kind.name: kind.plural for kind in KINDS} | {
+    "ClusterRoleBinding": "clusterrolebindings",
     "ConfigMap": "configmaps",
     "Job": "jobs",
     "Pod": "pods",
     "JobSet": "jobsets",
     "Namespace": "namespaces",
+    "PyTorchJob": "pytorchjobs",
     "RayService": "rayservices",
     "CustomResourceDefinition": "customresourcedefinitions",
     "MutatingAdmissionPolicy": "mutatingadmissionpolicies",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.kinds.cluster import Cluster
+from tests.kinds.cluster import Cluster, Manifest
 from tests.kinds.installing import install
 from tidegate.kube.client import Access, connect
 
@@ -32,3 +33,13 @@ async def cluster(installed: str) -> AsyncIterator[Cluster]:
     """Lend a connection to the prepared control plane."""
     async with connect(Access(kubeconfig=installed)) as api:
         yield Cluster(api)
+
+
+@pytest.fixture
+async def namespace(cluster: Cluster) -> AsyncIterator[str]:
+    """Lend an empty namespace."""
+    found: Manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {}}
+    found["metadata"]["name"] = name = f"kinds-{secrets.token_hex(4)}"
+    assert (await cluster.create(found)).status == 201
+    yield name
+    await cluster.delete(found)

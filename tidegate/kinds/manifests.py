@@ -23,7 +23,9 @@ def files(frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS) -> dict[str, list[Ma
     """Return every manifest by the file below ``deploy/`` that it belongs in, CRDs first.
 
     CRDs must be established before the policies are applied: a policy that names a missing kind
-    as its parameter is skipped for up to half a minute after the kind has come.
+    as its parameter is skipped for up to half a minute after the kind has come. For some seconds
+    after a CRD came the API server answers 503 to writes of its objects while a mutating policy is
+    about them, whatever the failurePolicy: wait until a dry-run creation is answered otherwise.
     """
     told = {f"crds/{crd['metadata']['name']}.yaml": [crd] for crd in crds()}
     kinds, pods = chosen(frameworks), "pod" in frameworks

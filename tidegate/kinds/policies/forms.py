@@ -96,6 +96,18 @@ def validating(
     ]
 
 
+def noted(field: str, key: str, value: str) -> str:
+    """Return the JSONPatch list that sets a label or an annotation to an expression's value.
+
+    Merging an Object would need the type's schema, which the API server learns some seconds after
+    a CRD came.
+    """
+    there = f"has(object.metadata.{field})"
+    empty = f"[JSONPatch{{op: 'add', path: '/metadata/{field}', value: {{}}}}]"
+    path = f"'/metadata/{field}/' + jsonpatch.escapeKey('{key}')"
+    return f"({there} ? [] : {empty}) + [JSONPatch{{op: 'add', path: {path}, value: {value}}}]"
+
+
 def applied(expression: str) -> Manifest:
     """Return the mutation that merges the Object of this expression in."""
     return {

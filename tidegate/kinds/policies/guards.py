@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidegate.kinds.names import GROUP, MIN_RUNTIME, VERSIONS
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, annotation, validating
 
-_GROUPS = {"groups": "object.spec.?resourceGroups.orValue([])"}
+_GROUPS = {"groups": "object.?spec.?resourceGroups.orValue([])"}
 _PATH = "spec.resourceGroups[].flavors[].resources[]"
 _LABEL_KEY = (
     "'^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
@@ -79,8 +79,8 @@ _GROUP_CHECKS = (
         "spec.resourceGroups[] has at most 512 pairs of flavor and resource",
     ),
 )
-_SELECTOR = "object.spec.?namespaceSelector.?matchExpressions.orValue([])"
-_CHECKS = "object.spec.?admissionChecksStrategy.?admissionChecks.orValue([])"
+_SELECTOR = "object.?spec.?namespaceSelector.?matchExpressions.orValue([])"
+_CHECKS = "object.?spec.?admissionChecksStrategy.?admissionChecks.orValue([])"
 _CLUSTER_QUEUE_CHECKS = (
     Check(
         _each(
@@ -106,8 +106,8 @@ _CLUSTER_QUEUE_CHECKS = (
         f"metadata.annotations[{MIN_RUNTIME}] is a duration such as 90s or 1h30m",
     ),
 )
-_TAINTS = "object.spec.?nodeTaints.orValue([])"
-_LABELS = "object.spec.?nodeLabels.orValue({})"
+_TAINTS = "object.?spec.?nodeTaints.orValue([])"
+_LABELS = "object.?spec.?nodeLabels.orValue({})"
 _FLAVOR_CHECKS = (
     Check(
         f"{_TAINTS}.all(t, {_TAINTS}.exists_one(o, o.key == t.key && o.effect == t.effect))",

@@ -11,6 +11,7 @@ from tidegate.kinds.policies.forms import (
     applied,
     label,
     mutating,
+    noted,
     patched,
 )
 from tidegate.kinds.policies.frameworks import NOT_A_CHILD, Framework
@@ -59,9 +60,7 @@ def _defaults(frameworks: tuple[Framework, ...], kind: str, *, pods: bool) -> Sc
 
 
 def _given(key: str, wanting: str) -> Manifest:
-    labels = f"{{'{key}': params.metadata.name}}"
-    given = f"Object{{metadata: Object.metadata{{labels: {labels}}}}}"
-    return applied(f"{wanting} ? {given} : Object{{}}")
+    return patched(f"{wanting} ? {noted('labels', key, 'params.metadata.name')} : []")
 
 
 def _suspended(parents: list[str], field: str) -> str:

@@ -13,14 +13,15 @@ from tidegate.kinds.policies.forms import (
     Scope,
     Target,
     annotation,
-    applied,
     mutating,
+    noted,
     patched,
 )
 from tidegate.kinds.policies.frameworks import Framework
 
 _OLD_AUTHOR = annotation(AUTHOR, "oldObject")
-_KEPT = f"{_OLD_AUTHOR} != '' ? {_OLD_AUTHOR} : request.userInfo.username"
+_USER = "request.userInfo.username"
+_KEPT = f"{_OLD_AUTHOR} != '' ? {_OLD_AUTHOR} : {_USER}"
 
 
 def quota_objects() -> list[Manifest]:
@@ -29,7 +30,7 @@ def quota_objects() -> list[Manifest]:
     for plural, spellings in _SPECS.items():
         mutations = [patched(" + ".join(spellings))] if spellings else []
         changed = "object.value != oldObject.value" if plural in _FLAT else _SPEC_CHANGED
-        mutations.append(applied(_authored(changed)))
+        mutations.append(patched(_authored(changed)))
         told += mutating(f"write-{plural}", _scope(plural), mutations)
     for plural, spellings in _STATUSES.items():
         mutation = patched(" + ".join(spellings))
@@ -40,7 +41,7 @@ def quota_objects() -> list[Manifest]:
 def job_authors(frameworks: tuple[Framework, ...]) -> list[Manifest]:
     """Return the policy that notes who made a job, and keeps that from being changed."""
     targets = [one.target("CREATE", "UPDATE") for one in frameworks]
-    return mutating("author-jobs", Scope(targets=targets), [applied(_authored("false"))])
+    return mutating("author-jobs", Scope(targets=targets), [patched(_authored("false"))])
 
 
 def _scope(resource: str) -> Scope:
@@ -48,12 +49,10 @@ def _scope(resource: str) -> Scope:
 
 
 def _authored(changed: str) -> str:
-    def stamped(who: str) -> str:
-        return f"Object{{metadata: Object.metadata{{annotations: {{'{AUTHOR}': {who}}}}}}}"
-
+    stamped, kept = noted("annotations", AUTHOR, _USER), noted("annotations", AUTHOR, _KEPT)
     return (
-        f"request.operation == 'CREATE' || ({changed}) ? {stamped('request.userInfo.username')}"
-        f" : {annotation(AUTHOR)} == {_OLD_AUTHOR} ? Object{{}} : {stamped(_KEPT)}"
+        f"request.operation == 'CREATE' || ({changed}) ? {stamped}"
+        f" : {annotation(AUTHOR)} == {_OLD_AUTHOR} ? [] : {kept}"
     )
 
 
