@@ -37,7 +37,6 @@ def tell_readiness(draft: Draft) -> Iterator[list[DecisionEvent]]:
     """Say of each ClusterQueue whether it admits, if that differs from what was said last."""
     if draft.forest.told:
         return
-    draft.forest.told = True
     for name, room in list(draft.forest.rooms.items()):
         found = readiness(draft, name)
         if found.active and room.tree.cyclic:
@@ -52,6 +51,7 @@ def tell_readiness(draft: Draft) -> Iterator[list[DecisionEvent]]:
                 message=found.message,
             )
             yield [changed]
+    draft.forest.told = True  # not before: a turn may be full in between
 
 
 def _wrong(draft: Draft, cluster_queue: str) -> Iterator[tuple[str, str]]:
