@@ -142,6 +142,10 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     rank: Rank = (0, 0, "", "")  # where it stands in its queue
     shape: Shape | None = None  # where it is queued; None: nowhere
 
+    def __lt__(self, other: Workload) -> bool:
+        """Order heap entries of one rank: who left and came back left an outdated one behind."""
+        return self.key < other.key
+
 
 class Round(msgspec.Struct, kw_only=True):
     """How far the lists of one resource got."""
