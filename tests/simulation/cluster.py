@@ -1,0 +1,146 @@
+"""The Kubernetes side of the world: an API server's state, its controllers, queues and Jobs."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import msgspec
+
+from tidegate.bus.memory import MemoryBus
+from tidegate.cluster.embedded.api import EmbeddedApi
+from tidegate.cluster.embedded.controllers.running import Machinery
+from tidegate.kube.ports import MERGE_PATCH, Response
+
+Object = dict[str, Any]
+CRDS = Path(__file__).parents[2] / "deploy" / "crds"
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+JOBS = "/apis/batch/v1/namespaces/{}/jobs"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+KINDS = (
+    "admissionchecks",
+    "clusterqueues",
+    "cohorts",
+    "localqueues",
+    "resourceflavors",
+    "workloadpriorityclasses",
+    "workloads",
+)
+NOMINAL_MILLI = {"team-a": 4_000, "team-b": 4_000, "team-c": 3_000}
+BORROWING_MILLI = {"team-a": 2_000, "team-b": None, "team-c": None}
+COHORT = {"team-a": "main", "team-b": "main", "team-c": ""}
+PRIORITIES = {"low": 10, "high": 100}
+NODES, DELAY_US_MAX = 4, 300_000
+
+
+class Cluster:
+    """An API server with queues of three teams, and what people do to it."""
+
+    def __init__(self, bus: MemoryBus, random: Random) -> None:
+        self.api = EmbeddedApi(now_us=bus.now_us, random=Random(random.random()))
+        pace = Random(random.random())
+        self.machinery = Machinery(self.api, delay_us=lambda: pace.randrange(DELAY_US_MAX))
+        for number in range(NODES):
+            self.machinery.add_node(f"node-{number}")
+        self.acting = ""  # who changes the cluster right now, if it is not a service
+        self._fill()
+
+    def act(self, who: str, method: str, path: str, body: Object | None = None) -> Response:
+        """Do something as somebody who is no service of ours."""
+        self.acting = who
+        try:
+            data = None if body is None else msgspec.json.encode(body)
+            kind = MERGE_PATCH if method == "PATCH" else "application/json"
+            return self.api.call(method, path, body=data, content_type=kind)
+        finally:
+            self.acting = ""
+
+    def submit(self, team: str, job: Object) -> Response:
+        """Create a Job in its team's namespace."""
+        return self.act("user", "POST", JOBS.format(team), job)
+
+    def set_quota(self, team: str, cpu_milli: int) -> Response:
+        """Change a team's nominal quota."""
+        return self.act(
+            "admin", "PATCH", f"{KUEUE}/clusterqueues/{team}", {"spec": queue_spec(team, cpu_milli)}
+        )
+
+    def jobs(self) -> list[Object]:
+        """Return every Job as it stands."""
+        return list(self.api.registry.state.items("jobs.batch"))
+
+    def _fill(self) -> None:
+        for definition in crds():
+            path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+            self._make(path, msgspec.json.decode(definition))
+        self._make(f"{KUEUE}/resourceflavors", {"metadata": {"name": "default"}, "spec": {}})
+        for name, value in PRIORITIES.items():
+            made = {"metadata": {"name": name}, "value": value}
+            self._make(f"{KUEUE}/workloadpriorityclasses", made)
+        for team, cpu_milli in NOMINAL_MILLI.items():
+            self._make("/api/v1/namespaces", {"metadata": {"name": team}})
+            made = {"metadata": {"name": team}, "spec": queue_spec(team, cpu_milli)}
+            self._make(f"{KUEUE}/clusterqueues", made)
+            queue = {"metadata": {"name": "main"}, "spec": {"clusterQueue": team}}
+            self._make(f"{KUEUE}/namespaces/{team}/localqueues", queue)
+
+    def _make(self, path: str, body: Object) -> None:
+        answer = self.act("admin", "POST", path, body)
+        assert answer.status < 300, answer.body
+
+
+@cache
+def crds() -> tuple[bytes, ...]:
+    """Return the definitions as JSON, read once a process."""
+    return tuple(
+        msgspec.json.encode(
+            msgspec.yaml.decode((CRDS / f"{kind}.kueue.x-k8s.io.yaml").read_bytes())
+        )
+        for kind in KINDS
+    )
+
+
+def queue_spec(team: str, cpu_milli: int) -> Object:
+    """Return a team's ClusterQueue, as Kueue writes it."""
+    quota: Object = {"name": "cpu", "nominalQuota": f"{cpu_milli}m"}
+    borrowing = BORROWING_MILLI[team]
+    if borrowing is not None:
+        quota["borrowingLimit"] = f"{borrowing}m"
+    flavors = [{"name": "default", "resources": [quota]}]
+    spec: Object = {
+        "namespaceSelector": {},
+        "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
+        "preemption": {"withinClusterQueue": "LowerPriority"},
+        "queueingStrategy": "StrictFIFO" if team == "team-c" else "BestEffortFIFO",
+    }
+    if COHORT[team]:
+        spec["cohortName"] = COHORT[team]
+    return spec
+
+
+def job(name: str, *, pods: int, cpu_milli: int, seconds: float, priority: str) -> Object:
+    """Return a Job of so many pods at once, each asking for so much and living so long."""
+    container = {
+        "name": "main",
+        "image": "work",
+        "resources": {"requests": {"cpu": f"{cpu_milli}m"}},
+    }
+    return {
+        "metadata": {
+            "name": name,
+            "labels": {QUEUE_LABEL: "main", PRIORITY_LABEL: priority},
+        },
+        "spec": {
+            "suspend": True,
+            "parallelism": pods,
+            "completions": pods,
+            "backoffLimit": 50,
+            "template": {
+                "metadata": {"annotations": {"simulate/seconds": f"{seconds:.1f}"}},
+                "spec": {"restartPolicy": "Never", "containers": [container]},
+            },
+        },
+    }

@@ -1,0 +1,126 @@
+"""The ledger as an outsider understands it: who holds quota, what was ordered, by a small model.
+
+It shares no code with the core. It is told of each commit as it happens and objects at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from tests.simulation.cluster import COHORT
+from tidegate.bus.ports import Ledger
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import QuotaReleased, QuotaReserved, StartOrdered, StopOrdered
+from tidegate.contracts.entry import Entry, Positions, Term
+from tidegate.contracts.facts import (
+    ClusterQueueDefined,
+    LedgerOpened,
+    PodsReclaimed,
+    WorkloadAdopted,
+    WorkloadFinished,
+    WorkloadRemoved,
+)
+from tidegate.model.podset import PodSetAssignment
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """Quota that somebody holds."""
+
+    queue: str
+    pods: int
+    pod_milli: int  # CPU of one pod
+    done: int = 0  # pods whose part is given back
+
+    @property
+    def cpu(self) -> int:
+        """Return what is charged, in milli-CPU."""
+        return (self.pods - self.done) * self.pod_milli
+
+
+class LedgerWatch:
+    """Follows one ledger from its first entry."""
+
+    def __init__(self) -> None:
+        self.ledger_id = ""
+        self.holding = dict[str, Holding]()  # by workload
+        self.uids = dict[str, str]()  # workload to its job's uid, of whoever holds
+        self.orders = dict[int, StartOrdered | StopOrdered]()  # by seq
+        self.quota = dict[str, tuple[int, int | None]]()  # nominal and borrowing limit
+        self.reserved = 0
+        self.evicted = 0
+
+    def take_in(self, entry: Entry) -> None:
+        """Follow one entry, and object if it reserves what is not there."""
+        match event := decode(entry.payload):
+            case LedgerOpened():
+                self.ledger_id = event.ledger_id
+            case ClusterQueueDefined():
+                limits = event.spec.groups[0].flavors[0].quotas["cpu"]
+                self.quota[event.name] = limits.nominal, limits.borrowing_limit
+            case WorkloadAdopted():
+                self._hold(event.workload, event.uid, event.cluster_queue, event.assignment)
+            case QuotaReserved():
+                self._hold(event.workload, event.uid, event.cluster_queue, event.assignment)
+                self.reserved += 1
+                self._object(event.cluster_queue, entry.seq)
+            case QuotaReleased() | WorkloadFinished() | WorkloadRemoved():
+                self.holding.pop(event.workload, None)
+                self.uids.pop(event.workload, None)
+                self.evicted += isinstance(event, QuotaReleased)
+            case PodsReclaimed() if event.workload in self.holding:
+                held, done = self.holding[event.workload], sum(event.reclaimable.values())
+                self.holding[event.workload] = msgspec.structs.replace(held, done=done)
+            case StartOrdered() | StopOrdered():
+                self.orders[entry.seq] = event
+            case _:
+                pass
+
+    def holds(self, uid: str) -> bool:
+        """Tell whether a job's workload holds quota."""
+        return uid in self.uids.values()
+
+    def _hold(
+        self, workload: str, uid: str, queue: str, assignment: tuple[PodSetAssignment, ...]
+    ) -> None:
+        (only,) = assignment
+        self.holding[workload] = Holding(queue, only.count, only.usage["cpu"] // only.count)
+        self.uids[workload] = uid
+
+    def _object(self, queue: str, seq: int) -> None:
+        nominal, borrowing = self.quota[queue]
+        own = self._used({queue})
+        together = {name for name in self.quota if COHORT[name] == COHORT[queue] != ""} or {queue}
+        shared, limit = self._used(together), sum(self.quota[name][0] for name in together)
+        assert shared <= limit, f"at {seq} {sorted(together)} hold {shared}m of {limit}m cpu"
+        if borrowing is not None:
+            assert own <= nominal + borrowing, f"at {seq} {queue} holds {own}m cpu, too much"
+
+    def _used(self, queues: set[str]) -> int:
+        return sum(one.cpu for one in self.holding.values() if one.queue in queues)
+
+
+class WatchedLedger:
+    """``Ledger`` that tells a watch of each commit."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger, self.watch = ledger, LedgerWatch()
+        self.entries = list[Entry]()
+
+    def lead(self, holder: str, lease_us: int) -> Term | None:
+        return self._ledger.lead(holder, lease_us)
+
+    def renew(self, epoch: int, lease_us: int) -> None:
+        self._ledger.renew(epoch, lease_us)
+
+    def append(
+        self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
+    ) -> None:
+        self._ledger.append(epoch, after, entries, positions)
+        self.entries += entries
+        for entry in entries:
+            self.watch.take_in(entry)
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        return self._ledger.read(after, until)

@@ -1,0 +1,252 @@
+"""One process of the world: it lives on its ports, and dies or stalls at any of them.
+
+Everything that a service does to the world passes a port, so a death before and a death behind each
+call are all the deaths there are. A dead process hears and changes nothing: whatever its tasks
+still try while they end is refused here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from random import Random
+from typing import TypeVar
+
+import msgspec
+
+from tidegate.bus.ports import EventFeed, Inbox, Lease, Ledger, Outbox, Outlet
+from tidegate.contracts.entry import Entry, Message, Position, Positions, Published, Term
+from tidegate.errors import (
+    ApiStatusError,
+    ApiUnreachableError,
+    CommitUnknownError,
+    LedgerUnreachableError,
+)
+from tidegate.kube.ports import JSON, KubernetesApi, Response
+
+Result = TypeVar("Result")
+
+
+class Weather(msgspec.Struct, kw_only=True):
+    """How likely what is, at each call; changed while the world runs, zero in calm."""
+
+    death: float = 0.0
+    stall: float = 0.0  # the process stops for longer than a lease
+    unanswered: float = 0.0  # the API server is not reached, or its answer is lost
+    busy: float = 0.0  # it answers 429 or 500
+    watch_breaks: float = 0.0
+    deletion_missed: float = 0.0  # a watch leaves out that an object was deleted
+    disk: float = 0.0  # the database does not answer, or its answer is lost
+
+
+class Life:
+    """Whether one process lives; its ports ask here before and behind everything they do."""
+
+    def __init__(self, name: str, random: Random, weather: Weather) -> None:
+        self.name, self.random, self.weather = name, random, weather
+        self.alive = True
+        self.lag_s_max = 0.01
+        self.watch_lag_s_max = 0.02
+        self.main: asyncio.Task[None] | None = None
+        self.stalled_until_s = 0.0
+
+    def strikes(self, chance: float) -> bool:
+        return chance > 0 and self.random.random() < chance
+
+    def die(self) -> None:
+        """Be dead from now on; nothing is tidied up."""
+        if self.alive:
+            self.alive = False
+            if self.main is not None:
+                self.main.cancel()
+
+    async def cross(self, lag_s_max: float | None = None) -> None:
+        """Pass a point where the process may be late, stall or die."""
+        if self.alive and self.strikes(self.weather.death):
+            self.die()
+        if self.strikes(self.weather.stall):
+            self.stalled_until_s = asyncio.get_running_loop().time() + self.random.uniform(5, 60)
+        if not self.alive:
+            raise asyncio.CancelledError
+        most = self.lag_s_max if lag_s_max is None else lag_s_max
+        await asyncio.sleep(self.random.random() * most)
+        while self.stalled_until_s > asyncio.get_running_loop().time():
+            await asyncio.sleep(self.stalled_until_s - asyncio.get_running_loop().time())
+        if not self.alive:
+            raise asyncio.CancelledError
+
+    async def call(self, work: Callable[[], Awaitable[Result]]) -> Result:
+        await self.cross()
+        result = await work()
+        await self.cross()
+        return result
+
+    async def run_sync(self, work: Callable[[], Result]) -> Result:
+        """Do blocking work in place; see ``scheduler.means.RunSync``."""
+        await self.cross()
+        result = work()
+        await self.cross()
+        return result
+
+
+class LivingLedger:
+    """``Ledger`` whose database fails now and then."""
+
+    def __init__(self, ledger: Ledger, life: Life) -> None:
+        self._ledger, self._life = ledger, life
+        self.read = ledger.read
+
+    def lead(self, holder: str, lease_us: int) -> Term | None:
+        self._reach()
+        return self._ledger.lead(holder, lease_us)
+
+    def renew(self, epoch: int, lease_us: int) -> None:
+        if not self._life.alive:
+            raise LedgerUnreachableError("this process is dead")
+        self._reach()
+        self._ledger.renew(epoch, lease_us)
+
+    def append(
+        self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
+    ) -> None:
+        self._reach()
+        if self._life.strikes(self._life.weather.disk / 2):
+            raise CommitUnknownError("cut off before the commit")
+        self._ledger.append(epoch, after, entries, positions)
+        if self._life.strikes(self._life.weather.disk / 2):
+            raise CommitUnknownError("cut off behind the commit")
+
+    def _reach(self) -> None:
+        if self._life.strikes(self._life.weather.disk):
+            raise LedgerUnreachableError("the database does not answer")
+
+
+class LivingOutlet:
+    """``Outlet`` of a process."""
+
+    def __init__(self, outlet: Outlet, life: Life) -> None:
+        self._outlet, self._life = outlet, life
+
+    async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
+        # The order of the calls counts, so nothing may be late before the port.
+        if not self._life.alive:
+            raise asyncio.CancelledError
+        await self._outlet.publish(subject, payload, message_id)
+        await self._life.cross()
+
+    async def resyncs(self) -> AsyncIterator[str]:
+        async for reason in self._outlet.resyncs():
+            await self._life.cross()
+            yield reason
+
+
+class LivingInbox:
+    """``Inbox`` of a process."""
+
+    def __init__(self, inbox: Inbox, life: Life) -> None:
+        self._inbox, self._life = inbox, life
+
+    async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
+        return await self._life.call(
+            lambda: self._inbox.pull(after, count_max=count_max, wait_s=wait_s)
+        )
+
+    async def forget(self, position: Position) -> None:
+        await self._life.call(lambda: self._inbox.forget(position))
+
+    async def ask_resync(self, reason: str) -> None:
+        await self._life.call(lambda: self._inbox.ask_resync(reason))
+
+
+class LivingOutbox:
+    """``Outbox`` of a process."""
+
+    def __init__(self, outbox: Outbox, life: Life) -> None:
+        self._outbox, self._life = outbox, life
+
+    async def last(self, known: Position) -> tuple[int, Position]:
+        return await self._life.call(lambda: self._outbox.last(known))
+
+    async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
+        await self._life.call(lambda: self._outbox.publish(ledger_id, counts, entries))
+
+
+class LivingFeed:
+    """``EventFeed`` of a process."""
+
+    def __init__(self, feed: EventFeed, life: Life) -> None:
+        self._feed, self._life = feed, life
+
+    async def newest(self) -> tuple[str, int]:
+        return await self._life.call(self._feed.newest)
+
+    async def follow(self, after: int | None = None) -> AsyncIterator[Published]:
+        async for told in self._feed.follow(after):
+            await self._life.cross()
+            yield told
+
+
+class LivingLease:
+    """``Lease`` of a process."""
+
+    def __init__(self, lease: Lease, life: Life) -> None:
+        self._lease, self._life = lease, life
+
+    async def hold(self) -> bool:
+        return await self._life.call(self._lease.hold)
+
+    async def release(self) -> None:
+        await self._life.call(self._lease.release)
+
+
+class LivingApi:
+    """``KubernetesApi`` of a process, with an API server that is not always there."""
+
+    def __init__(self, api: KubernetesApi, life: Life) -> None:
+        self._api, self._life = api, life
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+    ) -> Response:
+        life, weather = self._life, self._life.weather
+        await life.cross()
+        if life.strikes(weather.unanswered):
+            raise ApiUnreachableError("the request was lost")
+        if life.strikes(weather.busy):
+            return Response(life.random.choice([429, 500, 503]), b'{"message":"too busy"}')
+        answer = await self._api.request(
+            method, path, query=query, body=body, content_type=content_type
+        )
+        await life.cross()
+        if life.strikes(weather.unanswered):
+            raise ApiUnreachableError("the answer was lost")
+        return answer
+
+    @asynccontextmanager
+    async def watch(
+        self, path: str, query: Mapping[str, str]
+    ) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        await self._life.cross()
+        if self._life.strikes(self._life.weather.unanswered):
+            raise ApiUnreachableError("the watch was not opened")
+        if self._life.strikes(self._life.weather.busy):
+            raise ApiStatusError(429, "too busy")
+        async with self._api.watch(path, query) as lines:
+            yield self._told(lines)
+
+    async def _told(self, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        life = self._life
+        async for line in lines:
+            await life.cross(life.watch_lag_s_max)
+            if life.strikes(life.weather.watch_breaks):
+                raise ApiUnreachableError("the watch broke")
+            if b'"DELETED"' in line[:20] and life.strikes(life.weather.deletion_missed):
+                continue
+            yield line

@@ -1,0 +1,139 @@
+"""Somebody who watches Jobs and pods as they truly are, and objects to what must never be.
+
+It sits at the API server's state, misses nothing, and knows who acted. Of the ledger it knows who
+holds quota (``ledger_watch``), never why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.simulation.cluster import COHORT, NOMINAL_MILLI, QUEUE_LABEL, Cluster
+from tests.simulation.ledger_watch import LedgerWatch
+from tidegate.cluster.embedded.state import Change
+from tidegate.contracts.decisions import StartOrdered, StopOrdered
+
+Object = dict[str, Any]
+DECISION = "tidegate.dev/decision"
+UNADMITTED_S_MAX = 20.0
+"""The repair time, and what an observation, a turn and a patch take."""
+
+
+class Observer:
+    """Watches one cluster."""
+
+    def __init__(self, cluster: Cluster, ledger: Callable[[], LedgerWatch]) -> None:
+        self._cluster, self._ledger = cluster, ledger
+        self._pods = dict[str, tuple[str, int]]()  # active ones: uid to the job's uid and milli-CPU
+        self._queues = dict[str, str]()  # a job's uid to its team
+        self._applied = set[tuple[str, str]]()  # of starts: job and decision
+        self._newest = dict[tuple[str, str], int]()  # job and ledger to the newest seq seen on it
+        self._since_s = dict[str, float]()  # jobs that run without quota, and since when
+        self._by_hand = set[str]()  # jobs that somebody started past us
+        self._most = dict(NOMINAL_MILLI)  # the largest quota that each team ever had
+        self.starts = self.stops = self.unadmitted_s = 0.0
+        cluster.api.registry.state.listeners.append(self.see)
+
+    def see(self, change: Change) -> None:
+        """Take in one change of the cluster's state."""
+        match change.resource:
+            case "jobs.batch":
+                self._see_job(change.before, change.after)
+            case "pods":
+                self._see_pod(change.before, change.after)
+            case "clusterqueues.kueue.x-k8s.io" if change.after is not None:
+                flavor = change.after["spec"]["resourceGroups"][0]["flavors"][0]
+                milli = int(flavor["resources"][0]["nominalQuota"].removesuffix("m"))
+                name = change.after["metadata"]["name"]
+                self._most[name] = max(self._most[name], milli)
+            case _:
+                pass
+
+    def tick(self, now_s: float, *, calm: bool) -> None:
+        """Look at who runs without quota; what happened in a storm is not counted."""
+        running = {job for job, _ in self._pods.values()}
+        outside = {job for job in running if job in self._queues and not self._ledger().holds(job)}
+        for job in list(self._since_s):
+            if job not in outside or not calm:
+                del self._since_s[job]
+        for job in sorted(outside):
+            since_s = self._since_s.setdefault(job, now_s)
+            self.unadmitted_s = max(self.unadmitted_s, now_s - since_s)
+            assert now_s - since_s <= UNADMITTED_S_MAX, f"{job} runs without an admission"
+
+    def _see_job(self, before: Object | None, after: Object | None) -> None:
+        if after is None:
+            return
+        metadata = after["metadata"]
+        uid, team = metadata["uid"], metadata["namespace"]
+        if QUEUE_LABEL in metadata.get("labels", {}):
+            self._queues[uid] = team
+        was = True if before is None else before["spec"].get("suspend", False)
+        suspended = after["spec"].get("suspend", False)
+        if self._cluster.acting:
+            if was and not suspended:
+                self._by_hand.add(uid)
+            return
+        decision = metadata.get("annotations", {}).get(DECISION, "")
+        changed = before is not None and before["metadata"].get("annotations", {}).get(DECISION)
+        if suspended != was or decision != (changed or ""):
+            self._see_order(uid, decision, starts=was and not suspended)
+
+    def _see_order(self, uid: str, decision: str, *, starts: bool) -> None:
+        ledger_id, _, text = decision.rpartition("/")
+        assert text.isdecimal(), f"{uid} was changed without a decision"
+        newest = self._newest.get((uid, ledger_id), 0)
+        assert int(text) >= newest, f"{uid}: {decision} came after {newest}"
+        self._newest[uid, ledger_id] = int(text)
+        order = self._ledger().orders.get(int(text))
+        if ledger_id == self._ledger().ledger_id:
+            assert order is not None, f"{decision} orders nothing"
+            assert order.job.uid == uid, f"{decision} was for another job"
+            assert isinstance(order, StartOrdered if starts else StartOrdered | StopOrdered)
+        if starts:
+            assert (uid, decision) not in self._applied, f"{decision} was applied twice"
+            self._applied.add((uid, decision))
+            self._by_hand.discard(uid)
+            self.starts += 1
+        else:
+            self.stops += 1
+
+    def _see_pod(self, before: Object | None, after: Object | None) -> None:
+        found = after or before
+        assert found is not None
+        uid = found["metadata"]["uid"]
+        owners = found["metadata"].get("ownerReferences") or ()
+        if after is None or not owners or _ended(after):
+            self._pods.pop(uid, None)
+            return
+        if uid in self._pods:
+            return
+        self._pods[uid] = owners[0]["uid"], _cpu_milli(after)
+        self._object_to_excess(owners[0]["uid"])
+
+    def _object_to_excess(self, job: str) -> None:
+        """Object if a team and its cohort run more than all their quota together."""
+        team = self._queues.get(job)
+        if team is None:
+            return
+        teams = {name for name in COHORT if COHORT[name] == COHORT[team] != ""} or {team}
+        used = sum(
+            cpu
+            for owner, cpu in self._pods.values()
+            if self._queues.get(owner) in teams and owner not in self._by_hand
+        )
+        limit = sum(self._most[name] for name in teams)
+        assert used <= limit, f"{sorted(teams)} run {used}m cpu of {limit}m"
+
+
+def _ended(pod: Object) -> bool:
+    ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    return ended or "deletionTimestamp" in pod["metadata"]
+
+
+def _cpu_milli(pod: Object) -> int:
+    return sum(
+        int(container["resources"]["requests"]["cpu"].removesuffix("m"))
+        for container in pod["spec"]["containers"]
+    )

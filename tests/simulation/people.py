@@ -1,0 +1,123 @@
+"""What people do: they submit Jobs, change their minds, and meddle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from random import Random
+
+from tests.simulation.cluster import (
+    COHORT,
+    JOBS,
+    NOMINAL_MILLI,
+    PRIORITIES,
+    QUEUE_LABEL,
+    Cluster,
+    Object,
+    job,
+)
+
+JOB_MILLI_MAX = 3_000  # below every team's own quota: each Job can run
+
+
+class People:
+    """Everybody who is not Tidegate, by seed."""
+
+    def __init__(self, cluster: Cluster, random: Random, jobs_max: int) -> None:
+        self._cluster, self._random, self._left = cluster, random, jobs_max
+        self._made = 0
+
+    async def work(self) -> None:
+        """Submit what is to be submitted, and meddle in between; end when all is said."""
+        random = self._random
+        while self._left > 0:
+            await asyncio.sleep(random.expovariate(0.4))
+            chosen = random.random()
+            if chosen < 0.7:
+                self._submit()
+            elif chosen < 0.95:
+                self._meddle()
+            else:
+                self._change_quota()
+
+    def settle(self) -> None:
+        """Give every team its quota back."""
+        for team, cpu_milli in NOMINAL_MILLI.items():
+            self._cluster.set_quota(team, cpu_milli)
+
+    def _submit(self) -> None:
+        random = self._random
+        pods = random.randint(1, 3)
+        self._made, self._left = self._made + 1, self._left - 1
+        made = job(
+            f"job-{self._made}",
+            pods=pods,
+            cpu_milli=random.randrange(200, JOB_MILLI_MAX // pods, 100),
+            seconds=random.choice([2.0, 5.0, 15.0, 40.0]),
+            priority=random.choice(list(PRIORITIES)),
+        )
+        if random.random() < 0.1:
+            made["spec"]["suspend"] = False  # slips past the admission policy
+        if random.random() < 0.05:
+            del made["metadata"]["labels"][QUEUE_LABEL]  # none of our business
+            made["spec"]["suspend"] = False
+        self._cluster.submit(random.choice(list(COHORT)), made)
+
+    def _meddle(self) -> None:
+        found = list(self._unfinished())
+        if not found:
+            return
+        random, one = self._random, self._random.choice(found)
+        place = JOBS.format(one["metadata"]["namespace"]) + "/" + one["metadata"]["name"]
+        chosen = random.random()
+        if chosen < 0.3:
+            self._cluster.act("user", "PATCH", place, {"spec": {"suspend": False}})
+        elif chosen < 0.5:
+            self._cluster.act("user", "PATCH", place, {"spec": {"suspend": True}})
+        elif chosen < 0.7:
+            self._cluster.act("user", "DELETE", place, {"propagationPolicy": "Background"})
+            if random.random() < 0.5:
+                self._make_again(one)
+        elif chosen < 0.85:
+            self._cluster.act(
+                "user", "PATCH", place, {"metadata": {"annotations": {"note": str(self._made)}}}
+            )
+        else:
+            self._kill_a_pod(one)
+
+    def _make_again(self, old: Object) -> None:
+        """Create a namesake: another uid."""
+        spec = old["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"]
+        made = job(
+            old["metadata"]["name"],
+            pods=1,
+            cpu_milli=int(spec.removesuffix("m")),
+            seconds=5.0,
+            priority="high",
+        )
+        self._cluster.submit(old["metadata"]["namespace"], made)
+
+    def _kill_a_pod(self, one: Object) -> None:
+        state = self._cluster.api.registry.state
+        for pod in state.items("pods", one["metadata"]["namespace"]):
+            owners = pod["metadata"].get("ownerReferences") or ({"uid": ""},)
+            if owners[0]["uid"] == one["metadata"]["uid"]:
+                name = pod["metadata"]["name"]
+                place = f"/api/v1/namespaces/{one['metadata']['namespace']}/pods/{name}"
+                self._cluster.act("user", "DELETE", place, {})
+                return
+
+    def _change_quota(self) -> None:
+        team = self._random.choice(list(NOMINAL_MILLI))
+        self._cluster.set_quota(team, NOMINAL_MILLI[team] + self._random.choice([-500, 0, 1_000]))
+
+    def _unfinished(self) -> Iterator[Object]:
+        return (one for one in self._cluster.jobs() if not finished(one))
+
+
+def finished(one: Object) -> bool:
+    """Tell whether a Job is complete or failed."""
+    conditions = one.get("status", {}).get("conditions") or ()
+    return any(
+        told["type"] in ("Complete", "Failed") and told["status"] == "True" for told in conditions
+    )

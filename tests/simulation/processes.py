@@ -1,0 +1,110 @@
+"""The three services as processes of the world: the real wiring, over ports that may fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+
+from prometheus_client import CollectorRegistry
+
+from actuator.apply import Applier
+from actuator.calls import Calls
+from actuator.consume import Consumer
+from actuator.metrics import Metrics as ActuatorMetrics
+from actuator.project import NoProjection
+from actuator.report import Reporter
+from actuator.session import Session as ActuatorSession
+from ingest.metrics import Metrics as IngestMetrics
+from ingest.publish import Publisher
+from ingest.resources import watched
+from ingest.session import Session as IngestSession
+from ingest.sync import Means as IngestMeans
+from ingest.watch import Pace as IngestPace
+from scheduler.health import Status
+from scheduler.means import Means, Pace
+from scheduler.term import schedule
+from tests.simulation.ledger_watch import WatchedLedger
+from tests.simulation.life import (
+    Life,
+    LivingApi,
+    LivingFeed,
+    LivingInbox,
+    LivingLease,
+    LivingLedger,
+    LivingOutbox,
+    LivingOutlet,
+)
+from tidegate.bus.memory import MemoryBus
+from tidegate.jobs.registry import job_kind
+from tidegate.kube.ports import KubernetesApi
+from tidegate.model.policy import Policy
+
+Body = Callable[[Life, str], Awaitable[None]]
+CLUSTER = "local"
+
+
+def scheduler(
+    bus: MemoryBus, ledger: Callable[[], WatchedLedger], new_ledger_id: Callable[[], str]
+) -> tuple[Body, dict[str, Status]]:
+    """Return what a scheduler runs, and where each tells of itself."""
+    statuses = dict[str, Status]()
+
+    async def body(life: Life, session: str) -> None:
+        status = statuses[life.name] = Status(CollectorRegistry())
+        means = Means(
+            inbox=LivingInbox(bus.inbox(), life),
+            outbox=LivingOutbox(bus.outbox(), life),
+            ledger=LivingLedger(ledger(), life),
+            run_sync=life.run_sync,
+            status=status,
+            cluster=CLUSTER,
+            holder=session,
+            new_ledger_id=new_ledger_id,
+            policy=Policy(),
+            pace=Pace(messages_max=100),
+        )
+        await schedule(means, asyncio.Event(), _random(life))
+
+    return body, statuses
+
+
+def ingest(bus: MemoryBus, api: KubernetesApi) -> Body:
+    """Return what an ingest runs."""
+
+    async def body(life: Life, session: str) -> None:
+        outlet, metrics = LivingOutlet(bus.outlet(), life), IngestMetrics(CollectorRegistry())
+        publisher = Publisher(
+            outlet, cluster=CLUSTER, session=session, random=_random(life), metrics=metrics
+        )
+        pace = IngestPace(page_max=7, watch_s=30.0, relist_s=120.0)
+        means = IngestMeans(LivingApi(api, life), publisher, pace, _random(life), metrics)
+        await IngestSession(watched([job_kind("batch/job")]), means, outlet).run()
+
+    return body
+
+
+def actuator(bus: MemoryBus, api: KubernetesApi) -> Body:
+    """Return what an actuator runs."""
+
+    async def body(life: Life, session: str) -> None:
+        metrics = ActuatorMetrics(CollectorRegistry())
+        reporter = Reporter(
+            LivingOutlet(bus.outlet(), life),
+            cluster=CLUSTER,
+            session=session,
+            random=_random(life),
+            metrics=metrics,
+        )
+        calls = Calls(LivingApi(api, life), metrics)
+        applier = Applier(calls, reporter, _random(life), metrics)
+        feed = LivingFeed(bus.feed(), life)
+        consumer = Consumer(feed, applier, NoProjection(), _random(life))
+        lease = LivingLease(bus.lease("actuator-0", holder=session, ttl_s=10), life)
+        await ActuatorSession(consumer, lease, 10.0, 4).run()
+
+    return body
+
+
+def _random(life: Life) -> Random:
+    return Random(life.random.random())

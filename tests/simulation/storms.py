@@ -1,0 +1,115 @@
+"""When what fails: storms by seed, with the blows that an operator or a crash may deal."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import TYPE_CHECKING
+
+from tests.simulation.life import Weather
+from tidegate.bus.faults import Fault
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+
+class Storms:
+    """Makes and ends bad weather in one world."""
+
+    def __init__(self, world: World, random: Random) -> None:
+        self._world, self._random = world, random
+        self.raging = False
+        self._over = False
+        self._events_struck = 0
+        self._ledger_lost = random.random() >= 0.25  # at most once, and not in every world
+
+    @property
+    def events_lost(self) -> bool:
+        """Tell whether EVENTS was ever made anew, so that a subscriber may miss entries."""
+        return self._events_struck + self._world.bus.fate.struck["recreate_events"] > 0
+
+    async def run(self) -> None:
+        """Let storms come and go until they are ended."""
+        while not self._over:
+            await asyncio.sleep(self._random.uniform(5, 60))
+            if not self._over:
+                self._begin()
+                await self._rage(self._random.uniform(5, 45))
+                self._calm()
+
+    def end(self) -> None:
+        """Let no storm come any more."""
+        self._over = True
+        self._calm()
+
+    def _begin(self) -> None:
+        random, weather, fate = self._random, self._world.weather, self._world.bus.fate
+        self.raging = True
+        for name, most in MOST.items():
+            if random.random() < 0.6:
+                setattr(weather, name, random.random() * most)
+        for fault, most in BUS_MOST.items():
+            if random.random() < 0.6:
+                fate.chances[fault] = random.random() * most
+
+    def _calm(self) -> None:
+        self.raging = False
+        quiet = Weather()
+        for name in MOST:
+            setattr(self._world.weather, name, getattr(quiet, name))
+        self._world.bus.fate.calm()
+
+    async def _rage(self, lasting_s: float) -> None:
+        loop, random = asyncio.get_running_loop(), self._random
+        ends_s = loop.time() + lasting_s
+        while loop.time() < ends_s and not self._over:
+            await asyncio.sleep(random.uniform(1, 10))
+            self._strike()
+
+    def _strike(self) -> None:
+        """Deal one blow that no single call meets."""
+        world, random = self._world, self._random
+        chosen = random.random()
+        if chosen < 0.4:
+            world.lives[random.choice(sorted(world.lives))].die()
+        elif chosen < 0.5:
+            world.cluster.api.compact()
+        elif chosen < 0.6:
+            world.bus.observations.recreate()
+        elif chosen < 0.65:
+            self._events_struck += 1
+            world.bus.events.recreate()
+        elif chosen < 0.7 and not self._ledger_lost:
+            self._lose_the_ledger()
+
+    def _lose_the_ledger(self) -> None:
+        """Do as an operator does whose database is gone: begin anew."""
+        self._ledger_lost = True
+        for name, life in sorted(self._world.lives.items()):
+            if name.startswith("scheduler"):
+                life.die()
+        self._events_struck += 1
+        self._world.bus.events.recreate()
+        self._world.begin_ledger()
+
+
+MOST = {
+    "death": 0.01,
+    "stall": 0.002,
+    "unanswered": 0.1,
+    "busy": 0.1,
+    "watch_breaks": 0.02,
+    "deletion_missed": 0.3,
+    "disk": 0.05,
+}
+BUS_MOST: dict[Fault, float] = {
+    "unreachable": 0.1,
+    "reply_lost": 0.1,
+    "skip": 0.1,
+    "repeat": 0.3,
+    "interleave": 0.2,
+    "hole": 0.02,
+    "recreate": 0.003,
+    "recreate_events": 0.003,
+    "event_lost": 0.1,
+}

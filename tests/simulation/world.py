@@ -1,0 +1,175 @@
+"""One world by one seed: services that die, a bus that loses, people who meddle, then calm.
+
+A storm is a stretch in which anything may fail; between storms everything works, and what was
+broken must mend in time. After the last storm the world must come to rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+from sqlalchemy import Engine
+
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from store.migrate import upgrade
+from tests.simulation import processes
+from tests.simulation.cluster import QUEUE_LABEL, Cluster
+from tests.simulation.ledger_watch import LedgerWatch, WatchedLedger
+from tests.simulation.life import Life, Weather
+from tests.simulation.observer import Observer
+from tests.simulation.people import People, finished
+from tests.simulation.storms import Storms
+from tidegate.bus.faults import Fate
+from tidegate.bus.memory import MemoryBus
+from tidegate.contracts.entry import Published
+from tidegate.errors import TidegateError
+
+JOBS_MAX = 14
+REST_S_MAX = 3_600.0
+SETTLED_S = 20.0
+
+
+class World:
+    """Everything there is; made inside a running loop."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.weather = Weather()
+        fate = Fate(Random(self.random.random()), lag_s_max=0.01)
+        self.bus = MemoryBus(fate, observations_max=150, events_max=1_000_000)
+        self.cluster = Cluster(self.bus, Random(self.random.random()))
+        self.ledgers = list[WatchedLedger]()
+        self.engines = list[Engine]()
+        self.lives = dict[str, Life]()
+        self.seen = list[Published]()
+        self.calm_since_s = 0.0
+        self.deaths = 0
+        self._names = 0
+        self.begin_ledger()
+        self.observer = Observer(self.cluster, self.watch)
+        self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
+        self.storms = Storms(self, Random(self.random.random()))
+
+    @property
+    def ledger(self) -> WatchedLedger:
+        """Return the ledger of now."""
+        return self.ledgers[-1]
+
+    def watch(self) -> LedgerWatch:
+        """Return what an outsider knows of it."""
+        return self.ledger.watch
+
+    def begin_ledger(self) -> None:
+        """Put an empty ledger in the place of the one there is."""
+        engine = open_engine("sqlite://")
+        upgrade(engine)
+        self.engines.append(engine)
+        self.ledgers.append(WatchedLedger(SqlLedger(engine, clock_us=self.bus.now_us)))
+
+    def dispose(self) -> None:
+        """Close every ledger."""
+        for engine in self.engines:
+            engine.dispose()
+
+    async def run(self) -> None:
+        """Live from the beginning to rest; raise what anybody objected to."""
+        async with asyncio.TaskGroup() as tasks:
+            around = [tasks.create_task(work) for work in self._surroundings()]
+            await self.people.work()
+            self.storms.end()
+            self.people.settle()
+            await self._rest()
+            for task in around:
+                task.cancel()
+
+    def _surroundings(self) -> list[Coroutine[Any, Any, None]]:
+        bus, api = self.bus, self.cluster.api
+        decide, self.statuses = processes.scheduler(bus, lambda: self.ledger, self._new_ledger_id)
+        observe, act = processes.ingest(bus, api), processes.actuator(bus, api)
+        kept = [("scheduler-1", decide), ("scheduler-2", decide), ("ingest-1", observe)]
+        kept += [("actuator-1", act), ("actuator-2", act)]
+        if self.random.random() < 0.5:
+            kept.append(("ingest-2", observe))
+        return [
+            *(self._keep(name, body) for name, body in kept),
+            self.cluster.machinery.run(),
+            self.storms.run(),
+            self._subscribe(),
+            self._tick(),
+        ]
+
+    async def _keep(self, name: str, body: processes.Body) -> None:
+        """Run a process again whenever it ended; one that lags behind does so in every life."""
+        random = Random(self.random.random())
+        while True:
+            life = self.lives[name] = Life(name, random, self.weather)
+            if name == "ingest-2":
+                life.lag_s_max, life.watch_lag_s_max = 0.5, 15.0
+            self._names += 1
+            work = body(life, f"{name}.{self._names}")
+            life.main = asyncio.ensure_future(_passing(work, life))
+            try:
+                await asyncio.wait({life.main})
+            finally:
+                life.die()
+            if not life.main.cancelled():
+                life.main.result()
+            self.deaths += 1
+            await asyncio.sleep(random.uniform(0.1, 5.0))
+
+    async def _subscribe(self) -> None:
+        async for told in self.bus.feed(Fate(Random(0))).follow(0):
+            self.seen.append(told)
+
+    async def _tick(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(1)
+            if not self._all_is_well():
+                self.calm_since_s = loop.time()
+            calm = loop.time() - self.calm_since_s > SETTLED_S
+            self.observer.tick(loop.time(), calm=calm)
+
+    def _all_is_well(self) -> bool:
+        now_s = asyncio.get_running_loop().time()
+        steady = all(life.alive and life.stalled_until_s <= now_s for life in self.lives.values())
+        return steady and not self.storms.raging
+
+    async def _rest(self) -> None:
+        """Wait until every Job is done and everything is told, written and published."""
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
+        while why := self._unrest():
+            assert loop.time() - began_s < REST_S_MAX, f"the world does not come to rest: {why}"
+            await asyncio.sleep(1)
+
+    def _unrest(self) -> str:
+        """Tell what is still going on; empty: nothing."""
+        for one in self.cluster.jobs():
+            managed = QUEUE_LABEL in one["metadata"].get("labels", {})
+            if managed and not finished(one):
+                return f"{one['metadata']['name']} is not finished"
+        if self.watch().holding:
+            return f"{next(iter(self.watch().holding))} holds quota"
+        if not self.seen or self.seen[-1].seq < self.ledger.entries[-1].seq:
+            return "not everything is published"
+        return ""
+
+    def _new_ledger_id(self) -> str:
+        return f"ledger{len(self.ledgers)}"
+
+
+async def _passing(work: Awaitable[None], life: Life) -> None:
+    """Run a process; an error on purpose ends it, as a process ends; a bug ends the world."""
+    with suppress(TidegateError):
+        try:
+            await work
+        except BaseExceptionGroup as group:
+            rest = group.split(TidegateError)[1]
+            if rest is not None and life.alive:
+                raise rest from None
