@@ -38,6 +38,14 @@ def test_without_heartbeats_no_deadline_is_due() -> None:
     assert deadlines.due(bus.draft, "test") == []
 
 
+def test_after_a_quiet_hour_time_is_where_the_heartbeats_are() -> None:
+    bus = Bus().opened()
+    bus.tell(beat(1, "pods"))
+    assert at(bus, BEGIN + HOUR).tell(beat(3_601, "pods")) == []
+    [defined] = at(bus, BEGIN + HOUR + SECOND).tell(flavor())
+    assert defined.at_us == BEGIN + HOUR + SECOND
+
+
 def test_what_is_watched_is_told_when_it_is_new() -> None:
     bus = Bus().opened()
     [expected] = bus.tell(beat(1, "pods", "jobs.batch"))

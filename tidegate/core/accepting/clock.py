@@ -27,7 +27,8 @@ def time_of(draft: Draft, told_us: int) -> int:
     A step ahead that no heartbeat has shown yet is not believed: time stands still until one does.
     """
     at_us = told_us - draft.skew_us
-    unproven = draft.expected is not None and at_us > draft.now_us + STEP_US_MAX
+    heard_us = max((beat.at_us for beat in draft.heard.beats.values()), default=0)
+    unproven = draft.expected is not None and at_us > max(draft.now_us, heard_us) + STEP_US_MAX
     return draft.now_us if unproven else max(draft.now_us, at_us)
 
 
