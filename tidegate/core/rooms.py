@@ -33,6 +33,10 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     proposed: int = -1  # a stamp of the tree
     proposed_rank: Rank | None = None
 
+    def __lt__(self, other: Shape) -> bool:
+        """Order heap entries of one rank: who changed its shape left an outdated one behind."""
+        return self.key < other.key
+
 
 class Slot(msgspec.Struct, kw_only=True, eq=False):
     """One flavor of a resource group."""
