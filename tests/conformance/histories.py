@@ -39,6 +39,12 @@ def conditions(told: Json) -> dict[str, Json]:
     return {one["type"]: one for one in told.get("status", {}).get("conditions", ())}
 
 
+def queue_of(told: Json) -> str:
+    """Return the ClusterQueue of a Workload's admission, "" if it has none."""
+    queue: str = told.get("status", {}).get("admission", {}).get("clusterQueue", "")
+    return queue
+
+
 def holds_quota(told: Json) -> bool:
     """Tell whether it counts against quota: reserved, with an admission, and not finished."""
     found = conditions(told)
@@ -112,7 +118,7 @@ def _decided(told: Json, *, admit: bool) -> Iterator[FactEvent | DecisionEvent]:
     workload, uid = key(told), told.get("metadata", {}).get("uid", "")
     found = {name: one for name, one in conditions(told).items() if one["status"] == "True"}
     at_us = {name: micros(one.get("lastTransitionTime", "")) for name, one in found.items()}
-    queue = told.get("status", {}).get("admission", {}).get("clusterQueue", "")
+    queue = queue_of(told)
     if holds_quota(told):
         yield QuotaReserved(
             at_us=at_us["QuotaReserved"],
@@ -147,7 +153,7 @@ def _decided(told: Json, *, admit: bool) -> Iterator[FactEvent | DecisionEvent]:
 
 def _evicted(told: Json, at_us: int, reason: str) -> Iterator[DecisionEvent]:
     workload, uid = key(told), told.get("metadata", {}).get("uid", "")
-    queue = told.get("status", {}).get("admission", {}).get("clusterQueue", "")
+    queue = queue_of(told)
     yield WorkloadEvicted(
         at_us=at_us, workload=workload, uid=uid, cluster_queue=queue, reason=reason
     )

@@ -6,6 +6,7 @@ from tidegate.core import forest
 from tidegate.core.draft import Draft
 from tidegate.core.rooms import Room
 from tidegate.core.tree import Node
+from tidegate.model.ids import FlavorResource
 
 
 def room(draft: Draft, cluster_queue: str) -> Room:
@@ -30,6 +31,11 @@ def cohort(draft: Draft, name: str) -> Node:
 def cohorts(draft: Draft) -> dict[str, Node]:
     """Return every cohort's node by name, implied ones too."""
     return forest.forest(draft).cohorts
+
+
+def usage(node: Node) -> dict[FlavorResource, int]:
+    """Return what a node's tree says is used at it."""
+    return {fr: cell.usage for fr, cell in node.cells.items()}
 
 
 def root(node: Node) -> Node:

@@ -79,6 +79,7 @@ class Projection:
     def _reserve(self, workload: str) -> None:
         self.reserved.append(workload)
         self._set(workload, "QuotaReserved", "True", "QuotaReserved")
+        self._set(workload, "Admitted", "False", "UnsatisfiedAdmissionChecks")  # until it is
         for name in _RESET_BY_RESERVATION:
             if name in self.conditions.get(workload, {}):
                 self._set(workload, name, "False", "QuotaReserved")

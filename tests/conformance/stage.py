@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
 
 from tests.conformance import specs
 from tests.conformance.cases import Case, Json, micros
-from tests.conformance.histories import history
+from tests.conformance.histories import history, key
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
@@ -21,6 +22,7 @@ from tidegate.model.policy import (
     Policy,
     Transformation,
 )
+from tidegate.model.quantity import parse
 
 NEVER_US = 10**18
 """A deadline that no recorded clock reaches: nobody actuates in these worlds."""
@@ -44,7 +46,8 @@ def stage(case: Case, mode: str, *, admit: bool = False) -> Draft:
     fold(draft, opening(policy(case, mode)))
     fold(draft, definitions(case.input))
     for queue, consumed in case.input.get("initialLocalQueueUsage", {}).items():
-        draft.local_usage[queue] = LocalUsage(consumed=consumed, updated_us=case.now_us)
+        decimals = {name: _decimal(text) for name, text in consumed.items()}
+        draft.local_usage[queue] = LocalUsage(consumed=decimals, updated_us=case.now_us)
     fold(draft, history(case.input.get("workloads", ()), admit=admit))
     apply(draft, facts.TimePassed(at_us=max(case.now_us, draft.now_us)))
     return draft
@@ -83,8 +86,8 @@ def definitions(given: Json) -> list[FactEvent]:
     told: list[FactEvent] = []
     told += [_flavor(one) for one in given.get("resourceFlavors", ()) if _name(one) not in deleted]
     told += [_cohort(one) for one in given.get("cohorts", ())]
-    told += [_check(one) for one in given.get("admissionChecks", ())]
-    told += [_cluster_queue(one, fair=fair) for one in given.get("clusterQueues", ())]
+    told += _checks(given)
+    told += [_cluster_queue(one, fair=fair) for one in with_checks(given)]
     told += [_local_queue(one) for one in given.get("localQueues", ())]
     told += [_namespace(one) for one in given.get("namespaces", ())]
     ranges = [*given.get("limitRanges", ()), *others.get("LimitRange", ())]
@@ -93,9 +96,37 @@ def definitions(given: Json) -> list[FactEvent]:
     return told + [_runtime_class(one) for one in classes]
 
 
+def with_checks(given: Json) -> list[Json]:
+    """Return the ClusterQueues with the checks that their workloads carry.
+
+    A cluster's controllers copy a queue's checks to its workloads; some recorded objects have only
+    the copy.
+    """
+    carried = {queue: names for queue, names in _carried_checks(given) if names}
+    queues = []
+    for told in given.get("clusterQueues", ()):
+        rules = [{"name": name} for name in carried.get(_name(told), ())]
+        checks = {"admissionChecksStrategy": {"admissionChecks": rules}} if rules else {}
+        queues.append({**told, "spec": {**checks, **told["spec"]}})
+    return queues
+
+
+def _carried_checks(given: Json) -> Iterator[tuple[str, list[str]]]:
+    leads = {key(one): one["spec"].get("clusterQueue", "") for one in given.get("localQueues", ())}
+    for one in given.get("workloads", ()):
+        namespace, queue = key(one).partition("/")[0], one["spec"].get("queueName", "")
+        checks = one.get("status", {}).get("admissionChecks", ())
+        yield leads.get(f"{namespace}/{queue}", ""), [check["name"] for check in checks]
+
+
 def duration_us(text: str) -> int:
     """Return a Go duration such as ``1m30s`` in microseconds."""
     return sum(int(float(number) * _UNIT_US[unit]) for number, unit in _DURATION.findall(text))
+
+
+def _decimal(quantity: str) -> str:
+    value = parse(quantity)
+    return str(Decimal(value.numerator) / Decimal(value.denominator))
 
 
 def _name(told: Json) -> str:
@@ -114,6 +145,14 @@ def _flavor(told: Json) -> facts.FlavorDefined:
 
 def _cohort(told: Json) -> facts.CohortDefined:
     return facts.CohortDefined(at_us=0, name=_name(told), spec=specs.cohort(told.get("spec", {})))
+
+
+def _checks(given: Json) -> Iterator[facts.CheckDefined]:
+    known = [_check(one) for one in given.get("admissionChecks", ())]
+    yield from known
+    for name in sorted({name for _, names in _carried_checks(given) for name in names}):
+        if name not in {one.name for one in known}:
+            yield facts.CheckDefined(at_us=0, name=name, controller="", active=True)
 
 
 def _check(told: Json) -> facts.CheckDefined:

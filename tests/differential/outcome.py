@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tests.conformance.amounts import nested
 from tests.conformance.cases import Json
-from tests.conformance.nodes import cohorts, queue, root
+from tests.conformance.nodes import cohorts, queue, root, usage
 from tests.differential.world import World
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -16,7 +16,6 @@ from tidegate.contracts.decisions import (
 )
 from tidegate.core import heads
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.usage import queue_usage
 
 _HOLDING = ("reserved", "admitted", "evicting")
 
@@ -118,19 +117,17 @@ def _admission(workload: Workload) -> Json:
 
 
 def _queue_usage(draft: Draft) -> Json:
-    usage = {
-        name: nested(queue_usage(draft, name).reserved) for name in draft.objects.cluster_queues
-    }
-    return {name: told for name, told in usage.items() if told}
+    used = {name: nested(usage(queue(draft, name))) for name in draft.objects.cluster_queues}
+    return {name: told for name, told in used.items() if told}
 
 
 def _cohort_usage(draft: Draft) -> Json:
-    usage: Json = {}
+    used: Json = {}
     for name, node in cohorts(draft).items():
-        told = nested({fr: cell.usage for fr, cell in node.cells.items()})
+        told = nested(usage(node))
         if told:
-            usage[name] = told
-    return usage
+            used[name] = told
+    return used
 
 
 def _pending(draft: Draft) -> Json:

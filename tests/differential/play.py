@@ -16,11 +16,14 @@ from tests.differential.rest import unserved
 from tests.differential.scenarios import Scenario
 from tests.differential.termination import circles
 from tests.differential.world import World
-from tidegate.contracts.decisions import DecisionEvent
-from tidegate.core.rules import is_settled
+from tidegate.contracts.decisions import DecisionEvent, WorkloadHeld
+from tidegate.core.cycle import settled
 
 CYCLES_MAX = 400
 """More cycles than a step may take: a few dozen workloads settle in far fewer, or never."""
+
+IDLE_CYCLES = 6
+"""After so many cycles without a decision nothing more will follow."""
 
 STATE, PREEMPTIONS, ORDER, REST = "state", "preemptions", "order", "rest"
 LEVELS = (STATE, PREEMPTIONS, ORDER, REST)
@@ -65,12 +68,20 @@ def run_step(world: World, number: int, actions: list[Json]) -> Step:
     """Act, then run cycles until nothing more follows."""
     acted = world.begin(number, actions)
     cycles: list[Json] = []
+    idle = 0
     for _ in range(CYCLES_MAX):
-        if is_settled(world.draft):
+        if idle == IDLE_CYCLES or settled(world.draft):
             return Step(acted, cycles, settled=True)
-        if told := outcome.event(world.cycle()):
+        decisions = world.cycle()
+        idle = 0 if any(_moves(one) for one in decisions) else idle + 1
+        if told := outcome.event(decisions):
             cycles.append(told)
     return Step(acted, cycles, settled=False)
+
+
+def _moves(decision: DecisionEvent) -> bool:
+    """Tell whether a decision changes who holds quota or who is offered, and not only why."""
+    return not isinstance(decision, WorkloadHeld) or decision.parked
 
 
 def termination(world: World, step: Step) -> Verdict:

@@ -8,14 +8,14 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tidegate.core.snapshot import dump
+from tidegate.core.usage import queue_usage
 
 from tests.differential.random_scenarios import play_random
 from tests.differential.rest import forest_of
 from tidegate.contracts.codec import decode, encode
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
-from tidegate.core.snapshot import dump
-from tidegate.core.usage import queue_usage
 
 SEEDS = st.integers(min_value=0, max_value=10**9)
 MODES = st.sampled_from(("kueue", "tidegate"))

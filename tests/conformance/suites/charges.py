@@ -21,6 +21,9 @@ from tidegate.model.quantity import parse
 def run_info(case: Case, mode: str) -> Iterator[str]:
     """Compare the pods that still count and what they are charged together, by podset."""
     workload = case.input["workload"]
+    for given in workload.get("status", {}).get("admission", {}).get("podSetAssignments", ()):
+        unnamed = dict.fromkeys(given.get("resourceUsage", ()), "unnamed")
+        given["flavors"] = unnamed | given.get("flavors", {})  # some tell of no flavor
     draft = _with(case, mode, workload)
     known = draft.workloads[key(workload)]
     found = _reserved(known) if known.assignment else _asked(draft, known)

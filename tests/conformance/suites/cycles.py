@@ -7,18 +7,17 @@ from typing import Any
 
 from tests.conformance.amounts import nested, without_zeros
 from tests.conformance.cases import Case, Json
-from tests.conformance.histories import assignment, key
+from tests.conformance.histories import assignment, key, queue_of
+from tests.conformance.nodes import queue, usage
 from tests.conformance.projection import Projection
 from tests.conformance.report import compare
 from tests.conformance.stage import fold, stage
 from tidegate.contracts import facts
-from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.core import heads
+from tidegate.core.charging import count, per_pod, times
 from tidegate.core.deciding.readiness import readiness
 from tidegate.core.draft import Draft
-from tidegate.core.charging import count, per_pod, times
 from tidegate.core.rules import decide
-from tidegate.core.usage import queue_usage
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import amount
 
@@ -29,16 +28,17 @@ class Run:
     """One case on its way through its steps."""
 
     def __init__(self, case: Case, mode: str) -> None:
-        self.case = case
+        self.case, self.mode = case, mode
         self.draft: Draft = stage(case, mode, admit=True)
         self.projection = Projection(case.input["workloads"])
-        self.slices: dict[str, facts.WorkloadSubmitted] = {}
 
     def schedule(self) -> None:
         """Run one cycle; nobody stops and nobody starts, for no controller runs."""
         decisions = decide(self.draft, cycles_max=1)
-        if "statusPatchFails" in self.case.input or "statusPatchError" in self.case.input:
-            self._refuse(decisions)
+        if self.case.input.get("statusPatchFails"):
+            # The write that makes a decision true is refused: for Kueue a workload's status, for
+            # us the ledger's commit. The draft is thrown away and built again from what is true.
+            self.draft = stage(self.case, self.mode, admit=True)
         else:
             self.projection.see(decisions)
 
@@ -49,23 +49,13 @@ class Run:
         fold(self.draft, [gone])
         self.projection.forget(workload)
 
-    def _refuse(self, decisions: list[DecisionEvent]) -> None:
-        """Report each start as what the API server refused; nothing of it was written."""
-        fold(
-            self.draft,
-            [
-                facts.ActuationFailed(
-                    at_us=self.draft.now_us,
-                    workload=one.workload,
-                    uid=one.uid,
-                    decision_seq=_order_seq(self.draft, one.workload),
-                    reason="invalid",
-                )
-                for one in decisions
-                if isinstance(one, StartOrdered)
-            ],
-        )
-        decide(self.draft, cycles_max=0)
+    def replaced(self) -> list[Json]:
+        """Return the slices that were taken over in this run.
+
+        They are finished and hold nothing; the recorded cache had not heard of that yet.
+        """
+        told = self.case.input["workloads"]
+        return [one for one in told if key(one) in self.projection.replaced]
 
 
 def run(case: Case, mode: str) -> Iterator[str]:
@@ -155,12 +145,15 @@ def _with_reasons(told: dict[str, str]) -> list[Json]:
 
 
 def _assignments(ran: Run) -> Json:
-    """Return the admissions of all that hold quota; one whose slice was taken over is finished."""
-    return {
-        one.key: _admission(one.cluster_queue, one.assignment)
-        for one in ran.draft.workloads.values()
-        if one.phase in _HOLDING and one.key not in ran.projection.replaced
+    """Return the admissions of all that hold quota in a cache that nobody has told of an end."""
+    told = {
+        key(one): _admission(queue_of(one), assignment(one["status"]["admission"]))
+        for one in ran.replaced()
     }
+    for one in ran.draft.workloads.values():
+        if one.phase in _HOLDING:
+            told[one.key] = _admission(one.cluster_queue, one.assignment)
+    return told
 
 
 def _admission(queue: str, given: Any) -> Json:  # noqa: ANN401 - see ``_normal_assignments``
@@ -177,21 +170,20 @@ def _normal_assignments(expected: Json) -> Json:
 
 def _usages(ran: Run) -> Json:
     """Return what active ClusterQueues use; a replaced slice's part is freed by its controller."""
-    usage: Json = {}
+    used: Json = {}
     for name in ran.draft.objects.cluster_queues:
         if readiness(ran.draft, name).active:
-            usage[name] = nested(_with_replaced(ran, name))
-    return usage
+            used[name] = nested(_with_replaced(ran, name))
+    return used
 
 
-def _with_replaced(ran: Run, queue: str) -> dict[FlavorResource, int]:
-    reserved = dict(queue_usage(ran.draft, queue).reserved)
-    for one in ran.case.input["workloads"]:
-        if key(one) in ran.projection.replaced:
-            for given in assignment(one["status"]["admission"]):
-                for resource, units in given.usage.items():
-                    fr = FlavorResource(given.flavors[resource], resource)
-                    reserved[fr] = reserved.get(fr, 0) + units
+def _with_replaced(ran: Run, name: str) -> dict[FlavorResource, int]:
+    reserved = usage(queue(ran.draft, name))
+    for one in ran.replaced():
+        for given in assignment(one["status"]["admission"]) if queue_of(one) == name else ():
+            for resource, units in given.usage.items():
+                fr = FlavorResource(given.flavors[resource], resource)
+                reserved[fr] = reserved.get(fr, 0) + units
     return reserved
 
 
@@ -220,11 +212,6 @@ def _same(told: Any) -> Any:  # noqa: ANN401 - plain data of any shape
 def _by_name(told: list[Json]) -> list[Json]:
     rows = [{"workload": one["workload"], "reason": one["reason"]} for one in told]
     return sorted(rows, key=lambda one: str(one["workload"]))
-
-
-def _order_seq(draft: Draft, workload: str) -> int:
-    order = draft.workloads[workload].order
-    return 0 if order is None else order.seq
 
 
 _NORMAL: dict[str, Callable[[Any], Any]] = {

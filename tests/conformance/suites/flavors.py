@@ -95,7 +95,7 @@ def _oracle(told: Json) -> flavors.Oracle:
 
 def _compare(expected: Json, found: Assignment) -> Iterator[str]:
     yield from compare("representativeMode", expected["representativeMode"], found.mode)
-    yield from compare("noFitReason", expected["noFitReason"], found.reason)
+    yield from compare("noFitReason", expected["noFitReason"], found.reason or "")
     if expected["representativeMode"] != "NoFit":
         yield from compare("borrowing", expected["borrowing"], found.borrows)
         yield from compare("usage", without_zeros(expected["usage"]), nested(found.usage))

@@ -14,7 +14,6 @@ from tests.conformance.report import compare
 from tests.conformance.stage import stage
 from tidegate.core import shares, tree
 from tidegate.core.draft import Draft
-from tidegate.core.usage import QueueUsage, local_queue_usage, queue_usage
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import amount
 
@@ -66,6 +65,8 @@ def run_share(case: Case, mode: str) -> Iterator[str]:
 
 def run_usage(case: Case, mode: str) -> Iterator[str]:
     """Compare the usage that a ClusterQueue's or a LocalQueue's status reports."""
+    from tidegate.core.usage import local_queue_usage, queue_usage
+
     local = case.input.get("localQueue")
     given = {**case.input, "localQueues": [local] if local else []}
     draft = stage(replace(case, input=given), mode)
@@ -116,7 +117,7 @@ def _share(told: Json, node: tree.Node, extra: dict[FlavorResource, int]) -> Jso
     }
 
 
-def _compare_usage(told: Json, found: QueueUsage) -> Iterator[str]:
+def _compare_usage(told: Json, found) -> Iterator[str]:
     yield from compare("reservingWorkloads", told["reservingWorkloads"], found.reserving)
     yield from compare("admittedWorkloads", told["admittedWorkloads"], found.admitting)
     for member, amounts in (

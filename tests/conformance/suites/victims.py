@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from tests.conformance.cases import Case, Json
 from tests.conformance.histories import key
-from tests.conformance.nodes import cohorts, queue, room
+from tests.conformance.nodes import cohorts, queue, room, usage
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core import flavors
+from tidegate.core import flavors, tree
 from tidegate.core.draft import Draft
 from tidegate.core.preemption import search
 from tidegate.model.ids import FlavorResource
@@ -20,10 +20,13 @@ _MODES = {"Fit": flavors.FIT, "Preempt": flavors.PREEMPT}
 
 def run(case: Case, mode: str) -> Iterator[str]:
     """Compare the set of victims, and that looking for them changed nothing."""
-    incoming = case.input["incoming"]
+    incoming = {name: told for name, told in case.input["incoming"].items() if name != "status"}
     given = {**case.input, "workloads": [*case.input["workloads"], incoming]}
     draft = stage(replace(case, input=given), mode)
     workload = draft.workloads[key(incoming)]
+    at = room(draft, case.input["targetClusterQueue"])
+    for fr in _named(case.input["assignment"]):
+        tree.cell_of(at.node, fr)  # some recorded queues list no quota for what they are asked
     before = _usage(draft)
     assignment = search.assignment_of(workload, _choices(case.input["assignment"]), draft=draft)
     found = [
@@ -32,9 +35,7 @@ def run(case: Case, mode: str) -> Iterator[str]:
             "reason": one.reason,
             "clusterQueue": one.cluster_queue,
         }
-        for one in search.targets(
-            draft, workload, assignment, room=room(draft, case.input["targetClusterQueue"])
-        )
+        for one in search.targets(draft, workload, assignment, room=at)
     ]
     found.sort(key=lambda one: one["workload"])
     yield from compare("targets", case.expected["targets"], found)
@@ -55,10 +56,15 @@ def _choices(told: Json) -> list[tuple[str, int, dict[str, tuple[str, int]]]]:
     ]
 
 
+def _named(told: Json) -> list[FlavorResource]:
+    return [
+        FlavorResource(choice["flavor"], resource)
+        for podset in told["podSets"]
+        for resource, choice in podset["flavors"].items()
+    ]
+
+
 def _usage(draft: Draft) -> dict[str, dict[FlavorResource, int]]:
     nodes = [queue(draft, name) for name in draft.objects.cluster_queues]
     nodes += cohorts(draft).values()
-    return {
-        f"{node.is_cohort}/{node.name}": {fr: cell.usage for fr, cell in node.cells.items()}
-        for node in nodes
-    }
+    return {f"{node.is_cohort}/{node.name}": usage(node) for node in nodes}
