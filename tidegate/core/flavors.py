@@ -99,7 +99,8 @@ class Assignment(msgspec.Struct, kw_only=True):
     mode: str = "Fit"  # the worst of the podsets'
     borrows: int = 0  # the highest level of its resources
     reason: HeldReason | None = None  # why there is no fit
-    usage: dict[FlavorResource, int] = {}  # what it would be charged beyond what it replaces
+    usage: dict[FlavorResource, int] = {}  # what it would be charged beyond what it replaces, as
+    # far as podsets were given flavors
 
     @property
     def scan(self) -> tuple[dict[str, int], ...]:
@@ -159,8 +160,8 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
             found.reason = _reason(one)
             break
     found.mode = external(worst)
+    found.usage = question.assumed
     if worst != NO_FIT:
-        found.usage = question.assumed
         levels = (one.borrow for podset in found.podsets for one in podset.choices.values())
         found.borrows = max(levels, default=0)
     return found

@@ -62,6 +62,10 @@ def _requeue_kueue(run_of: Pass, nominee: Nominee) -> bool:
     )
     held = _held(nominee, parked=parks)
     scanned = scan if untried else ()
+    sticky = run_of.draft.sticky.get(nominee.room.name) == workload.key
+    if nominee.outcome == "deferred" and not sticky:
+        _tell(run_of, nominee, held)
+        return True
     if parks or workload.held != held or workload.scan != scanned:
         together = parks and nominee.outcome in _PARKED_TOGETHER and _by_shape(run_of)
         _tell(run_of, nominee, held, scan=scanned, together=together)

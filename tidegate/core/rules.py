@@ -51,10 +51,13 @@ def decide(
         kueue=draft.policy.compatibility == "kueue",
         cycle=draft.cycle,
     )
-    cycle.wake_fresh(draft)
+    if not run_of.kueue:
+        cycle.wake_fresh(draft)
     done = 0
     while _settle(run_of) and (cycles_max is None or done < cycles_max) and _cycle(run_of):
         done += 1
+        if run_of.full:  # a cycle that may decide nothing would call its trees settled
+            break
     if run_of.full:
         cycle.begin_anew(draft)
     return run_of.decisions

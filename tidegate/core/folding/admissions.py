@@ -135,7 +135,11 @@ def _hold(draft: Draft, workload: Workload, event: WorkloadHeld) -> None:
         workload.scan, workload.scan_cycle = event.scan, event.cycle
         workload.scan_seq = draft.seq
         draft.cycle = max(draft.cycle, event.cycle)
-    if not event.parked or draft.policy.compatibility != "kueue":
+    if draft.policy.compatibility != "kueue":
+        return
+    if event.reason == "WaitingForPreemptedWorkloads":
+        draft.sticky[workload.cluster_queue] = workload.key
+    if not event.parked:
         return
     room = forest(draft).rooms.get(workload.cluster_queue)
     shape = workload.shape
