@@ -1,0 +1,152 @@
+"""Kueue's objects in the core's words; what cannot be read names its field."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kinds.cluster import DATA, documents
+from tidegate.errors import UndecodableError
+from tidegate.kinds import translate
+from tidegate.kinds.decode import read
+from tidegate.kinds.flavors import ResourceFlavor
+from tidegate.kinds.meta import LabelSelector
+from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.model import podset, quota
+
+GIB = 2**30
+
+
+def sample(name: str, place: int = 0) -> Any:  # noqa: ANN401 - a manifest
+    return documents(DATA / "samples" / Path(f"v1beta2/{name}.yaml"))[place]
+
+
+def queue(**spec: Any) -> ClusterQueue:  # noqa: ANN401 - fields of a spec
+    return read({"spec": spec}, ClusterQueue)
+
+
+def group(**amounts: object) -> list[dict[str, Any]]:
+    resource = {"name": "cpu", "nominalQuota": 1} | amounts
+    flavor = {"name": "spot", "resources": [resource]}
+    return [{"coveredResources": ["cpu"], "flavors": [flavor]}]
+
+
+def test_a_cluster_queue_without_a_spec_gives_nothing() -> None:
+    found = translate.cluster_queue_spec(read(sample("clusterqueues"), ClusterQueue))
+    assert found == quota.ClusterQueueSpec()
+
+
+def test_amounts_are_integers_in_base_units() -> None:
+    found = translate.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
+    first, second = found.groups[0].flavors
+    assert first.quotas == {
+        "cpu": quota.Quota(nominal=40_000, borrowing_limit=20_000),
+        "memory": quota.Quota(nominal=160 * GIB),
+        "nvidia.com/gpu": quota.Quota(nominal=8, lending_limit=4),
+    }
+    assert {name: one.nominal for name, one in second.quotas.items()} == {
+        "cpu": 4_500,
+        "memory": 16_000_000_000,
+        "nvidia.com/gpu": 0,
+    }
+
+
+def test_the_policy_of_a_cluster_queue_comes_through() -> None:
+    found = translate.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
+    assert (found.cohort, found.strategy, found.stop_policy) == ("lab", "StrictFIFO", "Hold")
+    assert (found.weight, found.usage_based_admission) == (500_000_000, True)
+    assert found.min_runtime_us == 600_000_000
+    assert found.preemption == quota.Preemption(
+        within_cluster_queue="LowerOrNewerEqualPriority",
+        reclaim_within_cohort="Any",
+        borrow_within_cohort="LowerPriority",
+        borrow_max_priority=100,
+    )
+    assert found.fungibility == quota.FlavorFungibility(
+        when_can_borrow="TryNextFlavor",
+        when_can_preempt="TryNextFlavor",
+        preference="PreemptionOverBorrowing",
+    )
+
+
+def test_checks_and_the_selector_of_a_cluster_queue_come_through() -> None:
+    found = translate.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
+    assert found.checks == (
+        quota.CheckRule(name="budget"),
+        quota.CheckRule(name="capacity", on_flavors=("spot",)),
+    )
+    assert found.namespace_selector == podset.LabelSelector(
+        labels={"team": "research"},
+        expressions=(
+            podset.Requirement(key="stage", operator="NotIn", values=("trial",)),
+            podset.Requirement(key="owner", operator="Exists"),
+        ),
+    )
+
+
+def test_no_selector_selects_nothing_and_an_empty_one_everything() -> None:
+    assert translate.label_selector(None) is None
+    assert translate.label_selector(LabelSelector()) == podset.LabelSelector()
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"resourceGroups": group(nominalQuota="lots")}, "resources[0].nominalQuota: 'lots'"),
+        ({"resourceGroups": group(nominalQuota="-1")}, "resources[0].nominalQuota: -1"),
+        ({"resourceGroups": group(borrowingLimit="1Xi")}, "resources[0].borrowingLimit: '1Xi'"),
+        ({"resourceGroups": group(lendingLimit=-2)}, "resources[0].lendingLimit: -2"),
+        ({"fairSharing": {"weight": "heavy"}}, "spec.fairSharing.weight: 'heavy'"),
+        ({"fairSharing": {"weight": "-1"}}, "spec.fairSharing.weight: -1"),
+    ],
+)
+def test_an_amount_that_cannot_be_read_names_its_field(spec: Any, field: str) -> None:  # noqa: ANN401
+    with pytest.raises(UndecodableError) as caught:
+        translate.cluster_queue_spec(queue(**spec))
+    assert field in str(caught.value)
+
+
+def test_a_minimum_run_time_that_cannot_be_read_names_its_annotation() -> None:
+    named = {"metadata": {"annotations": {"tidegate.dev/min-runtime": "soon"}}}
+    with pytest.raises(UndecodableError, match=r"annotations\[tidegate.dev/min-runtime\]: 'soon'"):
+        translate.cluster_queue_spec(read(named, ClusterQueue))
+
+
+@pytest.mark.parametrize(
+    ("weight", "units"), [(0, 0), (1, 10**9), ("0.5", 5 * 10**8), ("2n", 2), (0.25, 25 * 10**7)]
+)
+def test_a_weight_counts_in_billionths(weight: object, units: int) -> None:
+    assert translate.cluster_queue_spec(queue(fairSharing={"weight": weight})).weight == units
+
+
+def test_a_cohort_comes_through() -> None:
+    found = translate.cohort_spec(read(sample("cohorts", 1), Cohort))
+    cpu = quota.Quota(nominal=10_000, borrowing_limit=5_000, lending_limit=20_000)
+    flavor = quota.FlavorQuotas(flavor="spot", quotas={"cpu": cpu})
+    groups = (quota.ResourceGroup(resources=("cpu",), flavors=(flavor,)),)
+    assert found == quota.CohortSpec(parent="lab", groups=groups, weight=0)
+
+
+def test_a_local_queue_comes_through() -> None:
+    found = translate.local_queue_spec(read(sample("localqueues"), LocalQueue))
+    weight = 2 * quota.WEIGHT_ONE
+    assert found == quota.LocalQueueSpec(
+        cluster_queue="research", stop_policy="Hold", weight=weight
+    )
+
+
+def test_a_flavor_comes_through() -> None:
+    found = translate.flavor_spec(read(sample("resourceflavors", 1), ResourceFlavor))
+    assert found.topology == "racks"
+    assert found.node_labels == {"cloud.example.com/lifecycle": "spot", "pool": "7"}
+    assert found.node_taints == (
+        podset.Taint(key="spot", value="true", effect="NoSchedule"),
+        podset.Taint(key="spot", effect="NoExecute"),
+    )
+    assert found.tolerations == (
+        podset.Toleration(key="spot", operator="Exists", effect="NoExecute", seconds=60),
+        podset.Toleration(key="pool", value="7"),
+        podset.Toleration(operator="Exists", effect="PreferNoSchedule"),
+    )
