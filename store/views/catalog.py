@@ -19,6 +19,7 @@ from store.views import (
     holdings,
     preemptions,
     queue_now,
+    queues,
     quota_history,
     quota_now,
     usage_hourly,
@@ -30,6 +31,7 @@ from store.views.columns import View
 _MODULES: tuple[ModuleType, ...] = (
     quota_now,
     quota_history,
+    queues,
     queue_now,
     admitted_now,
     holdings,

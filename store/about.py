@@ -1,0 +1,72 @@
+"""What a ledger says of itself: its end, its writer, its positions, its schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, Engine, func, select
+
+from store import term
+from store.clock import now_us
+from store.engine import shown
+from store.entries import newest
+from store.failures import reading
+from store.tables import ledger_event, ledger_snapshot, ledger_writer
+from tidegate.contracts.codec import decode
+from tidegate.contracts.facts import LedgerOpened
+
+_event, _writer, _snapshot = ledger_event.c, ledger_writer.c, ledger_snapshot.c
+
+
+def about(engine: Engine, partition: int = 0) -> dict[str, Any]:
+    """Return a ledger's particulars by name; times in UTC microseconds.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    with reading(engine) as conn:
+        head = newest(conn, partition)
+        return {
+            "ledger": shown(engine),
+            "schema": MigrationContext.configure(conn).get_current_revision(),
+            "partition": partition,
+            **_identity(conn, partition),
+            "headSeq": 0 if head is None else head.seq,
+            "headHash": "" if head is None else head.hash.hex(),
+            "head_us": None if head is None else head.at_us,
+            "turns": 0 if head is None else head.turn,
+            **_writing(conn, partition),
+            "snapshotSeq": conn.scalar(
+                select(func.max(_snapshot.seq)).where(_snapshot.partition == partition)
+            ),
+        }
+
+
+def _identity(conn: Connection, partition: int) -> dict[str, Any]:
+    """Return the ledger's id: the last that it was given."""
+    opened = (
+        select(_event.payload)
+        .where(_event.partition == partition, _event.type == LedgerOpened.__name__)
+        .order_by(_event.seq.desc())
+        .limit(1)
+    )
+    payload = conn.scalar(opened)
+    event = None if payload is None else decode(payload)
+    if not isinstance(event, LedgerOpened):
+        return {"ledgerId": "", "cluster": "", "software": ""}
+    return {"ledgerId": event.ledger_id, "cluster": event.cluster, "software": event.software}
+
+
+def _writing(conn: Connection, partition: int) -> dict[str, Any]:
+    wanted = select(
+        _writer.epoch, _writer.holder, (_writer.lease_until_us - now_us()).label("left")
+    )
+    row = conn.execute(wanted.where(_writer.partition == partition)).first()
+    at = {stream: place.seq for stream, place in term.positions(conn, partition).items()}
+    return {
+        "term": 0 if row is None else row.epoch,
+        "writer": "" if row is None or row.left <= 0 else row.holder,
+        "observationsSeq": at.get("OBSERVATIONS", 0),
+        "eventsOffset": at.get("EVENTS", 0),
+    }

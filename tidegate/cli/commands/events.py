@@ -1,0 +1,148 @@
+"""``tidegate events``: what was observed and decided, as it is written to the ledger."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from tidegate.bus.ports import Ledger
+from tidegate.cli.commands.why import COLOURS
+from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
+from tidegate.cli.reading import LedgerOption, open_reader
+from tidegate.cli.times import utc
+from tidegate.contracts.codec import decode
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.subjects import name_of
+from tidegate.replay.sentences import Told, sentence
+
+POLL_S = 0.5
+SHOWN = 100
+_TYPE_WIDTH = 22
+
+
+def events(  # noqa: PLR0913 - each is an option
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on as events are written.")
+    ] = False,
+    since: Annotated[
+        int | None, typer.Option(help="From this seq on.", min=1, show_default=False)
+    ] = None,
+    tail: Annotated[
+        int, typer.Option(help="Without --since: so many of the newest.", min=0)
+    ] = SHOWN,
+    type_: Annotated[
+        str, typer.Option("--type", help="Only these types: WorkloadAdmitted,WorkloadEvicted.")
+    ] = "",
+    queue: Annotated[str, typer.Option(help="Only about this ClusterQueue.")] = "",
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Only about workloads of this namespace.")
+    ] = "",
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Print events of the ledger: every observation that was news, and every decision.
+
+    With --follow and --output json each event is one line of JSON. Nothing is left out and
+    nothing comes twice: it reads the ledger, not the bus.
+
+    Examples:
+      tidegate events
+
+      tidegate events --follow --type WorkloadAdmitted,WorkloadPreempted --queue team-a
+
+      tidegate events --since 1 -o json | jq -r '.[].type' | sort | uniq -c
+    """
+    wanted = _Filter(set(filter(None, type_.split(","))), queue, namespace)
+    with open_reader(ledger) as reader:
+        past = filter(wanted.takes, reader.ledger.read((since or 1) - 1, reader.end))
+        told = list(past if since else deque(past, maxlen=tail))
+        if not follow:
+            _print_all(told, output)
+            return
+        for entry in _following(reader.ledger, reader.end, told):
+            if wanted.takes(entry):
+                _print_one(entry, output)
+
+
+class _Filter:
+    """Which entries are asked for; an empty wish means any."""
+
+    def __init__(self, types: set[str], queue: str, namespace: str) -> None:
+        self._types, self._queue, self._namespace = types, queue, namespace
+
+    def takes(self, entry: Entry) -> bool:
+        """Tell whether an entry is asked for."""
+        if self._types and entry.type not in self._types:
+            return False
+        queue, namespace, _ = _place(entry)
+        return self._queue in {"", queue} and self._namespace in {"", namespace}
+
+
+def _following(ledger: Ledger, end: int, told: list[Entry]) -> Iterator[Entry]:
+    yield from told
+    while True:
+        for entry in ledger.read(end):
+            end = entry.seq
+            yield entry
+        time.sleep(POLL_S)
+
+
+def _print_all(told: list[Entry], output: Output) -> None:
+    if output in {Output.TABLE, Output.WIDE}:
+        for entry in told:
+            _print_one(entry, output)
+    else:
+        print_records([_record(entry) for entry in told], (), output, name="seq")
+
+
+def _print_one(entry: Entry, output: Output) -> None:
+    match output:
+        case Output.JSON:
+            typer.echo(json_line(_record(entry)))
+        case Output.YAML:
+            typer.echo("---")
+            print_yaml(_record(entry))
+        case Output.NAME:
+            typer.echo(str(entry.seq))
+        case Output.TABLE | Output.WIDE:
+            typer.echo(_line(entry, wide=output is Output.WIDE))
+
+
+def _line(entry: Entry, *, wide: bool) -> str:
+    what = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
+    queue, namespace, name = _place(entry)
+    about = f"{namespace}/{name}" if name else queue
+    told = entry.payload if wide else _said(entry)
+    return f"{entry.seq:>7}  {utc(entry.at_us)}  {what}  {about}  {told}".rstrip()
+
+
+def _said(entry: Entry) -> str:
+    event = decode(entry.payload)
+    if isinstance(event, Told) and (workload := getattr(event, "workload", "")):
+        return sentence(event, workload)
+    namespace, name = getattr(event, "namespace", ""), getattr(event, "name", "")
+    return f"{namespace}/{name}" if namespace else str(name)
+
+
+def _record(entry: Entry) -> dict[str, Any]:
+    queue, namespace, name = _place(entry)
+    return {
+        "seq": entry.seq,
+        "at": utc(entry.at_us),
+        "type": entry.type,
+        "turn": entry.turn,
+        "clusterQueue": queue,
+        "workload": f"{namespace}/{name}" if name else "",
+        "event": decode(entry.payload),
+    }
+
+
+def _place(entry: Entry) -> tuple[str, str, str]:
+    """Return ClusterQueue, namespace and workload's name, as the subject has them."""
+    queue, namespace, name = entry.subject.split(".")[-3:]
+    return name_of(queue), name_of(namespace), name_of(name)

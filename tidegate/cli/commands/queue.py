@@ -1,0 +1,126 @@
+"""``tidegate queue``: the ClusterQueues, and who waits in them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Any
+
+import typer
+
+from tidegate.cli.output import Column, Output, OutputOption, print_records
+from tidegate.cli.reading import LedgerOption, Reader, open_reader
+from tidegate.cli.times import span
+
+app = typer.Typer(help="The ClusterQueues, and who waits in them.", no_args_is_help=True)
+
+_LIST = (
+    Column("NAME", "name"),
+    Column("COHORT", "cohort"),
+    Column("STRATEGY", "strategy", wide=True),
+    Column("STOP POLICY", "stopPolicy", wide=True),
+    Column("PENDING", "pending", right=True),
+    Column("RESERVING", "reserving", right=True, wide=True),
+    Column("ADMITTED", "admitted", right=True),
+    Column("LONGEST WAIT", "longestWaitSeconds", right=True, show=span),
+    Column("HEAD", "head"),
+    Column("REASON", "reason"),
+)
+_PENDING = (
+    Column("QUEUE", "clusterQueue"),
+    Column("POSITION", "position", right=True),
+    Column("WORKLOAD", "workload"),
+    Column("JOB", "job", wide=True),
+    Column("LOCAL QUEUE", "localQueue", wide=True),
+    Column("PRIORITY", "priority", right=True),
+    Column("WAITED", "waitedSeconds", right=True, show=span),
+    Column("REASON", "reason"),
+    Column("MESSAGE", "message", wide=True),
+)
+
+
+@app.command("list")
+def list_queues(ledger: LedgerOption = "", output: OutputOption = Output.TABLE) -> None:
+    """List the ClusterQueues: how many wait and run, and why the first one waits.
+
+    Examples:
+      tidegate queue list
+
+      tidegate queue list -o wide
+    """
+    with open_reader(ledger) as reader:
+        records = _queues(reader)
+    print_records(records, _LIST, output, nothing="The ledger knows no ClusterQueue.")
+
+
+@app.command("pending")
+def pending(
+    queue: Annotated[str, typer.Argument(help="Only this ClusterQueue.")] = "",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace.")] = "",
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List who waits, in order, with the reason.
+
+    Examples:
+      tidegate queue pending
+
+      tidegate queue pending team-a -o wide
+
+      tidegate queue pending -n a -o name
+    """
+    with open_reader(ledger) as reader:
+        waiting = [_waiting(row) for row in reader.report("queue_now")]
+    records = [
+        row
+        for row in waiting
+        if queue in {"", row["clusterQueue"]} and namespace in {"", row["namespace"]}
+    ]
+    print_records(records, _PENDING, output, name="workload", nothing="Nobody waits.")
+
+
+def _queues(reader: Reader) -> list[dict[str, Any]]:
+    waiting = reader.report("queue_now")
+    phases = {
+        (row["cluster_queue"], row["workload"]): row["phase"]
+        for row in reader.report("admitted_now")
+    }
+    count = Counter((queue, phase) for (queue, _), phase in phases.items())
+    records = list[dict[str, Any]]()
+    for row in reader.report("queues"):
+        name = row["cluster_queue"]
+        mine = [one for one in waiting if one["cluster_queue"] == name]
+        head = min(mine, key=lambda one: int(one["position"]), default=None)
+        records.append(
+            {
+                "name": name,
+                "cohort": row["cohort"],
+                "strategy": row["strategy"],
+                "stopPolicy": row["stop_policy"],
+                "pending": len(mine),
+                "reserving": count[name, "reserved"],
+                "admitted": count[name, "admitted"] + count[name, "evicting"],
+                "longestWaitSeconds": max((one["waited_s"] for one in mine), default=None),
+                "head": head and head["workload"],
+                "reason": head and head["reason"],
+            }
+        )
+    return records
+
+
+def _waiting(row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "clusterQueue": row["cluster_queue"],
+        "position": row["position"],
+        "workload": row["workload"],
+        "namespace": row["namespace"],
+        "job": f"{row['job_kind']}/{row['job_name']}",
+        "localQueue": row["local_queue"],
+        "author": row["author"],
+        "priorityClass": row["priority_class"],
+        "priority": row["priority"],
+        "since": row["since"],
+        "waitedSeconds": row["waited_s"],
+        "notBefore": row["not_before"],
+        "reason": row["reason"],
+        "message": row["message"],
+    }

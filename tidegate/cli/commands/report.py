@@ -1,0 +1,65 @@
+"""``tidegate report``: the SQL reports, their rows and their statements."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tidegate.cli.output import Column, Output, OutputOption, print_records
+from tidegate.cli.reading import LedgerOption, open_reader
+
+_LIST = (Column("NAME", "name"), Column("WHAT IT TELLS", "about"))
+_DIGITS = 6
+
+
+def report(
+    view: Annotated[str, typer.Argument(help="The report; without one all are listed.")] = "",
+    *,
+    sql: Annotated[bool, typer.Option("--sql", help="Print its SQL instead of rows.")] = False,
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Print a SQL report: the same rows that any SQL client sees in the view of its name.
+
+    Examples:
+      tidegate report
+
+      tidegate report usage_hourly -o json
+
+      tidegate report chargeback --sql
+    """
+    with open_reader(ledger) as reader:
+        if not view:
+            _print_list(output)
+        elif sql:
+            typer.echo(reader.statement(view))
+        else:
+            _print_rows(reader.report(view), output)
+
+
+def _print_list(output: Output) -> None:
+    from store.views.catalog import VIEWS  # noqa: PLC0415 - SQL may be absent
+
+    records = [{"name": name, "about": view.about} for name, view in VIEWS.items()]
+    print_records(records, _LIST, output)
+
+
+def _print_rows(rows: list[dict[str, Any]], output: Output) -> None:
+    names = list(rows[0]) if rows else []
+    columns = [
+        Column(
+            name.upper().replace("_", " "),
+            name,
+            right=any(isinstance(row[name], int | float) for row in rows),
+            show=_cell,
+        )
+        for name in names
+    ]
+    print_records(
+        rows, columns, output, name=names[0] if names else "", nothing="The report has no rows."
+    )
+
+
+def _cell(value: object) -> str:
+    return f"{value:.{_DIGITS}g}" if isinstance(value, float) else str(value)

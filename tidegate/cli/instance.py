@@ -1,0 +1,78 @@
+"""The instance that runs here: what ``tidegate up`` notes, so that other commands find it.
+
+One file, ``instance.json``, under ``$TIDEGATE_STATE``, else ``$XDG_STATE_HOME/tidegate``, else
+``~/.local/state/tidegate``. It stays when the instance stops: its ledger can still be read.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from tidegate.errors import TidegateError
+
+FILE = "instance.json"
+
+
+class Instance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the parts of an instance are."""
+
+    ledger: str  # URL
+    nats_url: str = ""
+    cluster: str = "local"
+    kubeconfig: str = ""
+    pid: int = 0  # of ``tidegate up``
+    started_us: int = 0
+
+
+def state_folder() -> Path:
+    """Return the folder that an instance keeps its files in; it may not exist yet."""
+    if told := os.environ.get("TIDEGATE_STATE"):
+        return Path(told)
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home) / "tidegate"
+
+
+def read_instance() -> Instance | None:
+    """Return the instance of this user, running or not; None if there never was one.
+
+    Raises:
+        TidegateError: the file is not ours to understand.
+    """
+    path = state_folder() / FILE
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Instance)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise TidegateError(f"{path} is not an instance's file: {error} Remove it.") from error
+
+
+def write_instance(instance: Instance) -> Path:
+    """Note an instance, in place of the one before; return the file."""
+    folder = state_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    path, new = folder / FILE, folder / f"{FILE}.{os.getpid()}"
+    new.write_bytes(msgspec.json.format(msgspec.json.encode(instance)) + b"\n")
+    new.replace(path)  # a reader sees the old one or the new one whole
+    return path
+
+
+def forget_instance() -> None:
+    """Remove the note."""
+    (state_folder() / FILE).unlink(missing_ok=True)
+
+
+def is_running(instance: Instance) -> bool:
+    """Tell whether the process that wrote the note is alive."""
+    if instance.pid <= 0:
+        return False
+    try:
+        os.kill(instance.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,103 @@
+"""The command line: one table of commands, and what their exit codes mean.
+
+0 yes, or done; 1 no: what was asked for does not hold, or does not exist; 2 used wrongly; 3 a
+database, a bus or an API server cannot be reached. Answers go to standard output, all else to
+standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+from tidegate.cli.commands import events, ledger, queue, report, usage, why
+from tidegate.cli.output import say
+from tidegate.errors import (
+    ApiUnreachableError,
+    BusUnreachableError,
+    LedgerUnreachableError,
+    NotSupportedError,
+    TidegateError,
+)
+
+NO, USED_WRONGLY, UNREACHABLE = 1, 2, 3
+_UNREACHABLE = (LedgerUnreachableError, BusUnreachableError, ApiUnreachableError)
+
+
+class Command(NamedTuple):
+    """A row of the table of commands."""
+
+    name: str
+    run: Callable[..., Any] | typer.Typer  # a function, or an app of its own with sub-commands
+
+
+COMMANDS = (
+    Command("why", why.why),
+    Command("queue", queue.app),
+    Command("usage", usage.usage),
+    Command("events", events.events),
+    Command("report", report.report),
+    Command("ledger", ledger.app),
+)
+
+
+class Commands(TyperGroup):
+    """The commands; an error that we raise on purpose becomes a sentence and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as click has it
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except TidegateError as error:
+            say(f"error: {error}")
+            raise typer.Exit(_exit_code(error)) from error
+
+
+def build() -> typer.Typer:
+    """Return the app with every command of the table."""
+    app = typer.Typer(
+        name="tidegate",
+        cls=Commands,
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for command in COMMANDS:
+        if isinstance(command.run, typer.Typer):
+            app.add_typer(command.run, name=command.name)
+        else:
+            app.command(command.name)(command.run)
+    return app
+
+
+def main() -> None:
+    """Run the command line: what the console scripts call."""
+    build()()
+
+
+def _root(
+    *,
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Batch admission for Kubernetes whose every decision is an event in a SQL ledger."""
+    if show_version:
+        typer.echo(f"tidegate {version('tidegate')}")
+        raise typer.Exit
+
+
+def _exit_code(error: TidegateError) -> int:
+    if isinstance(error, _UNREACHABLE):
+        return UNREACHABLE
+    return USED_WRONGLY if isinstance(error, NotSupportedError) else NO
+
+
+if __name__ == "__main__":
+    main()

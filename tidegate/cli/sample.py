@@ -1,0 +1,141 @@
+"""A small cluster's morning, decided by the real core: the ledger of ``tidegate ledger sample``.
+
+Observations go in as ingest would tell them, decisions come out, and what the actuator and the Job
+controller would do with those is observed a second later. Nothing in it is random, so the ledger is
+the same each time, to the last byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import itemgetter
+
+from msgspec.structs import replace
+
+from tidegate.cli.sample_story import LISTED, MINUTE_US, SESSION, START_US, STORY
+from tidegate.contracts import observations as seen
+from tidegate.contracts.codec import encode
+from tidegate.contracts.decisions import StartOrdered, StopOrdered
+from tidegate.contracts.entry import Entry, Message, Position
+from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
+from tidegate.contracts.subjects import observed
+from tidegate.core.accept import accept
+from tidegate.core.chain import GENESIS, seal
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.rules import decide
+from tidegate.model.policy import Policy
+
+CLUSTER, LEDGER_ID, EPOCH = "local", "5a3e", 1
+SECOND_US = 1_000_000
+
+
+def turns() -> Iterator[list[Entry]]:
+    """Yield the sample's turns, sealed, in order; one that told no news is left out."""
+    morning = _Morning()
+    yield morning.open()
+    yield morning.tell(START_US, _first_rounds())
+    for minute, told in STORY:
+        at_us = START_US + minute * MINUTE_US
+        yield from filter(None, morning.until(at_us))
+        if entries := morning.tell(at_us, told):
+            yield entries
+
+
+class _Morning:
+    """The scheduler, and a cluster in which everything that is ordered happens in a second."""
+
+    def __init__(self) -> None:
+        self._draft, self._head, self._position = Draft(), GENESIS, Position(START_US, 0)
+        self._told = 0  # messages so far: position, resourceVersion and heartbeat count with it
+        self._jobs = dict[str, seen.JobObserved]()  # by workload, as last observed
+        self._due = list[tuple[int, seen.JobObserved]]()
+
+    def open(self) -> list[Entry]:
+        """Begin the ledger."""
+        opened = LedgerOpened(
+            at_us=START_US, ledger_id=LEDGER_ID, cluster=CLUSTER, software="tidegate sample"
+        )
+        configured = PolicyConfigured(at_us=START_US, name="tidegate", policy=Policy())
+        facts: list[FactEvent] = [opened, configured]
+        for fact in facts:
+            apply(self._draft, fact)
+        return self._write(facts)
+
+    def tell(self, at_us: int, told: tuple[seen.Observation, ...]) -> list[Entry]:
+        """Run a turn on a heartbeat and what was observed."""
+        seconds = (at_us - START_US) // SECOND_US
+        beat = seen.Heartbeat(session=SESSION, beat=seconds + 1, resources=tuple(LISTED))
+        messages = [self._message(at_us, one) for one in (beat, *told)]
+        facts, self._position = accept(self._draft, self._position, messages)
+        return self._write(facts)
+
+    def until(self, at_us: int) -> Iterator[list[Entry]]:
+        """Let everything happen that is due before a time."""
+        while self._due and self._due[0][0] < at_us:
+            now_us = self._due[0][0]
+            told = tuple(job for due_us, job in self._due if due_us == now_us)
+            self._due = [one for one in self._due if one[0] != now_us]
+            yield self.tell(now_us, told)
+
+    def _write(self, facts: list[FactEvent]) -> list[Entry]:
+        decided = decide(self._draft)
+        entries = seal(self._head, EPOCH, CLUSTER, [*facts, *decided])
+        for entry, event in zip(entries[len(facts) :], decided, strict=True):
+            if isinstance(event, StartOrdered | StopOrdered):
+                self._obey(entry, event)
+        self._head = entries[-1] if entries else self._head
+        return entries
+
+    def _obey(self, entry: Entry, order: StartOrdered | StopOrdered) -> None:
+        """Let the actuator patch the job and its pods start or end, a second later."""
+        job, starts = self._jobs[order.workload], isinstance(order, StartOrdered)
+        pods = job.podsets[0].count if starts else 0
+        state = seen.JobState(
+            suspended=not starts,
+            started=starts,
+            active=pods,
+            ready=pods,
+            decision=f"{LEDGER_ID}/{entry.seq}",
+        )
+        self._due.append((entry.at_us + SECOND_US, replace(job, state=state)))
+        self._due.sort(key=itemgetter(0))
+
+    def _message(self, at_us: int, told: seen.Observation) -> Message:
+        self._told += 1
+        if isinstance(told, seen.Observed):
+            told = replace(told, version=self._told)
+        if isinstance(told, seen.JobObserved):
+            told = self._jobs[told.workload] = self._as_it_stands(told)
+        place = Position(START_US, self._told)
+        return Message(place, at_us, _subject(told), encode(told))
+
+    def _as_it_stands(self, job: seen.JobObserved) -> seen.JobObserved:
+        known = self._jobs.get(job.workload)
+        if known is None or not job.finished:
+            return job
+        state = replace(known.state, active=0, ready=0, succeeded=known.podsets[0].count)
+        return replace(job, state=state)
+
+
+def _first_rounds() -> tuple[seen.Observation, ...]:
+    told = list[seen.Observation]()
+    for resource, objects in LISTED.items():
+        told.append(seen.SyncStarted(resource=resource, session=SESSION, round=1))
+        told += [replace(one, round=1) for one in objects]
+        told.append(
+            seen.SyncCompleted(
+                resource=resource,
+                session=SESSION,
+                round=1,
+                list_version=1,
+                present=tuple(one.uid for one in objects),
+            )
+        )
+    return tuple(told)
+
+
+def _subject(told: seen.Observation) -> str:
+    if isinstance(told, seen.JobObserved):
+        return observed(CLUSTER, "jobs.batch", told.namespace, told.name)
+    return observed(CLUSTER, "other", "", "")

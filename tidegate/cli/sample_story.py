@@ -1,0 +1,138 @@
+"""What is observed in the sample's morning: two teams, their quota, and six jobs.
+
+team-a runs ``train`` and borrows for ``sweep``; team-b's ``urgent`` reclaims what was lent, so
+``sweep`` is preempted and waits until ``train`` is done. ``huge`` is larger than all quota there
+is, somebody lowers team-b's quota, and late comers borrow again.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from tidegate.contracts import observations as seen
+from tidegate.jobs.names import workload_key
+from tidegate.model.podset import Container, LabelSelector, PodSet
+from tidegate.model.quota import (
+    ClusterQueueSpec,
+    CohortSpec,
+    FlavorQuotas,
+    FlavorSpec,
+    LocalQueueSpec,
+    Preemption,
+    Quota,
+    ResourceGroup,
+)
+
+START_US = 1_772_438_400_000_000  # 2026-03-02T08:00:00Z
+MINUTE_US = 60_000_000
+SESSION = "ingest-1"
+GI = 1 << 30
+Observations: TypeAlias = tuple[seen.Observation, ...]
+Definition: TypeAlias = (
+    seen.NamespaceObserved
+    | seen.FlavorObserved
+    | seen.CohortObserved
+    | seen.WorkloadPriorityClassObserved
+    | seen.ClusterQueueObserved
+    | seen.LocalQueueObserved
+)
+
+
+def _queue(name: str, cores: int, author: str) -> seen.ClusterQueueObserved:
+    quotas = {"cpu": Quota(nominal=cores * 1_000), "memory": Quota(nominal=cores * 2 * GI)}
+    flavor = FlavorQuotas(flavor="on-demand", quotas=quotas)
+    spec = ClusterQueueSpec(
+        cohort="research",
+        groups=(ResourceGroup(resources=("cpu", "memory"), flavors=(flavor,)),),
+        namespace_selector=LabelSelector(),
+        preemption=Preemption(reclaim_within_cohort="Any", within_cluster_queue="LowerPriority"),
+    )
+    return seen.ClusterQueueObserved(
+        name=name, uid=f"uid-{name}", version=0, session=SESSION, spec=spec, author=author
+    )
+
+
+def _local_queue(namespace: str, cluster_queue: str) -> seen.LocalQueueObserved:
+    return seen.LocalQueueObserved(
+        namespace=namespace,
+        name="main",
+        uid=f"uid-main-{namespace}",
+        version=0,
+        session=SESSION,
+        spec=LocalQueueSpec(cluster_queue=cluster_queue),
+    )
+
+
+def _namespace(name: str) -> seen.NamespaceObserved:
+    return seen.NamespaceObserved(name=name, uid=f"uid-{name}", version=0, session=SESSION)
+
+
+def _job(
+    minute: int, name: str, pods: int, author: str, priority_class: str = ""
+) -> seen.JobObserved:
+    """Return a job "<namespace>/<name>" of so many pods of 2 cores and 4 gibibytes."""
+    namespace, _, name = name.partition("/")
+    uid = f"uid-{namespace}-{name}"
+    return seen.JobObserved(
+        namespace=namespace,
+        name=name,
+        uid=uid,
+        version=0,
+        session=SESSION,
+        kind="batch/job",
+        workload=workload_key("Job", "batch", namespace, name, uid),
+        queue="main",
+        priority_class=priority_class,
+        created_us=START_US + minute * MINUTE_US,
+        podsets=(PodSet(count=pods, containers=(Container(requests=_POD),)),),
+        author=author,
+    )
+
+
+def _done(job: seen.JobObserved) -> seen.JobObserved:
+    return replace(job, finished="Succeeded")
+
+
+_POD = {"cpu": "2", "memory": "4Gi"}
+_TRAIN = _job(5, "a/train", 4, "ann")
+_SWEEP = _job(10, "a/sweep", 2, "bob")
+_URGENT = _job(40, "b/urgent", 4, "cy", "urgent")
+
+LISTED: dict[str, tuple[Definition, ...]] = {
+    "namespaces": (_namespace("a"), _namespace("b")),
+    "resourceflavors.kueue.x-k8s.io": (
+        seen.FlavorObserved(
+            name="on-demand", uid="uid-on-demand", version=0, session=SESSION, spec=FlavorSpec()
+        ),
+    ),
+    "cohorts.kueue.x-k8s.io": (
+        seen.CohortObserved(
+            name="research", uid="uid-research", version=0, session=SESSION, spec=CohortSpec()
+        ),
+    ),
+    "workloadpriorityclasses.kueue.x-k8s.io": (
+        seen.WorkloadPriorityClassObserved(
+            name="urgent", uid="uid-urgent", version=0, session=SESSION, value=1_000
+        ),
+    ),
+    "clusterqueues.kueue.x-k8s.io": (_queue("team-a", 8, "kim"), _queue("team-b", 8, "kim")),
+    "localqueues.kueue.x-k8s.io": (_local_queue("a", "team-a"), _local_queue("b", "team-b")),
+    "jobs.batch": (),
+}
+"""What the first list of each resource tells."""
+
+STORY: tuple[tuple[int, Observations], ...] = (
+    (5, (_TRAIN,)),
+    (10, (_SWEEP,)),
+    (40, (_URGENT,)),
+    (55, (_job(55, "a/huge", 40, "ann"),)),
+    (75, (_done(_TRAIN),)),
+    (90, (_queue("team-b", 6, "lee"),)),
+    (110, (_done(_URGENT),)),
+    (115, (_job(115, "b/report", 1, "cy"),)),
+    (120, (_job(120, "a/tune", 3, "ann"),)),
+    (130, ()),
+)
+"""What is observed beside what follows from decisions: minutes after the beginning."""

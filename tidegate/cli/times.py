@@ -1,0 +1,37 @@
+"""Times as people write and read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND_US = 1_000_000
+
+
+def utc(at_us: int) -> str:
+    """Return UTC microseconds as text, to the second: ``2026-03-01T07:50:00Z``."""
+    return (_EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_utc(text: str) -> int:
+    """Read an ISO 8601 time as UTC microseconds; one without an offset is UTC.
+
+    Raises:
+        ValueError: it is not a time.
+    """
+    told = datetime.fromisoformat(text)
+    moment = told if told.tzinfo else told.replace(tzinfo=UTC)
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def span(seconds: float) -> str:
+    """Return how long something lasts in its two largest units: ``45s``, ``12m30s``, ``3d4h``."""
+    left = int(seconds)
+    parts = list[str]()
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count or (unit == "s" and not parts):
+            parts.append(f"{count}{unit}")
+        elif parts:
+            break
+    return "".join(parts[:2])
