@@ -44,12 +44,12 @@ def _placed(case: Case) -> bool:
 
 
 def _variants(case: Case) -> bool:
-    on = case.gates.get("ConcurrentAdmission", False)
-    policies = any(
-        "concurrentAdmissionPolicy" in queue["spec"]
-        for queue in case.input.get("clusterQueues", ())
+    owners = (
+        owner["kind"]
+        for workload in _workloads(case)
+        for owner in workload.get("metadata", {}).get("ownerReferences", ())
     )
-    return on and policies
+    return case.gates.get("ConcurrentAdmission", False) and "Workload" in owners
 
 
 def _devices(case: Case) -> bool:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from msgspec import convert
 
+from tests.conformance.nodes import queue as node
+from tests.conformance.nodes import usage
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered, WorkloadPreempted
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
 from tidegate.core.rules import decide
-from tidegate.core.usage import queue_usage
 from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.policy import Policy
@@ -127,8 +128,8 @@ class Story:
             case ["waits", *names]:
                 assert self.in_phase("pending") == names
             case ["uses", queue, cpu]:
-                usage = queue_usage(self.draft, queue).reserved
-                assert usage.get(CPU, 0) == amount("cpu", cpu)
+                used = usage(node(self.draft, queue))
+                assert used[CPU] == amount("cpu", cpu)
             case other:
                 pytest.fail(f"the tutorial expects what the test does not know: {other}")
 

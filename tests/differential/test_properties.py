@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tidegate.core.snapshot import dump
-from tidegate.core.usage import queue_usage
 
+from tests.conformance.nodes import queue, usage
 from tests.differential.random_scenarios import play_random
 from tests.differential.rest import forest_of
 from tidegate.contracts.codec import decode, encode
@@ -21,6 +21,7 @@ SEEDS = st.integers(min_value=0, max_value=10**9)
 MODES = st.sampled_from(("kueue", "tidegate"))
 DIGEST = """
 import hashlib, sys
+from tests.conformance.nodes import queue, usage
 from tests.differential.random_scenarios import play_random
 from tidegate.contracts.codec import encode
 digest = hashlib.sha256()
@@ -48,7 +49,7 @@ def test_the_trees_hold_what_the_workloads_hold(seed: int, mode: str) -> None:
     forest = forest_of(world.draft)
     for name in world.draft.objects.cluster_queues:
         held = {fr: units for fr, units in forest.queues[name].own.items() if units}
-        told = queue_usage(world.draft, name).reserved
+        told = usage(queue(world.draft, name))
         assert {fr: units for fr, units in told.items() if units} == held
 
 

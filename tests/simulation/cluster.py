@@ -76,15 +76,16 @@ class Cluster:
         for definition in crds():
             path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
             self._make(path, msgspec.json.decode(definition))
-        self._make(f"{KUEUE}/resourceflavors", {"metadata": {"name": "default"}, "spec": {}})
+        self._make(f"{KUEUE}/resourceflavors", named("ResourceFlavor", "default", spec={}))
         for name, value in PRIORITIES.items():
-            made = {"metadata": {"name": name}, "value": value}
+            made = named("WorkloadPriorityClass", name, value=value)
             self._make(f"{KUEUE}/workloadpriorityclasses", made)
         for team, cpu_milli in NOMINAL_MILLI.items():
-            self._make("/api/v1/namespaces", {"metadata": {"name": team}})
-            made = {"metadata": {"name": team}, "spec": queue_spec(team, cpu_milli)}
+            space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}}
+            self._make("/api/v1/namespaces", space)
+            made = named("ClusterQueue", team, spec=queue_spec(team, cpu_milli))
             self._make(f"{KUEUE}/clusterqueues", made)
-            queue = {"metadata": {"name": "main"}, "spec": {"clusterQueue": team}}
+            queue = named("LocalQueue", "main", spec={"clusterQueue": team})
             self._make(f"{KUEUE}/namespaces/{team}/localqueues", queue)
 
     def _make(self, path: str, body: Object) -> None:
@@ -101,6 +102,12 @@ def crds() -> tuple[bytes, ...]:
         )
         for kind in KINDS
     )
+
+
+def named(kind: str, name: str, **fields: object) -> Object:
+    """Return an object of Kueue's API."""
+    head = {"apiVersion": KUEUE.removeprefix("/apis/"), "kind": kind}
+    return {**head, "metadata": {"name": name}, **fields}
 
 
 def queue_spec(team: str, cpu_milli: int) -> Object:
@@ -129,6 +136,8 @@ def job(name: str, *, pods: int, cpu_milli: int, seconds: float, priority: str) 
         "resources": {"requests": {"cpu": f"{cpu_milli}m"}},
     }
     return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
         "metadata": {
             "name": name,
             "labels": {QUEUE_LABEL: "main", PRIORITY_LABEL: priority},

@@ -76,8 +76,9 @@ class Observer:
                 self._by_hand.add(uid)
             return
         decision = metadata.get("annotations", {}).get(DECISION, "")
-        changed = before is not None and before["metadata"].get("annotations", {}).get(DECISION)
-        if suspended != was or decision != (changed or ""):
+        old = {} if before is None else before["metadata"].get("annotations", {})
+        # A start suspends a Job that runs already, to change its template: a step, not an order.
+        if (was and not suspended) or decision != old.get(DECISION, ""):
             self._see_order(uid, decision, starts=was and not suspended)
 
     def _see_order(self, uid: str, decision: str, *, starts: bool) -> None:

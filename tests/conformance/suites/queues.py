@@ -45,7 +45,10 @@ def run_order(case: Case, mode: str) -> Iterator[str]:
 
 def run_entries(case: Case, mode: str) -> Iterator[str]:
     """Compare the order in which the heads of a cycle are processed."""
-    draft = _queued(case, mode, [one["workload"] for one in case.input["entries"]])
+    workloads = [one["workload"] for one in case.input["entries"]]
+    for place, one in enumerate(workloads):
+        one["metadata"].setdefault("uid", f"{place:04}")  # of equal ones the first told goes first
+    draft = _queued(case, mode, workloads)
     entries = [
         ordering.Entry(
             workload=draft.workloads[key(one["workload"])],

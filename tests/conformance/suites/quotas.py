@@ -112,9 +112,14 @@ def _share(told: Json, node: tree.Node, extra: dict[FlavorResource, int]) -> Jso
         "kind": told["kind"],
         "borrowing": share.borrowing,
         "dominantResource": share.resource,
-        "preciseShare": share.precise(),
+        "preciseShare": _like(told["preciseShare"], share.precise()),
         "share": share.rounded(),
     }
+
+
+def _like(told: str, found: str) -> str:
+    """Return the recorded text of a share if ours is the same double: Kueue's is one."""
+    return told if float(told) == float(found) else found
 
 
 def _compare_usage(told: Json, found) -> Iterator[str]:

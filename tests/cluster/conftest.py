@@ -1,0 +1,95 @@
+"""Every server that the contract suite holds to one behaviour, each a parameter."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+
+from tests.cluster.talking import CRDS, Object, Talk, crd, eventually
+from tests.parts.kubernetes import embedded_api as embedded_api
+from tests.parts.kubernetes import make_namespace
+from tests.parts.kubernetes import own_api as own_api
+from tests.parts.kubernetes import own_plane as own_plane
+from tests.parts.kubernetes import real_api as real_api
+from tidegate.cluster.embedded.api import EmbeddedApi
+from tidegate.cluster.embedded.http import serve
+from tidegate.kube.client import Access, connect
+
+SERVERS = ["in process", "over http", pytest.param("real", marks=pytest.mark.real)]
+
+
+@pytest.fixture(params=SERVERS)
+async def kube(
+    request: pytest.FixtureRequest, embedded_api: EmbeddedApi
+) -> AsyncIterator[Talk]:
+    """Lend one of the servers, with an empty namespace."""
+    async with AsyncExitStack() as stack:
+        if request.param == "real":
+            access = Access(kubeconfig=request.getfixturevalue("real_api"))
+            real = await stack.enter_async_context(connect(access))
+            yield Talk(real, await make_namespace(real), lambda: None)
+            return
+        if request.param == "in process":
+            yield Talk(embedded_api, await make_namespace(embedded_api), embedded_api.compact)
+            return
+        url = await stack.enter_async_context(serve(embedded_api))
+        client = await stack.enter_async_context(connect(Access(url=url)))
+        yield Talk(client, await make_namespace(client), embedded_api.compact)
+
+
+class Things:
+    """A CRD of a test's own, and where its objects are."""
+
+    def __init__(self, kube: Talk, plural: str, spec: Object, **version: object) -> None:
+        self.crd, self._kube = crd(plural, spec, **version), kube
+        self.name = f"{CRDS}/{plural}.example.com"
+        self.path = f"/apis/example.com/v1/namespaces/{kube.namespace}/{plural}"
+
+    def one(self, name: str, **rest: object) -> Object:
+        """Return an object of it to create."""
+        head = {"apiVersion": "example.com/v1", "kind": self.crd["spec"]["names"]["kind"]}
+        return {**head, "metadata": {"name": name}, **rest}
+
+    async def define(self) -> Object:
+        """Create the CRD and return it once it is served."""
+        await self._kube.make(CRDS, self.crd)
+        await eventually(lambda: self._kube.send("GET", self.path), lambda got: got[0] == 200)
+        return await self._kube.get(self.name)
+
+
+SPEC: Object = {
+    "type": "object",
+    "required": ["size"],
+    "properties": {
+        "size": {"type": "integer", "minimum": 1, "maximum": 9, "default": 3},
+        "color": {"type": "string", "enum": ["red", "blue"]},
+        "code": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 5},
+        "parts": {
+            "type": "array",
+            "maxItems": 2,
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            "items": {
+                "type": "object",
+                "required": ["name"],
+                "properties": {"name": {"type": "string"}, "count": {"type": "integer", "default": 1}},
+            },
+        },
+        "amount": {"x-kubernetes-int-or-string": True},
+        "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "maybe": {"type": "string", "nullable": True},
+    },
+}
+
+
+@pytest.fixture
+async def things(kube: Talk) -> AsyncIterator[Things]:
+    """Lend a CRD with defaults and bounds that is served; it goes with the test."""
+    made = Things(kube, f"things{secrets.token_hex(4)}", SPEC)
+    await made.define()
+    yield made
+    await kube.remove(made.name)

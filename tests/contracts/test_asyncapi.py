@@ -1,0 +1,92 @@
+"""The documents of the contract say what the code does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from tidegate.contracts.asyncapi import asyncapi
+from tidegate.contracts.comments import field_comments
+from tidegate.contracts.decisions import Decision, QuotaReserved, WorkloadHeld
+from tidegate.contracts.facts import Event
+from tidegate.contracts.schema import (
+    decisions,
+    facts,
+    json_schema,
+    name_of,
+    observations,
+    subject_of,
+    tag_of,
+)
+from tidegate.contracts.subjects import event as published_on
+
+DOCUMENT = asyncapi("1.2.3")
+EVENTS = (*facts(), *decisions())
+
+
+def references(found: Any) -> Iterator[str]:  # noqa: ANN401 - any part of a document
+    for key, value in found.items() if isinstance(found, dict) else enumerate(found):
+        if key == "$ref":
+            yield value
+        elif isinstance(value, dict | list | tuple):
+            yield from references(value)
+
+
+def at(document: dict[str, Any], reference: str) -> Any:  # noqa: ANN401 - any part of a document
+    found: Any = document
+    for step in reference.removeprefix("#/").split("/"):
+        found = found[step]
+    return found
+
+
+def test_every_reference_leads_somewhere() -> None:
+    assert all(at(DOCUMENT, reference) for reference in references(DOCUMENT))
+
+
+def test_every_event_and_observation_has_a_message() -> None:
+    told = {message["name"] for message in DOCUMENT["components"]["messages"].values()}
+    assert told == {tag_of(one) for one in (*EVENTS, *observations())}
+
+
+def test_every_event_is_sent_on_a_channel_of_its_own() -> None:
+    addresses = [channel["address"] for channel in DOCUMENT["channels"].values()]
+    assert len(addresses) == len(set(addresses)) == len(EVENTS) + 2
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=name_of)
+def test_an_event_is_published_where_the_document_says(event: type[Event]) -> None:
+    given: dict[str, Any] = {"clusterQueue": "queue", "namespace": "space", "workload": "name"}
+    fields = {"cluster_queue": "queue", "workload": "space/name"}
+    made = smallest(event, {k: v for k, v in fields.items() if k in event.__struct_fields__})
+    assert published_on("local", made) == subject_of(event).format(cluster="local", **given)
+
+
+@pytest.mark.parametrize("message", [*EVENTS, *observations()], ids=repr)
+def test_a_schema_is_complete_in_itself(message: type[msgspec.Struct]) -> None:
+    schema = json_schema(message)
+    assert all(at(schema, reference) for reference in references(schema))
+    assert at(schema, schema["$ref"])["properties"]["type"] == {"enum": [tag_of(message)]}
+
+
+def test_the_comment_behind_a_field_describes_it() -> None:
+    fields = json_schema(QuotaReserved)["$defs"]["QuotaReserved"]["properties"]
+    assert fields["borrows"]["description"].startswith("height of the smallest cohort subtree")
+    assert fields["at_us"]["description"] == "UTC microseconds"
+
+
+def test_comments_of_a_type_hold_those_of_what_it_extends() -> None:
+    told = field_comments(WorkloadHeld)
+    assert told["workload"] == '"<namespace>/<name>"'
+    assert told["shape"] == "the scheduling shape that was parked with it"
+    assert "reason" not in told
+    assert field_comments(Decision) == {"at_us": "UTC microseconds"}
+
+
+def smallest(event: type[Event], fields: dict[str, Any]) -> Event:
+    """Return an event with nothing but what it cannot do without."""
+    needed = [one for one in msgspec.structs.fields(event) if one.required]
+    made: Any = event
+    return cast("Event", made(**{one.name: fields.get(one.name) for one in needed} | fields))

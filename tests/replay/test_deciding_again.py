@@ -1,0 +1,101 @@
+"""Any history of a small cluster: folding it gives the live draft, deciding again the same.
+
+A scheduler may start again after any turn, and a turn may be cut off by its bound on decisions:
+what is decided after that must not depend on it.
+"""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.replay.world import QUEUES, World
+from tidegate.contracts import observations as seen
+from tidegate.core.rules import decide
+from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
+from tidegate.replay.rebuild import rebuild
+from tidegate.replay.verify import verify
+
+Step = tuple[str, int, int, int]
+numbers = st.integers(0, 9)
+steps = st.tuples(
+    st.sampled_from(
+        ("submit", "submit", "submit", "obey", "obey", "finish", "delete", "wait", "quota", "hand")
+    ),
+    numbers,
+    numbers,
+    numbers,
+)
+turns = st.lists(st.lists(steps, min_size=1, max_size=4), max_size=14)
+policies = st.sampled_from((Policy(), Policy(fair_sharing=DEFAULT_STRATEGIES)))
+bounds = st.sampled_from((1, 2, 3, 7, 1_000))
+
+
+def observations(world: World, batch: list[Step]) -> list[seen.Observation]:
+    """Do what a batch of steps says; steps about a job that is not there do nothing."""
+    told: list[seen.Observation] = []
+    for what, which, much, more in batch:
+        names = sorted(world.jobs)
+        name = names[which % len(names)] if names else ""
+        if what == "submit":
+            told.append(world.submit(QUEUES[which % 3], 1 + much % 5, more % 3))
+        elif what == "wait":
+            told.append(world.wait(1 + which * much))
+        elif what == "quota":
+            world.quotas[QUEUES[which % 3]] = much
+            told.append(world.queue(QUEUES[which % 3]))
+        elif name:
+            told += about(world, what, name)
+    return told
+
+
+def about(world: World, what: str, name: str) -> list[seen.Observation]:
+    if what == "obey":
+        return list(world.obey(name))
+    if what == "hand":
+        return [world.disobey(name)]
+    runs = not world.jobs[name].state.suspended
+    if what == "finish":
+        return [world.finish(name)] if runs else []
+    return [world.delete(name)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(policies, bounds, turns)
+def test_deciding_again_gives_what_was_recorded(
+    policy: Policy, bound: int, told: list[list[Step]]
+) -> None:
+    world = World(decisions_max=bound).open(policy)
+    for batch in told:
+        world.turn(*observations(world, batch))
+    world.settle()
+    found = verify(world.entries, decisions_max=bound)
+    assert found.head_seq == len(world.entries)
+
+
+@settings(max_examples=150, deadline=None)
+@given(policies, bounds, turns, st.sets(st.integers(0, 13)))
+def test_a_scheduler_that_starts_again_decides_as_if_it_had_not(
+    policy: Policy, bound: int, told: list[list[Step]], starts: set[int]
+) -> None:
+    world = World(decisions_max=bound).open(policy)
+    for number, batch in enumerate(told):
+        world.turn(*observations(world, batch))
+        if number in starts:
+            world.bus.draft, _ = rebuild(world.entries)
+    world.settle()
+    verify(world.entries, decisions_max=bound)
+
+
+@settings(max_examples=100, deadline=None)
+@given(policies, turns)
+def test_a_turn_ends_settled_and_a_rebuilt_draft_is_settled_too(
+    policy: Policy, told: list[list[Step]]
+) -> None:
+    world = World().open(policy)
+    for batch in told:
+        world.turn(*observations(world, batch))
+        assert decide(world.bus.draft) == []
+        rebuilt, head = rebuild(world.entries)
+        assert head == world.entries[-1]
+        assert decide(rebuilt) == []

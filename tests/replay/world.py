@@ -1,0 +1,185 @@
+"""A small cluster whose jobs do what they are told, later or never, and the ledger that follows.
+
+Every turn is the scheduler's: accept, decide, seal. The world may take another draft at any time,
+as a scheduler does that starts again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from tests.core.telling import BEGIN, JOBS, LEDGER, SECOND, Bus, beat, completed, flavor, gone, job
+from tests.core.telling import started as begun
+from tidegate.contracts import observations as seen
+from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import Event, LedgerOpened
+from tidegate.core.chain import GENESIS, seal
+from tidegate.core.fold import apply
+from tidegate.core.rules import decide
+from tidegate.model.podset import Container, LabelSelector, PodSet
+from tidegate.model.policy import Policy
+from tidegate.model.quota import (
+    ClusterQueueSpec,
+    FlavorQuotas,
+    LocalQueueSpec,
+    Preemption,
+    QueueingStrategy,
+    Quota,
+    ResourceGroup,
+)
+
+QUEUES = ("a", "b", "c")
+"""ClusterQueues, each with a LocalQueue of its name; a and b share a cohort."""
+ANYBODY = Preemption(
+    within_cluster_queue="LowerPriority",
+    reclaim_within_cohort="Any",
+    borrow_within_cohort="LowerPriority",
+)
+
+
+@dataclass
+class Ordered:
+    """What the cluster was last told to do with a job."""
+
+    start: bool
+    seq: int
+
+
+@dataclass
+class World:
+    """One ledger, its live draft, and the cluster that it is about."""
+
+    decisions_max: int = 1_000
+    bus: Bus = field(default_factory=Bus)
+    entries: list[Entry] = field(default_factory=list)
+    jobs: dict[str, seen.JobObserved] = field(default_factory=dict)
+    orders: dict[str, Ordered] = field(default_factory=dict)
+    version: int = 100
+    beats: int = 1
+    quotas: dict[str, int] = field(default_factory=lambda: dict.fromkeys(QUEUES, 4))
+
+    def open(self, policy: Policy = Policy()) -> World:  # noqa: B008 - a frozen Struct
+        """Open the ledger over three queues, no jobs and completed first rounds."""
+        opened = LedgerOpened(at_us=BEGIN, ledger_id=LEDGER)
+        apply(self.bus.draft, opened)
+        self._write([opened], [])
+        configured = seen.PolicyObserved(name="p", uid="p", version=1, session="s", policy=policy)
+        namespace = seen.NamespaceObserved(name="team", uid="team", version=1, session="a")
+        self.turn(configured, namespace, flavor("f"), *map(self.queue, QUEUES), *locals_())
+        self.turn(beat(1, JOBS), begun(), completed(50))
+        return self
+
+    def turn(self, *told: seen.Observation) -> list[DecisionEvent]:
+        """Play one turn of the scheduler; return what it decided."""
+        facts = self.bus.tell(*told)
+        decided = decide(self.bus.draft, decisions_max=self.decisions_max)
+        self._write(facts, decided)
+        return decided
+
+    def settle(self) -> None:
+        """Play turns without observations until nothing more follows."""
+        for _ in range(1_000):
+            if not self.turn():
+                return
+        raise AssertionError("the core does not come to rest")
+
+    def queue(self, name: str, strategy: QueueingStrategy = "BestEffortFIFO") -> seen.Observation:
+        """Return the observation of a ClusterQueue as its quota is now."""
+        self.version += 1
+        quota = Quota(nominal=self.quotas[name] * 1_000)
+        flavors = (FlavorQuotas(flavor="f", quotas={"cpu": quota}),)
+        spec = ClusterQueueSpec(
+            cohort="" if name == "c" else "all",
+            groups=(ResourceGroup(resources=("cpu",), flavors=flavors),),
+            strategy="StrictFIFO" if name == "b" else strategy,
+            namespace_selector=LabelSelector(),
+            preemption=ANYBODY,
+        )
+        return seen.ClusterQueueObserved(
+            name=name, uid=f"cq-{name}", version=self.version, session="a", spec=spec
+        )
+
+    def submit(self, queue: str, cpus: int, priority: int) -> seen.Observation:
+        """Return a new job, suspended, of one pod."""
+        self.version += 1
+        name = f"j{self.version}"
+        requests = {"cpu": str(cpus)}
+        self.jobs[name] = job(
+            name,
+            version=self.version,
+            queue=queue,
+            priority=priority,
+            created_us=self.version,
+            podsets=(PodSet(containers=(Container(requests=requests),)),),
+        )
+        return self.jobs[name]
+
+    def obey(self, name: str) -> Iterable[seen.Observation]:
+        """Carry out what was last ordered for a job, if that is still to be done."""
+        order, known = self.orders.get(name), self.jobs[name]
+        if order is None or known.state.decision == f"{LEDGER}/{order.seq}":
+            return ()
+        state = seen.JobState(
+            suspended=not order.start,
+            started=order.start,
+            active=int(order.start),
+            decision=f"{LEDGER}/{order.seq}",
+            generation=known.state.generation + 1,
+        )
+        return (self._change(name, state=state),)
+
+    def disobey(self, name: str) -> seen.Observation:
+        """Let somebody start or suspend a job by hand."""
+        state = self.jobs[name].state
+        return self._change(name, state=replace(state, suspended=not state.suspended))
+
+    def finish(self, name: str) -> seen.Observation:
+        """Let a job end."""
+        told = self._change(name, finished="Succeeded")
+        del self.jobs[name]
+        return told
+
+    def delete(self, name: str) -> seen.Observation:
+        """Delete a job."""
+        self.version += 1
+        del self.jobs[name]
+        return gone(name, self.version)
+
+    def wait(self, seconds: int) -> seen.Observation:
+        """Let time pass, by a heartbeat."""
+        self.beats += seconds
+        self.bus.at_us += seconds * SECOND
+        return beat(self.beats, JOBS)
+
+    def _change(self, name: str, **told: object) -> seen.JobObserved:
+        self.version += 1
+        self.jobs[name] = replace(self.jobs[name], version=self.version, **told)
+        return self.jobs[name]
+
+    def _write(self, facts: Iterable[Event], decided: Iterable[Event]) -> None:
+        head = self.entries[-1] if self.entries else GENESIS
+        entries = seal(head, 1, "local", [*facts, *decided])
+        for entry, event in zip(entries, [*facts, *decided], strict=True):
+            if isinstance(event, StartOrdered | StopOrdered):
+                start = isinstance(event, StartOrdered)
+                self.orders[event.job.name] = Ordered(start, entry.seq)
+        self.entries += entries
+
+
+def locals_() -> list[seen.Observation]:
+    """Return a LocalQueue for each ClusterQueue."""
+    return [
+        seen.LocalQueueObserved(
+            namespace="team",
+            name=name,
+            uid=f"lq-{name}",
+            version=1,
+            session="a",
+            spec=LocalQueueSpec(cluster_queue=name),
+        )
+        for name in QUEUES
+    ]
