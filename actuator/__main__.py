@@ -7,9 +7,9 @@ import sys
 
 from actuator.apply import Applier
 from actuator.calls import Calls
-from actuator.consume import Consumer
+from actuator.consume import Consumer, Learner
 from actuator.metrics import Metrics
-from actuator.project import NoProjection
+from actuator.project import NoProjection, Projector, Rate
 from actuator.report import Reporter
 from actuator.session import Session
 from actuator.settings import Settings
@@ -41,8 +41,13 @@ async def actuate(service: Service, settings: Settings) -> None:
             random=service.random,
             metrics=metrics,
         )
-        applier = Applier(Calls(api, metrics), reporter, service.random, metrics)
-        consumer = Consumer(bus.feed(), applier, NoProjection(), service.random)
+        calls = Calls(api, metrics)
+        applier = Applier(calls, reporter, service.random, metrics)
+        rate = Rate(writes_per_s=settings.projections_per_s)
+        shows: Learner = (
+            Projector(calls, service.random, metrics, rate) if settings.project else NoProjection()
+        )
+        consumer = Consumer(bus.feed(), applier, shows, service.random)
         lease = bus.lease("actuator-0", holder=service.session, ttl_s=settings.lease_s)
         service.health.ready_if("bus", bus.fault)
         service.health.ready_if("events", lambda: consumer.lag)

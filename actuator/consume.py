@@ -36,12 +36,19 @@ class Learner(Protocol):
     def begin_anew(self) -> None:
         """Forget everything: another ledger speaks."""
 
+    def work(self, working: bool) -> None:  # noqa: FBT001 - a state
+        """Begin to act on what was learnt, or stop doing so: the lease came or went."""
+
+    async def run(self) -> None:
+        """Act for ever, as long as it shall."""
+
 
 class Consumer:
     """Keeps order per job, works on many jobs at once, and only on the newest order of each."""
 
     def __init__(self, feed: EventFeed, applier: Applier, learner: Learner, random: Random) -> None:
-        self._feed, self._applier, self._learner = feed, applier, learner
+        self.learner = learner
+        self._feed, self._applier = feed, applier
         self._random, self._metrics = random, applier.metrics
         self._book, self._outstanding = OrderBook(), Outstanding()
         self._active = False
@@ -61,7 +68,7 @@ class Consumer:
         self._active = active
         self._metrics.active.set(active)
         self._book.clear()
-        self._offer_outstanding()
+        self._begin()
 
     async def read(self) -> None:
         """Follow EVENTS for ever."""
@@ -102,7 +109,7 @@ class Consumer:
             # A newer scheduler writes events that this actuator does not know: readers roll first.
             _log.warning("entry not understood", seq=told.seq, error=str(error))
             return
-        self._learner.learn(told, event, live=self._live)
+        self.learner.learn(told, event, live=self._live)
         order = self._outstanding.learn(told, event)
         if isinstance(event, WorkloadRemoved | WorkloadFinished):
             self._book.withdraw(event.uid)
@@ -114,15 +121,18 @@ class Consumer:
         if not self._live and self._read >= self._history:
             self._live = True
             _log.info("history learnt", seq=self._read)
-            self._offer_outstanding()
+            self._begin()
 
-    def _offer_outstanding(self) -> None:
-        if self._live and self._active:
-            for order in self._outstanding:
-                self._book.offer(order)
+    def _begin(self) -> None:
+        """Act on what was learnt, or stop: the lease or the end of history was reached or lost."""
+        acts = self._live and self._active
+        self.learner.work(acts)
+        for order in self._outstanding if acts else ():
+            self._book.offer(order)
 
     def _begin_anew(self, ledger_id: str) -> None:
         self._ledger_id, self._read, self._history, self._live = ledger_id, 0, 0, False
         self._outstanding.clear()
         self._book.clear()
-        self._learner.begin_anew()
+        self.learner.begin_anew()
+        self.learner.work(False)  # noqa: FBT003 - a state

@@ -47,3 +47,8 @@ class Metrics:
             ["kind", "outcome"],
             registry=registry,
         )
+        self.showing = Gauge(
+            "tidegate_actuator_projections_waiting",
+            "Objects that do not show yet what they shall.",
+            registry=registry,
+        )

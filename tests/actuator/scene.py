@@ -9,9 +9,9 @@ from prometheus_client import CollectorRegistry
 
 from actuator.apply import Applier
 from actuator.calls import Calls
-from actuator.consume import Consumer
+from actuator.consume import Consumer, Learner
 from actuator.metrics import Metrics
-from actuator.project import NoProjection
+from actuator.project import NoProjection, Projector, Rate
 from actuator.report import Reporter
 from actuator.session import Session
 from tests.parts.interposed import Interposed
@@ -29,15 +29,20 @@ LEDGER = "L1"
 class Scene(Stage):
     """Jobs, and the orders that a scheduler would give."""
 
-    def __init__(self) -> None:
-        super().__init__(with_crds=False)
+    def __init__(self, *, with_crds: bool = False) -> None:
+        super().__init__(with_crds=with_crds)
         self.machinery = Machinery(self.embedded)
         self.machinery.add_node("node-0")
         self._counts = Position()
         self._seq = 0
 
     def actuator(
-        self, name: str = "a1", api: Interposed | None = None, lease: str = "actuator-0"
+        self,
+        name: str = "a1",
+        api: Interposed | None = None,
+        *,
+        lease: str = "actuator-0",
+        projects: bool = False,
     ) -> Session:
         random, metrics = Random(3), Metrics(CollectorRegistry())
         reporter = Reporter(
@@ -45,7 +50,10 @@ class Scene(Stage):
         )
         calls = Calls(api or self.api, metrics)
         applier = Applier(calls, reporter, random, metrics)
-        consumer = Consumer(self.bus.feed(), applier, NoProjection(), random)
+        shows: Learner = NoProjection()
+        if projects:
+            shows = Projector(calls, random, metrics, Rate())
+        consumer = Consumer(self.bus.feed(), applier, shows, random)
         held = self.bus.lease(lease, holder=name, ttl_s=10)
         return Session(consumer, held, lease_s=10, workers=4)
 

@@ -1,0 +1,151 @@
+"""Everything that is shown, folded from EVENTS; who learns asks afterwards what has changed.
+
+Lenient where the core's fold is strict: EVENTS may have lost its beginning, so an event about a
+workload that nobody heard of is passed over.
+"""
+
+from __future__ import annotations
+
+from actuator.showing.conditions import show_decision, show_fact, submitted
+from actuator.showing.counts import Numbers, Share, share
+from actuator.showing.shown import Shown
+from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
+from tidegate.contracts.definitions import (
+    ClusterQueueDefined,
+    ClusterQueueRemoved,
+    LocalQueueDefined,
+    LocalQueueRemoved,
+    PriorityClassDefined,
+    WorkloadPriorityClassDefined,
+)
+from tidegate.contracts.facts import FactEvent, WorkloadRemoved, WorkloadSubmitted
+
+
+class Board:
+    """What each Workload and queue shall show, and which of them changed."""
+
+    def __init__(self) -> None:
+        self.workloads = dict[str, Shown]()  # by key
+        self.cluster_queues = dict[str, ClusterQueueDefined]()
+        self.local_queues = dict[str, LocalQueueDefined]()  # by "<namespace>/<name>"
+        self.readiness = dict[str, ClusterQueueReadinessChanged]()
+        self.numbers = dict[str, Numbers]()  # by ClusterQueue
+        self.local_numbers = dict[str, Numbers]()  # by LocalQueue
+        self.priorities = dict[tuple[str, str], int]()  # by kind of class and name
+        self.removed = dict[str, Shown]()  # whose Workload object shall go
+        self.changed = dict[tuple[str, str], None]()  # ("Workload", key), … in order
+        self._leads_to = dict[str, str]()  # LocalQueue to ClusterQueue
+        self._by_queue = dict[str, dict[str, None]]()  # LocalQueue to workloads
+        self._shares = dict[str, Share]()  # by workload
+
+    def learn(self, event: FactEvent | DecisionEvent, decision: str) -> None:
+        """Take in one event; ``decision`` is its ``<ledger id>/<seq>``."""
+        match event:
+            case WorkloadSubmitted():
+                self._submit(event, decision)
+            case WorkloadRemoved():
+                self._remove(event)
+            case ClusterQueueReadinessChanged():
+                self.readiness[event.cluster_queue] = event
+                self._mark_queue(event.cluster_queue)
+            case WorkloadPriorityClassDefined():
+                self.priorities["WorkloadPriorityClass", event.name] = event.value
+            case PriorityClassDefined():
+                self.priorities["PriorityClass", event.name] = event.value
+            case _:
+                self._learn_queue(event)
+                self._learn_workload(event, decision)
+
+    def take_changed(self) -> list[tuple[str, str]]:
+        """Return what changed since this was asked last, each once."""
+        changed, self.changed = list(self.changed), {}
+        return changed
+
+    def mark_all(self) -> None:
+        """Let everything count as changed: nobody knows what the cluster shows."""
+        self.changed.update(dict.fromkeys(("Workload", key) for key in self.workloads))
+        self.changed.update(dict.fromkeys(("ClusterQueue", key) for key in self.cluster_queues))
+        self.changed.update(dict.fromkeys(("LocalQueue", key) for key in self.local_queues))
+
+    def _learn_workload(self, event: FactEvent | DecisionEvent, decision: str) -> None:
+        shown = self.workloads.get(getattr(event, "workload", ""))
+        if shown is None:
+            return
+        before = shown.local_queue
+        if show_fact(shown, event) or show_decision(shown, event):
+            shown.decision = decision
+            if shown.local_queue != before:
+                self._by_queue.get(before, {}).pop(shown.key, None)
+            self._count(shown)
+            self.changed["Workload", shown.key] = None
+
+    def _learn_queue(self, event: FactEvent | DecisionEvent) -> None:
+        match event:
+            case ClusterQueueDefined():
+                self.cluster_queues[event.name] = event
+                self._mark_queue(event.name)
+            case ClusterQueueRemoved():
+                self.cluster_queues.pop(event.name, None)
+                self.readiness.pop(event.name, None)
+                self._mark_queue(event.name)
+            case LocalQueueDefined():
+                key = f"{event.namespace}/{event.name}"
+                self.local_queues[key] = event
+                self._lead(key, event.spec.cluster_queue)
+            case LocalQueueRemoved():
+                key = f"{event.namespace}/{event.name}"
+                self.local_queues.pop(key, None)
+                self._lead(key, "")
+            case _:
+                pass
+
+    def _submit(self, event: WorkloadSubmitted, decision: str) -> None:
+        shown = submitted(event)
+        shown.decision = decision
+        self.removed.pop(shown.key, None)
+        self.workloads[shown.key] = shown
+        self._count(shown)
+        self.changed["Workload", shown.key] = None
+
+    def _remove(self, event: WorkloadRemoved) -> None:
+        shown = self.workloads.pop(event.workload, None)
+        if shown is None:
+            return
+        self._recount(shown.key, Share())
+        self._by_queue.get(shown.local_queue, {}).pop(shown.key, None)
+        if not shown.direct:
+            self.removed[shown.key] = shown
+            self.changed["Workload", shown.key] = None
+
+    def _lead(self, local_queue: str, cluster_queue: str) -> None:
+        self._leads_to[local_queue] = cluster_queue
+        for key in list(self._by_queue.get(local_queue, ())):
+            self._count(self.workloads[key])
+        self.changed["LocalQueue", local_queue] = None
+
+    def _count(self, shown: Shown) -> None:
+        self._by_queue.setdefault(shown.local_queue, {})[shown.key] = None
+        self._recount(shown.key, share(shown, self._leads_to))
+
+    def _recount(self, key: str, new: Share) -> None:
+        old = self._shares.pop(key, Share())
+        if old != new:
+            self._add(old, -1)
+            self._add(new, 1)
+        if new != Share():
+            self._shares[key] = new
+
+    def _add(self, one: Share, sign: int) -> None:
+        if one.cluster_queue:
+            self.numbers.setdefault(one.cluster_queue, Numbers()).add(one, sign)
+            self.changed["ClusterQueue", one.cluster_queue] = None
+        if one.local_queue:
+            self.local_numbers.setdefault(one.local_queue, Numbers()).add(one, sign)
+            self.changed["LocalQueue", one.local_queue] = None
+
+    def _mark_queue(self, name: str) -> None:
+        """A ClusterQueue's readiness shows on its LocalQueues too."""
+        self.changed["ClusterQueue", name] = None
+        for key, leads_to in self._leads_to.items():
+            if leads_to == name:
+                self.changed["LocalQueue", key] = None

@@ -1,0 +1,202 @@
+"""What each event makes of a workload: its phase, its conditions with Kueue's types and reasons.
+
+Source: behaviour.md 8, 10; api.md 5.
+"""
+
+from __future__ import annotations
+
+from actuator.showing.shown import Shown
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReleased,
+    QuotaReserved,
+    WorkloadAdmitted,
+    WorkloadDeactivated,
+    WorkloadEvicted,
+    WorkloadHeld,
+    WorkloadPreempted,
+    WorkloadRequeued,
+)
+from tidegate.contracts.facts import (
+    FactEvent,
+    PodsReadyReported,
+    PodsReclaimed,
+    WorkloadAdopted,
+    WorkloadChanged,
+    WorkloadFinished,
+    WorkloadSubmitted,
+)
+
+_WAITS_AGAIN = ("", "Preempted", "NodeFailures")
+"""Evictions after which it is queued at once; after others Requeued is False until it may be."""
+
+
+def show_fact(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
+    """Take in a fact about this workload; tell whether anything is shown otherwise."""
+    at_us = event.at_us
+    match event:
+        case WorkloadChanged():
+            _change(shown, event)
+        case WorkloadAdopted():
+            shown.cluster_queue, shown.assignment = event.cluster_queue, event.assignment
+            _reserve(shown, at_us)
+            _admit(shown, at_us)
+        case PodsReadyReported():
+            _ready(shown, event)
+        case PodsReclaimed():
+            shown.reclaimable = event.reclaimable
+        case WorkloadFinished():
+            shown.phase = "finished"
+            shown.set(
+                "Finished", true=True, reason=event.reason, message=event.message, at_us=at_us
+            )
+        case _:
+            return False
+    return True
+
+
+def show_decision(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
+    """Take in a decision about this workload; tell whether anything is shown otherwise."""
+    at_us = event.at_us
+    match event:
+        case WorkloadHeld():
+            shown.set(
+                "QuotaReserved", true=False, reason=event.reason, message=event.message, at_us=at_us
+            )
+        case QuotaReserved():
+            shown.cluster_queue, shown.assignment = event.cluster_queue, event.assignment
+            _reserve(shown, at_us)
+        case WorkloadAdmitted():
+            _admit(shown, at_us)
+        case _:
+            return _show_leaving(shown, event)
+    return True
+
+
+def eviction_reason(event: WorkloadEvicted) -> str:
+    """Return the reason as Kueue writes it: a deactivation says its cause in the same word."""
+    return f"{event.reason}DueTo{event.cause}" if _has_due_to(event) else event.reason
+
+
+def submitted(event: WorkloadSubmitted) -> Shown:
+    """Return what is shown of a new workload: it has no condition yet."""
+    return Shown(
+        key=event.workload,
+        uid=event.uid,
+        job=event.job,
+        queue=event.queue,
+        priority_class=event.priority_class,
+        pod_priority_class=event.pod_priority_class,
+        own_priority=event.priority,
+        max_execution_s=event.max_execution_s,
+        active=event.active,
+        reclaimable=event.reclaimable,
+    )
+
+
+def _show_leaving(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
+    at_us = event.at_us
+    match event:
+        case WorkloadPreempted():
+            shown.set(
+                "Preempted", true=True, reason=event.reason, message=event.message, at_us=at_us
+            )
+        case WorkloadEvicted():
+            reason = eviction_reason(event)
+            shown.set("Evicted", true=True, reason=reason, message=event.message, at_us=at_us)
+            counted = (event.reason, event.cause)
+            shown.evictions[counted] = shown.evictions.get(counted, 0) + 1
+        case QuotaReleased():
+            _release(shown, at_us)
+        case WorkloadRequeued():
+            _requeue(shown, event)
+        case WorkloadDeactivated():
+            shown.phase, shown.deactivated = "inactive", True
+            shown.set(
+                "QuotaReserved",
+                true=False,
+                reason="Deactivated",
+                message=event.message or "It is deactivated.",
+                at_us=at_us,
+            )
+        case _:
+            return False
+    return True
+
+
+def _change(shown: Shown, event: WorkloadChanged) -> None:
+    if event.active and not shown.active:
+        shown.deactivated = False  # somebody activated it again
+        if shown.phase == "inactive":
+            shown.phase = "pending"
+            _reactivate(shown, event.at_us)
+    shown.queue, shown.active = event.queue, event.active
+    shown.priority_class, shown.own_priority = event.priority_class, event.priority
+    shown.pod_priority_class = event.pod_priority_class
+    shown.max_execution_s = event.max_execution_s
+
+
+def _reactivate(shown: Shown, at_us: int) -> None:
+    shown.requeue_count = shown.requeue_after_us = 0
+    message = "The workload was reactivated"
+    shown.set("Requeued", true=True, reason="Reactivated", message=message, at_us=at_us)
+
+
+def _reserve(shown: Shown, at_us: int) -> None:
+    shown.phase = "reserved"
+    message = f"Quota reserved in ClusterQueue {shown.cluster_queue}"
+    shown.set("QuotaReserved", true=True, reason="QuotaReserved", message=message, at_us=at_us)
+    for past in ("Evicted", "Preempted"):
+        shown.end(past, reason="QuotaReserved", at_us=at_us)
+
+
+def _admit(shown: Shown, at_us: int) -> None:
+    shown.phase = "admitted"
+    message = "The workload is admitted"
+    shown.set("Admitted", true=True, reason="Admitted", message=message, at_us=at_us)
+    if not shown.direct:
+        _not_ready(shown, "WaitForStart", "Not all pods are ready or succeeded", at_us)
+
+
+def _release(shown: Shown, at_us: int) -> None:
+    shown.phase, shown.cluster_queue, shown.assignment = "pending", "", ()
+    evicted = shown.conditions.get("Evicted")
+    message = evicted.message if evicted and evicted.message else "Its quota was released"
+    shown.set("QuotaReserved", true=False, reason="PendingEvaluation", message=message, at_us=at_us)
+    if "Admitted" in shown.conditions:
+        said = "The workload has no reservation"
+        shown.set("Admitted", true=False, reason="NoReservation", message=said, at_us=at_us)
+    if "PodsReady" in shown.conditions and not shown.direct:
+        _not_ready(shown, "WaitForStart", "Not all pods are ready or succeeded", at_us)
+
+
+def _requeue(shown: Shown, event: WorkloadRequeued) -> None:
+    shown.requeue_count, shown.requeue_after_us = event.attempts, event.after_us
+    waits = event.after_us > 0 or event.reason not in _WAITS_AGAIN
+    if event.reason:
+        message = "It waits until it may be queued again" if waits else "It is queued again"
+        shown.set(
+            "Requeued", true=not waits, reason=event.reason, message=message, at_us=event.at_us
+        )
+
+
+def _ready(shown: Shown, event: PodsReadyReported) -> None:
+    if shown.direct:
+        return  # theirs
+    held = shown.conditions.get("PodsReady")
+    recovers = held is not None and held.reason in ("WaitForRecovery", "Recovered")
+    if event.ready:
+        reason = "Recovered" if recovers else "Started"
+        message = "All pods reached readiness and the workload is running"
+        shown.set("PodsReady", true=True, reason=reason, message=message, at_us=event.at_us)
+    elif held is not None and held.status == "True" and shown.phase == "admitted":
+        message = "At least one pod has failed, waiting for recovery"
+        _not_ready(shown, "WaitForRecovery", message, event.at_us)
+
+
+def _not_ready(shown: Shown, reason: str, message: str, at_us: int) -> None:
+    shown.set("PodsReady", true=False, reason=reason, message=message, at_us=at_us)
+
+
+def _has_due_to(event: WorkloadEvicted) -> bool:
+    return event.reason == "Deactivated" and event.cause != ""

@@ -1,0 +1,86 @@
+"""One workload as its Workload object shall show it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tidegate.kinds.meta import Condition
+from tidegate.kinds.times import stamp
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import PodSetAssignment
+
+Phase = Literal["pending", "reserved", "admitted", "inactive", "finished"]
+MESSAGE_MAX = 32_768
+"""Of a condition: Kueue's own bound."""
+
+
+class Shown(msgspec.Struct, kw_only=True):
+    """What is known of a workload; changed in place by ``actuator.showing.board``."""
+
+    key: str  # "<namespace>/<name>", also of the Workload object
+    uid: str  # of the job, or of the Workload if it was made directly
+    job: ObjectRef
+    object_uid: str = ""  # of the Workload object, once it was seen
+    decision: str = ""  # the newest entry of the ledger about it, "<ledger id>/<seq>"
+    queue: str = ""
+    priority_class: str = ""  # a WorkloadPriorityClass
+    pod_priority_class: str = ""  # a PriorityClass, if there is no WorkloadPriorityClass
+    own_priority: int | None = None
+    max_execution_s: int = 0
+    active: bool = True  # as its owner wishes
+    deactivated: bool = False  # spec.active=false is ours to write
+    phase: Phase = "pending"
+    cluster_queue: str = ""  # whose quota it holds
+    assignment: tuple[PodSetAssignment, ...] = ()
+    conditions: dict[str, Condition] = {}  # by type
+    requeue_count: int = 0
+    requeue_after_us: int = 0
+    reclaimable: dict[str, int] = {}
+    evictions: dict[tuple[str, str], int] = {}  # by reason and cause
+
+    @property
+    def namespace(self) -> str:
+        """Return the namespace of job and Workload."""
+        return self.key.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """Return the Workload object's name."""
+        return self.key.partition("/")[2]
+
+    @property
+    def local_queue(self) -> str:
+        """Return ``<namespace>/<name>`` of its LocalQueue."""
+        return f"{self.namespace}/{self.queue}"
+
+    @property
+    def direct(self) -> bool:
+        """Tell whether somebody made the Workload object, and no job."""
+        return self.job.kind == "workload"
+
+    def is_true(self, kind: str) -> bool:
+        """Tell whether a condition holds."""
+        held = self.conditions.get(kind)
+        return held is not None and held.status == "True"
+
+    def set(self, kind: str, *, true: bool, reason: str, message: str, at_us: int) -> None:
+        """Set a condition; its transition time moves only with its status."""
+        status: Literal["True", "False"] = "True" if true else "False"
+        held = self.conditions.get(kind)
+        kept = held is not None and held.status == status
+        self.conditions[kind] = Condition(
+            type=kind,
+            status=status,
+            last_transition_time=held.last_transition_time if kept and held else stamp(at_us),
+            reason=reason,
+            message=message[:MESSAGE_MAX],
+        )
+
+    def end(self, kind: str, *, reason: str, at_us: int) -> None:
+        """Turn a condition that holds to False and keep what it said."""
+        held = self.conditions.get(kind)
+        if held is not None and held.status == "True":
+            said = f"Previously: {held.message}"
+            self.set(kind, true=False, reason=reason, message=said, at_us=at_us)

@@ -1,0 +1,122 @@
+"""Kubernetes Events: what is told to whom looks at a job, its Workload or its queue.
+
+Types, reasons and most messages are Kueue's. The name of each comes from the ledger's seq, so that
+an entry read twice is told once.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from actuator.showing.conditions import eviction_reason
+from actuator.showing.objects import API_VERSION
+from actuator.showing.shown import Shown
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReserved,
+    WorkloadAdmitted,
+    WorkloadEvicted,
+    WorkloadHeld,
+    WorkloadPreempted,
+)
+from tidegate.contracts.facts import FactEvent, WorkloadFinished
+from tidegate.jobs.kind import Object
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.times import stamp
+
+MESSAGE_MAX = 1_024
+_NAME_MAX = 200
+_SECOND_US = 1_000_000
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """One sentence about a Workload or about its job."""
+
+    about_job: bool
+    kind: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+def told(event: FactEvent | DecisionEvent) -> tuple[Told, ...]:
+    """Return what an event of the ledger tells people; most tell nothing."""
+    match event:
+        case QuotaReserved():
+            said = f"Quota reserved in ClusterQueue {event.cluster_queue}"
+            return (_of_workload("QuotaReserved", said),)
+        case WorkloadAdmitted():
+            return _admitted(event)
+        case WorkloadHeld():
+            return (_of_workload("Pending", event.message or event.reason, kind="Warning"),)
+        case WorkloadPreempted():
+            return (_of_workload("Preempted", event.message or f"Preempted by {event.by}"),)
+        case WorkloadEvicted():
+            reason = f"EvictedDueTo{eviction_reason(event)}"
+            said = event.message or "It must stop"
+            return _of_workload(reason, said), _of_job("Stopped", said)
+        case WorkloadFinished():
+            said = f"Workload '{event.workload}' is declared finished"
+            return (_of_job("FinishedWorkload", said),)
+        case _:
+            return ()
+
+
+def event_object(one: Told, shown: Shown, seq: int, at_us: int) -> Object:
+    """Return the core/v1 Event that tells it."""
+    regarding = _job(shown) if one.about_job else _workload(shown)
+    name = regarding["name"][:_NAME_MAX]
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "namespace": shown.namespace,
+            "name": f"{name}.{seq:x}.{'j' if one.about_job else 'w'}",
+        },
+        "involvedObject": regarding,
+        "type": one.kind,
+        "reason": one.reason,
+        "message": one.message[:MESSAGE_MAX],
+        "source": {"component": "tidegate"},
+        "reportingComponent": "tidegate.dev/actuator",
+        "firstTimestamp": stamp(at_us),
+        "lastTimestamp": stamp(at_us),
+        "count": 1,
+    }
+
+
+def _admitted(event: WorkloadAdmitted) -> tuple[Told, ...]:
+    waited_s = event.waited_us // _SECOND_US
+    queue = event.cluster_queue
+    said = f"Admitted by ClusterQueue {queue}, wait time since queued was {waited_s}s"
+    return _of_workload("Admitted", said), _of_job("Started", f"Admitted by clusterQueue {queue}")
+
+
+def _of_workload(reason: str, message: str, kind: Literal["Normal", "Warning"] = "Normal") -> Told:
+    return Told(about_job=False, kind=kind, reason=reason, message=message)
+
+
+def _of_job(reason: str, message: str) -> Told:
+    return Told(about_job=True, kind="Normal", reason=reason, message=message)
+
+
+def _job(shown: Shown) -> Object:
+    kind = JOB_KINDS[shown.job.kind]
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "namespace": shown.namespace,
+        "name": shown.job.name,
+        "uid": shown.uid,
+    }
+
+
+def _workload(shown: Shown) -> Object:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Workload",
+        "namespace": shown.namespace,
+        "name": shown.name,
+        "uid": shown.object_uid,
+    }

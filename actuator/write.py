@@ -1,0 +1,144 @@
+"""What shall be shown, written: each object read, compared, and patched only where it differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from actuator.apply import pinned
+from actuator.calls import Calls
+from actuator.showing import objects
+from actuator.showing.board import Board
+from actuator.showing.counts import Numbers
+from actuator.showing.shown import Shown
+from tidegate.errors import ApiStatusError
+from tidegate.jobs.kind import Object
+from tidegate.jobs.merging import difference
+from tidegate.jobs.registry import job_kind
+from tidegate.kinds import names
+
+KUEUE = f"/apis/{names.GROUP}/{names.VERSIONS[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Brings objects to what the board shows; errors as in ``Calls.patch``."""
+
+    calls: Calls
+    board: Board
+
+    async def workload(self, key: str) -> None:
+        """Make, change or remove a Workload object."""
+        shown = self.board.workloads.get(key)
+        if shown is None:
+            await self._remove(key)
+            return
+        path = workload_path(shown)
+        found = await self.calls.read(path) or await self._make(shown)
+        if found is None:
+            return  # the job is gone, or somebody deleted the Workload that he made
+        shown.object_uid = found["metadata"]["uid"]
+        about = self.about_patch(shown, found)
+        if about:
+            found = await self.calls.patch(path, pinned(about, found))
+        status = self.status_patch(shown, found)
+        if status:
+            await self.calls.patch(f"{path}/status", pinned(status, found))
+
+    async def cluster_queue(self, name: str) -> None:
+        """Write a ClusterQueue's status."""
+        defined = self.board.cluster_queues.get(name)
+        path = f"{KUEUE}/clusterqueues/{name}"
+        found = None if defined is None else await self.calls.read(path)
+        if defined is None or found is None:
+            return
+        wanted = objects.cluster_queue_status(
+            defined.spec,
+            self.board.numbers.get(name, Numbers()),
+            self.board.readiness.get(name),
+            found.get("status", {}),
+        )
+        await self._write_status(path, found, wanted)
+
+    async def local_queue(self, key: str) -> None:
+        """Write a LocalQueue's status."""
+        defined = self.board.local_queues.get(key)
+        namespace, _, name = key.partition("/")
+        path = f"{KUEUE}/namespaces/{namespace}/localqueues/{name}"
+        found = None if defined is None else await self.calls.read(path)
+        if defined is None or found is None:
+            return
+        queue = self.board.cluster_queues.get(defined.spec.cluster_queue)
+        wanted = objects.local_queue_status(
+            defined.spec,
+            None if queue is None else queue.spec,
+            self.board.local_numbers.get(key, Numbers()),
+            self.board.readiness.get(defined.spec.cluster_queue),
+            found.get("status", {}),
+        )
+        await self._write_status(path, found, wanted)
+
+    async def event(self, found: Object) -> None:
+        """Make a Kubernetes Event; one that is there was told before."""
+        path = f"/api/v1/namespaces/{found['metadata']['namespace']}/events"
+        try:
+            await self.calls.create(path, found)
+        except ApiStatusError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+
+    def about_patch(self, shown: Shown, found: Object) -> Object:
+        """Return what metadata and spec of a Workload lack; empty if nothing."""
+        meta = found["metadata"]
+        wanted: Object = {"metadata": {**meta}, "spec": {**found["spec"]}}
+        annotations = meta.get("annotations", {})
+        if names.DECISION not in annotations:
+            wanted["metadata"]["annotations"] = {**annotations, names.DECISION: shown.decision}
+        finalizers = [one for one in meta.get("finalizers", ()) if one != names.IN_USE]
+        if finalizers != meta.get("finalizers", []):
+            wanted["metadata"]["finalizers"] = finalizers
+        if shown.deactivated:
+            wanted["spec"]["active"] = False
+        if not shown.direct:
+            wanted["spec"] |= objects.wanted_spec(shown, self.board.priorities)
+        return difference({"metadata": meta, "spec": found["spec"]}, wanted)
+
+    def status_patch(self, shown: Shown, found: Object) -> Object:
+        """Return what a Workload's status lacks; empty if nothing."""
+        status = found.get("status", {})
+        return difference({"status": status}, {"status": objects.workload_status(shown, status)})
+
+    async def _make(self, shown: Shown) -> Object | None:
+        if shown.direct or shown.phase == "finished":
+            return None
+        kind = job_kind(shown.job.kind)
+        job = await self.calls.read(kind.path(shown.namespace, shown.job.name))
+        if job is None or job["metadata"]["uid"] != shown.uid:
+            return None
+        made = objects.workload(shown, job, kind, self.board.priorities)
+        return await self.calls.create(f"{KUEUE}/namespaces/{shown.namespace}/workloads", made)
+
+    async def _remove(self, key: str) -> None:
+        """Remove the Workload of a job that is gone or not managed any more."""
+        shown = self.board.removed.pop(key, None)
+        found = None if shown is None else await self.calls.read(workload_path(shown))
+        if shown is None or found is None:
+            return
+        owners = [owner["uid"] for owner in found["metadata"].get("ownerReferences", ())]
+        if shown.uid not in owners:
+            return  # not made for this job
+        if found["metadata"].get("finalizers"):
+            none = {"metadata": {"finalizers": None}}
+            found = await self.calls.patch(workload_path(shown), pinned(none, found))
+        options = {"preconditions": {"uid": found["metadata"]["uid"]}}
+        await self.calls.delete(workload_path(shown), options)
+
+    async def _write_status(self, path: str, found: Object, wanted: Object) -> None:
+        patch = difference({"status": found.get("status", {})}, {"status": wanted})
+        if patch:
+            await self.calls.patch(f"{path}/status", pinned(patch, found))
+
+
+def workload_path(shown: Shown) -> str:
+    """Return the path of a Workload object."""
+    return f"{KUEUE}/namespaces/{shown.namespace}/workloads/{shown.name}"
