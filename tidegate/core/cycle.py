@@ -51,12 +51,17 @@ def unsettled(draft: Draft) -> list[Tree]:
     """
     kept: list[Tree] = []
     clean: list[Tree] = []
-    for tree in draft.forest.dirty:
+    # In name order, whichever became dirty first: a rebuilt draft knows nothing of that.
+    for tree in sorted(draft.forest.dirty, key=_name):
         (kept if _goes_on(draft, tree) else clean).append(tree)
     draft.forest.dirty = kept
     for tree in clean:
         tree.dirty, tree.fresh, tree.idle = False, True, False
     return list(kept)
+
+
+def _name(tree: Tree) -> str:
+    return tree.rooms[0].name
 
 
 def _goes_on(draft: Draft, tree: Tree) -> bool:

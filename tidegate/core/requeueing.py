@@ -49,6 +49,7 @@ def _requeue(run_of: Pass, nominee: Nominee) -> bool:
         _tell(run_of, nominee, held)
     if parks and workload.shape is not None:
         park(nominee.room, workload.shape)
+        workload.shape.tested = workload.shape.proposed  # what it was looked at with
     return parks
 
 
