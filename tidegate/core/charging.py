@@ -29,7 +29,7 @@ def per_pod(draft: Draft, workload: Workload) -> tuple[dict[str, int], ...]:
 
 
 def count(workload: Workload, podset: PodSet) -> int:
-    """Return how many of a podset's pods still count: those not reclaimed."""
+    """Return how many of a podset's pods still count: those that are not done for good."""
     if not workload.reclaimable:
         return podset.count
     return podset.count - min(workload.reclaimable.get(podset.name, 0), podset.count)

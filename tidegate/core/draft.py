@@ -112,6 +112,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     evicted_reason: str = ""  # of the newest eviction; stays until the next reservation
     evicted_us: int = 0
     preempted_reason: str = ""
+    preempted_us: int = 0
     requeue_after_us: int = 0  # backing off until then; 0: not
     requeue_count: int = 0
     deactivated_cause: str = ""  # why it was deactivated, if nobody did it by hand

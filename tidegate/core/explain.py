@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from tidegate.contracts.decisions import FlavorTried, HeldReason
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.flavors import Assignment, Attempt, PodSetChoice
+from tidegate.core.fitting import Attempt
+from tidegate.core.flavors import Assignment, PodSetChoice
 from tidegate.core.preemption.candidates import preemptable
 from tidegate.core.rooms import Room
 from tidegate.core.tree import bounded, free

@@ -1,37 +1,51 @@
 """Podsets to flavors: what a workload could be given, or why not.
 
-For each podset and resource group one flavor is chosen for all resources together, in the queue's
-order, by how well it fits and by what the queue's fungibility allows. Nothing is changed.
+For each podset, or group of podsets, and each resource group one flavor is chosen for all resources
+together. Nothing is changed.
 
 Source: behaviour.md 5; conformance/flavorassigner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 import msgspec
 
 from tidegate.contracts.decisions import HeldReason
 from tidegate.core.charging import PODS, count, flavor_resource, per_pod, times
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.eligibility import mismatch
+from tidegate.core.fitting import (
+    FIT,
+    NO_CANDIDATES,
+    NO_FIT,
+    PREEMPT,
+    RECLAIM,
+    Attempt,
+    Choice,
+    Oracle,
+    Question,
+    replaced,
+    search,
+)
 from tidegate.core.forest import forest
-from tidegate.core.rooms import Group, Room, Slot
-from tidegate.core.tree import Cell, free, level
+from tidegate.core.rooms import Room
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
-from tidegate.model.quota import FlavorFungibility
 
-NO_FIT, NO_CANDIDATES, PREEMPT, RECLAIM, FIT = range(5)
-"""How well an amount fits, from worst to best; ``external`` gives Kueue's three names."""
-
-Oracle: TypeAlias = Callable[[FlavorResource, int], tuple[int, int]]
-"""Who could be preempted for an amount: NO_CANDIDATES, PREEMPT or RECLAIM, and the level after."""
-
-TOO_MUCH, IN_USE = "more than there could be", "not enough unused quota"
-"""Why an amount does not fit, in words."""
+__all__ = [
+    "FIT",
+    "NO_CANDIDATES",
+    "NO_FIT",
+    "PREEMPT",
+    "RECLAIM",
+    "Assignment",
+    "Choice",
+    "Oracle",
+    "PodSetChoice",
+    "assign",
+    "external",
+]
 
 _EXTERNAL = ("NoFit", "Preempt", "Preempt", "Preempt", "Fit")
 _SEVERITY: dict[HeldReason, int] = {
@@ -42,28 +56,6 @@ _SEVERITY: dict[HeldReason, int] = {
 }
 
 
-class Choice(msgspec.Struct, kw_only=True):
-    """The flavor of one resource of one podset."""
-
-    flavor: str
-    mode: int
-    borrow: int  # the level; 0: within the queue's own quota
-    tried: int = -1  # where the scan of flavors stopped; -1: it reached the last
-
-
-class Attempt(msgspec.Struct, kw_only=True):
-    """One flavor that was tried for a podset."""
-
-    flavor: str
-    mode: int
-    borrow: int = 0
-    reason: HeldReason | None = None  # why it does not fit; None: it does, or could
-    said: str = ""  # the same in words without amounts; empty: it fits
-    resource: str = ""  # the one that decided; empty: no resource was looked at
-    asked: int = 0
-    cell: Cell | None = None
-
-
 class PodSetChoice(msgspec.Struct, kw_only=True):
     """What one podset could be given."""
 
@@ -72,8 +64,7 @@ class PodSetChoice(msgspec.Struct, kw_only=True):
     requests: dict[str, int]  # the podset's total
     choices: dict[str, Choice] = {}  # by resource
     attempts: list[Attempt] = []
-    reasons: list[str] = []
-    error: str = ""
+    reasons: list[str] = []  # why flavors were passed over, or a resource has none
     fits: bool = True  # no flavor had to be chosen that does not
 
     @property
@@ -99,24 +90,13 @@ class Assignment(msgspec.Struct, kw_only=True):
     mode: str = "Fit"  # the worst of the podsets'
     borrows: int = 0  # the highest level of its resources
     reason: HeldReason | None = None  # why there is no fit
-    usage: dict[FlavorResource, int] = {}  # what it would be charged beyond what it replaces, as
-    # far as podsets were given flavors
+    usage: dict[FlavorResource, int] = {}
+    """What it would be charged beyond what it replaces, as far as podsets were given flavors."""
 
     @property
     def scan(self) -> tuple[dict[str, int], ...]:
         """Return where each podset's scan of flavors stopped, by resource."""
         return tuple({name: one.tried for name, one in p.choices.items()} for p in self.podsets)
-
-
-class _Question(msgspec.Struct, kw_only=True):
-    """What stays the same while one workload's flavors are chosen."""
-
-    draft: Draft
-    workload: Workload
-    room: Room
-    oracle: Oracle
-    only: Mapping[tuple[str, str], str] | None  # podset and resource to the one flavor allowed
-    assumed: dict[FlavorResource, int] = {}  # by the podsets before, net of what is replaced
 
 
 def external(mode: int) -> str:
@@ -147,202 +127,88 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
     """
     if room is None:
         room = forest(draft).rooms[workload.cluster_queue]
-    question = _Question(draft=draft, workload=workload, room=room, oracle=oracle, only=only)
-    found = Assignment(podsets=[])
+    question = Question(draft=draft, workload=workload, room=room, oracle=oracle, only=only)
+    found = Assignment(podsets=_asked(question, counts), usage=question.assumed)
     worst = FIT
-    for index, podset in enumerate(workload.podsets):
-        pods = count(workload, podset) if counts is None else counts[index]
-        stopped = scan[index] if index < len(scan) else {}
-        one = _assign_podset(question, index, podset, pods, stopped)
-        found.podsets.append(one)
-        worst = min(worst, one.worst)
+    for members in _groups(workload.podsets):
+        stopped = scan[members[0]] if members[0] < len(scan) else {}
+        podsets = [workload.podsets[at] for at in members]
+        _assign(question, podsets, [found.podsets[at] for at in members], stopped)
+        worst = min(worst, *(found.podsets[at].worst for at in members))
         if worst == NO_FIT:
-            found.reason = _reason(one)
+            found.reason = _reason(found.podsets[members[0]])
+            found.podsets = found.podsets[: members[-1] + 1]
             break
     found.mode = external(worst)
-    found.usage = question.assumed
     if worst != NO_FIT:
         levels = (one.borrow for podset in found.podsets for one in podset.choices.values())
         found.borrows = max(levels, default=0)
     return found
 
 
-def _assign_podset(
-    question: _Question, index: int, podset: PodSet, pods: int, stopped: dict[str, int]
-) -> PodSetChoice:
-    each = per_pod(question.draft, question.workload)[index]
-    requests = times(each, pods)
-    if PODS in question.room.group_of:
-        requests[PODS] = pods
-    found = PodSetChoice(name=podset.name, count=pods, requests=requests)
+def _asked(question: Question, counts: tuple[int, ...] | None) -> list[PodSetChoice]:
+    """Return each podset with what it asks for, and no flavor yet."""
+    workload, made = question.workload, list[PodSetChoice]()
+    for index, each in enumerate(per_pod(question.draft, workload)):
+        podset = workload.podsets[index]
+        pods = count(workload, podset) if counts is None else counts[index]
+        requests = times(each, pods)
+        if PODS in question.room.group_of:
+            requests[PODS] = pods
+        made.append(PodSetChoice(name=podset.name, count=pods, requests=requests))
+    return made
+
+
+def _groups(podsets: tuple[PodSet, ...]) -> list[list[int]]:
+    """Return the podsets' places, those together that must get the same flavors."""
+    groups: dict[str, list[int]] = {}
+    for index, podset in enumerate(podsets):
+        name = "" if podset.topology is None else podset.topology.group
+        groups.setdefault(f"group {name}" if name else f"podset {index}", []).append(index)
+    return list(groups.values())
+
+
+def _assign(
+    question: Question, podsets: list[PodSet], found: list[PodSetChoice], stopped: dict[str, int]
+) -> None:
+    requests = found[0].requests if len(found) == 1 else _total(found)
+    chosen: dict[str, Choice] = {}
     for resource in sorted(requests, reverse=True):  # the order in which Kueue was seen to look
-        if resource in found.choices:
+        if resource in chosen:
             continue
         group = question.room.group_of.get(resource)
         if group is None:
             if requests[resource] == 0 or question.draft.policy.ignore_undeclared:
                 continue
-            _fail(found, f"resource {resource} is not covered by the ClusterQueue")
-            return found
-        if not _choose(question, found, podset, group, stopped.get(resource, -1)):
-            return found
-    for resource, choice in found.choices.items():
+            _fail(found, [], [f"resource {resource} is not covered by the ClusterQueue"])
+            return
+        one = search(question, podsets, requests, group, stopped.get(resource, -1))
+        if one.choices is None:
+            _fail(found, one.attempts, one.passed_over)
+            return
+        chosen.update(one.choices)
+        for member in found:
+            member.attempts += one.attempts
+            member.fits = member.fits and one.fits
+    for resource, choice in chosen.items():
         fr = flavor_resource(choice.flavor, resource)
-        before = question.assumed.get(fr, 0)
-        asked = requests[resource] - _replaced(question, podset.name, resource, choice.flavor)
-        question.assumed[fr] = before + asked
-    return found
+        asked = requests[resource] - replaced(question, podsets, resource, choice.flavor)
+        question.assumed[fr] = question.assumed.get(fr, 0) + asked
+    for member in found:
+        member.choices = {name: one for name, one in chosen.items() if name in member.requests}
 
 
-def _fail(found: PodSetChoice, reason: str) -> None:
-    found.reasons, found.attempts, found.choices, found.fits = [reason], [], {}, False
+def _total(found: list[PodSetChoice]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in found:
+        for name, units in one.requests.items():
+            total[name] = total.get(name, 0) + units
+    return total
 
 
-def _choose(
-    question: _Question, found: PodSetChoice, podset: PodSet, group: Group, stopped: int
-) -> bool:
-    """Choose one flavor of a group for all that a podset asks of it; tell whether there is one."""
-    asked = [name for name in group.resources if name in found.requests]
-    fungibility = question.room.spec.fungibility
-    best: tuple[int, int] | None = None  # mode and level
-    chosen: dict[str, Choice] = {}
-    attempts: list[Attempt] = []
-    reasons: list[str] = []
-    at = -1
-    for at in range(stopped + 1 if question.only is None else 0, len(group.slots)):
-        slot = group.slots[at]
-        if excluded := _excluded(question, podset, asked, slot):
-            reasons.append(excluded)
-            continue
-        attempt, each = _try(question, found, podset, slot, asked)
-        attempts.append(attempt)
-        mode, height = attempt.mode, attempt.borrow
-        if not _goes_on(fungibility, mode, height):
-            best, chosen = (mode, height), each
-            break
-        if mode != NO_FIT and (best is None or _better((mode, height), best, fungibility)):
-            best, chosen = (mode, height), each
-    if best is None:
-        found.reasons, found.attempts, found.choices, found.fits = reasons, attempts, {}, False
-        return False
-    tried = -1 if at == len(group.slots) - 1 else at
-    for choice in chosen.values():
-        choice.tried = tried
-    found.choices.update(chosen)
-    found.attempts.extend(attempts)
-    found.fits = found.fits and best[0] == FIT
-    return True
-
-
-def _excluded(question: _Question, podset: PodSet, asked: list[str], slot: Slot) -> str:
-    """Return why a flavor is passed over without a try; "" if it is not."""
-    if question.only is not None:
-        chosen = {question.only.get((podset.name, name)) for name in asked}
-        if slot.flavor not in chosen:
-            return f"flavor {slot.flavor} was not chosen at nomination"
-    allowed = question.workload.allowed_flavors
-    variants = question.draft.policy.gates.get("ConcurrentAdmission", False)
-    if variants and allowed is not None and slot.flavor not in allowed:
-        return f"flavor {slot.flavor} is not among the workload's allowed flavors"
-    return ""
-
-
-def _try(
-    question: _Question, found: PodSetChoice, podset: PodSet, slot: Slot, asked: list[str]
-) -> tuple[Attempt, dict[str, Choice]]:
-    """Try one flavor: its mode is the least preferred one of its resources."""
-    if wrong := _ineligible(question, podset, slot, asked):
-        said = Attempt(flavor=slot.flavor, mode=NO_FIT, reason="NoMatchingFlavor", said=wrong)
-        return said, {}
-    attempt = Attempt(flavor=slot.flavor, mode=FIT)
-    each: dict[str, Choice] = {}
-    for resource in asked:
-        cell = slot.cells[resource]
-        units = question.assumed.get(cell.fr, 0) + found.requests[resource]
-        units -= _replaced(question, podset.name, resource, slot.flavor)
-        mode, height, reason = _fit(question, cell, units)
-        if mode != FIT:
-            attempt.asked, attempt.cell, attempt.resource = units, cell, resource
-            attempt.said = TOO_MUCH if reason == "ExceedsMaxQuota" else IN_USE
-        if mode == NO_FIT or _better(
-            (attempt.mode, attempt.borrow), (mode, height), question.room.spec.fungibility
-        ):
-            attempt.mode, attempt.borrow = mode, height
-        if mode == NO_FIT:
-            attempt.reason, attempt.borrow = reason, 0
-            break
-        each[resource] = Choice(flavor=slot.flavor, mode=mode, borrow=height)
-    return attempt, each
-
-
-def _ineligible(question: _Question, podset: PodSet, slot: Slot, asked: list[str]) -> str:
-    if slot.spec is None:
-        return "no such ResourceFlavor"
-    if question.workload.replaces:
-        for resource in asked:
-            had = _had(question, podset.name, resource)
-            if had is not None and had[0] != slot.flavor:
-                return "not the flavor of the slice that is replaced"
-    return mismatch(podset, slot.spec)
-
-
-def _had(question: _Question, podset: str, resource: str) -> tuple[str, int] | None:
-    """Return the flavor and amount that the replaced slice holds, or None."""
-    older = question.draft.workloads.get(question.workload.replaces)
-    for given in () if older is None else older.assignment:
-        if given.name == podset and resource in given.flavors:
-            return given.flavors[resource], given.usage.get(resource, 0)
-    return None
-
-
-def _replaced(question: _Question, podset: str, resource: str, flavor: str) -> int:
-    if not question.workload.replaces:
-        return 0
-    had = _had(question, podset, resource)
-    return had[1] if had is not None and had[0] == flavor else 0
-
-
-def _fit(question: _Question, cell: Cell, units: int) -> tuple[int, int, HeldReason | None]:
-    """Return how an amount fits in a queue's cell, at which level, and if it does not, why."""
-    if units > cell.potential:
-        return NO_FIT, 0, "ExceedsMaxQuota"
-    height, may_reclaim = level(cell, units)
-    if units <= 0 or units <= free(cell):
-        return FIT, height, None
-    draft, room = question.draft, question.room
-    if units <= cell.nominal or may_reclaim or preempts_while_borrowing(draft, room):
-        mode, height = question.oracle(cell.fr, units)
-        return mode, height, "WaitingForQuota"
-    return NO_FIT, 0, "WaitingForQuota"
-
-
-def preempts_while_borrowing(draft: Draft, room: Room) -> bool:
-    """Tell whether a ClusterQueue's workloads may preempt in others though they borrow."""
-    preemption = room.spec.preemption
-    if preemption.borrow_within_cohort != "Never":
-        return True
-    return bool(draft.policy.fair_sharing) and preemption.reclaim_within_cohort != "Never"
-
-
-def _goes_on(fungibility: FlavorFungibility, mode: int, height: int) -> bool:
-    """Tell whether the next flavor is tried too; see behaviour.md 5.4."""
-    if mode <= NO_CANDIDATES:
-        return True
-    if mode < FIT and fungibility.when_can_preempt == "TryNextFlavor":
-        return True
-    return height > 0 and fungibility.when_can_borrow == "TryNextFlavor"
-
-
-def _better(one: tuple[int, int], other: tuple[int, int], fungibility: FlavorFungibility) -> bool:
-    """Tell whether a mode and level is strictly preferred to another."""
-    (mode, height), (mode_other, height_other) = one, other
-    if mode == NO_FIT or mode_other == NO_FIT:
-        return mode > mode_other
-    if mode == NO_CANDIDATES or mode_other == NO_CANDIDATES:
-        return mode > mode_other
-    if fungibility.preference == "PreemptionOverBorrowing":
-        return (-height, mode) > (-height_other, mode_other)
-    return (mode, -height) > (mode_other, -height_other)
+def _fail(found: list[PodSetChoice], attempts: list[Attempt], reasons: list[str]) -> None:
+    for one in found:
+        one.attempts, one.reasons, one.choices, one.fits = attempts, reasons, {}, False
 
 
 def _reason(one: PodSetChoice) -> HeldReason:

@@ -11,7 +11,8 @@ from tidegate.core.charging import flavor_resource
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.deciding.readiness import readiness
 from tidegate.core.rooms import Forest, Group, Room, Slot, Tree
-from tidegate.core.tree import Cell, Node, add, cell_of, limit, settle, unbounded
+from tidegate.core.tree import Cell, Node, add, bounded, cell_of, limit, settle, unbounded
+from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import Quota, ResourceGroup
 
 
@@ -204,7 +205,8 @@ def _lendable(parent: Node) -> dict[str, int]:
         root = root.parent
     for fr, cell in parent.cells.items():
         if root.cells[fr].known:
-            total[fr.resource] = total.get(fr.resource, 0) + cell.potential
+            most = total.get(fr.resource, 0) + bounded(cell.potential)
+            total[fr.resource] = min(UNLIMITED, most)
     return total
 
 

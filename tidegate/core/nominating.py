@@ -13,6 +13,7 @@ from tidegate.contracts.decisions import HeldReason
 from tidegate.core.charging import invalid
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.eligibility import holds
+from tidegate.core.fitting import asks_for_topology
 from tidegate.core.ordering import Entry, gate
 from tidegate.core.proposing import Proposal, propose
 from tidegate.core.rooms import Room
@@ -115,7 +116,7 @@ def _admissible(draft: Draft, room: Room, workload: Workload, made: Nominee) -> 
         made.details = "the ClusterQueue's namespaceSelector does not select its namespace"
     elif said := invalid(draft, workload):
         made.details = said.rstrip(".")
-    elif any(podset.topology is not None for podset in workload.podsets):
+    elif any(asks_for_topology(podset) for podset in workload.podsets):
         made.reason, made.details = "TopologyPlacementFailed", "nodes are not looked at"
     else:
         made.outcome = "skipped"

@@ -46,7 +46,7 @@ def queue_time(policy: Policy, workload: Workload) -> int:
             pass
     by_priority = gate(policy, "PrioritySortingWithinCohort", default=True)
     if not by_priority and workload.preempted_reason == "InCohortReclaimWhileBorrowing":
-        return workload.evicted_us + _LATER_US
+        return workload.preempted_us + _LATER_US
     return workload.created_us
 
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from tidegate.contracts.decisions import DecisionEvent, PreemptionAbandoned
 from tidegate.core.deciding.admit import granted, reserve
 from tidegate.core.draft import Draft, Intent, Workload
-from tidegate.core.flavors import NO_CANDIDATES, Oracle, assign
+from tidegate.core.fitting import NO_CANDIDATES, Oracle
+from tidegate.core.flavors import assign
 from tidegate.core.passing import Pass
 from tidegate.core.rooms import Room
 from tidegate.core.tree import fits, free, level

@@ -158,6 +158,7 @@ def _fold_preemption(draft: Draft, workload: Workload, event: _Preemption) -> No
             workload.held = None
         case WorkloadPreempted():
             workload.preempted_reason, workload.displaced_seq = event.reason, draft.seq
+            workload.preempted_us = event.at_us
             if draft.policy.compatibility != "kueue":
                 workload.made_way_for = event.by
         case _:

@@ -22,6 +22,7 @@ from tidegate.core.draft import CheckState, Draft, Workload
 from tidegate.core.forest import HOLDING, forest
 from tidegate.core.heads import leave, place, wake
 from tidegate.core.holding import give, recharge, take
+from tidegate.core.ordering import gate
 from tidegate.core.priorities import resolve
 from tidegate.core.wanted import watch
 
@@ -87,7 +88,7 @@ def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
         podsets=event.podsets,
         active=event.active,
         max_execution_s=event.max_execution_s,
-        reclaimable=event.reclaimable,
+        reclaimable=event.reclaimable if _reclaims(draft) else {},
         gates=event.gates,
         preemption_gates=event.preemption_gates,
         allowed_flavors=event.allowed_flavors,
@@ -111,6 +112,10 @@ def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
     if not workload.active or not workload.state.suspended:
         draft.forest.agenda[event.workload] = None
     watch(draft, workload)
+
+
+def _reclaims(draft: Draft) -> bool:
+    return gate(draft.policy, "ReclaimablePods", default=True)
 
 
 def local_queue(workload: Workload) -> str:
@@ -218,6 +223,8 @@ def _adopt(draft: Draft, workload: Workload, event: WorkloadAdopted) -> None:
 
 
 def _reclaim(draft: Draft, workload: Workload, event: PodsReclaimed) -> None:
+    if not _reclaims(draft):
+        return
     workload.reclaimable = event.reclaimable
     if workload.phase in HOLDING:
         recharge(draft, workload)

@@ -10,24 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.flavors import (
-    FIT,
-    NO_CANDIDATES,
-    PREEMPT,
-    RECLAIM,
-    Assignment,
-    Choice,
-    Oracle,
-    PodSetChoice,
-    external,
-)
 from tidegate.core.charging import flavor_resource, per_pod
+from tidegate.core.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Choice, Oracle
+from tidegate.core.flavors import Assignment, PodSetChoice, external
 from tidegate.core.forest import forest
 from tidegate.core.preemption.classic import classic
 from tidegate.core.preemption.fair import fair
 from tidegate.core.preemption.trial import Target, Trial
 from tidegate.core.rooms import Room
-from tidegate.core.tree import level, remove, add
+from tidegate.core.tree import add, level, remove
 from tidegate.model.ids import FlavorResource
 
 
