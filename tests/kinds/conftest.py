@@ -11,7 +11,10 @@ import pytest
 
 from tests.kinds.cluster import Cluster, Manifest
 from tests.kinds.installing import install
+from tests.parts.kubernetes import own_api, own_plane
 from tidegate.kube.client import Access, connect
+
+__all__ = ["own_api", "own_plane"]
 
 
 @pytest.fixture(scope="session")

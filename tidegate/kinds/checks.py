@@ -17,7 +17,7 @@ class CheckParameters(
 
     api_group: Annotated[str, said(minLength=1, maxLength=253)]
     kind: Annotated[
-        str, said(minLength=1, maxLength=63, pattern=r"^(?i)[a-z]([-a-z0-9]*[a-z0-9])?$")
+        str, said(minLength=1, maxLength=63, pattern=r"^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$")
     ]
     name: Annotated[str, said(minLength=1, maxLength=63)]
 
