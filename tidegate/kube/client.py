@@ -90,7 +90,7 @@ class KubernetesClient:
                 raise ApiStatusError(answer.status, status_message(await _text(answer)))
             yield _lines(answer)
         finally:
-            answer.close()
+            _cut(answer)
 
     async def close(self) -> None:
         """Close every connection."""
@@ -140,6 +140,14 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         connector=connector, read_bufsize=_LINE_BYTES_MAX, trust_env=False
     ) as session:
         yield KubernetesClient(session, configuration, access)
+
+
+def _cut(answer: aiohttp.ClientResponse) -> None:
+    # A TLS goodbye would wait for the server's, and may outlive the loop.
+    connection = answer.connection
+    if connection is not None and connection.transport is not None:
+        connection.transport.abort()
+    answer.close()
 
 
 async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
