@@ -16,7 +16,7 @@ from ingest.resources import watched
 from ingest.session import Session
 from ingest.sync import Means
 from ingest.watch import Pace
-from tests.parts.stage import CRDS, JOBS, KUEUE, Stage, alongside, job
+from tests.parts.stage import CRDS, JOBS, KUEUE, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.bus.ports import Outlet
 from tidegate.contracts.entry import Position
@@ -32,7 +32,7 @@ from tidegate.contracts.observations import (
 )
 from tidegate.jobs.registry import JOB_KINDS
 
-FLAVOR = {"metadata": {"name": "spot"}, "spec": {"nodeLabels": {"type": "spot"}}}
+FLAVOR = kueue("ResourceFlavor", "spot", nodeLabels={"type": "spot"})
 
 
 def session(stage: Stage, name: str = "s1", outlet: Outlet | None = None) -> Session:
@@ -281,11 +281,9 @@ def test_a_queue_whose_amounts_cannot_be_read_is_refused() -> None:
         stage.change(f"{CRDS}/{crd}", {"spec": found["spec"]})
         flavors = [{"name": "f", "resources": [{"name": "cpu", "nominalQuota": "many"}]}]
         groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
-        stage.make(
-            f"{KUEUE}/clusterqueues",
-            {"metadata": {"name": "bad"}, "spec": {"resourceGroups": groups}},
-        )
-        stage.make(f"{KUEUE}/clusterqueues", {"metadata": {"name": "good"}, "spec": {}})
+        queues = f"{KUEUE}/clusterqueues"
+        stage.make(queues, kueue("ClusterQueue", "bad", resourceGroups=groups))
+        stage.make(queues, kueue("ClusterQueue", "good"))
         async with alongside(session(stage).run()):
             refused = await stage.hear(ObjectRefused)
             await stage.hear(ClusterQueueObserved, lambda told: told.name == "good")

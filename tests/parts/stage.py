@@ -101,6 +101,12 @@ async def eventually(holds: Callable[[], bool], within_s: float = DEADLINE_S) ->
             await asyncio.sleep(0.05)
 
 
+def kueue(kind: str, name: str, **spec: object) -> Object:
+    """Return one of Kueue's objects."""
+    head = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind}
+    return {**head, "metadata": {"name": name}, "spec": spec}
+
+
 def job(name: str = "train", **spec: object) -> Object:
     """Return a suspended Job in the queue ``main``."""
     template = {"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}

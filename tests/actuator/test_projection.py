@@ -1,0 +1,314 @@
+"""The ledger as Workloads, queue statuses and Kubernetes Events on the embedded API server."""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec.structs import replace
+
+from tests.actuator.scene import LEDGER, Scene, ref
+from tests.parts.stage import JOBS, KUEUE, Object, alongside, eventually, job, kueue
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.decisions import (
+    ClusterQueueReadinessChanged,
+    QuotaReleased,
+    QuotaReserved,
+    WorkloadAdmitted,
+    WorkloadDeactivated,
+    WorkloadEvicted,
+    WorkloadHeld,
+    WorkloadPreempted,
+    WorkloadRequeued,
+)
+from tidegate.contracts.definitions import (
+    ClusterQueueDefined,
+    LocalQueueDefined,
+    WorkloadPriorityClassDefined,
+)
+from tidegate.contracts.facts import (
+    PodsReadyReported,
+    WorkloadChanged,
+    WorkloadFinished,
+    WorkloadRemoved,
+    WorkloadSubmitted,
+)
+from tidegate.jobs.names import workload_key
+from tidegate.model.podset import PodSetAssignment
+from tidegate.model.quota import (
+    ClusterQueueSpec,
+    FlavorQuotas,
+    LocalQueueSpec,
+    Quota,
+    ResourceGroup,
+)
+
+AT_US = 1_772_352_000_000_000
+SECOND_US = 1_000_000
+ASSIGNED = PodSetAssignment(name="main", count=1, flavors={"cpu": "spot"}, usage={"cpu": 1_500})
+QUOTAS = FlavorQuotas(flavor="spot", quotas={"cpu": Quota(nominal=1_000)})
+GROUP = ResourceGroup(resources=("cpu",), flavors=(QUOTAS,))
+QUEUES = (
+    ClusterQueueDefined(
+        at_us=AT_US, name="cq", spec=ClusterQueueSpec(cohort="all", groups=(GROUP,))
+    ),
+    ClusterQueueReadinessChanged(
+        at_us=AT_US, cluster_queue="cq", active=True, reason="Ready", message="It can admit."
+    ),
+    LocalQueueDefined(
+        at_us=AT_US, namespace="default", name="main", spec=LocalQueueSpec(cluster_queue="cq")
+    ),
+    WorkloadPriorityClassDefined(at_us=AT_US, name="high", value=100),
+)
+
+
+class Story(Scene):
+    """One job, and what the scheduler says of it."""
+
+    def __init__(self) -> None:
+        super().__init__(with_crds=True)
+        self.make(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "cq", cohortName="all"))
+        queue = kueue("LocalQueue", "main", clusterQueue="cq")
+        self.make(f"{KUEUE}/namespaces/default/localqueues", queue)
+        self.made = self.make(JOBS, job())
+        self.uid = str(self.made["metadata"]["uid"])
+        self.key = workload_key("Job", "batch", "default", "train", self.uid)
+
+    def submitted(self) -> WorkloadSubmitted:
+        return WorkloadSubmitted(
+            at_us=AT_US,
+            workload=self.key,
+            uid=self.uid,
+            job=ref(self.made),
+            queue="main",
+            priority_class="high",
+        )
+
+    def reserved(self) -> QuotaReserved:
+        return QuotaReserved(
+            at_us=AT_US + SECOND_US,
+            workload=self.key,
+            cluster_queue="cq",
+            assignment=(ASSIGNED,),
+        )
+
+    def admitted(self) -> WorkloadAdmitted:
+        return WorkloadAdmitted(
+            at_us=AT_US + SECOND_US, workload=self.key, cluster_queue="cq", waited_us=SECOND_US
+        )
+
+    @property
+    def path(self) -> str:
+        namespace, _, name = self.key.partition("/")
+        return f"{KUEUE}/namespaces/{namespace}/workloads/{name}"
+
+    def shows(self) -> Object | None:
+        found = self.embedded.call("GET", self.path)
+        return None if found.status == 404 else self.read(self.path)
+
+    def status(self, path: str) -> Object:
+        found: Object = self.read(path).get("status", {})
+        return found
+
+    def condition(self, kind: str) -> tuple[str, str, str]:
+        held = ((self.shows() or {}).get("status") or {}).get("conditions", ())
+        one = next((one for one in held if one["type"] == kind), None)
+        return ("", "", "") if one is None else (one["status"], one["reason"], one["message"])
+
+    def events(self) -> list[tuple[str, str]]:
+        found = self.read("/api/v1/namespaces/default/events")["items"]
+        return sorted((one["involvedObject"]["kind"], one["reason"]) for one in found)
+
+
+def test_a_queued_job_is_shown_as_a_workload_of_its_own() -> None:
+    async def run() -> None:
+        story = Story()
+        await story.write(*QUEUES, story.submitted())
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: story.shows() is not None)
+        found = story.read(story.path)
+        (owner,) = found["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"], owner["controller"]) == ("Job", story.uid, True)
+        assert found["metadata"]["labels"] == {"kueue.x-k8s.io/job-uid": story.uid}
+        assert found["metadata"]["annotations"] == {"tidegate.dev/decision": f"{LEDGER}/5"}
+        spec = found["spec"]
+        assert (spec["queueName"], spec["priority"], spec["active"]) == ("main", 100, True)
+        assert spec["priorityClassRef"]["name"] == "high"
+        (podset,) = spec["podSets"]
+        assert (podset["name"], podset["count"]) == ("main", 1)
+        assert podset["template"]["spec"]["containers"][0]["name"] == "c"
+
+    run_virtually(run())
+
+
+def test_conditions_follow_a_workload_through_its_life() -> None:
+    async def run() -> None:
+        story = Story()
+        key = story.key
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted())
+            held = WorkloadHeld(
+                at_us=AT_US, workload=key, cluster_queue="cq", reason="WaitingForQuota", message="m"
+            )
+            await story.write(held)
+            waits = ("False", "WaitingForQuota", "m")
+            await eventually(lambda: story.condition("QuotaReserved") == waits)
+            await story.write(story.reserved(), story.admitted())
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+            assert story.condition("PodsReady")[:2] == ("False", "WaitForStart")
+            status = story.read(story.path)["status"]
+            assert status["admission"]["podSetAssignments"][0]["resourceUsage"] == {"cpu": "1500m"}
+            await story.write(PodsReadyReported(at_us=AT_US, workload=key, ready=True))
+            await eventually(lambda: story.condition("PodsReady")[:2] == ("True", "Started"))
+            await story.write(
+                WorkloadFinished(at_us=AT_US, workload=key, reason="Succeeded", message="done")
+            )
+            done = ("True", "Succeeded", "done")
+            await eventually(lambda: story.condition("Finished") == done)
+        assert "admission" not in story.read(story.path)["status"]
+
+    run_virtually(run())
+
+
+def test_an_eviction_is_shown_until_the_next_reservation() -> None:
+    async def run() -> None:
+        story = Story()
+        key, at_us = story.key, AT_US + 2 * SECOND_US
+        await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(
+                WorkloadPreempted(
+                    at_us=at_us, workload=key, by="default/x", reason="InClusterQueue", message="p"
+                ),
+                WorkloadEvicted(at_us=at_us, workload=key, reason="Preempted", message="e"),
+                QuotaReleased(at_us=at_us, workload=key, reason="Evicted"),
+                WorkloadRequeued(at_us=at_us, workload=key, reason="Preempted", attempts=1),
+            )
+            await eventually(lambda: story.condition("Requeued")[:2] == ("True", "Preempted"))
+            assert story.condition("Evicted") == ("True", "Preempted", "e")
+            assert story.condition("Preempted") == ("True", "InClusterQueue", "p")
+            assert story.condition("QuotaReserved") == ("False", "PendingEvaluation", "e")
+            assert story.condition("Admitted")[:2] == ("False", "NoReservation")
+            status = story.read(story.path)["status"]
+            assert status["schedulingStats"]["evictions"][0]["count"] == 1
+            await story.write(story.reserved())
+            again = ("False", "QuotaReserved", "Previously: e")
+            await eventually(lambda: story.condition("Evicted") == again)
+
+    run_virtually(run())
+
+
+def test_queues_show_what_waits_and_what_is_used() -> None:
+    async def run() -> None:
+        story = Story()
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted())
+            path = f"{KUEUE}/clusterqueues/cq"
+            local = f"{KUEUE}/namespaces/default/localqueues/main"
+            await eventually(
+                lambda: story.read(path).get("status", {}).get("pendingWorkloads") == 1
+            )
+            await story.write(story.reserved(), story.admitted())
+            await eventually(lambda: story.status(path)["admittedWorkloads"] == 1)
+            await eventually(lambda: story.status(local)["admittedWorkloads"] == 1)
+        status, local_status = story.status(path), story.status(local)
+        used = {"name": "cpu", "total": "1500m"}
+        assert status["flavorsUsage"] == [
+            {"name": "spot", "resources": [{**used, "borrowed": "500m"}]}
+        ]
+        assert local_status["flavorsReservation"] == [{"name": "spot", "resources": [used]}]
+        assert status["conditions"][0]["reason"] == "Ready"
+        assert local_status["conditions"][0]["reason"] == "Ready"
+        assert (status["pendingWorkloads"], local_status["pendingWorkloads"]) == (0, 0)
+
+    run_virtually(run())
+
+
+def test_people_are_told_once_whoever_reads_the_ledger_twice() -> None:
+    async def run() -> None:
+        story = Story()
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted())
+            await eventually(lambda: story.shows() is not None)
+            await story.write(story.reserved(), story.admitted())
+            await eventually(lambda: len(story.events()) == 3)
+        async with alongside(story.actuator("heir", projects=True).run()):
+            await asyncio.sleep(60)
+        assert story.events() == [
+            ("Job", "Started"),
+            ("Workload", "Admitted"),
+            ("Workload", "QuotaReserved"),
+        ]
+
+    run_virtually(run())
+
+
+def test_a_successor_writes_only_what_differs() -> None:
+    async def run() -> None:
+        story = Story()
+        await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+            await asyncio.sleep(60)
+        story.api.requests.clear()
+        async with alongside(story.actuator("heir", projects=True).run()):
+            await asyncio.sleep(60)
+            assert story.patches() == 0
+            story.change(f"{story.path}/status", {"status": {"admission": None, "conditions": []}})
+        async with alongside(story.actuator("third", projects=True).run()):
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+
+    run_virtually(run())
+
+
+def test_the_workload_of_a_job_that_left_goes() -> None:
+    async def run() -> None:
+        story = Story()
+        await story.write(*QUEUES, story.submitted())
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: story.shows() is not None)
+            await story.write(WorkloadRemoved(at_us=AT_US, workload=story.key, uid=story.uid))
+            await eventually(lambda: story.shows() is None)
+
+    run_virtually(run())
+
+
+def test_a_deactivation_is_ours_to_write_and_the_users_to_undo() -> None:
+    async def run() -> None:
+        story = Story()
+        reason = "MaximumExecutionTimeExceeded"
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(
+                *QUEUES,
+                story.submitted(),
+                WorkloadDeactivated(at_us=AT_US, workload=story.key, reason=reason),
+            )
+            await eventually(
+                lambda: not (story.shows() or {"spec": {"active": 1}})["spec"]["active"]
+            )
+            story.change(story.path, {"spec": {"active": True}})
+            activated = WorkloadChanged(at_us=AT_US, workload=story.key, queue="main")
+            await story.write(replace(activated, active=False), activated)
+            await eventually(lambda: story.condition("Requeued")[:2] == ("True", "Reactivated"))
+            assert story.read(story.path)["spec"]["active"] is True
+
+    run_virtually(run())
+
+
+def test_what_others_wrote_into_a_workload_stays() -> None:
+    async def run() -> None:
+        story = Story()
+        await story.write(*QUEUES, story.submitted())
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: story.shows() is not None)
+            check = {
+                "name": "budget",
+                "state": "Ready",
+                "lastTransitionTime": "2026-03-01T08:00:00Z",
+                "message": "fine",
+            }
+            story.change(f"{story.path}/status", {"status": {"admissionChecks": [check]}})
+            await story.write(story.reserved(), story.admitted())
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+        assert story.read(story.path)["status"]["admissionChecks"] == [check]
+
+    run_virtually(run())
