@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
-from tidegate.cli.commands import events, ledger, queue, report, usage, why
+from tidegate.cli.commands import cluster, demo, events, ledger, queue, report, up, usage, why
 from tidegate.cli.output import say
 from tidegate.errors import (
     ApiUnreachableError,
@@ -42,6 +42,10 @@ COMMANDS = (
     Command("events", events.events),
     Command("report", report.report),
     Command("ledger", ledger.app),
+    Command("up", up.up),
+    Command("down", up.down),
+    Command("demo", demo.demo),
+    Command("cluster", cluster.app),
 )
 
 

@@ -24,12 +24,11 @@ from tidegate.cli.instance import (
     write_instance,
 )
 from tidegate.cluster.install import install, manifests_folder
-from tidegate.cluster.local import Cluster, choose, current
+from tidegate.cluster.local import Cluster, choose
 from tidegate.cluster.local import down as bring_down
 from tidegate.cluster.local import up as bring_up
 from tidegate.cluster.running import SERVICES, Running, Wanted, run_services
 from tidegate.cluster.telling import Lines
-from tidegate.errors import TidegateError
 from tidegate.kube.client import Access, connect
 
 _NO, _POLL_S, _PATIENCE_S = 1, 0.3, 40.0
@@ -65,13 +64,9 @@ def up(
     if there is not None and is_running(there):
         told.say(f"An instance runs already (pid {there.pid}): `tidegate down` ends it.")
         raise typer.Exit(_NO)
-    try:
-        cluster = prepare_cluster(on, told, touch=not shadow)
-        services = SERVICES[:2] if shadow else SERVICES
-        asyncio.run(_run(cluster, ledger, config, services, told))
-    except TidegateError as error:
-        sys.stderr.write(f"{error}\n")
-        raise typer.Exit(_NO) from error
+    cluster = prepare_cluster(on, told, touch=not shadow)
+    services = SERVICES[:2] if shadow else SERVICES
+    asyncio.run(_run(cluster, ledger, config, services, told))
 
 
 def down() -> None:
@@ -107,12 +102,6 @@ def prepare_cluster(on: str, told: Lines, *, touch: bool = True) -> Cluster:
     if touch:
         asyncio.run(_install(cluster, told))
     return cluster
-
-
-def end_cluster() -> None:
-    """Take the local Kubernetes of this instance down, if one is up."""
-    if current(state_folder() / "cluster") is not None:
-        bring_down(state_folder() / "cluster")
 
 
 async def _install(cluster: Cluster, told: Lines) -> None:
