@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
@@ -54,8 +53,9 @@ class Things:
         return {**head, "metadata": {"name": name}, **rest}
 
     async def define(self) -> Object:
-        """Create the CRD and return it once it is served."""
-        await self._kube.make(CRDS, self.crd)
+        """Create the CRD, if nobody did, and return it once it is served."""
+        status, answer = await self._kube.send("POST", CRDS, self.crd)
+        assert status in (201, 409), answer
         await eventually(lambda: self._kube.send("GET", self.path), lambda got: got[0] == 200)
         return await self._kube.get(self.name)
 
@@ -87,9 +87,8 @@ SPEC: Object = {
 
 
 @pytest.fixture
-async def things(kube: Talk) -> AsyncIterator[Things]:
-    """Lend a CRD with defaults and bounds that is served; it goes with the test."""
-    made = Things(kube, f"things{secrets.token_hex(4)}", SPEC)
+async def things(kube: Talk) -> Things:
+    """Lend a CRD with defaults and bounds that is served; it is shared, its objects are not."""
+    made = Things(kube, "things", SPEC)
     await made.define()
-    yield made
-    await kube.remove(made.name)
+    return made

@@ -23,6 +23,7 @@ class Talk:
         self.api, self.namespace, self.compact = api, namespace, compact
         self.jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
         self.pods = f"/api/v1/namespaces/{namespace}/pods"
+        self.leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
         self.maps = f"/api/v1/namespaces/{namespace}/configmaps"
 
     async def send(

@@ -131,9 +131,11 @@ async def test_a_second_version_is_another_view_of_the_same_objects(kube: Talk) 
     newer = things.path.replace("/v1/", "/v2/")
     await eventually(lambda: kube.send("GET", newer), lambda got: got[0] == 200)
     await kube.make(things.path, things.one("a", spec={}))
-    seen = await kube.get(f"{newer}/a")
-    assert (seen["apiVersion"], seen["spec"]) == ("example.com/v2", {"size": 7})
-    assert (await kube.get(f"{things.path}/a"))["spec"] == {}
+    await kube.make(newer, things.one("b", spec={}) | {"apiVersion": "example.com/v2"})
+    seen = {item["metadata"]["name"]: item for item in (await kube.get(newer))["items"]}
+    assert {item["apiVersion"] for item in seen.values()} == {"example.com/v2"}
+    assert (seen["a"]["spec"], seen["b"]["spec"]) == ({}, {"size": 7})  # defaults come on writing
+    assert (await kube.get(f"{things.path}/b"))["spec"] == {"size": 7}
     await kube.remove(things.name)
 
 

@@ -173,7 +173,7 @@ async def test_generation_counts_changes_of_the_spec_only(kube: Talk) -> None:
 
 
 async def test_a_lease_is_made_by_putting_it(kube: Talk) -> None:
-    path = f"/apis/coordination.k8s.io/v1/namespaces/{kube.namespace}/leases/a"
+    path = f"{kube.leases}/a"
     lease = {"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}}
     assert (await kube.send("PUT", path, lease))[0] in (200, 201)
     assert (await kube.get(path))["spec"]["holderIdentity"] == "me"

@@ -24,36 +24,36 @@ async def version(kube: Talk, path: str) -> str:
 
 
 async def test_a_watch_tells_what_happens_after_a_version(kube: Talk) -> None:
-    await kube.make(kube.maps, {"metadata": {"name": "before"}})
-    async with kube.watch(kube.maps, resourceVersion=await version(kube, kube.maps)) as events:
-        await kube.make(kube.maps, {"metadata": {"name": "a"}})
-        await kube.merge(f"{kube.maps}/a", {"data": {"k": "v"}})
-        await kube.remove(f"{kube.maps}/a")
+    await kube.make(kube.leases, {"metadata": {"name": "before"}})
+    async with kube.watch(kube.leases, resourceVersion=await version(kube, kube.leases)) as events:
+        await kube.make(kube.leases, {"metadata": {"name": "a"}})
+        await kube.merge(f"{kube.leases}/a", {"spec": {"holderIdentity": "me"}})
+        await kube.remove(f"{kube.leases}/a")
         assert await take(events, 3) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
 async def test_an_event_carries_the_object_and_its_version(kube: Talk) -> None:
-    async with kube.watch(kube.maps, resourceVersion=await version(kube, kube.maps)) as events:
-        made = await kube.make(kube.maps, {"metadata": {"name": "a"}, "data": {"k": "v"}})
+    async with kube.watch(kube.leases, resourceVersion=await version(kube, kube.leases)) as events:
+        made = await kube.make(kube.leases, {"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}})
         event = await anext(events)
         assert event["object"] == made
-        await kube.remove(f"{kube.maps}/a")
+        await kube.remove(f"{kube.leases}/a")
         gone = (await anext(events))["object"]
-    assert gone["data"] == {"k": "v"}
+    assert gone["spec"] == {"holderIdentity": "me"}
     assert int(gone["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
 
 
 async def test_a_watch_without_a_version_tells_first_what_is_there(kube: Talk) -> None:
     for name in ("b", "a"):
-        await kube.make(kube.maps, {"metadata": {"name": name, "labels": {"of": "test"}}})
-    async with kube.watch(kube.maps, labelSelector="of=test") as events:
+        await kube.make(kube.leases, {"metadata": {"name": name, "labels": {"of": "test"}}})
+    async with kube.watch(kube.leases, labelSelector="of=test") as events:
         assert sorted(await take(events, 2)) == [("ADDED", "a"), ("ADDED", "b")]
-        await kube.merge(f"{kube.maps}/a", {"data": {"k": "v"}})
+        await kube.merge(f"{kube.leases}/a", {"spec": {"holderIdentity": "me"}})
         assert await take(events, 1) == [("MODIFIED", "a")]
 
 
 async def test_a_watch_resumes_where_it_ended(kube: Talk) -> None:
-    path = kube.maps
+    path = kube.leases
     async with kube.watch(path, resourceVersion=await version(kube, path)) as events:
         await kube.make(path, {"metadata": {"name": "a"}})
         last = (await anext(events))["object"]["metadata"]["resourceVersion"]
@@ -64,32 +64,32 @@ async def test_a_watch_resumes_where_it_ended(kube: Talk) -> None:
 
 
 async def test_an_object_that_enters_or_leaves_a_selection_comes_and_goes(kube: Talk) -> None:
-    await kube.make(kube.maps, {"metadata": {"name": "a"}})
-    at = await version(kube, kube.maps)
-    async with kube.watch(kube.maps, resourceVersion=at, labelSelector="in=yes") as events:
-        await kube.merge(f"{kube.maps}/a", {"metadata": {"labels": {"in": "yes"}}})
-        await kube.merge(f"{kube.maps}/a", {"data": {"k": "v"}})
-        await kube.merge(f"{kube.maps}/a", {"metadata": {"labels": {"in": "no"}}})
+    await kube.make(kube.leases, {"metadata": {"name": "a"}})
+    at = await version(kube, kube.leases)
+    async with kube.watch(kube.leases, resourceVersion=at, labelSelector="in=yes") as events:
+        await kube.merge(f"{kube.leases}/a", {"metadata": {"labels": {"in": "yes"}}})
+        await kube.merge(f"{kube.leases}/a", {"spec": {"holderIdentity": "me"}})
+        await kube.merge(f"{kube.leases}/a", {"metadata": {"labels": {"in": "no"}}})
         assert await take(events, 3) == [("ADDED", "a"), ("MODIFIED", "a"), ("DELETED", "a")]
 
 
 async def test_a_watch_ends_at_its_timeout_with_a_bookmark_before(kube: Talk) -> None:
-    await kube.make(kube.maps, {"metadata": {"name": "a"}})
-    at = await version(kube, f"{kube.maps}/a")
-    query = {"resourceVersion": at, "allowWatchBookmarks": "true", "timeoutSeconds": "3"}
+    await kube.make(kube.leases, {"metadata": {"name": "a"}})
+    at = await version(kube, f"{kube.leases}/a")
+    query = {"resourceVersion": at, "allowWatchBookmarks": "true", "timeoutSeconds": "5"}
     await kube.make(f"/api/v1/namespaces/{kube.namespace}/secrets", {"metadata": {"name": "a"}})
-    async with kube.watch(kube.maps, **query) as events:
+    async with kube.watch(kube.leases, **query) as events:
         told = [event async for event in events]
-    assert [event["type"] for event in told] == ["BOOKMARK"]
-    assert int(told[0]["object"]["metadata"]["resourceVersion"]) >= int(at)
-    assert told[0]["object"]["kind"] == "ConfigMap"
+    assert {event["type"] for event in told} == {"BOOKMARK"}
+    assert int(told[-1]["object"]["metadata"]["resourceVersion"]) >= int(at)
+    assert told[0]["object"]["kind"] == "Lease"
 
 
 async def test_a_watch_begins_with_a_list_if_asked_and_marks_its_end(kube: Talk) -> None:
-    await kube.make(kube.maps, {"metadata": {"name": "a", "labels": {"of": "test"}}})
+    await kube.make(kube.leases, {"metadata": {"name": "a", "labels": {"of": "test"}}})
     query = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
     query |= {"allowWatchBookmarks": "true", "labelSelector": "of=test"}
-    async with kube.watch(kube.maps, **query) as events:
+    async with kube.watch(kube.leases, **query) as events:
         assert await take(events, 1) == [("ADDED", "a")]
         mark = await anext(events)
     assert mark["type"] == "BOOKMARK"
@@ -106,33 +106,33 @@ async def test_a_version_that_is_forgotten_is_gone(kube: Talk, things: Things) -
 
 
 async def test_forgetting_does_not_end_a_watch_that_is_open(kube: Talk) -> None:
-    async with kube.watch(kube.maps, resourceVersion=await version(kube, kube.maps)) as events:
-        await kube.make(kube.maps, {"metadata": {"name": "a"}})
+    async with kube.watch(kube.leases, resourceVersion=await version(kube, kube.leases)) as events:
+        await kube.make(kube.leases, {"metadata": {"name": "a"}})
         assert await take(events, 1) == [("ADDED", "a")]
         kube.compact()
-        await kube.make(kube.maps, {"metadata": {"name": "b"}})
+        await kube.make(kube.leases, {"metadata": {"name": "b"}})
         assert await take(events, 1) == [("ADDED", "b")]
 
 
 async def test_a_watch_of_all_namespaces_tells_of_ours(kube: Talk) -> None:
-    at = await version(kube, kube.maps)
+    at = await version(kube, kube.leases)
     query = {"resourceVersion": at, "fieldSelector": f"metadata.namespace={kube.namespace}"}
-    async with kube.watch("/api/v1/configmaps", **query) as events:
-        await kube.make(kube.maps, {"metadata": {"name": "a"}})
+    async with kube.watch("/apis/coordination.k8s.io/v1/leases", **query) as events:
+        await kube.make(kube.leases, {"metadata": {"name": "a"}})
         assert await take(events, 1) == [("ADDED", "a")]
 
 
 async def test_many_watches_hear_the_same(kube: Talk) -> None:
-    at = await version(kube, kube.maps)
+    at = await version(kube, kube.leases)
 
     async def hear() -> list[tuple[str, str]]:
-        async with kube.watch(kube.maps, resourceVersion=at) as events:
+        async with kube.watch(kube.leases, resourceVersion=at) as events:
             return await take(events, 20)
 
     async with asyncio.TaskGroup() as tasks:
         hearers = [tasks.create_task(hear()) for _ in range(5)]
         for number in range(20):
-            await kube.make(kube.maps, {"metadata": {"name": f"a{number:02}"}})
+            await kube.make(kube.leases, {"metadata": {"name": f"a{number:02}"}})
     expected = [("ADDED", f"a{number:02}") for number in range(20)]
     assert [hearer.result() for hearer in hearers] == [expected] * 5
 

@@ -27,13 +27,13 @@ def scenario(seed: int) -> Scenario:
     flavors = [f"f{index}" for index in range(rng.choice((1, 1, 2, 2, 3)))]
     resources = ["cpu"] if rng.random() < 0.7 else ["cpu", "memory"]
     cohorts = _cohorts(rng, flavors, resources)
-    names = [f"cq-{index}" for index in range(rng.randint(1, 5))]
-    parents = [one["name"] for one in cohorts] or ([""] if rng.random() < 0.2 else ["pool"])
+    names = [f"cq-{index}" for index in range(rng.randint(2, 6))]
+    parents = [one["name"] for one in cohorts] or ([""] if rng.random() < 0.1 else ["pool"])
     queues = [
         {"name": name, "spec": _queue(rng, rng.choice(parents), flavors, resources)}
         for name in names
     ]
-    workloads = [_workload(rng, index, names, resources) for index in range(rng.randint(4, 16))]
+    workloads = [_workload(rng, index, names, resources) for index in range(rng.randint(6, 24))]
     given = {
         "resourceFlavors": [{"name": name, "spec": {}} for name in flavors],
         "cohorts": cohorts,
@@ -122,7 +122,7 @@ def _group(rng: Random, flavors: list[str], resources: list[str], *, limits: boo
 
 def _quota(rng: Random, resource: str, *, limits: bool) -> Json:
     unit = "" if resource == "cpu" else "Gi"
-    told: Json = {"name": resource, "nominalQuota": f"{rng.choice((0, 2, 4, 4, 6, 8))}{unit}"}
+    told: Json = {"name": resource, "nominalQuota": f"{rng.choice((0, 2, 3, 4, 4, 6))}{unit}"}
     if limits and rng.random() < 0.3:
         told["borrowingLimit"] = f"{rng.choice((0, 2, 4, 8))}{unit}"
     if limits and rng.random() < 0.3:
@@ -191,7 +191,7 @@ def _actions(rng: Random, world: World, fresh: list[str]) -> list[Json]:
         actions.append({"op": "setPriority", "workload": chosen, "priority": priority})
     if rng.random() < 0.2:
         actions.append(_requota(rng, world))
-    count = min(len(fresh), rng.randint(2, 8))
+    count = min(len(fresh), rng.randint(3, 10))
     arriving = [fresh.pop(0) for _ in range(count)]
     return [*actions, {"op": "create", "workloads": arriving}]
 

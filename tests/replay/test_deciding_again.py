@@ -13,21 +13,24 @@ from tests.replay.world import QUEUES, World
 from tidegate.contracts import observations as seen
 from tidegate.core.rules import decide
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
+from tidegate.model.quota import StopPolicy
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.verify import verify
 
+STOPS: tuple[StopPolicy, ...] = ("None", "Hold", "HoldAndDrain")
 Step = tuple[str, int, int, int]
+WHAT = "submit submit submit obey obey finish delete wait quota stop hand ask".split()
 numbers = st.integers(0, 9)
-steps = st.tuples(
-    st.sampled_from(
-        ("submit", "submit", "submit", "obey", "obey", "finish", "delete", "wait", "quota", "hand")
-    ),
-    numbers,
-    numbers,
-    numbers,
-)
+steps = st.tuples(st.sampled_from(WHAT), numbers, numbers, numbers)
 turns = st.lists(st.lists(steps, min_size=1, max_size=4), max_size=14)
-policies = st.sampled_from((Policy(), Policy(fair_sharing=DEFAULT_STRATEGIES)))
+policies = st.sampled_from(
+    (
+        Policy(),
+        Policy(fair_sharing=DEFAULT_STRATEGIES),
+        Policy(compatibility="kueue"),
+        Policy(compatibility="kueue", fair_sharing=DEFAULT_STRATEGIES),
+    )
+)
 bounds = st.sampled_from((1, 2, 3, 7, 1_000))
 
 
@@ -41,19 +44,28 @@ def observations(world: World, batch: list[Step]) -> list[seen.Observation]:
             told.append(world.submit(QUEUES[which % 3], 1 + much % 5, more % 3))
         elif what == "wait":
             told.append(world.wait(1 + which * much))
-        elif what == "quota":
-            world.quotas[QUEUES[which % 3]] = much
-            told.append(world.queue(QUEUES[which % 3]))
+        elif what in ("quota", "stop"):
+            told.append(queue(world, what, QUEUES[which % 3], much))
         elif name:
-            told += about(world, what, name)
+            told += about(world, what, name, much)
     return told
 
 
-def about(world: World, what: str, name: str) -> list[seen.Observation]:
+def queue(world: World, what: str, name: str, much: int) -> seen.Observation:
+    if what == "quota":
+        world.quotas[name] = much
+    else:
+        world.stops[name] = STOPS[much % len(STOPS)]
+    return world.queue(name)
+
+
+def about(world: World, what: str, name: str, much: int) -> list[seen.Observation]:
     if what == "obey":
         return list(world.obey(name))
     if what == "hand":
         return [world.disobey(name)]
+    if what == "ask":
+        return [world.ask(name, much)]
     runs = not world.jobs[name].state.suspended
     if what == "finish":
         return [world.finish(name)] if runs else []

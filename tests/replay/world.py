@@ -27,9 +27,9 @@ from tidegate.model.quota import (
     FlavorQuotas,
     LocalQueueSpec,
     Preemption,
-    QueueingStrategy,
     Quota,
     ResourceGroup,
+    StopPolicy,
 )
 
 QUEUES = ("a", "b", "c")
@@ -61,6 +61,7 @@ class World:
     version: int = 100
     beats: int = 1
     quotas: dict[str, int] = field(default_factory=lambda: dict.fromkeys(QUEUES, 4))
+    stops: dict[str, StopPolicy] = field(default_factory=dict)
 
     def open(self, policy: Policy = Policy()) -> World:  # noqa: B008 - a frozen Struct
         """Open the ledger over three queues, no jobs and completed first rounds."""
@@ -69,7 +70,8 @@ class World:
         self._write([opened], [])
         configured = seen.PolicyObserved(name="p", uid="p", version=1, session="s", policy=policy)
         namespace = seen.NamespaceObserved(name="team", uid="team", version=1, session="a")
-        self.turn(configured, namespace, flavor("f"), *map(self.queue, QUEUES), *locals_())
+        flavors = flavor("f"), flavor("g")
+        self.turn(configured, namespace, *flavors, *map(self.queue, QUEUES), *locals_())
         self.turn(beat(1, JOBS), begun(), completed(50))
         return self
 
@@ -87,17 +89,21 @@ class World:
                 return
         raise AssertionError("the core does not come to rest")
 
-    def queue(self, name: str, strategy: QueueingStrategy = "BestEffortFIFO") -> seen.Observation:
-        """Return the observation of a ClusterQueue as its quota is now."""
+    def queue(self, name: str) -> seen.Observation:
+        """Return the observation of a ClusterQueue as its quota and stop policy are now."""
         self.version += 1
-        quota = Quota(nominal=self.quotas[name] * 1_000)
-        flavors = (FlavorQuotas(flavor="f", quotas={"cpu": quota}),)
+        amounts = {"f": self.quotas[name] * 1_000, "g": 2_000}
+        flavors = tuple(
+            FlavorQuotas(flavor=each, quotas={"cpu": Quota(nominal=amount)})
+            for each, amount in amounts.items()
+        )
         spec = ClusterQueueSpec(
             cohort="" if name == "c" else "all",
             groups=(ResourceGroup(resources=("cpu",), flavors=flavors),),
-            strategy="StrictFIFO" if name == "b" else strategy,
+            strategy="StrictFIFO" if name == "b" else "BestEffortFIFO",
             namespace_selector=LabelSelector(),
             preemption=ANYBODY,
+            stop_policy=self.stops.get(name, "None"),
         )
         return seen.ClusterQueueObserved(
             name=name, uid=f"cq-{name}", version=self.version, session="a", spec=spec
@@ -136,6 +142,15 @@ class World:
         """Let somebody start or suspend a job by hand."""
         state = self.jobs[name].state
         return self._change(name, state=replace(state, suspended=not state.suspended))
+
+    def ask(self, name: str, number: int) -> seen.Observation:
+        """Let the owner of a job change what it asks for, as far as a job may."""
+        known = self.jobs[name]
+        if number % 3 == 0:
+            return self._change(name, active=not known.active)
+        if number % 3 == 1 or not known.state.suspended:
+            return self._change(name, priority=number)
+        return self._change(name, queue=QUEUES[number % 3])
 
     def finish(self, name: str) -> seen.Observation:
         """Let a job end."""

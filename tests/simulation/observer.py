@@ -64,6 +64,9 @@ class Observer:
 
     def _see_job(self, before: Object | None, after: Object | None) -> None:
         if after is None:
+            assert before is not None
+            # Its pods are the garbage collector's: whoever deletes a Job gives its quota back.
+            self._queues.pop(before["metadata"]["uid"], None)
             return
         metadata = after["metadata"]
         uid, team = metadata["uid"], metadata["namespace"]

@@ -12,7 +12,7 @@ from actuator.apply import Applier
 from actuator.calls import Calls
 from actuator.consume import Consumer
 from actuator.metrics import Metrics as ActuatorMetrics
-from actuator.project import NoProjection
+from actuator.project import Projector, Rate
 from actuator.report import Reporter
 from actuator.session import Session as ActuatorSession
 from ingest.metrics import Metrics as IngestMetrics
@@ -98,8 +98,9 @@ def actuator(bus: MemoryBus, api: KubernetesApi) -> Body:
         )
         calls = Calls(LivingApi(api, life), metrics)
         applier = Applier(calls, reporter, _random(life), metrics)
+        shows = Projector(calls, _random(life), metrics, Rate(writes_per_s=20.0))
         feed = LivingFeed(bus.feed(), life)
-        consumer = Consumer(feed, applier, NoProjection(), _random(life))
+        consumer = Consumer(feed, applier, shows, _random(life))
         lease = LivingLease(bus.lease("actuator-0", holder=session, ttl_s=10), life)
         await ActuatorSession(consumer, lease, 10.0, 4).run()
 
