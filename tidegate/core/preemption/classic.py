@@ -57,7 +57,7 @@ def _same(trial: Trial) -> list[_Candidate]:
 def _others(trial: Trial) -> list[_Candidate]:
     """Collect from each ancestor's subtree, told apart by whether the preemptor has a claim."""
     node, rule = trial.room.node, trial.room.spec.preemption.reclaim_within_cohort
-    if node.parent is None or rule == "Never":
+    if node.parent is None or rule == "Never" or trial.stays_home:
         return []
     found: list[_Candidate] = []
     remaining = dict(trial.amounts)

@@ -58,7 +58,7 @@ def _candidates(trial: Trial) -> list[Workload]:
     preemption = room.spec.preemption
     rule = preemption.within_cluster_queue
     found = of_room(draft, room, trial.workload, needs, rule)
-    if room.node.parent is not None and preemption.reclaim_within_cohort != "Never":
+    if preemption.reclaim_within_cohort != "Never" and not trial.stays_home:
         for other in room.tree.rooms:
             if other is not room and borrows_on(other.node, needs):
                 rule = preemption.reclaim_within_cohort

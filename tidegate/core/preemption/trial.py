@@ -29,6 +29,15 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
     needs: tuple[FlavorResource, ...]  # what does not fit as it is
     amounts: dict[FlavorResource, int]  # all that it asks for, without zeros
 
+    @property
+    def stays_home(self) -> bool:
+        """Tell whether the preemptor may preempt in its own ClusterQueue only.
+
+        Whoever was preempted itself may, until something changes that was no preemption: this ends
+        every circle; see docs/adr/0005-ending-preemption-circles.md.
+        """
+        return is_displaced(self.draft, self.room, self.workload)
+
     def key(self, candidate: Workload) -> CandidateKey:
         """Return what candidates are sorted by."""
         return order_key(self.draft, candidate, self.room.name)
@@ -75,6 +84,13 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         """Put everybody back into the tree."""
         for target in targets:
             self.put_back(target.workload)
+
+
+def is_displaced(draft: Draft, room: Room, workload: Workload) -> bool:
+    """Tell whether a workload was preempted since its tree last changed from outside."""
+    if draft.policy.compatibility == "kueue":
+        return False
+    return workload.displaced_seq > room.tree.outside_seq
 
 
 def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
