@@ -39,10 +39,11 @@ def struct_schema(struct: type[msgspec.Struct], extra: dict[type, dict[str, Sche
 
 
 def has_defaults(struct: type[msgspec.Struct]) -> bool:
-    """Tell whether an empty object of this type is worth more than none."""
+    """Tell whether an empty object of this type is allowed and worth more than none."""
     told = types.type_info(struct)
     assert isinstance(told, types.StructType)
-    return any(_default(field) is not None for field in told.fields)
+    empty = not any(field.required or _needed(field.type) for field in told.fields)
+    return empty and any(_default(field) is not None for field in told.fields)
 
 
 def _manners(struct: type[msgspec.Struct]) -> Schema:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from tidegate.kinds.marks import Count, Int32, Name, PodSetName, Rule, keyed, listed, said
+from tidegate.kinds.marks import Count, Int32, Name, PodSetName, Rule, keyed, listed, needed, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.workload_rules import WORKLOAD
@@ -96,7 +96,7 @@ class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             ".priority",
         ),
     )
-    pod_sets: Annotated[tuple[WorkloadPodSet, ...], keyed("name", most=18, least=1)] = ()
+    pod_sets: Annotated[tuple[WorkloadPodSet, ...], keyed("name", most=18, least=1), needed()] = ()
     queue_name: Name | None = None
     priority_class_ref: PriorityClassRef | None = None
     priority: Int32 | None = None
@@ -112,5 +112,5 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, re
     api_version: str = ""
     kind: str = ""
     metadata: ObjectMeta = ObjectMeta()
-    spec: WorkloadSpec = WorkloadSpec()
+    spec: Annotated[WorkloadSpec, needed()] = WorkloadSpec()
     status: WorkloadStatus = WorkloadStatus()

@@ -60,6 +60,20 @@ class PodCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
 class TopologySlice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Some domains of an assignment."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.valuesPerLevel.all(v, !has(v.individual)"
+            " || (has(v.individual.roots) && size(v.individual.roots) == self.domainCount))",
+            "valuesPerLevel[].individual.roots has one entry for each of domainCount",
+            ".valuesPerLevel",
+        ),
+        Rule(
+            "!has(self.podCounts.individual)"
+            " || size(self.podCounts.individual) == self.domainCount",
+            "podCounts.individual has one entry for each of domainCount",
+            ".podCounts",
+        ),
+    )
     domain_count: Positive
     values_per_level: Annotated[tuple[LevelValues, ...], listed("atomic", most=16, least=1)]
     pod_counts: PodCounts
@@ -70,6 +84,13 @@ class TopologyAssignment(
 ):
     """Where a podset's pods go."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.slices) || self.slices.all(s, size(s.valuesPerLevel) == size(self.levels))",
+            "slices[].valuesPerLevel has one entry for each of levels",
+            ".slices",
+        ),
+    )
     levels: Annotated[tuple[str, ...], listed("atomic", most=16, least=1)]
     slices: Annotated[tuple[TopologySlice, ...], listed("atomic", most=1000)] = ()
 
