@@ -75,4 +75,13 @@ def is_running(instance: Instance) -> bool:
         return False
     except PermissionError:
         return True
-    return True
+    return not _is_zombie(instance.pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    # A child that ended and was not waited for still has its pid.
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] == "Z"

@@ -17,7 +17,7 @@ from tidegate.core.usage import QueueUsage, queue_usage
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import render
 
-BAR_CELLS = 24
+BAR_CELLS = 20
 EVENTS_SHOWN = 8
 SHOWN = (
     decisions.WorkloadAdmitted,
@@ -65,13 +65,13 @@ def lines(told: list[Told]) -> Iterator[Text]:
 
 
 def _queues(draft: Draft) -> Table:
-    table = Table(expand=False, title_justify="left", header_style="bold")
-    for column in ("cluster queue", "cohort"):
-        table.add_column(column)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in ("queue", "cohort"):
+        table.add_column(column, no_wrap=True)
     for column in ("pending", "admitted"):
         table.add_column(column, justify="right")
     for column in ("quota in use", "", "borrowed"):
-        table.add_column(column)
+        table.add_column(column, no_wrap=True)
     for name, defined in sorted(draft.objects.cluster_queues.items()):
         usage = queue_usage(draft, name)
         pending, admitted = str(usage.pending), str(usage.reserving)
