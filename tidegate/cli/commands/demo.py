@@ -59,7 +59,7 @@ def _report(instance: Instance, console: Console) -> bool:
     return all(
         [
             tell(console, "usage"),
-            tell(console, "report", "wait_summary"),
+            tell(console, "report", "usage_hourly"),
             tell(console, "ledger", "verify", "--witness", instance.nats_url),
         ]
     )
