@@ -23,7 +23,7 @@ CYCLES_MAX = 400
 """More cycles than a step may take: a few dozen workloads settle in far fewer, or never."""
 
 IDLE_CYCLES = 6
-"""After so many cycles without a decision nothing more will follow."""
+"""After so many cycles in which nobody moves Kueue counts as at rest; ours says when it is."""
 
 STATE, PREEMPTIONS, ORDER, REST = "state", "preemptions", "order", "rest"
 LEVELS = (STATE, PREEMPTIONS, ORDER, REST)
@@ -69,8 +69,9 @@ def run_step(world: World, number: int, actions: list[Json]) -> Step:
     acted = world.begin(number, actions)
     cycles: list[Json] = []
     idle = 0
+    kueue = world.draft.policy.compatibility == "kueue"
     for _ in range(CYCLES_MAX):
-        if idle == IDLE_CYCLES or settled(world.draft):
+        if (kueue and idle == IDLE_CYCLES) or settled(world.draft):
             return Step(acted, cycles, settled=True)
         decisions = world.cycle()
         idle = 0 if any(_moves(one) for one in decisions) else idle + 1

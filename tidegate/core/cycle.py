@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tidegate.core.deciding.intents import ready
 from tidegate.core.draft import Draft
 from tidegate.core.heads import first, wake
 from tidegate.core.nominating import Nominee, nominate, scan_of
@@ -106,14 +107,21 @@ def heads_of(draft: Draft, trees: Iterable[Tree]) -> list[Tree]:
 
 
 def _has_head(draft: Draft, tree: Tree) -> bool:
+    if draft.intents and any(
+        intent.cluster_queue in {room.name for room in tree.rooms}
+        for intent in draft.intents.values()
+    ):
+        return True
     return any(room.active and first(draft, room) is not None for room in tree.rooms)
 
 
 def _nominated(run_of: Pass, trees: list[Tree]) -> list[Nominee]:
-    draft, found = run_of.draft, list[Nominee]()
+    draft = run_of.draft
+    found = [] if run_of.kueue else ready(run_of, trees)
+    served = {one.room.name for one in found}
     for tree in trees:
         for room in tree.rooms:
-            if not room.active or not room.heap:
+            if not room.active or not room.heap or room.name in served:
                 continue
             workload = first(draft, room)
             if workload is not None:

@@ -11,7 +11,7 @@ import msgspec
 
 from tidegate.contracts.decisions import HeldReason
 from tidegate.core.charging import invalid
-from tidegate.core.draft import Draft, Workload
+from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.eligibility import holds
 from tidegate.core.fitting import asks_for_topology
 from tidegate.core.ordering import Entry, gate
@@ -39,6 +39,7 @@ class Nominee(Entry, kw_only=True, eq=False):
 
     room: Room
     proposal: Proposal | None = None  # None: it may not be admitted
+    intent: Intent | None = None  # it preempted before, and there is room for it now
     outcome: Outcome = "skipped"
     reason: HeldReason = "WaitingForQuota"
     details: str = ""  # in words; empty: what was tried tells

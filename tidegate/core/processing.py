@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tidegate.contracts.decisions import HeldReason
 from tidegate.core.deciding.admit import admit
+from tidegate.core.deciding.intents import fulfil
 from tidegate.core.deciding.preempt import preempt
 from tidegate.core.nominating import Nominee
 from tidegate.core.ordering import gate
@@ -20,6 +21,9 @@ def process(run_of: Pass, nominee: Nominee, *, reserving: bool) -> None:
     """Admit an entry, let it preempt, or say why not; ``reserving``: keep room for who waits."""
     proposal = nominee.proposal
     assert proposal is not None
+    if nominee.intent is not None:
+        nominee.outcome = "admitted" if fulfil(run_of, nominee) else "left"
+        return
     overlaps = _overlaps(run_of, proposal)
     if overlaps and _recomputes(run_of):
         proposal = _recompute(run_of, nominee, proposal)

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core import cycle
-from tidegate.core.deciding.intents import abandon, fulfil
+from tidegate.core.deciding.intents import abandon
 from tidegate.core.deciding.leaving import attend
 from tidegate.core.deciding.readiness import tell_readiness
 from tidegate.core.deciding.repair import repair
@@ -91,8 +91,6 @@ def _cycle(run_of: Pass) -> bool:
     if run_of.kueue:
         trees = cycle.heads_of(draft, forest(draft).trees)
         return bool(trees) and cycle.run(run_of, trees)
-    if draft.intents:
-        fulfil(run_of)
     trees = cycle.unsettled(draft)
     if trees:
         cycle.run(run_of, trees)

@@ -5,16 +5,18 @@ Source: docs/adr/0005-ending-preemption-circles.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tidegate.contracts.decisions import DecisionEvent, PreemptionAbandoned
 from tidegate.core.deciding.admit import granted, reserve
 from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.fitting import NO_CANDIDATES, Oracle
-from tidegate.core.flavors import assign
+from tidegate.core.flavors import Assignment, assign
+from tidegate.core.nominating import Nominee
 from tidegate.core.passing import Pass
-from tidegate.core.rooms import Room
-from tidegate.core.tree import fits, free, level
+from tidegate.core.proposing import Proposal
+from tidegate.core.rooms import Room, Tree
+from tidegate.core.tree import add, fits, free, level, remove
 from tidegate.model.ids import FlavorResource
 
 
@@ -31,33 +33,64 @@ def abandon(draft: Draft) -> Iterator[list[DecisionEvent]]:
             yield [ended]
 
 
-def fulfil(run_of: Pass) -> bool:
-    """Start each preemptor for which there is room now; tell whether there was any."""
-    draft, started = run_of.draft, False
-    for intent in list(draft.intents.values()):
+def ready(run_of: Pass, trees: Iterable[Tree]) -> list[Nominee]:
+    """Return the preemptors of these trees for which there is room now, as heads of their queues.
+
+    Each as it would be placed now, or else as it was intended. To be called between ``begin`` and
+    ``end`` of a cycle.
+    """
+    draft, found = run_of.draft, list[Nominee]()
+    shown = {id(tree) for tree in trees} if draft.intents else set[int]()
+    for intent in draft.intents.values():
         workload = draft.workloads.get(intent.workload)
         room = draft.forest.rooms.get(intent.cluster_queue)
-        if run_of.full or workload is None or room is None or not room.tree.dirty:
+        if workload is None or room is None or id(room.tree) not in shown:
             continue
-        started = _fulfil(run_of, intent, workload, room) or started
-    return started
+        made = _ready(run_of, intent, workload, room)
+        if made is not None:
+            found.append(made)
+    return found
 
 
-def _fulfil(run_of: Pass, intent: Intent, workload: Workload, room: Room) -> bool:
-    """Start a preemptor as it would be placed now, or else as it was intended."""
-    run_of.begin([room.tree])
-    run_of.reserve(room.tree, room.node, [(fr, -units) for fr, units in intent.charges])
+def fulfil(run_of: Pass, nominee: Nominee) -> bool:
+    """Give a preemptor what was kept for it, if there is still room; tell whether there was."""
+    intent, proposal, room = nominee.intent, nominee.proposal, nominee.room
+    assert intent is not None
+    assert proposal is not None
+    usage = list(proposal.assignment.usage.items())
+    with_own = [(fr, -units) for fr, units in intent.charges]
+    run_of.reserve(room.tree, room.node, with_own)
+    if not (fits(room.node, usage) and run_of.fits_now(room.tree, room.node, usage)):
+        run_of.reserve(room.tree, room.node, intent.charges)
+        return False
+    assignment = granted(proposal.assignment) if proposal.assignment.podsets else intent.assignment
+    reserve(run_of, room, nominee.workload, assignment, nominee.borrows)
+    return True
+
+
+def _ready(run_of: Pass, intent: Intent, workload: Workload, room: Room) -> Nominee | None:
+    """Return a preemptor with its placement if it fits beside all that is charged now."""
+    tree, node = room.tree, room.node
+    remove(node, intent.charges)
     now = assign(run_of.draft, workload, oracle=_nobody(room), room=room)
     usage = list(now.usage.items())
-    fresh = now.mode == "Fit" and run_of.fits_now(room.tree, room.node, usage)
-    fresh = fresh and fits(room.node, usage)
-    as_intended = fresh or run_of.fits_now(room.tree, room.node, intent.charges)
-    run_of.end()
-    if fresh:
-        reserve(run_of, room, workload, granted(now), now.borrows)
-    elif as_intended:
-        reserve(run_of, room, workload, intent.assignment, _level(room, intent))
-    return fresh or as_intended
+    fresh = now.mode == "Fit" and fits(node, usage)
+    add(node, intent.charges)
+    if fresh and run_of.fits_now(tree, node, usage):
+        found, borrows = now, now.borrows
+    elif run_of.fits_now(tree, node, intent.charges):
+        found = Assignment(podsets=[], usage=dict(intent.charges))
+        borrows = _level(room, intent)
+    else:
+        return None
+    return Nominee(
+        workload=workload,
+        room=room,
+        borrows=borrows,
+        is_preemptor=True,
+        intent=intent,
+        proposal=Proposal(assignment=found),
+    )
 
 
 def _nobody(room: Room) -> Oracle:
