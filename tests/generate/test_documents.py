@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
-from tidegate.generate.__main__ import main
+from tidegate.generate.__main__ import main, show
 from tidegate.generate.documents import documents, folders
 
 ROOT = Path(__file__).parents[2]
@@ -36,3 +37,15 @@ def test_the_generator_writes_what_differs_and_removes_what_is_no_longer_made(
     capsys.readouterr()
     assert main(tmp_path) == 0
     assert capsys.readouterr().out == ""
+
+
+def test_policies_of_other_job_kinds_can_be_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    assert show(("pod", "ray.io/rayjob")) == 0
+    names = {one["metadata"]["name"] for one in yaml.safe_load_all(capsys.readouterr().out)}
+    assert {"tidegate-gate-pods", "tidegate-suspend-ray-io-rayjob"} < names
+    assert "tidegate-suspend-batch-job" not in names
+
+
+def test_a_job_kind_that_nobody_knows_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert show(("ray.io/rayjob", "example.com/job")) == 2
+    assert capsys.readouterr().err.startswith("no job kind example.com/job; there are pod, batch")

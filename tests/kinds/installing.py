@@ -17,11 +17,8 @@ from tidegate.kinds.policies.forms import (
     patched,
     validating,
 )
-from tidegate.kinds.policies.frameworks import FRAMEWORKS
+from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kube.client import Access, connect
-
-ALL = ("pod", *(one.name for one in FRAMEWORKS))
-"""Every job kind: more than a cluster is given by default, so that each policy is tried."""
 
 _CONFIG_MAPS = Scope(targets=[Target(group="", versions=("v1",), resources=("configmaps",))])
 _PROBE: Manifest = {
@@ -41,7 +38,7 @@ async def install(kubeconfig: str) -> None:
         cluster = Cluster(api)
         await install_crds(cluster)
         song = secrets.token_hex(8)
-        for manifest in [*policies(ALL), *_canaries(song)]:
+        for manifest in [*policies(NAMES), *_canaries(song)]:
             await _applied(cluster, manifest)
         await eventually(partial(_in_force, cluster, song))
         await all_served(cluster)

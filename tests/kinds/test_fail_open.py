@@ -7,10 +7,11 @@ import re
 import pytest
 
 from tests.kinds.cluster import Cluster, documents, files
-from tests.kinds.installing import ALL, all_served, install_crds
+from tests.kinds.installing import all_served, install_crds
 from tests.kinds.manifests import job, pod
 from tidegate.kinds.crds import crds
 from tidegate.kinds.manifests import policies
+from tidegate.kinds.policies.frameworks import NAMES
 
 FAILED = re.compile(
     r"^apiserver_(?:mutating_admission_policy_check_total\{"
@@ -21,12 +22,12 @@ FAILED = re.compile(
 
 
 def test_every_policy_ignores_its_own_failure() -> None:
-    told = [one["spec"] for one in policies(ALL) if not one["kind"].endswith("Binding")]
+    told = [one["spec"] for one in policies(NAMES) if not one["kind"].endswith("Binding")]
     assert {spec["failurePolicy"] for spec in told} == {"Ignore"}
 
 
 def test_every_policy_is_bound_and_skips_what_it_cannot_find() -> None:
-    found = policies(ALL)
+    found = policies(NAMES)
     named = {one["metadata"]["name"] for one in found if not one["kind"].endswith("Binding")}
     bindings = [one["spec"] for one in found if one["kind"].endswith("Binding")]
     assert {spec["policyName"] for spec in bindings} == named

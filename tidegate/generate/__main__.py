@@ -1,6 +1,7 @@
 """Write every generated file anew: ``python -m tidegate.generate``, in a checkout.
 
-There is no other generator. A test fails when what is checked in is not what this writes.
+There is no other generator. A test fails when what is checked in is not what this writes. With
+names of job kinds (``batch/job pod``) it writes the policies about those to standard output.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tidegate.generate.documents import documents, folders
+from tidegate.generate.documents import as_yaml, documents, folders
+from tidegate.kinds.manifests import policies
+from tidegate.kinds.policies.frameworks import NAMES
 
 
 def main(root: Path) -> int:
@@ -28,5 +31,15 @@ def main(root: Path) -> int:
     return 0
 
 
+def show(frameworks: tuple[str, ...]) -> int:
+    """Write the policies about these job kinds to standard output, or say which kinds there are."""
+    unknown = sorted(set(frameworks) - set(NAMES))
+    if unknown:
+        sys.stderr.write(f"no job kind {', '.join(unknown)}; there are {', '.join(NAMES)}\n")
+        return 2
+    sys.stdout.write(as_yaml(policies(frameworks)))
+    return 0
+
+
 if __name__ == "__main__":
-    sys.exit(main(Path(__file__).parents[2]))
+    sys.exit(show(tuple(sys.argv[1:])) if sys.argv[1:] else main(Path(__file__).parents[2]))

@@ -46,13 +46,13 @@ def folders() -> tuple[str, ...]:
 
 def _manifests() -> dict[str, str]:
     head = _HEAD.format(source="tidegate/kinds")
-    return {f"deploy/{path}": head + _yaml(told) for path, told in files().items()}
+    return {f"deploy/{path}": head + as_yaml(told) for path, told in files().items()}
 
 
 def _contract() -> dict[str, str]:
     head = _HEAD.format(source="tidegate/contracts")
     return {
-        "docs/asyncapi.yaml": head + _yaml([asyncapi(version("tidegate"))]),
+        "docs/asyncapi.yaml": head + as_yaml([asyncapi(version("tidegate"))]),
         "docs/events.md": events_page(),
     }
 
@@ -70,7 +70,8 @@ def _json(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
-def _yaml(values: Iterable[object]) -> str:
+def as_yaml(values: Iterable[object]) -> str:
+    """Return documents as YAML that people can read: nothing shortened, long texts folded."""
     return yaml.dump_all(
         values, Dumper=_Plain, sort_keys=False, width=98, allow_unicode=True, indent=2
     )

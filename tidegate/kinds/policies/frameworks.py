@@ -96,6 +96,9 @@ FRAMEWORKS: tuple[Framework, ...] = (
 )
 """Every kind with a field that suspends it; pods are gated instead."""
 
+NAMES = ("pod", *(one.name for one in FRAMEWORKS))
+"""Every name that policies can be asked for."""
+
 _OWNERS = sorted(f"{one.group}/{one.kind}" for one in FRAMEWORKS)
 NOT_A_CHILD = (
     "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false)"

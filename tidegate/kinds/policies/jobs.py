@@ -22,9 +22,14 @@ _PODS = Target(group="", versions=("v1",), resources=("pods",), operations=("CRE
 
 
 def suspend(framework: Framework) -> list[Manifest]:
-    """Return the policy that suspends a queued job when it is made."""
+    """Return the policy that suspends a queued job when it is made.
+
+    Policies are invoked again after each that changed something; the second condition keeps this
+    one from patching what it has suspended already.
+    """
     *parents, field = framework.suspend.split(".")
-    scope = Scope(targets=[framework.target("CREATE")], conditions=_NOT_A_CHILD)
+    running = {"not-suspended": f"!object.?{framework.suspend.replace('.', '.?')}.orValue(false)"}
+    scope = Scope(targets=[framework.target("CREATE")], conditions=_NOT_A_CHILD | running)
     mutation = patched(f"{_QUEUED} ? {_suspended(parents, field)} : []")
     return mutating(f"suspend-{framework.slug}", scope, [mutation])
 

@@ -41,7 +41,9 @@ def quota_objects() -> list[Manifest]:
 def job_authors(frameworks: tuple[Framework, ...]) -> list[Manifest]:
     """Return the policy that notes who made a job, and keeps that from being changed."""
     targets = [one.target("CREATE", "UPDATE") for one in frameworks]
-    return mutating("author-jobs", Scope(targets=targets), [patched(_authored("false"))])
+    right = f"(request.operation == 'CREATE' ? {_USER} : {_OLD_AUTHOR})"
+    scope = Scope(targets=targets, conditions={"not-noted": f"{annotation(AUTHOR)} != {right}"})
+    return mutating("author-jobs", scope, [patched(_authored("false"))])
 
 
 def _scope(resource: str) -> Scope:
