@@ -21,9 +21,7 @@ SERVERS = ["in process", "over http", pytest.param("real", marks=pytest.mark.rea
 
 
 @pytest.fixture(params=SERVERS)
-async def kube(
-    request: pytest.FixtureRequest, embedded_api: EmbeddedApi
-) -> AsyncIterator[Talk]:
+async def kube(request: pytest.FixtureRequest, embedded_api: EmbeddedApi) -> AsyncIterator[Talk]:
     """Lend one of the servers, with an empty namespace."""
     async with AsyncExitStack() as stack:
         if request.param == "real":
@@ -75,7 +73,10 @@ SPEC: Object = {
             "items": {
                 "type": "object",
                 "required": ["name"],
-                "properties": {"name": {"type": "string"}, "count": {"type": "integer", "default": 1}},
+                "properties": {
+                    "name": {"type": "string"},
+                    "count": {"type": "integer", "default": 1},
+                },
             },
         },
         "amount": {"x-kubernetes-int-or-string": True},

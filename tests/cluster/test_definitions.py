@@ -66,9 +66,7 @@ WRONG: list[tuple[str, object, str]] = [
 async def test_what_breaks_the_schema_is_refused_and_named(
     kube: Talk, things: Things, spec: object, field: str
 ) -> None:
-    status, answer = await kube.send(
-        "POST", things.path, things.one("a", spec=spec)
-    )
+    status, answer = await kube.send("POST", things.path, things.one("a", spec=spec))
     assert (status, answer["reason"]) == (422, "Invalid"), answer
     assert field in [cause["field"] for cause in answer["details"]["causes"]]
 

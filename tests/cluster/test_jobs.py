@@ -43,7 +43,10 @@ async def test_a_template_gets_its_defaults(kube: Talk) -> None:
         "initContainers": [{"name": "first", "image": "x"}],
     }
     made = await kube.make(kube.jobs, body)
-    defaults = {"terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File"}
+    defaults = {
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+    }
     always = {"imagePullPolicy": "Always", "resources": {}}
     assert made["spec"]["template"]["spec"] == {
         "containers": [{**container(cpu="100m"), **defaults, "imagePullPolicy": "IfNotPresent"}],

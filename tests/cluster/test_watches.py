@@ -34,7 +34,9 @@ async def test_a_watch_tells_what_happens_after_a_version(kube: Talk) -> None:
 
 async def test_an_event_carries_the_object_and_its_version(kube: Talk) -> None:
     async with kube.watch(kube.leases, resourceVersion=await version(kube, kube.leases)) as events:
-        made = await kube.make(kube.leases, {"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}})
+        made = await kube.make(
+            kube.leases, {"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}}
+        )
         event = await anext(events)
         assert event["object"] == made
         await kube.remove(f"{kube.leases}/a")

@@ -11,7 +11,6 @@ from uuid import UUID
 
 from tidegate.cluster.embedded.refusals import (
     Cause,
-    bad_request,
     immutable,
     not_allowed,
     required,
@@ -62,14 +61,8 @@ def new_uid(random: Random) -> str:
 
 
 def metadata_of(obj: Object) -> Object:
-    """Return an object's metadata without fields that do not exist and without nulls.
-
-    Raises:
-        RefusedError: 400, it is not an object.
-    """
+    """Return an object's metadata without fields that do not exist and without nulls."""
     metadata = obj.get("metadata") or {}
-    if not isinstance(metadata, dict):
-        raise bad_request("metadata must be an object")
     return {key: value for key, value in metadata.items() if key in FIELDS and value is not None}
 
 
@@ -117,7 +110,7 @@ def check(metadata: Object, *, path_name: bool) -> Iterator[Cause]:
         yield wrong("metadata.name", name, "a lowercase RFC 1123 subdomain must consist of lower")
     elif len(name) > _NAME_LENGTH_MAX:
         yield wrong("metadata.name", name, f"must be no more than {_NAME_LENGTH_MAX} bytes")
-    _check_texts(metadata)
+    yield from _check_keys(metadata)
     yield from _check_labels(metadata.get("labels") or {})
     for i, owner in enumerate(metadata.get("ownerReferences") or []):
         for field in ("apiVersion", "kind", "name", "uid"):
@@ -136,19 +129,17 @@ def check_update(metadata: Object, old: Object) -> Iterator[Cause]:
         yield not_allowed("metadata.finalizers", f"{why} {added}")
 
 
-def _check_texts(metadata: Object) -> None:
+def _check_keys(metadata: Object) -> Iterator[Cause]:
     for field in ("labels", "annotations"):
-        for key, value in (metadata.get(field) or {}).items():
-            if not isinstance(value, str):
-                message = f"json: cannot unmarshal into Go struct field ObjectMeta.{field}"
-                raise bad_request(f"{message}: {key} is not of type string")
+        for key in metadata.get(field) or ():
+            prefix, slash, name = key.rpartition("/")
+            if not _LABEL_NAME.fullmatch(name) or (slash and not _SUBDOMAIN.fullmatch(prefix)):
+                why = "name part must consist of alphanumeric characters, '-', '_' or '.'"
+                yield wrong(f"metadata.{field}", key, why)
 
 
 def _check_labels(labels: Object) -> Iterator[Cause]:
-    for key, value in labels.items():
-        prefix, slash, name = key.rpartition("/")
-        if not _LABEL_NAME.fullmatch(name) or (slash and not _SUBDOMAIN.fullmatch(prefix)):
-            yield wrong("metadata.labels", key, "name part must consist of alphanumeric characters")
+    for value in labels.values():
         if value and not _LABEL_NAME.fullmatch(value):
             why = "a valid label must be an empty string or consist of alphanumeric characters"
             yield wrong("metadata.labels", value, why)

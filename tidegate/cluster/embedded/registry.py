@@ -14,6 +14,7 @@ import msgspec
 from tidegate.cluster.embedded import metadata as meta
 from tidegate.cluster.embedded.admission import admit
 from tidegate.cluster.embedded.kinds.rules import rules_of
+from tidegate.cluster.embedded.kinds.small_shapes import shape_of
 from tidegate.cluster.embedded.patches import apply_patch
 from tidegate.cluster.embedded.refusals import (
     Cause,
@@ -28,7 +29,7 @@ from tidegate.cluster.embedded.refusals import (
 from tidegate.cluster.embedded.resources import CRDS, NAMESPACES, Catalog, Resource
 from tidegate.cluster.embedded.schema.checking import check
 from tidegate.cluster.embedded.schema.crds import established, resources_of
-from tidegate.cluster.embedded.schema.shaping import fill, prune
+from tidegate.cluster.embedded.schema.shaping import drop_nulls, fill, prune
 from tidegate.cluster.embedded.state import State
 
 Object = dict[str, Any]
@@ -107,7 +108,7 @@ class Registry:
         Raises:
             RefusedError: 400, 404, 409 or 422; nothing was changed.
         """
-        metadata = meta.metadata_of(obj)
+        metadata = self._take_in(resource, namespace, obj)
         if not metadata.get("name"):
             message = f"the name of the object ({name} based on URL) was undeterminable"
             raise bad_request(f"{message}: name must be provided")
@@ -143,12 +144,10 @@ class Registry:
         return self._update(resource, namespace, name, changed, how)
 
     def view(self, resource: Resource, obj: Object) -> Object:
-        """Return a stored object in the version of a resource, which may fill in defaults."""
+        """Return a stored object in the version of a resource; only its ``apiVersion`` differs."""
         if obj["apiVersion"] == resource.api_version:
             return obj
-        shown = self._copy(obj) | {"apiVersion": resource.api_version}
-        fill(resource.schema or {}, shown)
-        return shown
+        return obj | {"apiVersion": resource.api_version}
 
     def body(self, resource: Resource, obj: Object) -> bytes:
         """Return the bytes of a stored object in the version of a resource."""
@@ -215,10 +214,14 @@ class Registry:
 
     def _take_in(self, resource: Resource, namespace: str, obj: Object) -> Object:
         """Set an incoming object's kind and place; return its metadata, which is part of it."""
+        missing = [field for field in ("apiVersion", "kind") if not obj.get(field)]
+        if resource.custom and missing:
+            raise bad_request(f"the object provided is unrecognized: {missing[0]} is missing")
         for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
             if obj.setdefault(field, wanted) != wanted:
                 found = f'{obj["kind"]} in version "{obj.get("apiVersion", "")}"'
                 raise bad_request(f"{found} cannot be handled as a {resource.kind}")
+        self._refuse_other_types(resource, obj)
         metadata = obj["metadata"] = meta.metadata_of(obj)
         if metadata.get("namespace", namespace) != namespace:
             message = "the namespace of the provided object does not match the namespace"
@@ -226,6 +229,14 @@ class Registry:
         if resource.namespaced:
             metadata["namespace"] = namespace
         return metadata
+
+    def _refuse_other_types(self, resource: Resource, obj: Object) -> None:
+        if not resource.custom:
+            drop_nulls(obj)
+        try:
+            msgspec.convert(obj, shape_of(resource.key))
+        except msgspec.ValidationError as error:
+            raise bad_request(f"{obj['kind']} cannot be decoded: {error}") from error
 
     def _composed(self, resource: Resource, obj: Object, old: Object, *, status: bool) -> Object:
         if status:

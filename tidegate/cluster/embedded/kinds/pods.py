@@ -12,7 +12,7 @@ from tidegate.cluster.embedded.kinds.templates import (
     fill_requests,
     fill_spec,
 )
-from tidegate.cluster.embedded.refusals import Cause, bad_request, not_allowed, wrong
+from tidegate.cluster.embedded.refusals import Cause, not_allowed, wrong
 
 Object = dict[str, Any]
 _GRACE = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -26,11 +26,9 @@ def fill_pod(pod: Object) -> None:
     """Write a pod's defaults, in place.
 
     Raises:
-        RefusedError: 400, a field has the wrong type.
+        RefusedError: 400, a quantity cannot be read.
     """
-    if not isinstance(pod.get("spec"), dict):
-        raise bad_request('Pod in version "v1" cannot be handled as a Pod: spec is no object')
-    spec = pod["spec"]
+    spec = pod.setdefault("spec", {})
     fill_spec(spec)
     fill_requests(spec)
     spec.setdefault("enableServiceLinks", True)

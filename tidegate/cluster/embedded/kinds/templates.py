@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tidegate.cluster.embedded.kinds.quantities import canonical_map
-from tidegate.cluster.embedded.refusals import Cause, bad_request, required, unsupported, wrong
+from tidegate.cluster.embedded.refusals import Cause, required, unsupported, wrong
 from tidegate.errors import QuantityError
 from tidegate.model.quantity import parse
 
@@ -18,7 +18,7 @@ def fill_spec(spec: Object) -> None:
     """Write the defaults of a pod spec, in place.
 
     Raises:
-        RefusedError: 400, a part of it has the wrong type or a quantity cannot be read.
+        RefusedError: 400, a quantity cannot be read.
     """
     spec.setdefault("dnsPolicy", "ClusterFirst")
     spec.setdefault("restartPolicy", "Always")
@@ -28,7 +28,7 @@ def fill_spec(spec: Object) -> None:
     for container in containers_of(spec):
         _fill_container(container)
     canonical_map(spec.get("overhead"))
-    for field in [key for key, value in spec.items() if value in (None, [])]:
+    for field in [key for key, value in spec.items() if value == []]:
         del spec[field]
 
 
@@ -41,18 +41,8 @@ def fill_requests(spec: Object) -> None:
 
 
 def containers_of(spec: Object) -> list[Object]:
-    """Return every container of a pod spec, the initial ones first.
-
-    Raises:
-        RefusedError: 400, they are no lists of objects.
-    """
-    found = list[Object]()
-    for field in ("initContainers", "containers"):
-        containers = spec.get(field) or []
-        if not isinstance(containers, list) or not all(isinstance(c, dict) for c in containers):
-            raise bad_request(f"{field} must be a list of objects")
-        found += containers
-    return found
+    """Return every container of a pod spec, the initial ones first."""
+    return [*spec.get("initContainers", ()), *spec.get("containers", ())]
 
 
 def check_spec(spec: Object, path: str) -> Iterator[Cause]:
@@ -76,7 +66,7 @@ def _fill_container(container: Object) -> None:
     container.setdefault("imagePullPolicy", "Always" if latest else "IfNotPresent")
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
-    resources = container["resources"] = container.get("resources") or {}
+    resources = container.setdefault("resources", {})
     for field in ("limits", "requests"):
         canonical_map(resources.get(field))
     for port in container.get("ports") or []:

@@ -21,6 +21,16 @@ def prune(schema: Schema, value: object, path: str = "") -> list[str]:
     return dropped
 
 
+def drop_nulls(value: object) -> None:
+    """Drop, in place, every field that is null: to built-in kinds it is as if it were not there."""
+    if isinstance(value, dict):
+        for key in [key for key, child in value.items() if child is None]:
+            del value[key]
+    if isinstance(value, (dict, list)):
+        for child in value.values() if isinstance(value, dict) else value:
+            drop_nulls(child)
+
+
 def _prune(schema: Schema, value: object, path: str, dropped: list[str]) -> None:
     if isinstance(value, list):
         for i, item in enumerate(value):
