@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 
 from ingest import definitions
-from tidegate.contracts.observations import Observation
+from ingest.joins import Joins
+from tidegate.contracts.observations import Observed
+from tidegate.jobs import workload
 from tidegate.jobs.kind import JobKind
 from tidegate.kinds import checks, flavors, queues, seen
 from tidegate.kinds.names import GROUP, VERSIONS
+from tidegate.kinds.workload import Workload
 
 _KUEUE = f"/apis/{GROUP}/{VERSIONS[0]}"
+
+
+Told: TypeAlias = tuple[str, Observed]
+"""A resource and what is told under it."""
+Observe: TypeAlias = Callable[[Any], Observed]
 
 
 class Watched(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,15 +30,26 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     resource: str  # as rounds and subjects call it, e.g. "jobs.batch"
     path: str  # of the collection, over all namespaces
     kind: type[Any]  # what an object is decoded into
-    observe: Callable[[Any], Observation]
+    observe: Callable[[Any], Iterable[Told]]
     """Reduce an object, leaving session and round empty; raises errors of ``tidegate.errors``."""
+    gone: Callable[[str], Iterable[Told]] = lambda _uid: ()
+    """Return what else the deletion of an object changes."""
+    listed: Callable[[Collection[str]], Iterable[Told]] = lambda _present: ()
+    """Learn which uids a list had; return what else that changes."""
     optional: bool = False  # its CRD may be missing, and is waited for without stopping the clock
 
 
-def _kueue(plural: str, kind: type[Any], observe: Callable[[Any], Observation]) -> Watched:
+def _defined(resource: str, path: str, kind: type[Any], observe: Observe) -> Watched:
     return Watched(
-        resource=f"{plural}.{GROUP}", path=f"{_KUEUE}/{plural}", kind=kind, observe=observe
+        resource=resource,
+        path=path,
+        kind=kind,
+        observe=lambda found: ((resource, observe(found)),),
     )
+
+
+def _kueue(plural: str, kind: type[Any], observe: Observe) -> Watched:
+    return _defined(f"{plural}.{GROUP}", f"{_KUEUE}/{plural}", kind, observe)
 
 
 DEFINITIONS: tuple[Watched, ...] = (
@@ -44,44 +63,62 @@ DEFINITIONS: tuple[Watched, ...] = (
         definitions.workload_priority_class,
     ),
     _kueue("admissionchecks", checks.AdmissionCheck, definitions.admission_check),
-    Watched(
-        resource="namespaces",
-        path="/api/v1/namespaces",
-        kind=seen.Namespace,
-        observe=definitions.namespace,
+    _defined("namespaces", "/api/v1/namespaces", seen.Namespace, definitions.namespace),
+    _defined("limitranges", "/api/v1/limitranges", seen.LimitRange, definitions.limit_range),
+    _defined(
+        "priorityclasses.scheduling.k8s.io",
+        "/apis/scheduling.k8s.io/v1/priorityclasses",
+        seen.PriorityClass,
+        definitions.priority_class,
     ),
-    Watched(
-        resource="limitranges",
-        path="/api/v1/limitranges",
-        kind=seen.LimitRange,
-        observe=definitions.limit_range,
-    ),
-    Watched(
-        resource="priorityclasses.scheduling.k8s.io",
-        path="/apis/scheduling.k8s.io/v1/priorityclasses",
-        kind=seen.PriorityClass,
-        observe=definitions.priority_class,
-    ),
-    Watched(
-        resource="runtimeclasses.node.k8s.io",
-        path="/apis/node.k8s.io/v1/runtimeclasses",
-        kind=seen.RuntimeClass,
-        observe=definitions.runtime_class,
+    _defined(
+        "runtimeclasses.node.k8s.io",
+        "/apis/node.k8s.io/v1/runtimeclasses",
+        seen.RuntimeClass,
+        definitions.runtime_class,
     ),
 )
 """Everything a decision depends on that is not a job."""
 
 
 def watched(kinds: Sequence[JobKind[Any]]) -> tuple[Watched, ...]:
-    """Return what an ingest of these job kinds watches."""
-    jobs = tuple(
-        Watched(
-            resource=kind.resource,
-            path=kind.path(),
-            kind=kind.seen,
-            observe=kind.observe,
-            optional=kind.optional,
-        )
-        for kind in kinds
+    """Return what an ingest of these job kinds watches; each call has a cache of its own.
+
+    Workloads are always watched, for what they say of jobs; whether those that were made directly
+    are jobs themselves says the kind ``workload``.
+    """
+    joins = Joins(kinds)
+    jobs = [_job(kind, joins) for kind in kinds if kind.name != workload.NAME]
+    direct = workload.KIND.name in [kind.name for kind in kinds]
+    return (*DEFINITIONS, _workloads(joins, direct=direct), *jobs)
+
+
+def _job(kind: JobKind[Any], joins: Joins) -> Watched:
+    return Watched(
+        resource=kind.resource,
+        path=kind.path(),
+        kind=kind.seen,
+        observe=lambda found: ((kind.resource, joins.job(kind.resource, kind.observe(found))),),
+        gone=joins.forget,
+        listed=lambda present: joins.listed_jobs(kind.resource, present),
+        optional=kind.optional,
     )
-    return (*DEFINITIONS, *jobs)
+
+
+def _workloads(joins: Joins, *, direct: bool) -> Watched:
+    resource = workload.KIND.resource
+
+    def observe(found: Workload) -> Iterator[Told]:
+        if joins.stands_for(found):
+            yield from joins.workload(found)
+        elif direct:
+            yield resource, workload.observe(found)
+
+    return Watched(
+        resource=resource,
+        path=workload.KIND.path(),
+        kind=Workload,
+        observe=observe,
+        gone=joins.forget,
+        listed=joins.listed_workloads,
+    )

@@ -16,11 +16,10 @@ from typing import Any
 
 from ingest.metrics import Metrics
 from ingest.publish import Publisher, refused
-from ingest.resources import Watched
+from ingest.resources import Told, Watched
 from ingest.watch import Changed, Pace, Watch, pages
 from tidegate.contracts.observations import (
     ObjectGone,
-    ObjectRefused,
     Observed,
     SyncCompleted,
     SyncStarted,
@@ -114,6 +113,7 @@ class Sync:
                 version = version or page.version
                 await _together(self._tell(one, self._round) for one in page.items)
                 present += [one.metadata.uid for one in page.items]
+        await self._tell_others(self.watched.listed(frozenset(present)))
         for completed in self._completed(present, version):
             await publisher.say(resource, completed)
         return version
@@ -177,29 +177,34 @@ class Sync:
         if event.type == "DELETED":
             meta: ObjectMeta = event.object.metadata
             gone = ObjectGone(**_who(meta), resource=self.watched.resource)
+            others = list(self.watched.gone(meta.uid))
             await self._publisher.tell(self.watched.resource, gone)
+            await self._tell_others(others)
         else:
             await self._tell(event.object, 0)
 
     async def _tell(self, found: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
-        observation = self._observed(found)
-        if isinstance(observation, ObjectRefused):
-            self._metrics.observations.labels(self.watched.resource, "refused").inc()
-        await self._publisher.tell(self.watched.resource, observation, round=round)
+        for resource, told in self._observed(found):
+            own = resource == self.watched.resource
+            await self._publisher.tell(resource, told, round=round if own else 0)
 
-    def _observed(self, found: Any) -> Observed:  # noqa: ANN401 - of the resource's kind
+    async def _tell_others(self, others: Iterable[Told]) -> None:
+        for resource, told in others:
+            await self._publisher.tell(resource, told)
+
+    def _observed(self, found: Any) -> list[Told]:  # noqa: ANN401 - of the resource's kind
         """Reduce an object; one that cannot be read is told as refused, and the others go on."""
         if isinstance(found, Unreadable):
-            return self._refused(found.metadata, found.error)
+            return [self._refused(found.metadata, found.error)]
         try:
-            told = self.watched.observe(found)
+            return list(self.watched.observe(found))
         except TidegateError as error:
-            return self._refused(found.metadata, str(error))
-        assert isinstance(told, Observed)
-        return told
+            return [self._refused(found.metadata, str(error))]
 
-    def _refused(self, meta: ObjectMeta, error: str) -> ObjectRefused:
-        return refused(self.watched.resource, Observed(**_who(meta)), error)
+    def _refused(self, meta: ObjectMeta, error: str) -> Told:
+        resource = self.watched.resource
+        self._metrics.observations.labels(resource, "refused").inc()
+        return resource, refused(resource, Observed(**_who(meta)), error)
 
     def _note(self, error: TidegateError) -> None:
         absent = isinstance(error, ApiStatusError) and error.status == HTTPStatus.NOT_FOUND

@@ -192,8 +192,8 @@ def _priority(shown: Shown, priorities: Mapping[tuple[str, str], int]) -> Object
 
 
 def _admission(shown: Shown) -> Object | None:
-    if shown.phase not in ("reserved", "admitted"):
-        return None
+    if not shown.cluster_queue:
+        return None  # who finished shows to the end what it had
     assigned = [_assigned(one) for one in shown.assignment]
     return {"clusterQueue": shown.cluster_queue, "podSetAssignments": assigned}
 

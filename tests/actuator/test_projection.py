@@ -164,7 +164,7 @@ def test_conditions_follow_a_workload_through_its_life() -> None:
             )
             done = ("True", "Succeeded", "done")
             await eventually(lambda: story.condition("Finished") == done)
-        assert "admission" not in story.read(story.path)["status"]
+        assert story.read(story.path)["status"]["admission"]["clusterQueue"] == "cq"
 
     run_virtually(run())
 

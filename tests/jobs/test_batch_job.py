@@ -1,53 +1,13 @@
-"""Jobs as data: an object and what is observed of it, an order and the step that it asks for.
-
-Each file in ``batch_job/`` is one case. Steps are also walked to their end, each patch applied to
-the object as an API server would.
-"""
+"""A Job's steps walked to their end, each patch applied to the object as an API server would."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import msgspec
 import pytest
-import yaml
 
-from tidegate.contracts.decisions import StartOrdered, StopOrdered
-from tidegate.errors import TidegateError
+from tests.jobs.cases import case, start_of, stop_of
 from tidegate.jobs.batch_job import KIND
-from tidegate.jobs.kind import Object, Patch, Start, Step, Stop, Wait
-from tidegate.kinds.decode import decode_object
-from tidegate.model.ids import ObjectRef
-
-CASES = {path.stem: path for path in sorted((Path(__file__).parent / "batch_job").glob("*.yaml"))}
-JOB = ObjectRef(kind="batch/job", namespace="team", name="train", uid="u1")
-
-
-def case(name: str) -> Object:
-    found: Object = yaml.safe_load(CASES[name].read_text())
-    return found
-
-
-def start_of(found: Object) -> Start:
-    written = {**found["start"], "at_us": 1, "workload": "team/w", "job": msgspec.to_builtins(JOB)}
-    seq = written.pop("seq")
-    order = msgspec.convert({**written, "type": "StartOrdered/1"}, StartOrdered)
-    return Start(order=order, ledger_id="L1", seq=seq)
-
-
-def stop(seq: int) -> Stop:
-    order = StopOrdered(at_us=1, workload="team/w", job=JOB)
-    return Stop(order=order, ledger_id="L1", seq=seq)
-
-
-def plain(struct: msgspec.Struct) -> Object:
-    """Return it as YAML writes it: lists, no tuples."""
-    found: Object = msgspec.json.decode(msgspec.json.encode(struct))
-    return found
-
-
-def told(step: Step) -> Object:
-    return {type(step).__name__: plain(step)}
+from tidegate.jobs.kind import Object, Patch, Start, Stop, Wait
 
 
 def merged(found: Object, patch: Object) -> Object:
@@ -60,32 +20,6 @@ def merged(found: Object, patch: Object) -> Object:
         else:
             result[name] = value
     return result
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("observe")])
-def test_an_object_is_observed_as(name: str) -> None:
-    found = case(name)
-    seen = decode_object(msgspec.json.encode(found["job"]), KIND.seen)
-    if "error" in found:
-        with pytest.raises(TidegateError) as caught:
-            KIND.observe(seen)
-        assert str(caught.value) == found["error"]
-    else:
-        assert plain(KIND.observe(seen)) == found["observed"]
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("start")])
-def test_a_start_asks_for(name: str) -> None:
-    found = case(name)
-    assert told(KIND.start(start_of(found), found["job"])) == found["step"]
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name.startswith("stop")])
-def test_a_stop_asks_for(name: str) -> None:
-    found = case(name)
-    asked = found["stop"]
-    step = KIND.stop(stop(asked["seq"]), found["job"], asked.get("waited_s", 0.0))
-    assert told(step) == found["step"]
 
 
 def carried_out(job: Object, order: Start | Stop) -> Object:
@@ -104,10 +38,10 @@ def carried_out(job: Object, order: Start | Stop) -> Object:
 
 @pytest.mark.parametrize("name", ["start_plain", "start_placed", "start_partial"])
 def test_a_stop_restores_what_a_start_changed_byte_for_byte(name: str) -> None:
-    found = case(name)
+    found = case(f"batch_job/{name}")
     began = carried_out(found["job"], start_of(found))
     running = merged(began, {"status": {"startTime": "2026-03-01T08:01:00Z", "active": 2}})
-    ended = carried_out(running, stop(9))
+    ended = carried_out(running, stop_of(9))
     before = {**found["job"]["spec"], "suspend": True}
     assert msgspec.json.encode(ended["spec"]) == msgspec.json.encode(before)
     written = ended["metadata"]["annotations"]
@@ -118,7 +52,7 @@ def test_a_stop_restores_what_a_start_changed_byte_for_byte(name: str) -> None:
 
 
 def test_another_start_replaces_what_an_earlier_one_put_in() -> None:
-    found = case("start_placed")
+    found = case("batch_job/start_placed")
     once = carried_out(found["job"], start_of(found))
     again = merged(once, {"spec": {"suspend": True}})
     podset = {"name": "main", "count": 2, "node_selector": {"type": "on-demand"}}
@@ -131,14 +65,14 @@ def test_another_start_replaces_what_an_earlier_one_put_in() -> None:
 
 
 def test_a_job_unsuspended_by_hand_is_suspended_placed_and_started() -> None:
-    found = case("start_runs_elsewhere")
+    found = case("batch_job/start_runs_elsewhere")
     job = carried_out(found["job"], start_of(found))
     assert job["spec"]["suspend"] is False
     assert job["spec"]["template"]["spec"]["nodeSelector"] == {"type": "spot"}
 
 
 def test_the_podsets_of_its_workload_are_as_the_owner_wrote_them() -> None:
-    found = case("start_placed")
+    found = case("batch_job/start_placed")
     job = merged(
         carried_out(found["job"], start_of(found)),
         {"spec": {"template": {"metadata": {"labels": {"controller-uid": "u1"}}}}},

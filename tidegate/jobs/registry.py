@@ -5,10 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.errors import NotSupportedError
-from tidegate.jobs import batch_job
+from tidegate.jobs import batch_job, workload
 from tidegate.jobs.kind import JobKind
 
-JOB_KINDS: dict[str, JobKind[Any]] = {kind.name: kind for kind in (batch_job.KIND,)}
+JOB_KINDS: dict[str, JobKind[Any]] = {
+    kind.name: kind
+    for kind in (
+        batch_job.KIND,
+        workload.KIND,
+    )
+}
 
 
 def job_kind(name: str) -> JobKind[Any]:

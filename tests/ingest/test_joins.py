@@ -1,0 +1,108 @@
+"""Wishes about a job that stand on its Workload, on the embedded API server."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.ingest.test_session import session
+from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.observations import Heartbeat, JobObserved
+
+WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
+PODSETS = [{"name": "main", "count": 1, "template": job()["spec"]["template"]}]
+AT = "2026-03-01T08:00:00Z"
+RESERVED = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "m"}
+ADMISSION = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main"}]}
+
+
+def workload_of(made: Object, name: str = "job-train") -> Object:
+    """Return the Workload that stands for a Job, as Kueue or the projection makes it."""
+    found = kueue("Workload", name, queueName="main", podSets=PODSETS, active=True)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "controller": True}
+    meta = made["metadata"]
+    found["metadata"]["ownerReferences"] = [{**owner, "name": meta["name"], "uid": meta["uid"]}]
+    return found
+
+
+async def told(stage: Stage) -> list[JobObserved]:
+    return [one for one in await stage.heard() if isinstance(one, JobObserved)]
+
+
+def test_a_workload_that_is_deactivated_deactivates_its_job() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(WORKLOADS, workload_of(stage.make(JOBS, job())))
+        path = f"{WORKLOADS}/job-train"
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            stage.change(path, {"spec": {"active": False}})
+            await stage.hear(JobObserved, lambda one: not one.active)
+            stage.remove(path)  # whoever deletes it wishes nothing any more
+            await asyncio.sleep(5)
+        assert [one.active for one in await told(stage)] == [True, False, True]
+        assert {one.kind for one in await told(stage)} == {"batch/job"}
+
+    run_virtually(run())
+
+
+def test_quota_that_another_controller_reserved_is_told_before_the_first_round_ends() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(WORKLOADS, workload_of(stage.make(JOBS, job())))
+        condition = {**RESERVED, "lastTransitionTime": AT}
+        status = {"conditions": [condition], "admission": ADMISSION}
+        stage.change(f"{WORKLOADS}/job-train/status", {"status": status})
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+        assert (await told(stage))[-1].held_quota
+
+    run_virtually(run())
+
+
+def test_a_projection_is_no_news() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = stage.make(JOBS, job())
+        async with alongside(session(stage).run()):
+            await stage.hear(JobObserved)
+            ours = workload_of(made)
+            ours["metadata"]["annotations"] = {"tidegate.dev/decision": "L1/7"}
+            stage.make(WORKLOADS, ours)
+            condition = {**RESERVED, "lastTransitionTime": AT}
+            status = {"conditions": [condition], "admission": ADMISSION}
+            stage.change(f"{WORKLOADS}/job-train/status", {"status": status})
+            await asyncio.sleep(5)
+        assert len(await told(stage)) == 1
+
+    run_virtually(run())
+
+
+def test_a_workload_that_somebody_made_directly_is_a_job() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(WORKLOADS, kueue("Workload", "mine", queueName="main", podSets=PODSETS))
+        async with alongside(session(stage).run()):
+            seen = await stage.hear(JobObserved)
+        assert (seen.kind, seen.workload, seen.queue) == ("workload", "default/mine", "main")
+
+    run_virtually(run())
+
+
+def test_a_list_forgets_the_wishes_of_workloads_that_nobody_saw_go() -> None:
+    async def run() -> None:
+        stage = Stage()
+        found = workload_of(stage.make(JOBS, job()))
+        found["spec"]["active"] = False
+        stage.make(WORKLOADS, found)
+        async with alongside(session(stage).run()):
+            await stage.hear(JobObserved, lambda one: not one.active)
+            stage.api.down = True
+            await asyncio.sleep(120)
+            stage.remove(f"{WORKLOADS}/job-train")
+            stage.embedded.compact()
+            stage.api.down = False
+            await stage.hear(Heartbeat, lambda one: one.beat > 120)
+        assert [one.active for one in await told(stage)][-2:] == [False, True]
+
+    run_virtually(run())

@@ -1,0 +1,50 @@
+"""Cases of job kinds: YAML files in a folder named like the kind's module."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+
+from tidegate.contracts.decisions import StartOrdered, StopOrdered
+from tidegate.jobs import batch_job, workload
+from tidegate.jobs.kind import JobKind, Object, Start, Stop
+from tidegate.model.ids import ObjectRef
+
+HERE = Path(__file__).parent
+KINDS: dict[str, JobKind[Any]] = {"batch_job": batch_job.KIND, "workload": workload.KIND}
+CASES = {
+    f"{folder}/{path.stem}": path
+    for folder in KINDS
+    for path in sorted((HERE / folder).glob("*.yaml"))
+}
+JOB = ObjectRef(kind="batch/job", namespace="team", name="train", uid="u1")
+
+
+def case(name: str) -> Object:
+    found: Object = yaml.safe_load(CASES[name].read_text())
+    return found
+
+
+def kind_of(name: str) -> JobKind[Any]:
+    return KINDS[name.partition("/")[0]]
+
+
+def start_of(found: Object) -> Start:
+    written = {**found["start"], "at_us": 1, "workload": "team/w", "job": msgspec.to_builtins(JOB)}
+    seq = written.pop("seq")
+    order = msgspec.convert({**written, "type": "StartOrdered/1"}, StartOrdered)
+    return Start(order=order, ledger_id="L1", seq=seq)
+
+
+def stop_of(seq: int) -> Stop:
+    order = StopOrdered(at_us=1, workload="team/w", job=JOB)
+    return Stop(order=order, ledger_id="L1", seq=seq)
+
+
+def plain(struct: msgspec.Struct) -> Object:
+    """Return it as YAML writes it: lists, no tuples."""
+    found: Object = msgspec.json.decode(msgspec.json.encode(struct))
+    return found

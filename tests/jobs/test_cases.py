@@ -1,0 +1,44 @@
+"""Job kinds as data: an object and what is observed of it, an order and the step it asks for.
+
+Each file in a folder named like a module of ``tidegate.jobs`` is one case of that kind.
+"""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.jobs.cases import CASES, case, kind_of, plain, start_of, stop_of
+from tidegate.errors import TidegateError
+from tidegate.jobs.kind import Step
+from tidegate.kinds.decode import decode_object
+
+
+def told(step: Step) -> dict[str, object]:
+    return {type(step).__name__: plain(step)}
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "/observe" in name])
+def test_an_object_is_observed_as(name: str) -> None:
+    found, kind = case(name), kind_of(name)
+    seen = decode_object(msgspec.json.encode(found["job"]), kind.seen)
+    if "error" in found:
+        with pytest.raises(TidegateError) as caught:
+            kind.observe(seen)
+        assert str(caught.value) == found["error"]
+    else:
+        assert plain(kind.observe(seen)) == found["observed"]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "/start" in name])
+def test_a_start_asks_for(name: str) -> None:
+    found = case(name)
+    assert told(kind_of(name).start(start_of(found), found["job"])) == found["step"]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "/stop" in name])
+def test_a_stop_asks_for(name: str) -> None:
+    found = case(name)
+    asked = found["stop"]
+    step = kind_of(name).stop(stop_of(asked["seq"]), found["job"], asked.get("waited_s", 0.0))
+    assert told(step) == found["step"]

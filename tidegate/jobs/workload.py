@@ -1,0 +1,146 @@
+"""A Workload that somebody made directly, for a controller of his own or for none.
+
+Its status is projected and would say nothing new, so it is started and stopped by a note in its
+annotations. Where another controller owns it, its pods count as active until that controller has
+cleared QuotaReserved, which is how it says that they are gone.
+
+Source: behaviour.md 16, external frameworks.
+"""
+
+from __future__ import annotations
+
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.jobs.asking import listed
+from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
+from tidegate.kinds import names
+from tidegate.kinds.decode import read
+from tidegate.kinds.meta import Condition
+from tidegate.kinds.podsets import workload_podsets
+from tidegate.kinds.times import micros
+from tidegate.kinds.workload import Workload
+
+NAME = "workload"
+_BOOST_MAX = 2**31
+
+
+def observe(found: Workload) -> JobObserved:
+    """See ``JobKind.observe``: only what is the owner's to say, for the rest is our own."""
+    meta, spec = found.metadata, found.spec
+    finished = condition(found, "Finished")
+    return JobObserved(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        version=meta.version,
+        session="",
+        kind=NAME,
+        workload=f"{meta.namespace}/{meta.name}",
+        queue=spec.queue_name or "",
+        priority_class=_class(found, "WorkloadPriorityClass"),
+        pod_priority_class=_class(found, "PriorityClass"),
+        priority=spec.priority,
+        created_us=micros(meta.creation_timestamp or ""),
+        podsets=workload_podsets(found),
+        active=spec.active,
+        max_execution_s=spec.maximum_execution_time_seconds or 0,
+        reclaimable={one.name: one.count for one in found.status.reclaimable_pods},
+        finished=finished.reason if finished else "",
+        message=finished.message if finished else "",
+        author=meta.annotations.get(names.AUTHOR, ""),
+        priority_boost=_boost(meta.annotations.get(names.PRIORITY_BOOST, "")),
+        gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
+        preemption_gates=_closed_gates(found),
+        held_quota=holds_quota_of_another(found),
+        state=_state(found),
+    )
+
+
+def start(start: Start, found: Object) -> Step:
+    """See ``JobKind.start``: a note says that it may run; its status is projected."""
+    annotations = found["metadata"].get("annotations", {})
+    if decided(annotations.get(names.DECISION, ""), start.ledger_id) >= start.seq or _ended(found):
+        return Done()
+    known = start.order.generation in (0, found["metadata"].get("generation", 0))
+    if names.INJECTED not in annotations and not known:
+        return Refused(reason="stale", message="The Workload changed after this was decided.")
+    noted = {names.DECISION: start.decision, names.INJECTED: "{}"}
+    return Patch(body={"metadata": {"annotations": noted}})
+
+
+def stop(stop: Stop, found: Object, waited_s: float) -> Step:
+    """See ``JobKind.stop``: the note goes; whoever owns it sees Evicted and ends its pods."""
+    del waited_s  # it is one step
+    annotations = found["metadata"].get("annotations", {})
+    if decided(annotations.get(names.DECISION, ""), stop.ledger_id) >= stop.seq or _ended(found):
+        return Done()
+    noted = {names.DECISION: stop.decision, names.INJECTED: None}
+    return Patch(body={"metadata": {"annotations": noted}})
+
+
+def podsets(found: Object) -> list[Object]:
+    """See ``JobKind.podsets``: they stand in it already."""
+    written: list[Object] = found["spec"]["podSets"]
+    return written
+
+
+def holds_quota_of_another(found: Workload) -> bool:
+    """Tell whether another controller, not Tidegate, has reserved quota for it."""
+    return (
+        condition(found, "QuotaReserved") is not None
+        and names.DECISION not in found.metadata.annotations
+    )
+
+
+def condition(found: Workload, kind: str) -> Condition | None:
+    """Return a condition if it holds."""
+    held = (one for one in found.status.conditions if one.type == kind)
+    return next((one for one in held if one.status == "True"), None)
+
+
+def _state(found: Workload) -> JobState:
+    annotations = found.metadata.annotations
+    pods = sum(one.count for one in found.spec.pod_sets)
+    owned = found.metadata.controller() is not None
+    return JobState(
+        suspended=names.INJECTED not in annotations,
+        active=int(owned and condition(found, "QuotaReserved") is not None),
+        ready=pods if condition(found, "PodsReady") else 0,
+        deleting=found.metadata.deleting,
+        decision=annotations.get(names.DECISION, ""),
+        generation=found.metadata.generation,
+    )
+
+
+def _class(found: Workload, kind: str) -> str:
+    reference = found.spec.priority_class_ref
+    return reference.name if reference is not None and reference.kind == kind else ""
+
+
+def _closed_gates(found: Workload) -> tuple[str, ...]:
+    opened = {one.name for one in found.status.preemption_gates if one.position == "Open"}
+    return tuple(one.name for one in found.spec.preemption_gates if one.name not in opened)
+
+
+def _boost(text: str) -> int:
+    digits = text.removeprefix("-")
+    value = int(text) if digits.isdecimal() and len(digits) <= len(str(_BOOST_MAX)) else 0
+    return value if -_BOOST_MAX <= value < _BOOST_MAX else 0
+
+
+def _ended(found: Object) -> bool:
+    return condition(read(found, Workload), "Finished") is not None
+
+
+KIND = JobKind(
+    name=NAME,
+    group=names.GROUP,
+    version=names.VERSIONS[0],
+    kind="Workload",
+    plural="workloads",
+    seen=Workload,
+    observe=observe,
+    start=start,
+    stop=stop,
+    optional=False,
+    podsets=podsets,
+)
