@@ -131,7 +131,9 @@ def _nominated(run_of: Pass, trees: list[Tree]) -> list[Nominee]:
 
 
 def _ordered(draft: Draft, heads: list[Nominee]) -> Iterator[Nominee]:
-    entries = [one for one in heads if one.proposal is not None]
+    """Yield entries in order; first those for whom room was made, before others keep any of it."""
+    yield from (one for one in heads if one.intent is not None)
+    entries = [one for one in heads if one.proposal is not None and one.intent is None]
     if draft.policy.fair_sharing:
         yield from in_turns(draft, entries)
     else:

@@ -143,6 +143,13 @@ def preempts_while_borrowing(draft: Draft, room: Room) -> bool:
     return bool(draft.policy.fair_sharing) and preemption.reclaim_within_cohort != "Never"
 
 
+def eligible(question: Question, podsets: list[PodSet], slot: Slot, asked: list[str]) -> bool:
+    """Tell whether podsets may go to a flavor at all, whatever quota there is."""
+    if _excluded(question, podsets, asked, slot):
+        return False
+    return not _ineligible(question, podsets, slot, asked)
+
+
 def replaced(question: Question, podsets: list[PodSet], resource: str, flavor: str) -> int:
     """Return what the slice that the workload replaces holds of a flavor for these podsets."""
     if not question.workload.replaces:

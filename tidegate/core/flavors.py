@@ -45,6 +45,7 @@ __all__ = [
     "PodSetChoice",
     "assign",
     "external",
+    "grouped",
 ]
 
 _EXTERNAL = ("NoFit", "Preempt", "Preempt", "Preempt", "Fit")
@@ -130,7 +131,7 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
     question = Question(draft=draft, workload=workload, room=room, oracle=oracle, only=only)
     found = Assignment(podsets=_asked(question, counts), usage=question.assumed)
     worst = FIT
-    for members in _groups(workload.podsets):
+    for members in grouped(workload.podsets):
         stopped = scan[members[0]] if members[0] < len(scan) else {}
         podsets = [workload.podsets[at] for at in members]
         _assign(question, podsets, [found.podsets[at] for at in members], stopped)
@@ -159,7 +160,7 @@ def _asked(question: Question, counts: tuple[int, ...] | None) -> list[PodSetCho
     return made
 
 
-def _groups(podsets: tuple[PodSet, ...]) -> list[list[int]]:
+def grouped(podsets: tuple[PodSet, ...]) -> list[list[int]]:
     """Return the podsets' places, those together that must get the same flavors."""
     groups: dict[str, list[int]] = {}
     for index, podset in enumerate(podsets):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tidegate.core.anywhere import fit_anywhere
 from tidegate.core.charging import count
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.flavors import Assignment, assign
@@ -35,6 +36,10 @@ def propose(
 ) -> Proposal:
     """Return the best that can be done: all pods before fewer, whether or not others must leave."""
     full = _propose(draft, room, workload, scan=scan)
+    if not full.works and draft.policy.compatibility != "kueue":
+        elsewhere = fit_anywhere(draft, room, workload)
+        if elsewhere is not None:
+            return Proposal(assignment=elsewhere)
     if full.works or not gate(draft.policy, "PartialAdmission", default=True):
         return full
     return _fewer(draft, room, workload, scan) or full
