@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Engine, func, select
 
 from store import term
@@ -12,6 +11,7 @@ from store.clock import now_us
 from store.engine import shown
 from store.entries import newest
 from store.failures import reading
+from store.schema import revision
 from store.tables import ledger_event, ledger_snapshot, ledger_writer
 from tidegate.contracts.codec import decode
 from tidegate.contracts.facts import LedgerOpened
@@ -29,7 +29,7 @@ def about(engine: Engine, partition: int = 0) -> dict[str, Any]:
         head = newest(conn, partition)
         return {
             "ledger": shown(engine),
-            "schema": MigrationContext.configure(conn).get_current_revision(),
+            "schema": revision(conn),
             "partition": partition,
             **_identity(conn, partition),
             "headSeq": 0 if head is None else head.seq,

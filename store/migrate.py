@@ -1,29 +1,30 @@
-"""The ledger's schema: brought up to date by whoever may write, checked by whoever reads.
+"""How a ledger's schema is brought up to date, by whoever may write.
 
 Migrations change tables; views are code, so after any change all are made again. Where a migration
-changes reporting tables, their rows are made again from the events.
+changes reporting tables, their rows are made again from the events. Alembic is imported when
+there is something to do, since that takes longer than most readings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import Script, ScriptDirectory
-from sqlalchemy import Connection, Engine, inspect, select, text
+from sqlalchemy import Connection, Engine, select, text
 
-import migrations
-from store.engine import open_engine, shown
+from store.engine import open_engine
 from store.entries import pages
 from store.failures import reading, transaction
 from store.reporting.projection import rebuild
-from store.tables import ledger_view, ledger_writer
+from store.schema import check, folder, has_views, is_current, refuse_newer, revision
+from store.tables import ledger_writer
 from store.views import catalog
-from tidegate.errors import LedgerUnreachableError
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+__all__ = ["check", "downgrade", "rebuild_reports", "upgrade"]
 
 _LOCK = 7_116_100_103
 """PostgreSQL's advisory lock for migrations: any number that is only ours."""
@@ -39,62 +40,54 @@ def upgrade(ledger: str | Engine) -> None:
     """
     with _opened(ledger) as engine:
         with reading(engine) as conn:
-            if _is_current(conn):
+            if is_current(conn):
                 return
-        with transaction(engine, begin_at_once=True) as conn:
-            _lock(conn)
-            steps = _steps(conn, engine)
-            _drop_views(conn)
-            command.upgrade(_config(conn), "head")
+        with _changing(engine) as conn:
+            from alembic import command  # noqa: PLC0415 - see above
+
+            config, found = _config(conn), revision(conn)
+            command.upgrade(config, "head")
             catalog.create(conn)
-            if any(getattr(step.module, "REBUILDS_REPORTS", False) for step in steps):
-                for partition in conn.scalars(select(ledger_writer.c.partition)).all():
-                    rebuild(conn, partition, pages(conn, partition))
+            if _asks_for_rebuild(config, found):
+                _rebuild(conn)
 
 
-def downgrade(ledger: str | Engine, revision: str) -> None:
-    """Undo the migrations above ``revision``; "base" undoes all. The reports' views go with them.
+def downgrade(ledger: str | Engine, to: str) -> None:
+    """Undo the migrations above revision ``to``; "base" undoes all. The views go with them.
 
     Raises:
         LedgerUnreachableError: the database does not answer, or a newer Tidegate wrote it.
     """
-    with (
-        _opened(ledger) as engine,
-        transaction(engine, begin_at_once=True) as conn,
-    ):
-        _lock(conn)
-        _steps(conn, engine)
-        _drop_views(conn)
-        command.downgrade(_config(conn), revision)
+    with _opened(ledger) as engine, _changing(engine) as conn:
+        from alembic import command  # noqa: PLC0415 - see above
+
+        command.downgrade(_config(conn), to)
 
 
-def check(engine: Engine) -> None:
-    """Make sure that a ledger may be read by this version; changes nothing.
+def rebuild_reports(ledger: str | Engine) -> None:
+    """Make the rows of the reporting tables again from the events; the writer waits meanwhile.
 
     Raises:
-        LedgerUnreachableError: the database does not answer, holds no ledger, or its schema is
-            another version's: the message says what to do.
+        LedgerUnreachableError: the database does not answer, or its schema is another version's.
     """
-    with reading(engine) as conn:
-        if _is_current(conn):
-            return
-        if MigrationContext.configure(conn).get_current_revision() is None:
-            raise LedgerUnreachableError(
-                f"There is no ledger in {shown(engine)}: a scheduler, or `tidegate ledger migrate`,"
-                " makes one."
-            )
-        _steps(conn, engine)
-    raise LedgerUnreachableError(
-        f"The schema of {shown(engine)} is an older one: run `tidegate ledger migrate`,"
-        " or start a scheduler of this version."
-    )
+    with _opened(ledger) as engine:
+        check(engine)
+        with transaction(engine, begin_at_once=True) as conn:
+            # Every append locks its writer's row first, so none comes in between.
+            conn.execute(select(ledger_writer.c.epoch).with_for_update())
+            _rebuild(conn)
 
 
-def newest_revision() -> str:
-    """Return the revision that this version's code expects."""
-    head = _scripts().get_current_head()
-    assert head is not None, "the migrations have one head"
-    return head
+@contextmanager
+def _changing(engine: Engine) -> Generator[Connection]:
+    """Lend a connection that alone may change the schema, from which the views are gone."""
+    with transaction(engine, begin_at_once=True) as conn:
+        if conn.dialect.name == "postgresql":
+            conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        refuse_newer(engine, revision(conn))
+        if has_views(conn):
+            catalog.drop(conn)
+        yield conn
 
 
 @contextmanager
@@ -109,46 +102,24 @@ def _opened(ledger: str | Engine) -> Generator[Engine]:
         engine.dispose()
 
 
-def _is_current(conn: Connection) -> bool:
-    revision = MigrationContext.configure(conn).get_current_revision()
-    return revision == newest_revision() and catalog.current(conn)
+def _rebuild(conn: Connection) -> None:
+    for partition in conn.scalars(select(ledger_writer.c.partition)).all():
+        rebuild(conn, partition, pages(conn, partition))
 
 
-def _steps(conn: Connection, engine: Engine) -> list[Script]:
-    """Return the migrations that the database lacks, refusing one that is ahead of us."""
-    revision = MigrationContext.configure(conn).get_current_revision()
-    scripts = list(_scripts().walk_revisions())  # the newest first
-    known = [script.revision for script in scripts]
-    if revision is None:
-        return scripts
-    if revision not in known:
-        raise LedgerUnreachableError(
-            f"A newer Tidegate wrote {shown(engine)}: its schema is revision {revision}, and this "
-            f"version knows up to {known[0]}. Use the newer version, or a copy from before."
-        )
-    return scripts[: known.index(revision)]
+def _asks_for_rebuild(config: Config, found: str | None) -> bool:
+    """Tell whether any migration above the revision found changes what reports are made of."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - see above
 
-
-def _lock(conn: Connection) -> None:
-    if conn.dialect.name == "postgresql":
-        conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-
-
-def _drop_views(conn: Connection) -> None:
-    if inspect(conn).has_table(ledger_view.name):
-        catalog.drop(conn)
-
-
-def _scripts() -> ScriptDirectory:
-    return ScriptDirectory(str(_folder()))
+    steps = ScriptDirectory.from_config(config).walk_revisions()
+    return any(
+        step.module.REBUILDS_REPORTS for step in steps if found is None or step.revision > found
+    )
 
 
 def _config(conn: Connection) -> Config:
+    from alembic.config import Config  # noqa: PLC0415 - see above
+
     config = Config(attributes={"connection": conn})
-    config.set_main_option("script_location", str(_folder()).replace("%", "%%"))
+    config.set_main_option("script_location", str(folder()).replace("%", "%%"))
     return config
-
-
-def _folder() -> Path:
-    assert migrations.__file__ is not None
-    return Path(migrations.__file__).parent

@@ -120,7 +120,6 @@ def _make_wait() -> None:
 def _make_holding() -> None:
     op.create_table(
         "report_holding",
-        "report_usage",
         *_integers("partition"),
         *_numbers("from_seq"),
         *_texts("podset", "flavor", "resource"),

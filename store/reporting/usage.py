@@ -53,7 +53,14 @@ def hour(at_us: int) -> int:
 
 
 def settle(conn: Connection, partition: int, from_us: int, to_us: int) -> None:
-    """Add what is held throughout to every hour that ended between two times of the ledger."""
+    """Add what is held throughout to every hour that ended between two times of the ledger.
+
+    Costs nothing for the hours in which nobody held anything, however many they are.
+    """
+    earliest_us = conn.scalar(_EARLIEST, {"of": partition})
+    if earliest_us is None:
+        return
+    from_us = max(from_us, earliest_us)
     for hour_us in range(hour(from_us), hour(to_us), HOUR_US):
         told = {"of": partition, "begun_us": hour_us, "ended_us": hour_us + HOUR_US}
         conn.execute(_SETTLE[conn.dialect.name], told)
@@ -66,11 +73,13 @@ def _lasting() -> Select[Any]:
     key = [hour_us.label(name) if name == "hour_us" else holding.c[name] for name in _KEY]
     return (
         select(*key, func.sum(seconds(lasted) * cast(holding.c.amount, Double)))
-        .where(holding.c.partition == bindparam("of"), holding.c.to_seq.is_(None))
+        .where(_LASTING)
         .group_by(*(holding.c[name] for name in _COPIED))
     )
 
 
+_LASTING = (holding.c.partition == bindparam("of")) & holding.c.to_seq.is_(None)
+_EARLIEST = select(func.min(holding.c.from_us)).where(_LASTING)
 _Insert: TypeAlias = postgresql.Insert | sqlite.Insert
 
 

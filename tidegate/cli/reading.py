@@ -81,16 +81,16 @@ def open_reader(url: str) -> Generator[Reader]:
     """
     where = url or _of_the_instance()
     try:
-        from store import migrate  # noqa: PLC0415 - SQL may be absent
-        from store.engine import open_engine, shown  # noqa: PLC0415
+        from store.engine import open_engine, shown  # noqa: PLC0415 - SQL may be absent
         from store.ledger import SqlLedger  # noqa: PLC0415
+        from store.schema import check  # noqa: PLC0415
     except ImportError as error:
         raise NotSupportedError(
             f"This installation cannot read a ledger ({error}): pip install 'tidegate[cli]'."
         ) from error
     engine = open_engine(where, read_only=True)
     try:
-        migrate.check(engine)
+        check(engine)
         ledger = SqlLedger(engine)
         newest = ledger.newest()
         yield Reader(shown(engine), ledger, 0 if newest is None else newest.seq, engine)
