@@ -10,6 +10,7 @@ import inspect
 import io
 import textwrap
 import tokenize
+from functools import cache
 
 import msgspec
 
@@ -23,6 +24,7 @@ def field_comments(struct: type[msgspec.Struct]) -> dict[str, str]:
     return told
 
 
+@cache
 def _own(struct: type[msgspec.Struct]) -> dict[str, str]:
     source = textwrap.dedent(inspect.getsource(struct))
     comments = _comments(source)

@@ -25,7 +25,8 @@ _HINTS = {"Cohort": ", and spec.parentName for spec.parent"}
 def crds(*, rules: bool = True) -> list[Manifest]:
     """Return the CRD of every kind.
 
-    Without ``rules`` for an API server that has no CEL: what they would refuse is accepted there.
+    Without ``rules`` for an API server that has no CEL: what they would refuse is accepted there,
+    and v1alpha1, which is one refusal and nothing else, is not served.
     """
     return [_crd(kind, rules=rules) for kind in KINDS]
 
@@ -33,7 +34,8 @@ def crds(*, rules: bool = True) -> list[Manifest]:
 def _crd(kind: Kind, *, rules: bool) -> Manifest:
     schema = _schema(kind)
     versions = [_version(kind, version, schema) for version in VERSIONS]
-    versions.append(_refusing(kind, rules=rules))
+    if rules:
+        versions.append(_refusing(kind))
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -91,17 +93,15 @@ def _version(kind: Kind, version: str, schema: Schema) -> Manifest:
     return told
 
 
-def _refusing(kind: Kind, *, rules: bool) -> Manifest:
+def _refusing(kind: Kind) -> Manifest:
     message = (
         f"apiVersion {GROUP}/{REFUSED} of {kind.name} is not accepted any more: "
         f"write {GROUP}/{VERSIONS[0]}{_HINTS.get(kind.name, '')}."
     )
-    # An impossible apiVersion refuses without CEL, but says less and keeps rules from speaking.
-    impossible = {} if rules else {"enum": [f"{GROUP}/{VERSIONS[0]}"]}
     schema: Schema = {
         "description": message,
         "type": "object",
-        "properties": {"apiVersion": {"type": "string"} | impossible},
+        "properties": {"apiVersion": {"type": "string"}},
         "x-kubernetes-preserve-unknown-fields": True,
         "x-kubernetes-validations": [
             {"rule": "false", "message": message, "fieldPath": ".apiVersion"}
