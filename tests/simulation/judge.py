@@ -11,6 +11,8 @@ import structlog
 from tests.simulation.ledger_watch import WatchedLedger
 from tests.simulation.loop import run_seeded
 from tests.simulation.world import World
+from tidegate.contracts.codec import decode
+from tidegate.contracts.facts import GapObserved, StreamReplaced
 from tidegate.core.draft import Draft
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.verify import verify
@@ -56,6 +58,7 @@ async def _lived(seed: int) -> Outcome:
         for ledger in world.ledgers:
             _check_ledger(ledger)
             _check_subscriber(world, ledger)
+            _check_losses(world, ledger)
         _check_draft(world)
         return _outcome(world)
     finally:
@@ -78,6 +81,15 @@ def _check_subscriber(world: World, ledger: WatchedLedger) -> None:
     assert all(rows[one.seq].payload.encode() == one.payload for one in told)
     if not world.storms.events_lost:
         assert seqs == list(rows), "a subscriber missed entries"
+
+
+def _check_losses(world: World, ledger: WatchedLedger) -> None:
+    """Where nothing that was told is lost, the scheduler misses nothing, whoever dies."""
+    for entry in ledger.entries if world.storms.lossless else ():
+        told = decode(entry.payload)
+        assert not isinstance(told, StreamReplaced), "a stream that was not made anew"
+        missed = isinstance(told, GapObserved) and told.expected_seq != told.found_seq
+        assert not missed, f"at {entry.seq} the scheduler missed what nobody lost: {told}"
 
 
 def _check_draft(world: World) -> None:

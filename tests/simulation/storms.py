@@ -21,7 +21,8 @@ class Storms:
         self.raging = False
         self._over = False
         self._events_struck = 0
-        self._ledger_lost = random.random() >= 0.25  # at most once, and not in every world
+        self.lossless = random.random() < 0.4  # whatever dies, nothing that was told is lost
+        self._ledger_lost = self.lossless or random.random() < 0.6  # at most once, if at all
 
     @property
     def events_lost(self) -> bool:
@@ -49,7 +50,7 @@ class Storms:
             if random.random() < 0.6:
                 setattr(weather, name, random.random() * most)
         for fault, most in BUS_MOST.items():
-            if random.random() < 0.6:
+            if random.random() < 0.6 and not (self.lossless and fault in LOSSES):
                 fate.chances[fault] = random.random() * most
 
     def _calm(self) -> None:
@@ -74,12 +75,12 @@ class Storms:
             world.lives[random.choice(sorted(world.lives))].die()
         elif chosen < 0.5:
             world.cluster.api.compact()
-        elif chosen < 0.6:
+        elif chosen < 0.6 and not self.lossless:
             world.bus.observations.recreate()
-        elif chosen < 0.65:
+        elif 0.6 <= chosen < 0.65:
             self._events_struck += 1
             world.bus.events.recreate()
-        elif chosen < 0.7 and not self._ledger_lost:
+        elif 0.65 <= chosen < 0.7 and not self._ledger_lost:
             self._lose_the_ledger()
 
     def _lose_the_ledger(self) -> None:
@@ -113,3 +114,5 @@ BUS_MOST: dict[Fault, float] = {
     "recreate_events": 0.003,
     "event_lost": 0.1,
 }
+LOSSES: frozenset[Fault] = frozenset({"skip", "interleave", "hole", "recreate"})
+"""What loses an observation, or brings it too late to count."""

@@ -30,7 +30,7 @@ from tidegate.contracts.entry import Published
 from tidegate.errors import TidegateError
 
 JOBS_MAX = 14
-REST_S_MAX = 3_600.0
+REST_S_MAX = 1_200.0  # repetitions back off to 300 s
 SETTLED_S = 20.0
 
 

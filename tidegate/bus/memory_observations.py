@@ -62,6 +62,11 @@ class MemoryInbox:
     def __init__(self, stream: MemoryStream, resyncs: MemoryStream, fate: Fate) -> None:
         self._stream, self._resyncs, self._fate = stream, resyncs, fate
 
+    @property
+    def end(self) -> Position:
+        """Return where the stream ends now."""
+        return self._stream.end
+
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         """See ``tidegate.bus.ports.Inbox.pull``."""
         await self._reach()
