@@ -8,6 +8,7 @@ for as long as a repair may take.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -17,13 +18,15 @@ from tidegate.model.quantity import amount
 
 QUEUE, DECISION = "kueue.x-k8s.io/queue-name", "tidegate.dev/decision"
 LIVE = {"Pending", "Running"}
+REPAIR_S = 5.0
+"""How long a promise may be broken before it counts."""
 
 
 class Observer:
     """Keeps the newest Job and Pod of each name, and how long each promise has been broken."""
 
-    def __init__(self, api: KubernetesApi, quota_milli: int, repair_s: float = 5.0) -> None:
-        self.api, self.quota_milli, self.repair_s = api, quota_milli, repair_s
+    def __init__(self, api: KubernetesApi, namespaces: Collection[str], quota_milli: int) -> None:
+        self.api, self.namespaces, self.quota_milli = api, namespaces, quota_milli
         self.jobs: dict[str, dict[str, Any]] = {}
         self.pods: dict[str, dict[str, Any]] = {}
         self.broken_since_s: dict[str, float] = {}
@@ -45,13 +48,19 @@ class Observer:
         while True:
             listed = msgspec.json.decode((await self.api.request("GET", path)).body)
             known.clear()
-            known.update({_name(item): item for item in listed["items"]})
+            known.update({_name(item): item for item in listed["items"] if self._is_ours(item)})
             version = listed["metadata"]["resourceVersion"]
             query = {"resourceVersion": version, "timeoutSeconds": "120"}
             async with self.api.watch(path, query) as lines:
                 async for line in lines:
-                    if not _note(known, msgspec.json.decode(line)):
+                    event = msgspec.json.decode(line)
+                    if event["type"] == "ERROR":
                         break
+                    if event["type"] != "BOOKMARK" and self._is_ours(event["object"]):
+                        _note(known, event)
+
+    def _is_ours(self, item: dict[str, Any]) -> bool:
+        return item["metadata"]["namespace"] in self.namespaces
 
     async def _judge(self) -> None:
         loop = asyncio.get_running_loop()
@@ -62,7 +71,7 @@ class Observer:
                 what: self.broken_since_s.get(what, loop.time()) for what in sorted(broken)
             }
             for what, since_s in self.broken_since_s.items():
-                if loop.time() - since_s > self.repair_s and what not in self.violations:
+                if loop.time() - since_s > REPAIR_S and what not in self.violations:
                     self.violations.append(what)
 
     def _unadmitted(self) -> list[str]:
@@ -84,15 +93,12 @@ class Observer:
         return ["the flavor is above its quota"] if used > self.quota_milli else []
 
 
-def _note(known: dict[str, dict[str, Any]], event: dict[str, Any]) -> bool:
-    if event["type"] == "ERROR":
-        return False
+def _note(known: dict[str, dict[str, Any]], event: dict[str, Any]) -> None:
     item = event["object"]
     if event["type"] == "DELETED":
         known.pop(_name(item), None)
-    elif event["type"] != "BOOKMARK":
+    else:
         known[_name(item)] = item
-    return True
 
 
 def _name(item: dict[str, Any]) -> str:

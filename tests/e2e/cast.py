@@ -1,0 +1,83 @@
+"""Queues and Jobs of the end-to-end tests, and what is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from tidegate.cluster.install import apply
+from tidegate.kube.ports import KubernetesApi
+
+KUEUE = "kueue.x-k8s.io/v1beta2"
+Object = dict[str, Any]
+
+
+async def make_queues(api: KubernetesApi, quotas: dict[str, str], cohort: str = "") -> None:
+    """Create a flavor, and for each namespace a ClusterQueue and a LocalQueue of its name."""
+    await apply(api, {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "any"}})
+    for name, cpu in quotas.items():
+        quota = {"name": "cpu", "nominalQuota": cpu}
+        group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [quota]}]}
+        spec: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
+        spec |= {"cohortName": cohort} if cohort else {}
+        local: Object = {"name": name, "namespace": name}
+        for made in (
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+            {"apiVersion": KUEUE, "kind": "ClusterQueue", "metadata": {"name": name}, "spec": spec},
+            {
+                "apiVersion": KUEUE,
+                "kind": "LocalQueue",
+                "metadata": local,
+                "spec": {"clusterQueue": name},
+            },
+        ):
+            await apply(api, made)
+
+
+async def submit(
+    api: KubernetesApi, namespace: str, name: str, *, cpu: str, seconds: float
+) -> None:
+    """Create a queued Job."""
+    container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    template = {
+        "metadata": {"annotations": {"simulate/seconds": str(seconds)}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    job = {
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": namespace}},
+        "spec": {"template": template},
+    }
+    path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    answer = await api.request("POST", path, body=msgspec.json.encode(job))
+    assert answer.status == 201, answer.body
+
+
+async def job_of(api: KubernetesApi, namespace: str, name: str) -> Object:
+    """Return a Job as the API server has it."""
+    answer = await api.request("GET", f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}")
+    found: Object = msgspec.json.decode(answer.body)
+    return found
+
+
+async def eventually(holds: Callable[[], bool], what: str, patience_s: float = 60.0) -> None:
+    """Wait until a condition holds; fail with what was waited for."""
+    try:
+        async with asyncio.timeout(patience_s):
+            while not holds():
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        message = f"not within {patience_s:.0f} s: {what}"
+        raise AssertionError(message) from None
+
+
+def tidegate(*arguments: str) -> str:
+    """Run a command of tidegate's own and return what it printed; it must say yes."""
+    command = [sys.executable, "-m", "tidegate.cli.main", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout

@@ -1,0 +1,63 @@
+"""200 Jobs while each service is killed at random moments; judged from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from tests.e2e.cast import eventually, make_queues, submit, tidegate
+from tests.e2e.observer import Observer
+from tidegate.cluster.running import SERVICES, Running, Wanted, run_services
+from tidegate.kube.ports import KubernetesApi
+
+pytestmark = pytest.mark.real
+JOBS, KILLS_EACH = 200, 3
+QUOTAS = {"kill-a": "10", "kill-b": "8"}
+
+
+async def submit_all(api: KubernetesApi, random: Random) -> None:
+    for number in range(JOBS):
+        namespace, cpu = random.choice(list(QUOTAS)), random.choice(["500m", "1", "2"])
+        seconds = random.choice([0.5, 1, 2])
+        await submit(api, namespace, f"job-{number:03d}", cpu=cpu, seconds=seconds)
+
+
+def is_above(restarts: dict[str, int], name: str, before: int) -> bool:
+    return restarts[name] > before
+
+
+async def kill_at_random(running: Running, random: Random) -> None:
+    victims = list(SERVICES) * KILLS_EACH
+    random.shuffle(victims)
+    for victim in victims:
+        await asyncio.sleep(random.uniform(0.5, 3))
+        before = running.supervisor.restarts[victim]
+        os.kill(running.supervisor.pid(victim), signal.SIGKILL)
+        again = partial(is_above, running.supervisor.restarts, victim, before)
+        await eventually(again, f"{victim} is started again")
+
+
+async def test_200_jobs_complete_though_every_service_is_killed_again_and_again(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    random = Random(20_261)
+    await make_queues(api, QUOTAS, cohort="killed")
+    observer = Observer(api, QUOTAS, quota_milli=18_000)
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(observer.run())
+        async with run_services(Wanted(state=tmp_path, kubeconfig=Path(own_api)), print) as running:
+            killing = tasks.create_task(kill_at_random(running, random))
+            await submit_all(api, random)
+            await killing
+            done = f"{JOBS} Jobs complete"
+            await eventually(lambda: observer.completed() == JOBS, done, 300)
+            assert all(running.supervisor.restarts[name] >= KILLS_EACH for name in SERVICES)
+            tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+        watching.cancel()
+    assert observer.violations == []

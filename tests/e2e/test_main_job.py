@@ -1,0 +1,36 @@
+"""The main job on a real control plane: one Job runs, gives its quota back, the next starts."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cast import eventually, job_of, make_queues, submit, tidegate
+from tests.e2e.observer import Observer
+from tidegate.cluster.running import Wanted, run_services
+from tidegate.kube.ports import KubernetesApi
+
+pytestmark = pytest.mark.real
+
+
+async def test_two_jobs_share_a_quota_that_holds_one(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    await make_queues(api, {"first": "2"})
+    observer = Observer(api, ["first"], quota_milli=2_000)
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(observer.run())
+        wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api))
+        async with run_services(wanted, print) as running:
+            await submit(api, "first", "one", cpu="1500m", seconds=2)
+            await submit(api, "first", "two", cpu="1500m", seconds=1)
+            await eventually(lambda: observer.completed() == 2, "both Jobs complete")
+            story = tidegate("why", "job/two", "-n", "first", "--ledger", running.ledger)
+            assert "WaitingForQuota" in story
+            assert observer.most_milli == 1_500
+            tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+        watching.cancel()
+    assert observer.violations == []
+    assert (await job_of(api, "first", "two"))["metadata"]["annotations"]["tidegate.dev/decision"]
