@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from random import Random
 
 from prometheus_client import CollectorRegistry
@@ -14,16 +13,15 @@ from actuator.metrics import Metrics
 from actuator.project import NoProjection, Projector, Rate
 from actuator.report import Reporter
 from actuator.session import Session
+from tests.parts.history import LEDGER, History
 from tests.parts.interposed import Interposed
 from tests.parts.stage import JOBS, Object, Stage, job
 from tidegate.cluster.embedded.controllers.running import Machinery
-from tidegate.contracts import codec, subjects
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
-from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.facts import Event
 from tidegate.model.ids import ObjectRef
 
-LEDGER = "L1"
+__all__ = ["LEDGER"]
 
 
 class Scene(Stage):
@@ -33,8 +31,7 @@ class Scene(Stage):
         super().__init__(with_crds=with_crds)
         self.machinery = Machinery(self.embedded)
         self.machinery.add_node("node-0")
-        self._counts = Position()
-        self._seq = 0
+        self._history = History(self.bus)
 
     def actuator(
         self,
@@ -57,14 +54,9 @@ class Scene(Stage):
         held = self.bus.lease(lease, holder=name, ttl_s=10)
         return Session(consumer, held, lease_s=10, workers=4)
 
-    async def write(self, *events: Event, ledger_id: str = LEDGER) -> int:
+    async def write(self, *events: Event) -> int:
         """Append events to EVENTS as a ledger would; return the last seq."""
-        outbox = self.bus.outbox()
-        _, self._counts = await outbox.last(self._counts)
-        entries = [self._entry(event, self._seq + at) for at, event in enumerate(events, 1)]
-        await outbox.publish(ledger_id, self._counts, entries)
-        self._seq += len(events)
-        return self._seq
+        return await self._history.write(*events)
 
     def job(self, name: str = "train") -> Object:
         return self.read(f"{JOBS}/{name}")
@@ -82,20 +74,6 @@ class Scene(Stage):
 
     def patches(self) -> int:
         return sum(method == "PATCH" for method, _ in self.api.requests)
-
-    def _entry(self, event: Event, seq: int) -> Entry:
-        return Entry(
-            partition=0,
-            seq=seq,
-            epoch=1,
-            turn=seq,
-            at_us=event.at_us,
-            cluster="local",
-            type=codec.type_name(event),
-            subject=subjects.event("local", event),
-            payload=codec.encode(event).decode(),
-            hash=bytes(32),
-        )
 
 
 def ref(found: Object) -> ObjectRef:
@@ -121,7 +99,3 @@ def stop(found: Object) -> StopOrdered:
     return StopOrdered(
         at_us=2, workload=f"default/job-{found['metadata']['name']}", job=ref(found), reason="x"
     )
-
-
-def names(entries: Sequence[Object]) -> list[str]:
-    return [str(one["metadata"]["name"]) for one in entries]

@@ -1,0 +1,197 @@
+"""A life of one job on a real API server, with an actuator that runs as its own account."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from random import Random
+
+import msgspec
+from prometheus_client import CollectorRegistry
+
+from actuator.apply import Applier
+from actuator.calls import Calls
+from actuator.consume import Consumer
+from actuator.metrics import Metrics as ActuatorMetrics
+from actuator.project import Projector, Rate
+from actuator.report import Reporter
+from actuator.session import Session as ActuatorSession
+from ingest.metrics import Metrics as IngestMetrics
+from ingest.publish import Publisher
+from ingest.resources import watched
+from ingest.session import Session as IngestSession
+from ingest.sync import Means
+from ingest.watch import Pace
+from tests.parts.history import History
+from tests.parts.stage import Object, job, kueue
+from tests.rights.asked import Recorded
+from tidegate.bus.memory import MemoryBus
+from tidegate.contracts.codec import decode_observation
+from tidegate.contracts.decisions import (
+    ClusterQueueReadinessChanged,
+    PodSetStart,
+    QuotaReleased,
+    QuotaReserved,
+    StartOrdered,
+    StopOrdered,
+    WorkloadAdmitted,
+    WorkloadDeactivated,
+    WorkloadEvicted,
+    WorkloadExpired,
+)
+from tidegate.contracts.definitions import ClusterQueueDefined, LocalQueueDefined
+from tidegate.contracts.entry import Position
+from tidegate.contracts.facts import WorkloadRemoved, WorkloadSubmitted
+from tidegate.contracts.observations import Heartbeat
+from tidegate.jobs.names import workload_key
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import PodSetAssignment
+from tidegate.model.quota import ClusterQueueSpec, LocalQueueSpec
+
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+DEADLINE_S = 60
+AT_US = 1_772_352_000_000_000
+NODES = {"type": "spot"}
+
+
+@asynccontextmanager
+async def account(kubeconfig: str, name: str) -> AsyncGenerator[Recorded]:
+    """Connect as a service account of Tidegate's."""
+    user = f"system:serviceaccount:tidegate-system:{name}"
+    async with connect(Access(kubeconfig=kubeconfig, impersonate=user)) as api:
+        yield Recorded(api)
+
+
+def ingest(api: KubernetesApi) -> tuple[IngestSession, MemoryBus]:
+    """Return an ingest of everything, and the bus that it tells."""
+    bus, random, metrics = MemoryBus(), Random(1), IngestMetrics(CollectorRegistry())
+    outlet = bus.outlet()
+    publisher = Publisher(outlet, cluster="local", session="s1", random=random, metrics=metrics)
+    means = Means(api, publisher, Pace(), random, metrics)
+    return IngestSession(watched(list(JOB_KINDS.values())), means, outlet), bus
+
+
+async def heartbeat(bus: MemoryBus) -> None:
+    """Wait until every watch is open."""
+    at = Position()
+    async with asyncio.timeout(DEADLINE_S):
+        while True:
+            for told in await bus.inbox().pull(at, count_max=1_000, wait_s=1):
+                at = told.at
+                if isinstance(decode_observation(told.payload), Heartbeat):
+                    return
+
+
+class Story:
+    """One job from its submission until it is deleted."""
+
+    def __init__(self, admin: KubernetesClient, api: Recorded, namespace: str) -> None:
+        self._admin, self._api, self._namespace = admin, api, namespace
+        self._bus = MemoryBus()
+        self._history = History(self._bus)
+        self._jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+        self._job = f"{self._jobs}/train"
+        self._queue = f"cq-{namespace}"
+
+    def actuator(self) -> ActuatorSession:
+        """Return an actuator that also projects."""
+        random, metrics = Random(1), ActuatorMetrics(CollectorRegistry())
+        reporter = Reporter(
+            self._bus.outlet(), cluster="local", session="a1", random=random, metrics=metrics
+        )
+        calls = Calls(self._api, metrics)
+        applier = Applier(calls, reporter, random, metrics)
+        shows = Projector(calls, random, metrics, Rate(writes_per_s=1_000))
+        consumer = Consumer(self._bus.feed(), applier, shows, random)
+        return ActuatorSession(consumer, self._bus.lease("a", holder="a1"), 10, 4)
+
+    async def play(self) -> None:
+        """Submit, start, stop, deactivate, remove and delete a job; wait for each."""
+        made = await self._make()
+        uid = made["metadata"]["uid"]
+        ref = ObjectRef(kind="batch/job", namespace=self._namespace, name="train", uid=uid)
+        key = workload_key("Job", "batch", self._namespace, "train", uid)
+        shown = f"{KUEUE}/namespaces/{self._namespace}/workloads/{key.partition('/')[2]}"
+        await self._admit(ref, key)
+        await self._until(self._job, lambda one: not one["spec"]["suspend"])
+        await self._until(shown, lambda one: "Admitted" in str(one.get("status")))
+        await self._patch(f"{self._job}/status", {"status": {"startTime": "2026-03-01T08:00:00Z"}})
+        await self._stop(ref, key)
+        template = made["spec"]["template"]
+        await self._until(self._job, lambda one: one["spec"]["template"] == template)
+        await self._deactivate(key)
+        await self._until(shown, lambda one: not one["spec"]["active"])
+        await self._history.write(WorkloadRemoved(at_us=AT_US, workload=key, uid=uid))
+        await self._until_gone(shown)
+        await self._history.write(WorkloadExpired(at_us=AT_US, workload=key, job=ref))
+        await self._until_gone(self._job)
+
+    async def _stop(self, ref: ObjectRef, key: str) -> None:
+        await self._history.write(
+            WorkloadEvicted(at_us=AT_US, workload=key, reason="Deactivated"),
+            StopOrdered(at_us=AT_US, workload=key, job=ref),
+        )
+
+    async def _deactivate(self, key: str) -> None:
+        await self._history.write(
+            QuotaReleased(at_us=AT_US, workload=key),
+            WorkloadDeactivated(at_us=AT_US, workload=key, reason="Deactivated"),
+        )
+
+    async def _make(self) -> Object:
+        queues, name = f"{KUEUE}/clusterqueues", self._queue
+        await self._create(queues, kueue("ClusterQueue", name, namespaceSelector={}))
+        local = kueue("LocalQueue", "main", clusterQueue=name)
+        await self._create(f"{KUEUE}/namespaces/{self._namespace}/localqueues", local)
+        # No Job controller feels responsible, so startTime stays until it is cleared.
+        made = job(managedBy="example.com/nobody")
+        made["metadata"]["namespace"] = self._namespace
+        return await self._create(self._jobs, made)
+
+    async def _admit(self, ref: ObjectRef, key: str) -> None:
+        queue = self._queue
+        assigned = PodSetAssignment(name="main", count=1)
+        start = PodSetStart(name="main", count=1, node_selector=NODES)
+        local = LocalQueueSpec(cluster_queue=queue)
+        await self._history.write(
+            ClusterQueueDefined(at_us=AT_US, name=queue, spec=ClusterQueueSpec()),
+            ClusterQueueReadinessChanged(
+                at_us=AT_US, cluster_queue=queue, active=True, reason="Ready"
+            ),
+            LocalQueueDefined(at_us=AT_US, namespace=self._namespace, name="main", spec=local),
+            WorkloadSubmitted(at_us=AT_US, workload=key, uid=ref.uid, job=ref, queue="main"),
+            QuotaReserved(at_us=AT_US, workload=key, cluster_queue=queue, assignment=(assigned,)),
+            WorkloadAdmitted(at_us=AT_US, workload=key, cluster_queue=queue),
+            StartOrdered(at_us=AT_US, workload=key, job=ref, podsets=(start,)),
+        )
+
+    async def _until(self, path: str, holds: Callable[[Object], bool]) -> None:
+        async with asyncio.timeout(DEADLINE_S):
+            while (found := await self._read(path)) is None or not holds(found):
+                await asyncio.sleep(0.1)
+
+    async def _until_gone(self, path: str) -> None:
+        async with asyncio.timeout(DEADLINE_S):
+            while await self._read(path) is not None:
+                await asyncio.sleep(0.1)
+
+    async def _read(self, path: str) -> Object | None:
+        answer = await self._admin.request("GET", path)
+        return None if answer.status == 404 else msgspec.json.decode(answer.body)
+
+    async def _create(self, path: str, found: Object) -> Object:
+        return await self._send("POST", path, found, JSON)
+
+    async def _patch(self, path: str, patch: Object) -> Object:
+        return await self._send("PATCH", path, patch, MERGE_PATCH)
+
+    async def _send(self, method: str, path: str, found: Object, content: str) -> Object:
+        body = msgspec.json.encode(found)
+        answer = await self._admin.request(method, path, body=body, content_type=content)
+        assert answer.status < 300, answer.body
+        made: Object = msgspec.json.decode(answer.body)
+        return made

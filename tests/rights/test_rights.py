@@ -1,0 +1,51 @@
+"""Both services run as their own accounts on a real API server, and ask for what they may.
+
+The roles are compared with what was asked for, so a right that nobody uses fails like one that is
+missing.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.parts.stage import alongside
+from tests.rights.asked import Right, role
+from tests.rights.story import Story, account, heartbeat, ingest
+from tidegate.kube.client import KubernetesClient
+
+pytestmark = pytest.mark.real
+IMPLIED = Right("batch", "jobs/finalizers", "update")
+"""By the owner reference that blocks a deletion: no request of its own asks for it."""
+
+
+@pytest.mark.usefixtures("admin")
+async def test_ingest_asks_for_just_the_rights_of_its_role(real_api: str) -> None:
+    async with account(real_api, "tidegate-ingest") as recorded:
+        session, bus = ingest(recorded)
+        async with alongside(session.run()):
+            await heartbeat(bus)
+    assert recorded.refused == set()
+    assert recorded.asked == role("tidegate-ingest")
+
+
+async def test_the_actuator_asks_for_just_the_rights_of_its_role(
+    real_api: str, admin: KubernetesClient, namespace: str
+) -> None:
+    async with account(real_api, "tidegate-actuator") as recorded:
+        story = Story(admin, recorded, namespace)
+        async with alongside(story.actuator().run()):
+            await story.play()
+    assert recorded.refused == set()
+    assert recorded.asked | {IMPLIED} == role("tidegate-actuator")
+
+
+async def test_a_service_whose_role_is_taken_away_can_do_nothing(
+    real_api: str, admin: KubernetesClient
+) -> None:
+    assert admin
+    async with account(real_api, "tidegate-scheduler") as recorded:
+        for right in (
+            ("GET", "/apis/batch/v1/jobs"),
+            ("POST", "/api/v1/namespaces/default/events"),
+        ):
+            assert (await recorded.request(*right, body=b"{}")).status == 403
