@@ -83,11 +83,12 @@ class World:
         return decided
 
     def settle(self) -> None:
-        """Play turns without observations until nothing more follows."""
-        for _ in range(1_000):
+        """Play turns without observations until nothing more follows; in Kueue's way, a few."""
+        circles = self.bus.draft.policy.compatibility == "kueue"
+        for _ in range(3 if circles else 1_000):
             if not self.turn():
                 return
-        raise AssertionError("the core does not come to rest")
+        assert circles, "the core does not come to rest"
 
     def queue(self, name: str) -> seen.Observation:
         """Return the observation of a ClusterQueue as its quota and stop policy are now."""
