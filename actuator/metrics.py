@@ -11,11 +11,17 @@ class Metrics:
     """Every metric of the actuator, registered once a process."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.orders = Counter(
-            "tidegate_actuator_orders",
-            "Orders by what became of them: done, superseded, or the reason they were reported.",
-            ["kind", "outcome"],
-            registry=registry,
+        def counter(name: str, about: str, *labels: str) -> Counter:
+            return Counter(f"tidegate_actuator_{name}", about, labels, registry=registry)
+
+        def gauge(name: str, about: str) -> Gauge:
+            return Gauge(f"tidegate_actuator_{name}", about, registry=registry)
+
+        self.orders = counter(
+            "orders",
+            "Orders by what became of them: done, superseded, or why they were reported.",
+            "kind",
+            "outcome",
         )
         self.order_seconds = Histogram(
             "tidegate_actuator_order_seconds",
@@ -24,31 +30,12 @@ class Metrics:
             buckets=_SECONDS,
             registry=registry,
         )
-        self.requests = Counter(
-            "tidegate_actuator_requests",
-            "Requests to the API server by method and status; 0: no answer.",
-            ["method", "status"],
-            registry=registry,
+        requests = "Requests to the API server by method and status; 0: no answer."
+        self.requests = counter("requests", requests, "method", "status")
+        self.projected = counter(
+            "projected", "Writes of Workloads, queues and Events by outcome.", "kind", "outcome"
         )
-        self.waiting = Gauge(
-            "tidegate_actuator_orders_waiting",
-            "Objects whose newest order is not carried out yet.",
-            registry=registry,
-        )
-        self.active = Gauge(
-            "tidegate_actuator_active", "1 while this actuator holds the lease.", registry=registry
-        )
-        self.seq = Gauge(
-            "tidegate_actuator_ledger_seq", "The newest ledger seq read.", registry=registry
-        )
-        self.projected = Counter(
-            "tidegate_actuator_projected",
-            "Writes of Workloads, queue statuses and Events by outcome.",
-            ["kind", "outcome"],
-            registry=registry,
-        )
-        self.showing = Gauge(
-            "tidegate_actuator_projections_waiting",
-            "Objects that do not show yet what they shall.",
-            registry=registry,
-        )
+        self.waiting = gauge("orders_waiting", "Jobs whose newest order is not carried out yet.")
+        self.showing = gauge("projections_waiting", "Objects that do not show yet what they shall.")
+        self.active = gauge("active", "1 while this actuator holds the lease.")
+        self.seq = gauge("ledger_seq", "The newest ledger seq read.")

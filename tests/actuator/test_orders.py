@@ -12,8 +12,7 @@ from tests.parts.interposed import Interposed
 from tests.parts.stage import JOBS, alongside, eventually, job
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import WorkloadExpired
-from tidegate.contracts.facts import JobStateReported, WorkloadRemoved
-from tidegate.contracts.observations import ActuationReported, JobState
+from tidegate.contracts.observations import ActuationReported
 from tidegate.kube.ports import Response
 
 SPOT = {"type": "spot"}
@@ -242,45 +241,6 @@ def test_a_job_whose_retention_is_over_is_deleted_and_no_namesake() -> None:
             await eventually(lambda: len(scene.read(path)["items"]) == 1)
             await asyncio.sleep(60)
         assert scene.job("kept")["metadata"]["uid"] == kept["metadata"]["uid"]
-
-    run_virtually(run())
-
-
-def test_a_successor_does_what_was_left_undone_and_nothing_else() -> None:
-    async def run() -> None:
-        scene = Scene()
-        made = [scene.make(JOBS, job(name)) for name in ("done", "gone", "left")]
-        seq = await scene.write(*map(start, made))
-        shown = JobState(suspended=False, decision=f"{LEDGER}/{seq - 2}")
-        await scene.write(
-            JobStateReported(at_us=2, workload="default/job-done", state=shown),
-            WorkloadRemoved(at_us=2, workload="default/job-gone"),
-        )
-        async with alongside(scene.actuator().run()):
-            await eventually(lambda: scene.decision("left") != "")
-            await asyncio.sleep(60)
-        assert (scene.decision("done"), scene.decision("gone")) == ("", "")
-        assert scene.patches() == 1
-
-    run_virtually(run())
-
-
-def test_of_two_actuators_one_works_and_the_other_takes_over() -> None:
-    async def run() -> None:
-        scene = Scene()
-        made = scene.make(JOBS, job())
-        second = Interposed(scene.embedded)
-        async with alongside(scene.actuator("heir", second).run()):
-            await asyncio.sleep(1)
-            async with alongside(scene.actuator("late").run()):
-                await scene.write(start(made))
-                await eventually(lambda: not scene.job()["spec"]["suspend"])
-                assert scene.patches() == 0
-        other = scene.make(JOBS, job("other"))
-        async with alongside(scene.actuator("late").run()):
-            await scene.write(start(other))
-            await eventually(lambda: not scene.job("other")["spec"]["suspend"])
-        assert scene.patches() == 1
 
     run_virtually(run())
 

@@ -6,117 +6,24 @@ import asyncio
 
 from msgspec.structs import replace
 
-from tests.actuator.scene import LEDGER, Scene, ref
-from tests.parts.stage import JOBS, KUEUE, Object, alongside, eventually, job, kueue
+from tests.actuator.scene import LEDGER
+from tests.actuator.story import AT_US, QUEUES, SECOND_US, Story
+from tests.parts.stage import KUEUE, alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import (
-    ClusterQueueReadinessChanged,
     QuotaReleased,
-    QuotaReserved,
-    WorkloadAdmitted,
     WorkloadDeactivated,
     WorkloadEvicted,
     WorkloadHeld,
     WorkloadPreempted,
     WorkloadRequeued,
 )
-from tidegate.contracts.definitions import (
-    ClusterQueueDefined,
-    LocalQueueDefined,
-    WorkloadPriorityClassDefined,
-)
 from tidegate.contracts.facts import (
     PodsReadyReported,
     WorkloadChanged,
     WorkloadFinished,
     WorkloadRemoved,
-    WorkloadSubmitted,
 )
-from tidegate.jobs.names import workload_key
-from tidegate.model.podset import PodSetAssignment
-from tidegate.model.quota import (
-    ClusterQueueSpec,
-    FlavorQuotas,
-    LocalQueueSpec,
-    Quota,
-    ResourceGroup,
-)
-
-AT_US = 1_772_352_000_000_000
-SECOND_US = 1_000_000
-ASSIGNED = PodSetAssignment(name="main", count=1, flavors={"cpu": "spot"}, usage={"cpu": 1_500})
-QUOTAS = FlavorQuotas(flavor="spot", quotas={"cpu": Quota(nominal=1_000)})
-GROUP = ResourceGroup(resources=("cpu",), flavors=(QUOTAS,))
-QUEUES = (
-    ClusterQueueDefined(
-        at_us=AT_US, name="cq", spec=ClusterQueueSpec(cohort="all", groups=(GROUP,))
-    ),
-    ClusterQueueReadinessChanged(
-        at_us=AT_US, cluster_queue="cq", active=True, reason="Ready", message="It can admit."
-    ),
-    LocalQueueDefined(
-        at_us=AT_US, namespace="default", name="main", spec=LocalQueueSpec(cluster_queue="cq")
-    ),
-    WorkloadPriorityClassDefined(at_us=AT_US, name="high", value=100),
-)
-
-
-class Story(Scene):
-    """One job, and what the scheduler says of it."""
-
-    def __init__(self) -> None:
-        super().__init__(with_crds=True)
-        self.make(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "cq", cohortName="all"))
-        queue = kueue("LocalQueue", "main", clusterQueue="cq")
-        self.make(f"{KUEUE}/namespaces/default/localqueues", queue)
-        self.made = self.make(JOBS, job())
-        self.uid = str(self.made["metadata"]["uid"])
-        self.key = workload_key("Job", "batch", "default", "train", self.uid)
-
-    def submitted(self) -> WorkloadSubmitted:
-        return WorkloadSubmitted(
-            at_us=AT_US,
-            workload=self.key,
-            uid=self.uid,
-            job=ref(self.made),
-            queue="main",
-            priority_class="high",
-        )
-
-    def reserved(self) -> QuotaReserved:
-        return QuotaReserved(
-            at_us=AT_US + SECOND_US,
-            workload=self.key,
-            cluster_queue="cq",
-            assignment=(ASSIGNED,),
-        )
-
-    def admitted(self) -> WorkloadAdmitted:
-        return WorkloadAdmitted(
-            at_us=AT_US + SECOND_US, workload=self.key, cluster_queue="cq", waited_us=SECOND_US
-        )
-
-    @property
-    def path(self) -> str:
-        namespace, _, name = self.key.partition("/")
-        return f"{KUEUE}/namespaces/{namespace}/workloads/{name}"
-
-    def shows(self) -> Object | None:
-        found = self.embedded.call("GET", self.path)
-        return None if found.status == 404 else self.read(self.path)
-
-    def status(self, path: str) -> Object:
-        found: Object = self.read(path).get("status", {})
-        return found
-
-    def condition(self, kind: str) -> tuple[str, str, str]:
-        held = ((self.shows() or {}).get("status") or {}).get("conditions", ())
-        one = next((one for one in held if one["type"] == kind), None)
-        return ("", "", "") if one is None else (one["status"], one["reason"], one["message"])
-
-    def events(self) -> list[tuple[str, str]]:
-        found = self.read("/api/v1/namespaces/default/events")["items"]
-        return sorted((one["involvedObject"]["kind"], one["reason"]) for one in found)
 
 
 def test_a_queued_job_is_shown_as_a_workload_of_its_own() -> None:
@@ -140,31 +47,42 @@ def test_a_queued_job_is_shown_as_a_workload_of_its_own() -> None:
     run_virtually(run())
 
 
-def test_conditions_follow_a_workload_through_its_life() -> None:
+def test_conditions_follow_a_workload_until_it_is_admitted() -> None:
     async def run() -> None:
         story = Story()
-        key = story.key
         async with alongside(story.actuator(projects=True).run()):
             await story.write(*QUEUES, story.submitted())
             held = WorkloadHeld(
-                at_us=AT_US, workload=key, cluster_queue="cq", reason="WaitingForQuota", message="m"
+                at_us=AT_US, workload=story.key, reason="WaitingForQuota", message="m"
             )
             await story.write(held)
             waits = ("False", "WaitingForQuota", "m")
             await eventually(lambda: story.condition("QuotaReserved") == waits)
             await story.write(story.reserved(), story.admitted())
             await eventually(lambda: story.condition("Admitted")[0] == "True")
-            assert story.condition("PodsReady")[:2] == ("False", "WaitForStart")
-            status = story.read(story.path)["status"]
-            assert status["admission"]["podSetAssignments"][0]["resourceUsage"] == {"cpu": "1500m"}
+        assert story.condition("PodsReady")[:2] == ("False", "WaitForStart")
+        (assigned,) = story.status(story.path)["admission"]["podSetAssignments"]
+        assert assigned["resourceUsage"] == {"cpu": "1500m"}
+
+    run_virtually(run())
+
+
+def test_conditions_follow_a_workload_from_its_admission_to_its_end() -> None:
+    async def run() -> None:
+        story = Story()
+        key = story.key
+        await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
+        async with alongside(story.actuator(projects=True).run()):
             await story.write(PodsReadyReported(at_us=AT_US, workload=key, ready=True))
             await eventually(lambda: story.condition("PodsReady")[:2] == ("True", "Started"))
+            await story.write(PodsReadyReported(at_us=AT_US, workload=key, ready=False))
+            await eventually(lambda: story.condition("PodsReady")[1] == "WaitForRecovery")
             await story.write(
                 WorkloadFinished(at_us=AT_US, workload=key, reason="Succeeded", message="done")
             )
             done = ("True", "Succeeded", "done")
             await eventually(lambda: story.condition("Finished") == done)
-        assert story.read(story.path)["status"]["admission"]["clusterQueue"] == "cq"
+        assert story.status(story.path)["admission"]["clusterQueue"] == "cq"
 
     run_virtually(run())
 

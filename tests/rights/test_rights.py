@@ -39,13 +39,9 @@ async def test_the_actuator_asks_for_just_the_rights_of_its_role(
     assert recorded.asked | {IMPLIED} == role("tidegate-actuator")
 
 
-async def test_a_service_whose_role_is_taken_away_can_do_nothing(
-    real_api: str, admin: KubernetesClient
-) -> None:
-    assert admin
+@pytest.mark.usefixtures("admin")
+async def test_an_account_without_a_role_may_neither_look_nor_write(real_api: str) -> None:
+    events = "/api/v1/namespaces/default/events"
     async with account(real_api, "tidegate-scheduler") as recorded:
-        for right in (
-            ("GET", "/apis/batch/v1/jobs"),
-            ("POST", "/api/v1/namespaces/default/events"),
-        ):
-            assert (await recorded.request(*right, body=b"{}")).status == 403
+        for method, path in (("GET", "/apis/batch/v1/jobs"), ("POST", events)):
+            assert (await recorded.request(method, path, body=b"{}")).status == 403

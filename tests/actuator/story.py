@@ -1,0 +1,102 @@
+"""One job on the embedded API server, and what the scheduler says of it."""
+
+from __future__ import annotations
+
+from tests.actuator.scene import Scene, ref
+from tests.parts.stage import JOBS, KUEUE, Object, job, kueue
+from tidegate.contracts.decisions import (
+    ClusterQueueReadinessChanged,
+    QuotaReserved,
+    WorkloadAdmitted,
+)
+from tidegate.contracts.definitions import (
+    ClusterQueueDefined,
+    LocalQueueDefined,
+    WorkloadPriorityClassDefined,
+)
+from tidegate.contracts.facts import WorkloadSubmitted
+from tidegate.jobs.names import workload_key
+from tidegate.model.podset import PodSetAssignment
+from tidegate.model.quota import (
+    ClusterQueueSpec,
+    FlavorQuotas,
+    LocalQueueSpec,
+    Quota,
+    ResourceGroup,
+)
+
+AT_US = 1_772_352_000_000_000
+SECOND_US = 1_000_000
+ASSIGNED = PodSetAssignment(name="main", count=1, flavors={"cpu": "spot"}, usage={"cpu": 1_500})
+QUOTAS = FlavorQuotas(flavor="spot", quotas={"cpu": Quota(nominal=1_000)})
+GROUP = ResourceGroup(resources=("cpu",), flavors=(QUOTAS,))
+QUEUES = (
+    ClusterQueueDefined(
+        at_us=AT_US, name="cq", spec=ClusterQueueSpec(cohort="all", groups=(GROUP,))
+    ),
+    ClusterQueueReadinessChanged(
+        at_us=AT_US, cluster_queue="cq", active=True, reason="Ready", message="It can admit."
+    ),
+    LocalQueueDefined(
+        at_us=AT_US, namespace="default", name="main", spec=LocalQueueSpec(cluster_queue="cq")
+    ),
+    WorkloadPriorityClassDefined(at_us=AT_US, name="high", value=100),
+)
+
+
+class Story(Scene):
+    """One job, and what the scheduler says of it."""
+
+    def __init__(self) -> None:
+        super().__init__(with_crds=True)
+        self.make(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "cq", cohortName="all"))
+        queue = kueue("LocalQueue", "main", clusterQueue="cq")
+        self.make(f"{KUEUE}/namespaces/default/localqueues", queue)
+        self.made = self.make(JOBS, job())
+        self.uid = str(self.made["metadata"]["uid"])
+        self.key = workload_key("Job", "batch", "default", "train", self.uid)
+
+    def submitted(self) -> WorkloadSubmitted:
+        return WorkloadSubmitted(
+            at_us=AT_US,
+            workload=self.key,
+            uid=self.uid,
+            job=ref(self.made),
+            queue="main",
+            priority_class="high",
+        )
+
+    def reserved(self) -> QuotaReserved:
+        return QuotaReserved(
+            at_us=AT_US + SECOND_US,
+            workload=self.key,
+            cluster_queue="cq",
+            assignment=(ASSIGNED,),
+        )
+
+    def admitted(self) -> WorkloadAdmitted:
+        return WorkloadAdmitted(
+            at_us=AT_US + SECOND_US, workload=self.key, cluster_queue="cq", waited_us=SECOND_US
+        )
+
+    @property
+    def path(self) -> str:
+        namespace, _, name = self.key.partition("/")
+        return f"{KUEUE}/namespaces/{namespace}/workloads/{name}"
+
+    def shows(self) -> Object | None:
+        found = self.embedded.call("GET", self.path)
+        return None if found.status == 404 else self.read(self.path)
+
+    def status(self, path: str) -> Object:
+        found: Object = self.read(path).get("status", {})
+        return found
+
+    def condition(self, kind: str) -> tuple[str, str, str]:
+        held = ((self.shows() or {}).get("status") or {}).get("conditions", ())
+        one = next((one for one in held if one["type"] == kind), None)
+        return ("", "", "") if one is None else (one["status"], one["reason"], one["message"])
+
+    def events(self) -> list[tuple[str, str]]:
+        found = self.read("/api/v1/namespaces/default/events")["items"]
+        return sorted((one["involvedObject"]["kind"], one["reason"]) for one in found)
