@@ -7,14 +7,14 @@ standard error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from importlib.metadata import version
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command, get_group
 
-from tidegate.cli.commands import cluster, demo, events, ledger, queue, report, up, usage, why
 from tidegate.cli.output import say
 from tidegate.errors import (
     ApiUnreachableError,
@@ -32,25 +32,35 @@ class Command(NamedTuple):
     """A row of the table of commands."""
 
     name: str
-    run: Callable[..., Any] | typer.Typer  # a function, or an app of its own with sub-commands
+    module: str  # below ``tidegate.cli.commands``; imported when the command is run, not before
+    attribute: str  # a function, or an app of its own with sub-commands
 
 
 COMMANDS = (
-    Command("why", why.why),
-    Command("queue", queue.app),
-    Command("usage", usage.usage),
-    Command("events", events.events),
-    Command("report", report.report),
-    Command("ledger", ledger.app),
-    Command("up", up.up),
-    Command("down", up.down),
-    Command("demo", demo.demo),
-    Command("cluster", cluster.app),
+    Command("why", "why", "why"),
+    Command("queue", "queue", "app"),
+    Command("usage", "usage", "usage"),
+    Command("events", "events", "events"),
+    Command("report", "report", "report"),
+    Command("ledger", "ledger", "app"),
+    Command("up", "up", "up"),
+    Command("down", "up", "down"),
+    Command("demo", "demo", "demo"),
+    Command("cluster", "cluster", "app"),
 )
 
 
 class Commands(TyperGroup):
     """The commands; an error that we raise on purpose becomes a sentence and an exit code."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - as click has it
+        """Return the names in the table's order."""
+        return [command.name for command in COMMANDS]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401, ARG002 - as click has it
+        """Load one command: a Kubernetes client or a database driver costs a second to import."""
+        row = next((command for command in COMMANDS if command.name == cmd_name), None)
+        return None if row is None else _load(row)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - as click has it
         """Run the command that was asked for."""
@@ -72,11 +82,6 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for command in COMMANDS:
-        if isinstance(command.run, typer.Typer):
-            app.add_typer(command.run, name=command.name)
-        else:
-            app.command(command.name)(command.run)
     return app
 
 
@@ -95,6 +100,17 @@ def _root(
     if show_version:
         typer.echo(f"tidegate {version('tidegate')}")
         raise typer.Exit
+
+
+def _load(row: Command) -> Any:  # noqa: ANN401 - click's Command or Group
+    loaded = getattr(import_module(f"tidegate.cli.commands.{row.module}"), row.attribute)
+    if isinstance(loaded, typer.Typer):
+        group = get_group(loaded)
+        group.name = row.name
+        return group
+    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    alone.command(row.name)(loaded)
+    return get_command(alone)
 
 
 def _exit_code(error: TidegateError) -> int:
