@@ -45,6 +45,7 @@ Ordering: TypeAlias = decided.StartOrdered | decided.StopOrdered | decided.Actua
 Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering
 """Whatever may stand in a workload's story."""
 
+PREEMPTED = "Preempted"
 _SECOND_US = 1_000_000
 
 
@@ -161,11 +162,11 @@ def _leaving(event: Leaving, workload: str) -> str:
         case decided.WorkloadPreempted():
             if event.workload != workload:
                 return f"Preempts {event.workload} of {event.cluster_queue}: {event.reason}."
-            by = f"Preempted by {event.by} of {event.by_cluster_queue}: {event.reason}"
-            return _with(by, event.message)
+            return f"Preempted by {event.by} of {event.by_cluster_queue}: {event.reason}."
         case decided.WorkloadEvicted():
             cause = f" ({event.cause})" if event.cause else ""
-            return _with(f"Evicted: {event.reason}{cause}", event.message)
+            more = "" if event.reason == PREEMPTED else event.message  # said in the line before
+            return _with(f"Evicted: {event.reason}{cause}", more)
         case _:
             assert_never(event)
 
@@ -174,7 +175,7 @@ def _ordering(event: Ordering) -> str:
     match event:
         case decided.StartOrdered():
             places = ", ".join(
-                f"{each.count} pods of {each.name}{_labels(each.node_selector)}"
+                f"{_pods(each.count)} of {each.name}{_labels(each.node_selector)}"
                 for each in event.podsets
             )
             return f"Start ordered: {places or event.job.name}."
@@ -210,11 +211,11 @@ def _requeued(event: decided.WorkloadRequeued) -> str:
 
 def _state(state: JobState) -> str:
     if state.deleting:
-        return f"Seen being deleted, {state.active} pods active."
+        return f"Seen being deleted, {_pods(state.active)} active."
     if state.suspended:
-        rest = f", {state.active} pods still active" if state.active else ""
+        rest = f", {_pods(state.active)} still active" if state.active else ""
         return f"Seen suspended{rest}."
-    return f"Seen running, {state.active} pods active."
+    return f"Seen running, {_pods(state.active)} active."
 
 
 def _podsets(podsets: tuple[PodSet, ...]) -> str:
@@ -228,7 +229,12 @@ def _podset(podset: PodSet) -> str:
         for each in (*podset.containers, *own)
     ]
     least = f" (at least {podset.min_count})" if podset.min_count is not None else ""
-    return f"{podset.count} pods of {podset.name}{least}, each {' + '.join(filter(None, asked))}"
+    each = " + ".join(filter(None, asked)) or "nothing"
+    return f"{_pods(podset.count)} of {podset.name}{least}, each {each}"
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"
 
 
 def _assignments(assignment: tuple[PodSetAssignment, ...]) -> str:
@@ -240,7 +246,7 @@ def _assignment(given: PodSetAssignment) -> str:
         f"{name} {render(name, units)} of {given.flavors.get(name, '?')}"
         for name, units in sorted(given.usage.items())
     )
-    return f"{given.count} pods of {given.name}: {usage or 'nothing'}"
+    return f"{_pods(given.count)} of {given.name}: {usage or 'nothing'}"
 
 
 def _labels(labels: dict[str, str]) -> str:
