@@ -116,24 +116,18 @@ def _preemption(told: Json | None, *, fair: bool) -> Preemption:
 
 
 def _groups(spec: Json) -> tuple[ResourceGroup, ...]:
-    seen: set[str] = set()
-    groups: list[ResourceGroup] = []
-    for told in spec.get("resourceGroups", ()):
-        # A resource in two groups is invalid in the API: the first that covers it is used.
-        covered = [name for name in told.get("coveredResources", ()) if name not in seen]
-        seen.update(covered)
-        groups.append(
-            ResourceGroup(
-                resources=tuple(covered),
-                flavors=tuple(_flavor_quotas(each, covered) for each in told.get("flavors", ())),
-            )
+    return tuple(
+        ResourceGroup(
+            resources=tuple(told.get("coveredResources", ())),
+            flavors=tuple(_flavor_quotas(each) for each in told.get("flavors", ())),
         )
-    return tuple(groups)
+        for told in spec.get("resourceGroups", ())
+    )
 
 
-def _flavor_quotas(told: Json, covered: list[str]) -> FlavorQuotas:
-    rows = [row for row in told.get("resources", ()) if row["name"] in covered]
-    return FlavorQuotas(flavor=told["name"], quotas={row["name"]: _quota(row) for row in rows})
+def _flavor_quotas(told: Json) -> FlavorQuotas:
+    quotas = {row["name"]: _quota(row) for row in told.get("resources", ())}
+    return FlavorQuotas(flavor=told["name"], quotas=quotas)
 
 
 def _quota(told: Json) -> Quota:

@@ -14,6 +14,7 @@ from tests.conformance.report import compare
 from tests.conformance.stage import stage
 from tidegate.core import shares, tree
 from tidegate.core.draft import Draft
+from tidegate.core.usage import QueueUsage, local_queue_usage, queue_usage
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import amount
 
@@ -65,8 +66,6 @@ def run_share(case: Case, mode: str) -> Iterator[str]:
 
 def run_usage(case: Case, mode: str) -> Iterator[str]:
     """Compare the usage that a ClusterQueue's or a LocalQueue's status reports."""
-    from tidegate.core.usage import local_queue_usage, queue_usage
-
     local = case.input.get("localQueue")
     given = {**case.input, "localQueues": [local] if local else []}
     draft = stage(replace(case, input=given), mode)
@@ -122,14 +121,14 @@ def _like(told: str, found: str) -> str:
     return told if float(told) == float(found) else found
 
 
-def _compare_usage(told: Json, found) -> Iterator[str]:
+def _compare_usage(told: Json, found: QueueUsage) -> Iterator[str]:
     yield from compare("reservingWorkloads", told["reservingWorkloads"], found.reserving)
     yield from compare("admittedWorkloads", told["admittedWorkloads"], found.admitting)
     for member, amounts in (
         ("flavorsReservation", found.reserved),
         ("flavorsUsage", found.admitted),
     ):
-        for flavor in told[member]:
+        for flavor in told.get(member, ()):
             for row in flavor["resources"]:
                 fr = FlavorResource(flavor["name"], row["name"])
                 expected = amount(row["name"], row["total"])
