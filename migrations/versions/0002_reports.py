@@ -82,7 +82,7 @@ def _make_workload() -> None:
         *_numbers("created_us", "submitted_us"),
         *_texts("phase", "reason", "message"),
         *_numbers("phase_us"),
-        *_perhaps("not_before_us", "reservation_seq", "reserved_us", "admitted_us"),
+        *_perhaps("not_before_us", "reservation_seq", "reserved_us", "admitted_us", "intent_seq"),
         *_numbers("evictions", "preemptions"),
         *_perhaps("finished_us"),
         *_texts("outcome"),

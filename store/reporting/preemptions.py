@@ -9,8 +9,7 @@ from store.reporting.sheet import Place, Sheet
 from tidegate.contracts import decisions, facts
 
 Taken: TypeAlias = (
-    decisions.PreemptionIntended
-    | decisions.WorkloadPreempted
+    decisions.WorkloadPreempted
     | decisions.QuotaReleased
     | facts.WorkloadFinished
     | facts.WorkloadRemoved
@@ -20,8 +19,6 @@ Taken: TypeAlias = (
 def take(sheet: Sheet, at: Place, event: Taken) -> None:
     """Record a preemption, and when its victim's quota is free."""
     match event:
-        case decisions.PreemptionIntended():
-            sheet.intents[event.workload] = at.seq
         case decisions.WorkloadPreempted():
             _preempt(sheet, at, event)
         case decisions.QuotaReleased() | facts.WorkloadFinished() | facts.WorkloadRemoved():
@@ -35,6 +32,7 @@ def _preempt(sheet: Sheet, at: Place, event: decisions.WorkloadPreempted) -> Non
     victim = sheet.live.get(event.workload)
     if victim is None:
         return
+    preemptor = sheet.live.get(event.by)
     row = PreemptionRow(
         partition=at.partition,
         seq=at.seq,
@@ -52,7 +50,7 @@ def _preempt(sheet: Sheet, at: Place, event: decisions.WorkloadPreempted) -> Non
         by_cluster_queue=event.by_cluster_queue,
         reason=event.reason,
         message=event.message,
-        intent_seq=sheet.intents.get(event.by),
+        intent_seq=None if preemptor is None else preemptor.intent_seq,
         reservation_seq=victim.reservation_seq,
         admitted_us=victim.admitted_us,
     )

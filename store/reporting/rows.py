@@ -37,6 +37,7 @@ class WorkloadRow(msgspec.Struct, kw_only=True):
     reservation_seq: int | None = None
     reserved_us: int | None = None
     admitted_us: int | None = None
+    intent_seq: int | None = None
     evictions: int = 0
     preemptions: int = 0
     finished_us: int | None = None

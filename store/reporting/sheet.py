@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -12,7 +12,7 @@ from store.reporting import rows, tables
 from store.reporting.shelf import Kind, Shelf
 from store.reporting.usage import Usage
 from tidegate.contracts import facts
-from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.decisions import DecisionEvent, WorkloadPreempted
 
 Told: TypeAlias = facts.FactEvent | DecisionEvent
 OwnerKind: TypeAlias = Literal["ClusterQueue", "Cohort", "LocalQueue"]
@@ -77,12 +77,11 @@ class Sheet:
         self.granted = dict[Owner, list[rows.QuotaRow]]()
         self.standing = dict[Owner, rows.QueueRow]()
         self.worth = dict[tuple[str, str], rows.PriorityClassRow]()
-        self.intents = dict[str, int]()  # preemptor to the seq of what it intends, in this turn
 
     def load(self, conn: Connection, told: Iterable[Told]) -> None:
         """Read the rows that these events may change."""
         events = list(told)
-        if named := sorted({name for event in events if (name := getattr(event, "workload", ""))}):
+        if named := sorted({name for event in events for name in _named(event)}):
             self._load_workloads(conn, named)
         if any(isinstance(event, _PRIORITY) for event in events):
             self._load_classes(conn, events)
@@ -134,6 +133,14 @@ class Sheet:
 
     def _told(self, named: list[str] | None = None) -> dict[str, Any]:
         return {"partition": self.partition} | ({} if named is None else {"named": named})
+
+
+def _named(event: Told) -> Iterator[str]:
+    """Yield the workloads that an event names."""
+    if workload := getattr(event, "workload", ""):
+        yield workload
+    if isinstance(event, WorkloadPreempted):
+        yield event.by
 
 
 def owner_of(event: Told) -> Owner | None:

@@ -46,6 +46,7 @@ workload = Table(
     *_number("phase_us"),  # since when
     *_perhaps("not_before_us"),  # backing off until then
     *_perhaps("reservation_seq", "reserved_us", "admitted_us"),  # of the newest reservation
+    *_perhaps("intent_seq"),  # whom it would preempt: its PreemptionIntended, until it has quota
     *_number("evictions", "preemptions"),
     *_perhaps("finished_us"),
     *_text("outcome"),  # of the finish

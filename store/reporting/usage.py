@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from sqlalchemy import BigInteger, Connection, Double, Select, bindparam, cast, func, select
+from sqlalchemy import BigInteger, Connection, Double, Select, and_, bindparam, cast, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from store.clock import HOUR_US
@@ -31,7 +31,7 @@ class Usage:
         """Add what a holding held of the hour in which it ends."""
         hour_us = hour(at_us)
         lasted_us = at_us - max(held.from_us, hour_us)
-        if lasted_us == 0:
+        if not lasted_us or not held.amount:
             return
         told = {name: getattr(held, name) for name in _COPIED} | {"hour_us": hour_us}
         key = tuple(told[name] for name in _KEY)
@@ -78,7 +78,9 @@ def _lasting() -> Select[Any]:
     )
 
 
-_LASTING = (holding.c.partition == bindparam("of")) & holding.c.to_seq.is_(None)
+_LASTING = and_(
+    holding.c.partition == bindparam("of"), holding.c.to_seq.is_(None), holding.c.amount > 0
+)
 _EARLIEST = select(func.min(holding.c.from_us)).where(_LASTING)
 _Insert: TypeAlias = postgresql.Insert | sqlite.Insert
 

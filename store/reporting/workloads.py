@@ -18,6 +18,7 @@ Told: TypeAlias = (
     | facts.WorkloadRemoved
     | facts.PodsReclaimed
     | decisions.WorkloadHeld
+    | decisions.PreemptionIntended
     | decisions.QuotaReserved
     | decisions.WorkloadAdmitted
     | decisions.WorkloadPreempted
@@ -53,6 +54,8 @@ def _change(sheet: Sheet, at: Place, row: WorkloadRow, event: Told) -> None:
         case decisions.WorkloadHeld():
             row.reason, row.message = event.reason, event.message
             row.cluster_queue = event.cluster_queue or row.cluster_queue
+        case decisions.PreemptionIntended():
+            row.intent_seq = at.seq
         case facts.WorkloadAdopted() | decisions.QuotaReserved() | decisions.WorkloadAdmitted():
             _admit(at, row, event)
         case _:
@@ -71,7 +74,7 @@ def _admit(
             _enter(row, at, "admitted", "Adopted")
         case decisions.QuotaReserved():
             row.reservation_seq, row.reserved_us, row.admitted_us = at.seq, at.at_us, None
-            row.not_before_us = None
+            row.not_before_us = row.intent_seq = None
             _enter(row, at, "reserved")
         case decisions.WorkloadAdmitted():
             row.admitted_us = at.at_us

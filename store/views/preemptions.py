@@ -36,7 +36,7 @@ COLUMNS = (
     ViewColumn("by", "", "the workload that it had to make room for"),
     ViewColumn("by_cluster_queue", "", "that one's ClusterQueue"),
     ViewColumn("reason", "", "InClusterQueue, InCohortReclamation, …"),
-    ViewColumn("intent_seq", "seq", "the PreemptionIntended that named it; NULL: in another turn"),
+    ViewColumn("intent_seq", "seq", "the PreemptionIntended that named it; NULL: unknown"),
     ViewColumn("ran_s", "s", "from its admission to the decision"),
     ViewColumn("stopping_s", "s", "from the decision until its quota was free"),
     FLAVOR,

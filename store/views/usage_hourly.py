@@ -67,7 +67,7 @@ def _held() -> CTE:
     return (
         select(*key, func.sum(cast(row.amount, Double) * lasted).label("unit_seconds"))
         .join_from(holding, _end, _end.c.partition == row.partition)
-        .where(row.to_seq.is_(None), row.from_us < _end.c.at_us)
+        .where(row.to_seq.is_(None), row.from_us < _end.c.at_us, row.amount > 0)
         .group_by(*copied, _end.c.at_us)
         .cte("held")
     )

@@ -1,0 +1,180 @@
+"""The reports on random histories: they say what the core's own draft says.
+
+A busy cluster is decided by the core; beside each turn the reporting tables are written. At the
+end they must agree with the draft, and with a sum over time that is computed without SQL.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, get_args
+
+import pytest
+from sqlalchemy import Engine, select, text
+
+from store import migrate
+from store.clock import HOUR_US
+from store.entries import pages
+from store.ledger import SqlLedger
+from store.reporting.projection import REPORTS, TAKEN, rebuild
+from store.reports import rows
+from tests.store.busy import Busy
+from tests.store.histories import LEASE_US
+from tidegate.cli.times import parse_utc
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Entry, Positions
+from tidegate.contracts.facts import FactEvent
+from tidegate.core.draft import Draft
+
+SET_ASIDE = {
+    "ActuationFailed",
+    "ActuationRepeated",
+    "CheckDefined",
+    "CheckRemoved",
+    "CheckReported",
+    "ClockSkewed",
+    "ClusterQueueReadinessChanged",
+    "FlavorDefined",
+    "FlavorRemoved",
+    "GapObserved",
+    "JobStateReported",
+    "LedgerOpened",
+    "LimitRangeDefined",
+    "LimitRangeRemoved",
+    "NamespaceDefined",
+    "NamespaceRemoved",
+    "ObservationRefused",
+    "PodsReadyReported",
+    "PreemptionAbandoned",
+    "RuntimeClassDefined",
+    "RuntimeClassRemoved",
+    "StartOrdered",
+    "StopOrdered",
+    "StreamReplaced",
+    "SyncCompleted",
+    "SyncStarted",
+    "TimePassed",
+    "WatchesExpected",
+    "WorkloadExpired",
+    "WorkloadStopped",
+}
+"""Types that no report depends on; a new type must be taken or stand here."""
+HOLDING = {"reserved", "admitted", "evicting"}
+
+
+def written(engine: Engine, turns: Iterable[Sequence[Entry]]) -> None:
+    ledger = SqlLedger(engine)
+    ledger.lead("a", LEASE_US)
+    for entries in turns:
+        ledger.append(1, entries[0].seq - 1, entries, Positions())
+
+
+@cache
+def history(seed: int, count: int = 120) -> tuple[list[list[Entry]], Draft]:
+    busy = Busy(seed)
+    return [busy.open(), *(turn for turn in busy.turns(count) if turn)], busy.draft
+
+
+def tables(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
+    with engine.connect() as conn:
+        return {
+            table.name: sorted(
+                tuple(f"{value:.9g}" if isinstance(value, float) else value for value in row)
+                for row in conn.execute(select(table).order_by(*table.primary_key.columns))
+            )
+            for table in REPORTS
+        }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_present_is_the_drafts(engine: Engine, seed: int) -> None:
+    turns, draft = history(seed)
+    written(engine, turns)
+    charged = {
+        (key, fr.flavor, fr.resource): units / (1_000 if fr.resource == "cpu" else 1)
+        for key, one in draft.workloads.items()
+        if one.phase in HOLDING
+        for fr, units in one.charges
+        if units
+    }
+    admitted = rows(engine, "admitted_now")
+    assert {
+        (row["workload"], row["flavor"], row["resource"]): row["amount"]
+        for row in admitted
+        if row["amount"]
+    } == charged
+    assert {row["workload"]: row["phase"] for row in admitted} == {
+        key: one.phase for key, one in draft.workloads.items() if one.phase in HOLDING
+    }
+    waiting = {row["workload"]: row["priority"] for row in rows(engine, "queue_now")}
+    assert waiting == {
+        key: one.priority for key, one in draft.workloads.items() if one.phase == "pending"
+    }
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_usage_by_the_hour_is_the_integral_over_what_was_held(engine: Engine, seed: int) -> None:
+    turns, _ = history(seed)
+    written(engine, turns)
+    now_us = turns[-1][-1].at_us
+    with engine.connect() as conn:
+        held = conn.execute(text("SELECT * FROM report_holding")).mappings().all()
+    expected = defaultdict[tuple[int, str, str, str], float](float)
+    for row in held:
+        until_us = now_us if row["to_us"] is None else row["to_us"]
+        first_us = row["from_us"] - row["from_us"] % HOUR_US
+        for hour_us in range(first_us, until_us, HOUR_US):
+            lasted_us = min(until_us, hour_us + HOUR_US) - max(row["from_us"], hour_us)
+            unit = 1_000 if row["resource"] == "cpu" else 1
+            key = (hour_us, row["cluster_queue"], row["author"], row["resource"])
+            expected[key] += row["amount"] / unit * lasted_us / 1e6
+    assert summed(engine) == pytest.approx({key: told for key, told in expected.items() if told})
+
+
+def summed(engine: Engine) -> dict[tuple[int, str, str, str], float]:
+    """Return the hourly usage by hour, ClusterQueue, author and resource."""
+    total = defaultdict[tuple[int, str, str, str], float](float)
+    for row in rows(engine, "usage_hourly"):
+        key = (parse_utc(row["hour"]), row["cluster_queue"], row["author"], row["resource"])
+        total[key] += row["resource_seconds"]
+    return dict(total)
+
+
+def test_an_hour_of_one_kind_is_one_row(engine: Engine) -> None:
+    written(engine, history(1)[0])
+    keys = [tuple(row.values())[:-3] for row in rows(engine, "usage_hourly")]
+    assert len(keys) == len(set(keys)) > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_made_again_from_the_events_the_reports_are_the_same(engine: Engine, seed: int) -> None:
+    turns, _ = history(seed)
+    written(engine, turns)
+    kept = tables(engine)
+    migrate.rebuild_reports(engine)
+    assert tables(engine) == kept
+    with engine.begin() as conn:
+        rebuild(conn, 0, ([entry] for page in pages(conn, 0) for entry in page))
+    assert tables(engine) == kept
+    assert all(kept[name] for name in ("report_workload", "report_holding", "report_preemption"))
+
+
+def test_a_report_makes_no_difference_to_the_history(engine: Engine) -> None:
+    turns, _ = history(2)
+    ledger = SqlLedger(engine, reports=False)
+    ledger.lead("a", LEASE_US)
+    for entries in turns:
+        ledger.append(1, entries[0].seq - 1, entries, Positions())
+    assert not any(tables(engine).values())
+    assert list(ledger.read()) == [entry for entries in turns for entry in entries]
+
+
+def test_every_type_of_event_is_taken_or_set_aside() -> None:
+    every = {
+        str(kind.__struct_config__.tag).partition("/")[0]
+        for kind in (*get_args(FactEvent), *get_args(DecisionEvent))
+    }
+    assert every == TAKEN | SET_ASIDE
+    assert not TAKEN & SET_ASIDE
