@@ -44,10 +44,10 @@ async def actuate(service: Service, settings: Settings) -> None:
         calls = Calls(api, metrics)
         applier = Applier(calls, reporter, service.random, metrics)
         rate = Rate(writes_per_s=settings.projections_per_s)
-        shows: Learner = (
-            Projector(calls, service.random, metrics, rate) if settings.project else NoProjection()
-        )
+        projector = Projector(calls, service.random, metrics, rate)
+        shows: Learner = projector if settings.project else NoProjection()
         consumer = Consumer(bus.feed(), applier, shows, service.random)
+        projector.give_way(lambda: consumer.busy)
         lease = bus.lease("actuator-0", holder=service.session, ttl_s=settings.lease_s)
         service.health.ready_if("bus", bus.fault)
         service.health.ready_if("events", lambda: consumer.lag)

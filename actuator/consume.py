@@ -63,6 +63,11 @@ class Consumer:
         """Return what it still has to learn before it works; empty: nothing."""
         return "" if self._live else f"history read to seq {self._read} of {self._history}"
 
+    @property
+    def busy(self) -> bool:
+        """Tell whether some job is not yet as it was ordered."""
+        return self._book.waiting > 0
+
     def activate(self, active: bool) -> None:  # noqa: FBT001 - told by the lease
         """Begin to carry out orders, at first all that are outstanding; or stop doing so."""
         self._active = active

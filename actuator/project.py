@@ -8,6 +8,7 @@ changes again: nothing depends on it.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 from typing import TypeAlias
@@ -31,6 +32,8 @@ TRIES_MAX = 8
 EVENTS_WAITING_MAX = 16
 """Kubernetes Events that wait for one Workload to be written; older ones are dropped, counted."""
 PAGE_MAX = 500
+_GIVES_WAY_S = 1.0
+_POLL_S = 0.02
 Place: TypeAlias = tuple[str, str]
 """A kind (Workload, ClusterQueue, LocalQueue) and a key on the board."""
 _log = get_log("project")
@@ -73,6 +76,7 @@ class Projector:
         self._working = False
         self._compared = False
         self._changed = asyncio.Event()
+        self._busy_elsewhere: Callable[[], bool] = lambda: False
         metrics.showing.set_function(lambda: len(self._due))
 
     def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
@@ -97,6 +101,10 @@ class Projector:
         self._due.clear()
         self._events.clear()
         self._changed.set()
+
+    def give_way(self, busy: Callable[[], bool]) -> None:
+        """Hold writes back, though not for ever, while ``busy`` says that jobs are to be moved."""
+        self._busy_elsewhere = busy
 
     async def run(self) -> None:
         """Write for ever."""
@@ -149,7 +157,7 @@ class Projector:
         waits = delays(self._random, first_s=0.5, most_s=10.0)
         while True:
             place = await self._next()
-            await self._pace.turn()
+            await self._turn()
             try:
                 await self._show(place)
                 waits = delays(self._random, first_s=0.5, most_s=10.0)
@@ -169,6 +177,13 @@ class Projector:
                 return free
             self._changed.clear()
             await self._changed.wait()
+
+    async def _turn(self) -> None:
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + _GIVES_WAY_S
+        while self._busy_elsewhere() and loop.time() < until_s:  # noqa: ASYNC110 - a bounded wait
+            await asyncio.sleep(_POLL_S)
+        await self._pace.turn()
 
     async def _show(self, place: Place) -> None:
         tries = self._due.pop(place, 0)
@@ -215,7 +230,7 @@ class Projector:
             found = waiting[0]
             if found["involvedObject"]["kind"] == "Workload":
                 found["involvedObject"]["uid"] = shown.object_uid
-            await self._pace.turn()
+            await self._turn()
             await self._writer.event(found)
             self._metrics.projected.labels("Event", "written").inc()
             waiting.remove(found)

@@ -1,0 +1,282 @@
+"""Measure from the decision's row to the running job: ``python -m bench.latency [--jobs 500]``.
+
+A real control plane, the three services as they are deployed, and one observer in this process. It
+polls the ledger for rows of StartOrdered and watches the API server for ``suspend: false``; the
+difference is what the bus, the actuator and the API server took. The same run first measures how
+many unsuspending patches a second the API server takes from one client, which is the limit of any
+burst: ``--burst`` lets all Jobs be admitted at one instant and shows just that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+import msgspec
+
+from tidegate.cluster.go.building import build
+from tidegate.cluster.go.plane import ControlPlane
+from tidegate.cluster.install import apply, install, manifests_folder
+from tidegate.cluster.running import Wanted, run_services
+from tidegate.kube.client import Access, connect
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
+
+Object = dict[str, Any]
+KUEUE = "kueue.x-k8s.io/v1beta2"
+POLL_S = 0.002
+CLIENTS = 32
+"""As many patches at once as the actuator has workers."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one run gave."""
+
+    jobs: int
+    burst: bool
+    raw_patches_per_s: float
+    arrivals_per_s: float  # StartOrdered rows, from the first to the last
+    median_ms: float
+    p90_ms: float
+    p99_ms: float
+    most_ms: float
+
+
+@dataclass
+class Seen:
+    """When each job's decision and its effect were seen, by uid; seconds of one clock."""
+
+    ordered: dict[str, float] = field(default_factory=dict)
+    running: dict[str, float] = field(default_factory=dict)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print, and return 0."""
+    asked = _parser().parse_args(arguments)
+    figures = asyncio.run(measure(asked))
+    print(report(figures))
+    if asked.json:
+        asked.json.write_text(json.dumps(asdict(figures), indent=1) + "\n")
+    return 0
+
+
+async def measure(asked: Namespace) -> Figures:
+    """Run everything once, on a control plane of its own unless one is given."""
+    with tempfile.TemporaryDirectory(prefix="tidegate-latency-") as folder:
+        async with _kubeconfig(asked, Path(folder)) as kubeconfig:
+            access = Access(kubeconfig=str(kubeconfig), connections_max=2 * CLIENTS)
+            async with connect(access) as api:
+                await install(api, manifests_folder(), _tell)
+                raw = await raw_rate(api, asked.jobs)
+                await make_queues(api, held=asked.burst)
+                wanted = Wanted(state=Path(folder) / "instance", kubeconfig=kubeconfig)
+                async with run_services(wanted, _tell) as running:
+                    seen = await submit_and_see(api, running.ledger, asked)
+        return _figures(asked, raw, seen)
+
+
+async def raw_rate(api: KubernetesApi, jobs: int) -> float:
+    """Return how many Jobs a second can be unsuspended by a client that does nothing else."""
+    _tell(f"measuring the raw rate of patches with {jobs} Jobs")
+    await make_namespace(api, "raw")
+    names = [f"raw-{number}" for number in range(jobs)]
+    await _all(create_job(api, "raw", name, queue="") for name in names)
+    patch = msgspec.json.encode({"spec": {"suspend": False}})
+    began = time.perf_counter()
+    await _all(_send(api, "PATCH", f"{_jobs('raw')}/{name}", patch) for name in names)
+    rate = jobs / (time.perf_counter() - began)
+    await _send(api, "DELETE", "/api/v1/namespaces/raw")
+    await _send(api, "DELETE", _jobs("raw"), b'{"propagationPolicy": "Background"}')
+    await _until_settled(api)
+    return rate
+
+
+async def make_queues(api: KubernetesApi, *, held: bool) -> None:
+    """Make a queue with room for everything; ``held`` keeps it closed for now."""
+    quota = {"name": "cpu", "nominalQuota": "1000000"}
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [quota]}]}
+    spec: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
+    if held:
+        spec["stopPolicy"] = "Hold"
+    await make_namespace(api, "bench")
+    local: Object = {"name": "main", "namespace": "bench"}
+    for kind, meta, body in (
+        ("ResourceFlavor", {"name": "any"}, {}),
+        ("ClusterQueue", {"name": "bench"}, spec),
+        ("LocalQueue", local, {"clusterQueue": "bench"}),
+    ):
+        await apply(api, {"apiVersion": KUEUE, "kind": kind, "metadata": meta, "spec": body})
+
+
+async def submit_and_see(api: KubernetesApi, ledger: str, asked: Namespace) -> Seen:
+    """Submit the Jobs and return when each was decided and unsuspended."""
+    seen = Seen()
+    async with asyncio.timeout(asked.timeout_s), asyncio.TaskGroup() as tasks:
+        polling = tasks.create_task(_see_orders(ledger.removeprefix("sqlite:///"), seen))
+        watching = tasks.create_task(_see_running(api, seen))
+        _tell(f"submitting {asked.jobs} Jobs")
+        for number in range(asked.jobs):
+            await create_job(api, "bench", f"job-{number}", queue="main")
+        if asked.burst:
+            await asyncio.sleep(5)  # every one of them is queued by then
+            path = f"/apis/{KUEUE}/clusterqueues/bench"
+            await _send(api, "PATCH", path, b'{"spec": {"stopPolicy": "None"}}')
+        while len(seen.running) < asked.jobs or len(seen.ordered) < asked.jobs:
+            await asyncio.sleep(0.05)
+        for task in (polling, watching):
+            task.cancel()
+    return seen
+
+
+async def create_job(api: KubernetesApi, namespace: str, name: str, *, queue: str) -> None:
+    """Create one suspended Job of one pod; without a queue nobody but we unsuspends it."""
+    asked = {"requests": {"cpu": "1m"}}
+    spec = {
+        "restartPolicy": "Never",
+        "containers": [{"name": "c", "image": "i", "resources": asked}],
+    }
+    labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
+    body = {
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {"suspend": True, "template": {"spec": spec}},
+    }
+    await _send(api, "POST", _jobs(namespace), msgspec.json.encode(body))
+
+
+async def make_namespace(api: KubernetesApi, name: str) -> None:
+    """Create a namespace."""
+    await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+def report(figures: Figures) -> str:
+    """Return the figures as lines for a person."""
+    how = "all admitted at one instant" if figures.burst else "submitted one after another"
+    return "\n".join(
+        (
+            f"{figures.jobs} Jobs, {how}",
+            f"  raw rate of unsuspending patches  {figures.raw_patches_per_s:8.1f} /s",
+            f"  decisions                         {figures.arrivals_per_s:8.1f} /s",
+            "  from the decision's row to suspend: false",
+            f"    median {figures.median_ms:8.1f} ms",
+            f"    p90    {figures.p90_ms:8.1f} ms",
+            f"    p99    {figures.p99_ms:8.1f} ms",
+            f"    most   {figures.most_ms:8.1f} ms",
+        )
+    )
+
+
+async def _see_orders(ledger: str, seen: Seen) -> None:
+    """Note when a row of StartOrdered can first be read: it is committed then."""
+    connection = sqlite3.connect(f"file:{ledger}?mode=ro", uri=True)
+    query = "SELECT seq, payload FROM ledger_event WHERE type = 'StartOrdered' AND seq > ?"
+    at = 0
+    try:
+        while True:
+            with suppress(sqlite3.OperationalError):  # its tables are being made
+                for seq, payload in connection.execute(query, (at,)).fetchall():
+                    at = max(at, seq)
+                    uid = json.loads(payload)["job"]["uid"]
+                    seen.ordered.setdefault(uid, time.perf_counter())
+            await asyncio.sleep(POLL_S)
+    finally:
+        connection.close()
+
+
+async def _see_running(api: KubernetesApi, seen: Seen) -> None:
+    """Note when the API server first tells that a Job is not suspended."""
+    async with api.watch(_jobs("bench"), {"timeoutSeconds": "3600"}) as lines:
+        async for line in lines:
+            found = msgspec.json.decode(line)["object"]
+            if found.get("kind") == "Job" and not found["spec"].get("suspend"):
+                seen.running.setdefault(found["metadata"]["uid"], time.perf_counter())
+
+
+def _figures(asked: Namespace, raw: float, seen: Seen) -> Figures:
+    waits = [1_000 * (seen.running[uid] - at) for uid, at in seen.ordered.items()]
+    cuts = quantiles(waits, n=100)
+    began, ended = min(seen.ordered.values()), max(seen.ordered.values())
+    return Figures(
+        jobs=asked.jobs,
+        burst=asked.burst,
+        raw_patches_per_s=raw,
+        arrivals_per_s=asked.jobs / max(ended - began, POLL_S),
+        median_ms=median(waits),
+        p90_ms=cuts[89],
+        p99_ms=cuts[98],
+        most_ms=max(waits),
+    )
+
+
+@asynccontextmanager
+async def _kubeconfig(asked: Namespace, folder: Path) -> AsyncGenerator[Path]:
+    if asked.kubeconfig:
+        yield asked.kubeconfig
+        return
+    binaries = build(lambda what, done, total: _tell(f"{what} {done} of {total}"))
+    plane = ControlPlane(folder / "control-plane", binaries, nodes_count=1)
+    await asyncio.to_thread(plane.up, _tell)
+    try:
+        yield plane.kubeconfig
+    finally:
+        await asyncio.to_thread(plane.remove)
+
+
+async def _until_settled(api: KubernetesApi) -> None:
+    """Wait until the collector is through with the Jobs of the raw rate and their Pods."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(120):
+            while True:
+                answer = await api.request("GET", "/api/v1/namespaces/raw")
+                if answer.status == 404:  # noqa: PLR2004 - not found
+                    return
+                await asyncio.sleep(0.5)
+
+
+async def _all(work: Any) -> None:  # noqa: ANN401 - an iterable of coroutines
+    """Run them, so many at once."""
+    room = asyncio.Semaphore(CLIENTS)
+
+    async def one(task: Any) -> None:  # noqa: ANN401 - a coroutine
+        async with room:
+            await task
+
+    await asyncio.gather(*map(one, work))
+
+
+async def _send(api: KubernetesApi, method: str, path: str, body: bytes | None = None) -> None:
+    content = MERGE_PATCH if method == "PATCH" else "application/json"
+    answer = await api.request(method, path, body=body, content_type=content)
+    assert answer.status < 400, f"{method} {path}: {answer.status} {answer.body!r}"  # noqa: PLR2004 - an error
+
+
+def _jobs(namespace: str) -> str:
+    return f"/apis/batch/v1/namespaces/{namespace}/jobs"
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="python -m bench.latency", description=__doc__)
+    parser.add_argument("--jobs", type=int, default=500)
+    parser.add_argument("--burst", action="store_true", help="admit them all at one instant")
+    parser.add_argument("--kubeconfig", type=Path, help="an existing cluster; else its own")
+    parser.add_argument("--timeout-s", type=float, default=600.0)
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
