@@ -8,15 +8,14 @@ from contextlib import AsyncExitStack
 import pytest
 
 from tests.cluster.talking import CRDS, Object, Talk, crd, eventually
-from tests.parts.kubernetes import embedded_api as embedded_api
+from tests.parts import kubernetes
 from tests.parts.kubernetes import make_namespace
-from tests.parts.kubernetes import own_api as own_api
-from tests.parts.kubernetes import own_plane as own_plane
-from tests.parts.kubernetes import real_api as real_api
 from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.cluster.embedded.http import serve
 from tidegate.kube.client import Access, connect
 
+embedded_api, real_api = kubernetes.embedded_api, kubernetes.real_api
+own_plane, own_api = kubernetes.own_plane, kubernetes.own_api
 SERVERS = ["in process", "over http", pytest.param("real", marks=pytest.mark.real)]
 
 

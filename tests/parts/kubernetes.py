@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import secrets
+import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,7 @@ from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.cluster.embedded.controllers.running import Machinery
 from tidegate.cluster.go.building import build, is_built, why_not_buildable
 from tidegate.cluster.go.plane import ControlPlane
+from tidegate.cluster.telling import Lines
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
 
@@ -50,7 +52,7 @@ def real_api(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterat
     plane = ControlPlane(shared / "control-plane", binaries())
     with counted(shared / "control-plane.users") as users:
         if users == 1:
-            plane.up(print)
+            plane.up(Lines(sys.stderr).say)
     yield str(plane.kubeconfig)
     with counted(shared / "control-plane.users", -1) as users:
         if users == 0:
@@ -61,7 +63,7 @@ def real_api(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterat
 def own_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Lend a control plane that nobody else uses: its parts may be killed and started again."""
     plane = ControlPlane(tmp_path_factory.mktemp("own") / "control-plane", binaries())
-    plane.up(print)
+    plane.up(Lines(sys.stderr).say)
     yield plane
     plane.remove()
 
@@ -98,7 +100,7 @@ def binaries() -> Path:
     why = "" if is_built() else why_not_buildable()
     if why:
         pytest.skip(f"no real control plane: {why}")
-    return build(lambda what, done, total: print(what, done, total))
+    return build(Lines(sys.stderr).progress)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Any
 
@@ -140,10 +141,9 @@ def _gone(version: int, oldest: int) -> bytes:
 
 
 async def _wait(bell: asyncio.Event, timeout_s: float) -> None:
-    try:
-        await asyncio.wait_for(bell.wait(), max(0.0, timeout_s))
-    except TimeoutError:
-        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(max(0.0, timeout_s)):
+            await bell.wait()
 
 
 def _initial_lines(registry: Registry, request: Request) -> list[bytes]:

@@ -91,7 +91,8 @@ class Fleet:
             if pod["status"].get("phase") != "Running":
                 await self._write(pod, running_status(pod, began))
             with suppress(TimeoutError):
-                await asyncio.wait_for(ends.wait(), left_s)
+                async with asyncio.timeout(left_s):
+                    await ends.wait()
             code = KILLED if ends.is_set() else exit_code_of(pod)
             await self._write(pod, ended_status(pod, code, began, _text(datetime.now(UTC))))
         await ends.wait()

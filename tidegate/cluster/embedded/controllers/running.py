@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from tidegate.cluster.embedded.api import EmbeddedApi
@@ -77,12 +78,9 @@ class Machinery:
                     break
             next_us = self._due.next_us()
             wait_s = None if next_us is None else (next_us - self._registry.now_us()) / 1_000_000
-            try:
-                await asyncio.wait_for(
-                    self._bell.wait(), None if wait_s is None else max(0, wait_s)
-                )
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if wait_s is None else max(0.0, wait_s)):
+                    await self._bell.wait()
 
     def close(self) -> None:
         """See no more changes."""

@@ -32,16 +32,16 @@ def fill_pod(pod: Object) -> None:
     fill_spec(spec)
     fill_requests(spec)
     spec.setdefault("enableServiceLinks", True)
+    tolerations = spec.setdefault("tolerations", [])
+    for key in _TAINTS:
+        if not any(told.get("key") in (None, "", key) for told in tolerations):
+            tolerations.append({"key": key, **_GRACE})
     pod.setdefault("status", {})
 
 
 def begin_pod(pod: Object) -> None:
     """Write what the server adds to a new pod, in place; its priority is there already."""
     spec = pod["spec"]
-    tolerations = spec.setdefault("tolerations", [])
-    for key in _TAINTS:
-        if not any(told.get("key") in (None, "", key) for told in tolerations):
-            tolerations.append({"key": key, **_GRACE})
     status: Object = {"phase": "Pending", "qosClass": quality(spec)}
     pod["status"] = status
     if spec.get("schedulingGates"):
