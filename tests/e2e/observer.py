@@ -2,22 +2,27 @@
 
 Two promises are judged from the cluster alone: no pod of a queued Job runs while its Job is
 suspended or unmarked, and no flavor's pods together ask for more than its quota. Both are allowed
-for as long as a repair may take.
+for as long as a repair may take. While the API server is away nothing is judged: who sees nothing
+knows nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
 
+from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.kube.answers import status_message
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.quantity import amount
 
 QUEUE, DECISION = "kueue.x-k8s.io/queue-name", "tidegate.dev/decision"
 LIVE = {"Pending", "Running"}
+JOBS, PODS = "/apis/batch/v1/jobs", "/api/v1/pods"
 REPAIR_S = 5.0
 """How long a promise may be broken before it counts."""
 
@@ -31,13 +36,14 @@ class Observer:
         self.pods: dict[str, dict[str, Any]] = {}
         self.broken_since_s: dict[str, float] = {}
         self.violations: list[str] = []
+        self.seen: set[str] = set()  # what is watched now
         self.most_milli = 0
 
     async def run(self) -> None:
         """Watch until cancelled."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._follow("/apis/batch/v1/jobs", self.jobs))
-            tasks.create_task(self._follow("/api/v1/pods", self.pods))
+            tasks.create_task(self._follow(JOBS, self.jobs))
+            tasks.create_task(self._follow(PODS, self.pods))
             tasks.create_task(self._judge())
 
     def completed(self) -> int:
@@ -46,18 +52,30 @@ class Observer:
 
     async def _follow(self, path: str, known: dict[str, dict[str, Any]]) -> None:
         while True:
-            listed = msgspec.json.decode((await self.api.request("GET", path)).body)
-            known.clear()
-            known.update({_name(item): item for item in listed["items"] if self._is_ours(item)})
-            version = listed["metadata"]["resourceVersion"]
-            query = {"resourceVersion": version, "timeoutSeconds": "120"}
-            async with self.api.watch(path, query) as lines:
-                async for line in lines:
-                    event = msgspec.json.decode(line)
-                    if event["type"] == "ERROR":
-                        break
-                    if event["type"] != "BOOKMARK" and self._is_ours(event["object"]):
-                        _note(known, event)
+            try:
+                await self._see(path, known)
+            except (ApiUnreachableError, ApiStatusError):
+                await asyncio.sleep(0.2)
+            finally:
+                self.seen.discard(path)
+
+    async def _see(self, path: str, known: dict[str, dict[str, Any]]) -> None:
+        answer = await self.api.request("GET", path)
+        if answer.status != HTTPStatus.OK:
+            raise ApiStatusError(answer.status, status_message(answer.body))
+        listed = msgspec.json.decode(answer.body)
+        known.clear()
+        known.update({_name(item): item for item in listed["items"] if self._is_ours(item)})
+        version = listed["metadata"]["resourceVersion"]
+        query = {"resourceVersion": version, "timeoutSeconds": "120"}
+        async with self.api.watch(path, query) as lines:
+            self.seen.add(path)
+            async for line in lines:
+                event = msgspec.json.decode(line)
+                if event["type"] == "ERROR":
+                    break
+                if event["type"] != "BOOKMARK" and self._is_ours(event["object"]):
+                    _note(known, event)
 
     def _is_ours(self, item: dict[str, Any]) -> bool:
         return item["metadata"]["namespace"] in self.namespaces
@@ -66,7 +84,8 @@ class Observer:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(0.1)
-            broken = set(self._unadmitted()) | set(self._over_quota())
+            sees = self.seen == {JOBS, PODS}
+            broken = {*self._unadmitted(), *self._over_quota()} if sees else set[str]()
             self.broken_since_s = {
                 what: self.broken_since_s.get(what, loop.time()) for what in sorted(broken)
             }

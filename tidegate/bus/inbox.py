@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -57,5 +58,6 @@ class NatsInbox:
         await self._reader.close()
 
     async def _replace(self) -> None:
-        await self._js.ask(f"STREAM.DELETE.{OBSERVATIONS}", {}, msgspec.Raw)
+        with suppress(BusRefusedError):  # it is gone already
+            await self._js.ask(f"STREAM.DELETE.{OBSERVATIONS}", {}, msgspec.Raw)
         await self._ensure()

@@ -56,7 +56,7 @@ class NatsBus:
 
     def outbox(self) -> NatsOutbox:
         """Return the scheduler's side of EVENTS."""
-        return NatsOutbox(self._js)
+        return NatsOutbox(self._js, self._ensure_again)
 
     def outlet(self) -> NatsOutlet:
         """Return the side of OBSERVATIONS that ingest and the actuator write to."""

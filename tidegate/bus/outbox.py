@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from tidegate.bus.headers import EXPECTED_SEQUENCE, event_headers
 from tidegate.bus.jetstream import (
@@ -20,14 +20,17 @@ from tidegate.errors import BusRefusedError, BusUnreachableError, PublishRefused
 
 
 class NatsOutbox:
-    """``tidegate.bus.ports.Outbox`` over JetStream."""
+    """``tidegate.bus.ports.Outbox`` over JetStream; a stream that is missing is made again."""
 
-    def __init__(self, js: JetStream) -> None:
-        self._js = js
+    def __init__(self, js: JetStream, ensure: Callable[[], Awaitable[None]]) -> None:
+        self._js, self._ensure = js, ensure
 
     async def last(self, known: Position) -> tuple[int, Position]:
         """See ``tidegate.bus.ports.Outbox.last``."""
         found = await self._js.info(EVENTS)
+        if found is None:
+            await self._ensure()
+            found = await self._js.info(EVENTS)
         if found is None:
             raise BusUnreachableError(f"There is no stream {EVENTS}.")
         if known.incarnation in (0, found.incarnation):

@@ -130,13 +130,15 @@ class StreamReader:
 
     async def _start(self, after: Position) -> tuple[int, int] | None:
         found = await self._js.info(self._stream)
-        if found is None:
+        if found is None and self._fell_back is None:
             raise BusUnreachableError(f"There is no stream {self._stream}.")
-        if found.incarnation != after.incarnation:
+        if found is not None and found.incarnation != after.incarnation:
             return found.incarnation, 1
-        if found.state.last_seq < after.seq and self._fell_back is not None:
+        behind = found is None or found.state.last_seq < after.seq
+        if behind and self._fell_back is not None:
             await self._fell_back()
             return None
+        assert found is not None
         return found.incarnation, min(after.seq, found.state.last_seq) + 1
 
     async def _make_consumer(self, seq: int) -> None:

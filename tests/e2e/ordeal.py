@@ -1,0 +1,86 @@
+"""What every fault has in common: Jobs that run, something that breaks, and what must hold after.
+
+Every Job completes, the observer is content, and the ledger's audit finds nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from tests.e2e.cast import eventually, make_queues, submit, tidegate
+from tests.e2e.observer import Observer
+from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.kube.ports import KubernetesApi
+
+CPUS, JOBS = 4, 24
+PATIENCE_S = 180.0
+
+
+class Ordeal:
+    """One queue of 4 CPUs, the Jobs in it, and who watches them."""
+
+    def __init__(
+        self, api: KubernetesApi, running: Running, observer: Observer, namespace: str
+    ) -> None:
+        self.api, self.running, self.observer = api, running, observer
+        self.namespace = namespace
+        self.submitted = 0
+
+    async def submit(self, count: int = JOBS, *, seconds: float = 1.0) -> list[str]:
+        """Create Jobs of one CPU each and return their names."""
+        names = [f"job-{self.submitted + number:02d}" for number in range(count)]
+        for name in names:
+            await submit(self.api, self.namespace, name, cpu="1", seconds=seconds)
+        self.submitted += count
+        return names
+
+    async def midway(self) -> None:
+        """Wait until a quarter of the Jobs completed."""
+        quarter = self.submitted // 4
+        await eventually(lambda: self.observer.completed() >= quarter, "a quarter", PATIENCE_S)
+
+    async def completed(self) -> None:
+        """Wait until every Job completed."""
+        done = f"{self.submitted} Jobs complete"
+        await eventually(lambda: self.observer.completed() >= self.submitted, done, PATIENCE_S)
+
+    def verify(self) -> None:
+        """Audit the ledger against what it published."""
+        bus = self.running.nats_url
+        tidegate("ledger", "verify", "--ledger", self.running.ledger, "--witness", bus)
+
+    def is_running(self, name: str) -> bool:
+        """Tell whether a Job has active pods."""
+        job = self.observer.jobs.get(f"{self.namespace}/{name}", {})
+        return bool(job.get("status", {}).get("active"))
+
+    def is_suspended(self, name: str) -> bool:
+        """Tell whether a Job is there and suspended."""
+        job = self.observer.jobs.get(f"{self.namespace}/{name}", {})
+        return bool(job.get("spec", {}).get("suspend"))
+
+
+@asynccontextmanager
+async def ordeal(
+    api: KubernetesApi, wanted: Wanted, namespace: str
+) -> AsyncGenerator[Ordeal, None]:
+    """Run everything for what the block does to it, then demand what must hold after."""
+    await make_queues(api, {namespace: str(CPUS)})
+    observer = Observer(api, [namespace], quota_milli=CPUS * 1_000)
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(observer.run())
+        async with run_services(wanted, print) as running:
+            trial = Ordeal(api, running, observer, namespace)
+            yield trial
+            await trial.completed()
+            await asyncio.to_thread(trial.verify)
+        watching.cancel()
+    assert observer.violations == []
+
+
+def alone(state: Path, kubeconfig: str, ledger: str = "") -> Wanted:
+    """Return what is to run: every service once, with a ledger and a bus of its own."""
+    return Wanted(state=state, kubeconfig=Path(kubeconfig), ledger=ledger)
