@@ -1,0 +1,132 @@
+"""The migrations build exactly the tables that the code speaks to, and can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Engine, inspect, text
+from sqlalchemy.engine.interfaces import ReflectedIndex
+
+from store import migrate
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from store.reporting.tables import usage
+from store.reports import rows
+from store.schema import check, revisions
+from store.tables import metadata
+from store.views.catalog import VIEWS
+from tests.store.histories import LEASE_US, sealed
+from tests.store.story import STORY
+from tidegate.contracts.entry import Positions
+from tidegate.errors import LedgerUnreachableError
+
+
+@pytest.fixture
+def empty(url: str) -> Iterator[Engine]:
+    """The engine of an empty database."""
+    engine = open_engine(url)
+    yield engine
+    engine.dispose()
+
+
+def where_of(index: ReflectedIndex) -> list[str]:
+    """Return the condition of a partial index, as the database tells it."""
+    return [str(told) for name, told in index["dialect_options"].items() if name.endswith("where")]
+
+
+def shape(engine: Engine) -> dict[str, Any]:
+    """Return all that the database knows of its tables, but for Alembic's own."""
+    found = inspect(engine)
+    return {
+        table: (
+            [
+                (told["name"], str(told["type"]), told["nullable"])
+                for told in found.get_columns(table)
+            ],
+            found.get_pk_constraint(table),
+            sorted(
+                (told["name"], told["column_names"], told["unique"], where_of(told))
+                for told in found.get_indexes(table)
+            ),
+        )
+        for table in found.get_table_names()
+        if table != "alembic_version"
+    }
+
+
+def test_the_migrations_build_exactly_the_tables(empty: Engine) -> None:
+    metadata.create_all(empty)
+    expected = shape(empty)
+    metadata.drop_all(empty)
+    migrate.upgrade(empty)
+    assert shape(empty) == expected
+    with empty.connect() as conn:
+        assert compare_metadata(MigrationContext.configure(conn), metadata) == []
+
+
+def test_the_migrations_build_exactly_the_views(empty: Engine) -> None:
+    migrate.upgrade(empty)
+    assert sorted(inspect(empty).get_view_names()) == sorted(VIEWS)
+    assert usage.name in inspect(empty).get_table_names()
+
+
+def test_every_migration_can_be_undone_and_done_again(empty: Engine) -> None:
+    migrate.upgrade(empty)
+    expected = shape(empty)
+    for revision in [*revisions()[-2::-1], "base"]:
+        migrate.downgrade(empty, revision)
+        assert inspect(empty).get_view_names() == []
+    assert shape(empty) == {}
+    migrate.upgrade(empty)
+    assert shape(empty) == expected
+
+
+def test_reports_that_come_later_tell_of_what_came_before(empty: Engine) -> None:
+    migrate.upgrade(empty)
+    ledger = SqlLedger(empty)
+    ledger.lead("a", LEASE_US)
+    for entries in sealed(*STORY):
+        ledger.append(1, entries[0].seq - 1, entries, Positions())
+    expected = {name: rows(empty, name) for name in VIEWS}
+    migrate.downgrade(empty, "0001")
+    assert len(list(ledger.read())) > 30
+    migrate.upgrade(empty)
+    assert {name: rows(empty, name) for name in VIEWS} == expected
+
+
+def test_of_many_that_upgrade_at_once_one_does_it(empty: Engine) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(migrate.upgrade, 4 * [empty]))
+    check(empty)
+
+
+def test_a_view_that_was_changed_by_hand_is_made_again(empty: Engine) -> None:
+    migrate.upgrade(empty)
+    with empty.begin() as conn:
+        conn.execute(text("UPDATE ledger_view SET digest = 'other' WHERE name = 'queues'"))
+    with pytest.raises(LedgerUnreachableError, match="ledger migrate"):
+        check(empty)
+    migrate.upgrade(empty)
+    check(empty)
+
+
+def test_a_ledger_of_a_newer_version_is_refused(empty: Engine) -> None:
+    migrate.upgrade(empty)
+    with empty.begin() as conn:
+        conn.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    for refused in (migrate.upgrade, check):
+        with pytest.raises(LedgerUnreachableError, match=r"A newer Tidegate.*9999"):
+            refused(empty)
+    assert "report_usage" in inspect(empty).get_table_names()
+
+
+def test_a_database_without_a_ledger_is_told_apart(empty: Engine) -> None:
+    with pytest.raises(LedgerUnreachableError, match="There is no ledger"):
+        check(empty)
+    with pytest.raises(LedgerUnreachableError, match="lacks its tables"):
+        list(SqlLedger(empty).read())
