@@ -62,7 +62,8 @@ class Talk:
 
     async def until(self, path: str, holds: Callable[[Object], object]) -> Object:
         """Return an object once something holds of it."""
-        return await eventually(lambda: self.get(path), holds)
+        found: Object = await eventually(lambda: self.get(path), holds)
+        return found
 
     async def until_gone(self, path: str) -> None:
         await eventually(lambda: self.send("GET", path), lambda answer: answer[0] == 404)

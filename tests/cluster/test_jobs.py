@@ -269,7 +269,7 @@ async def test_a_job_that_takes_too_long_ends(kube: Talk) -> None:
 
 
 async def test_an_indexed_job_numbers_its_pods(kube: Talk) -> None:
-    spec = {"completionMode": "Indexed", "completions": 4, "parallelism": 4}
+    spec: Object = {"completionMode": "Indexed", "completions": 4, "parallelism": 4}
     await kube.make(kube.jobs, job("a", **spec))
     done = await kube.until(f"{kube.jobs}/a", lambda one: told(one, "Complete"))
     assert (done["status"]["completedIndexes"], done["status"]["succeeded"]) == ("0-3", 4)

@@ -22,6 +22,7 @@ from tidegate.errors import TidegateError
 VERSION = "1.36.3"
 BINARIES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 GO_WANTED = (1, 26)
+GO_PLACES = ("/usr/local/go/bin", "/usr/lib/go/bin")  # where installers put it, beside the PATH
 MODULE = Path(__file__).parent / "module"
 
 Progress = Callable[[str, int, int], None]
@@ -34,7 +35,6 @@ _FLAGS = (
     f"-s -w -X {_STAMP}.gitVersion=v{VERSION} -X {_STAMP}.gitMajor=1 -X {_STAMP}.gitMinor=36",
 )
 _PACKAGE = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
-_GO_PLACES = ("/usr/local/go/bin", "/usr/lib/go/bin")
 
 
 class NotBuildableError(TidegateError):
@@ -68,7 +68,7 @@ def why_not_buildable() -> str:
 
 def find_go() -> str | None:
     """Return the path of the go command, also where installers put it beside the PATH."""
-    return shutil.which("go") or shutil.which("go", path=os.pathsep.join(_GO_PLACES))
+    return shutil.which("go") or shutil.which("go", path=os.pathsep.join(GO_PLACES))
 
 
 def build(progress: Progress) -> Path:

@@ -1,0 +1,69 @@
+"""Tidegate's objects come into a cluster in order, once, and nobody else's are replaced."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.talking import CRDS, Object, Talk, crd
+from tests.parts.kubernetes import make_namespace
+from tidegate.cluster.embedded.api import EmbeddedApi
+from tidegate.cluster.install import apply, includes, install, manifests_folder
+from tidegate.errors import ApiStatusError, NotSupportedError
+
+
+def ignore(_: str) -> None:
+    """Nobody listens."""
+
+
+async def test_a_second_installation_changes_nothing(embedded_api: EmbeddedApi) -> None:
+    told = list[str]()
+    count = await install(embedded_api, manifests_folder(), told.append)
+    assert [line.rpartition(" ")[2] for line in told][:2] == ["crds", "policies"]
+    before = embedded_api.registry.state.revision
+    assert await install(embedded_api, manifests_folder(), ignore) == count > 20
+    assert embedded_api.registry.state.revision == before
+
+
+async def test_a_definition_of_somebody_else_is_left_alone(embedded_api: EmbeddedApi) -> None:
+    foreign = crd("clusterqueues", {"type": "object"})
+    foreign["metadata"]["name"] = "clusterqueues.kueue.x-k8s.io"
+    foreign["spec"]["group"] = "kueue.x-k8s.io"
+    await apply(embedded_api, foreign)
+    with pytest.raises(NotSupportedError, match=r"clusterqueues\.kueue\.x-k8s\.io"):
+        await install(embedded_api, manifests_folder(), ignore)
+
+
+async def test_what_differs_is_replaced_and_the_rest_is_kept(kube: Talk) -> None:
+    base: Object = {"apiVersion": "v1", "kind": "ConfigMap"}
+    base["metadata"] = {"name": "a", "namespace": kube.namespace, "labels": {"ours": "1"}}
+    await apply(kube.api, {**base, "data": {"k": "v"}})
+    await kube.merge(f"{kube.maps}/a", {"metadata": {"labels": {"theirs": "1"}}})
+    changed = await apply(kube.api, {**base, "data": {"k": "w"}})
+    assert changed["data"] == {"k": "w"}
+    assert changed["metadata"]["labels"] == {"ours": "1", "theirs": "1"}
+    again = await apply(kube.api, {**base, "data": {"k": "w"}})
+    assert again["metadata"]["resourceVersion"] == changed["metadata"]["resourceVersion"]
+
+
+async def test_a_kind_that_is_not_served_is_named(embedded_api: EmbeddedApi) -> None:
+    await make_namespace(embedded_api)
+    with pytest.raises(ApiStatusError, match="404"):
+        await apply(
+            embedded_api,
+            {"apiVersion": "example.com/v1", "kind": "Nothing", "metadata": {"name": "a"}},
+        )
+    assert (await embedded_api.request("GET", CRDS)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "holds"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, True),
+        ({"a": 1}, {"a": 1, "b": 2}, False),
+        ({"a": [{"b": 1, "c": 2}]}, {"a": [{"b": 1}]}, True),
+        ({"a": [1, 2]}, {"a": [1]}, False),
+        ({"a": None}, {"a": {}}, False),
+    ],
+)
+def test_what_is_there_includes_what_is_wanted(there: Object, wanted: Object, holds: bool) -> None:  # noqa: FBT001 - an example
+    assert includes(there, wanted) is holds
