@@ -21,6 +21,7 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
 )
 from tidegate.contracts.facts import FactEvent
+from tidegate.core.deadlines import next_due
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
 from tidegate.core.rules import decide
@@ -66,6 +67,12 @@ class Cluster:
         fact = submitted(arrival)
         self.jobs[fact.workload] = arrival
         self.fold([fact])
+
+    def pass_time(self) -> None:
+        """Let the draft's own deadlines fire, as a heartbeat would."""
+        due_us = next_due(self.draft)
+        if due_us is not None and due_us <= self.now_us:
+            self.fold([facts.TimePassed(at_us=self.now_us)])
 
     def finish_due(self) -> None:
         """Let the jobs end whose time is over."""
@@ -121,8 +128,9 @@ def drive(load: Load, mode: str, *, fair: bool, staggered: bool) -> Tally:
     arrivals = load.arrivals(staggered=staggered)
     coming = next(arrivals, None)
     decisions_max = load.count * DECISIONS_A_WORKLOAD_MAX
-    while coming is not None or cluster.ends:
+    while coming is not None or cluster.ends or next_due(cluster.draft) is not None:
         cluster.now_us = _next_us(coming, cluster)
+        cluster.pass_time()
         cluster.finish_due()
         while coming is not None and coming.at_us <= cluster.now_us:
             cluster.arrive(coming)
@@ -138,6 +146,8 @@ def drive(load: Load, mode: str, *, fair: bool, staggered: bool) -> Tally:
 
 def _next_us(coming: Arrival | None, cluster: Cluster) -> int:
     times = [] if coming is None else [coming.at_us]
+    if (due_us := next_due(cluster.draft)) is not None:
+        times.append(max(due_us, cluster.now_us))
     if cluster.ends:
         times.append(cluster.ends[0][0])
     return min(times)

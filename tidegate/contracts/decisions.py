@@ -92,6 +92,7 @@ class WorkloadHeld(
     shape: str = ""  # the scheduling shape that was parked with it
     scan: tuple[dict[str, int], ...] = ()  # by podset: resource to the flavor last tried
     cycle: int = 0  # the scheduling cycle that left it so; 0: none is remembered
+    until_us: int = 0  # BackingOff: it is tried again by then; 0: no time is set
 
 
 class Victim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

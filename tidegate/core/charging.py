@@ -76,11 +76,11 @@ def flavor_resource(flavor: str, resource: str) -> FlavorResource:
 def shape_key(draft: Draft, workload: Workload) -> bytes:
     """Return what scheduling can tell of a workload, its place in the queue apart.
 
-    Source: behaviour.md 2.4, scheduling hash; Tidegate also tells namespaces and displaced
-    workloads apart, since what one may do the other may not.
+    The last byte tells whether it was displaced, since it may not preempt everywhere then; see
+    ``kind_of``. Source: behaviour.md 2.4, scheduling hash; Tidegate tells namespaces apart too.
     """
     kueue = draft.policy.compatibility == "kueue"
-    return _encode(
+    kind = _encode(
         (
             workload.priority,
             workload.podsets,
@@ -89,11 +89,16 @@ def shape_key(draft: Draft, workload: Workload) -> bytes:
             workload.allowed_flavors,
             workload.preemption_gates,
             workload.replaces,
-            "" if kueue else workload.key.partition("/")[0],
-            False if kueue else bool(workload.displaced_seq),
             workload.never_preempts,
+            "" if kueue else workload.key.partition("/")[0],
         )
     )
+    return kind + (b"1" if workload.displaced_seq and not kueue else b"0")
+
+
+def kind_of(shape: bytes) -> bytes:
+    """Return a shape's key without what happened to its workloads."""
+    return shape[:-1]
 
 
 def invalid(draft: Draft, workload: Workload) -> str:

@@ -30,7 +30,7 @@ def run(run_of: Pass, trees: list[Tree]) -> bool:
     """Run one cycle over some trees; tell whether anything changed."""
     run_of.cycle += 1
     for tree in trees:
-        tree.acted = tree.skipped = False
+        tree.acted = tree.skipped = tree.owners_served = False
     run_of.begin(trees)
     heads = _nominated(run_of, trees)
     for nominee in _ordered(run_of.draft, heads):

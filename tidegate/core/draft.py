@@ -47,6 +47,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[str, ...] = ()
     tried: tuple[tuple[str, str, str, str], ...] = ()  # podset, flavor, resource, reason
     parked: bool = False
+    until_us: int = 0
 
 
 class CheckState(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +77,22 @@ class LocalUsage(msgspec.Struct, kw_only=True):
     consumed: dict[str, str] = {}  # resource to natural units, decimal text
     updated_us: int = 0
     penalties: dict[str, dict[str, str]] = {}  # workload to what its admission will add
+
+
+class Arrivals(msgspec.Struct, kw_only=True):
+    """When workloads of one priority come to a ClusterQueue."""
+
+    last_us: int = 0
+    every_us: int = 0  # between the last two times; 0: not known
+    feared: bool = False  # one of them preempted somebody who had run in vain
+
+
+class Vain(msgspec.Struct, frozen=True, kw_only=True):
+    """What workloads of one kind lost when one of them was last preempted."""
+
+    ran_us: int
+    by_queue: str  # the preemptor's ClusterQueue
+    by_priority: int
 
 
 class Workload(msgspec.Struct, kw_only=True, eq=False):
@@ -193,6 +210,8 @@ class Draft(msgspec.Struct, kw_only=True):
     sticky: dict[str, str] = {}  # Kueue's: ClusterQueue to the workload that sorts first in it
     readiness: dict[str, tuple[bool, str]] = {}  # ClusterQueue to what was last told of it
     local_usage: dict[str, LocalUsage] = {}  # "<namespace>/<LocalQueue>" to what it has consumed
+    arrivals: dict[str, dict[int, Arrivals]] = {}  # by ClusterQueue and priority
+    vain: dict[str, dict[bytes, Vain]] = {}  # ClusterQueue and kind to what its last run came to
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
     forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot
     heard: Heard = msgspec.field(default_factory=Heard)  # not folded: in no snapshot

@@ -36,6 +36,7 @@ from tidegate.core.folding.admissions import apply_decision
 from tidegate.core.folding.definitions import apply_definition
 from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.workloads import apply_workload
+from tidegate.core.gaps import end_due
 
 
 def apply(draft: Draft, event: FactEvent | DecisionEvent) -> None:
@@ -73,6 +74,7 @@ def _apply_reception(
     match event:
         case TimePassed():
             apply_observed(draft, event)
+            end_due(draft)
         case LedgerOpened() | RoundStarted() | RoundCompleted() | WatchesExpected():
             apply_observed(draft, event)
         case GapObserved() | StreamReplaced() | ObservationRefused() | ClockSkewed():

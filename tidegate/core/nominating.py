@@ -14,6 +14,7 @@ from tidegate.core.charging import invalid
 from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.eligibility import holds
 from tidegate.core.fitting import asks_for_topology
+from tidegate.core.gaps import closes_at_us
 from tidegate.core.ordering import Entry, gate
 from tidegate.core.proposing import Proposal, propose
 from tidegate.core.rooms import Room
@@ -43,6 +44,7 @@ class Nominee(Entry, kw_only=True, eq=False):
     outcome: Outcome = "skipped"
     reason: HeldReason = "WaitingForQuota"
     details: str = ""  # in words; empty: what was tried tells
+    until_us: int = 0  # it is held back until then
 
 
 Scan = tuple[dict[str, int], ...]
@@ -90,17 +92,32 @@ def _again(before: Nominee) -> Nominee:
         outcome=before.outcome if before.proposal is None else "skipped",
         reason=before.reason,
         details=before.details,
+        until_us=before.until_us,
     )
 
 
 def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nominee:
     made = Nominee(workload=workload, room=room)
+    if draft.vain and _in_gap(draft, room, workload, made):
+        return made
     if not _admissible(draft, room, workload, made):
         return made
     made.proposal = propose(draft, room, workload, scan)
     made.borrows = made.proposal.assignment.borrows
     made.is_preemptor = draft.sticky.get(room.name) == workload.key
     return made
+
+
+def _in_gap(draft: Draft, room: Room, workload: Workload, made: Nominee) -> bool:
+    """Tell whether a workload is held back from a gap that is about to close."""
+    shape = workload.shape
+    if draft.policy.compatibility == "kueue" or shape is None:
+        return False
+    made.until_us = closes_at_us(draft, room, shape)
+    if made.until_us:
+        made.outcome, made.reason = "refused", "BackingOff"
+        made.details = "its kind was preempted here before, and the same is about to happen again"
+    return bool(made.until_us)
 
 
 def _admissible(draft: Draft, room: Room, workload: Workload, made: Nominee) -> bool:

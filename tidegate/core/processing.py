@@ -68,7 +68,10 @@ def _act(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
         nominee.outcome, nominee.reason = "preempting", "WaitingForPreemptedWorkloads"
     elif not run_of.kueue and not run_of.fits_now(room.tree, room.node, charges):
         _skip(nominee, "", "WaitingForPreemptedWorkloads")
+    elif not run_of.kueue and nominee.borrows and room.tree.owners_served:
+        _skip(nominee, "whoever has quota of its own goes first")
     else:
+        room.tree.owners_served = room.tree.owners_served or not nominee.borrows
         admit(run_of, nominee.room, nominee.workload, proposal.assignment)
         nominee.outcome = "admitted"
 

@@ -86,7 +86,10 @@ def _by_shape(run_of: Pass) -> bool:
 
 def _held(nominee: Nominee, *, parked: bool) -> Held:
     assignment = None if nominee.proposal is None else nominee.proposal.assignment
-    return Held(reason=nominee.reason, tried=kinds(assignment), parked=parked)
+    until_us = nominee.until_us
+    return Held(
+        reason=nominee.reason, tried=kinds(assignment), parked=parked, until_us=until_us
+    )
 
 
 def _tell(
@@ -112,6 +115,7 @@ def _tell(
             parked=held.parked,
             shape=sha256(shape.key).hexdigest()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,
+            until_us=held.until_us,
             cycle=run_of.cycle if run_of.kueue else 0,
         )
     )

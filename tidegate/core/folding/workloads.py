@@ -20,6 +20,7 @@ from tidegate.contracts.facts import (
 from tidegate.core import deadlines, decay
 from tidegate.core.draft import CheckState, Draft, Workload
 from tidegate.core.forest import HOLDING, forest
+from tidegate.core.gaps import note_arrival, note_end
 from tidegate.core.heads import leave, place, wake
 from tidegate.core.holding import give, recharge, take
 from tidegate.core.ordering import gate
@@ -109,6 +110,7 @@ def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
     resolve(draft, workload)
     if workload.shape is None:
         place(draft, workload)
+    note_arrival(draft, workload)
     if not workload.active or not workload.state.suspended:
         draft.forest.agenda[event.workload] = None
     watch(draft, workload)
@@ -126,7 +128,7 @@ def local_queue(workload: Workload) -> str:
 def _forget(draft: Draft, workload: Workload) -> None:
     """Take a workload out of all that waits for it."""
     leave(draft, workload)
-    for family in ("repair", "requeue", "ready", "execution", "retention"):
+    for family in ("repair", "requeue", "ready", "execution", "retention", "gap"):
         deadlines.clear(draft, f"{family}/{workload.key}")
     if draft.sticky.get(workload.cluster_queue) == workload.key:
         del draft.sticky[workload.cluster_queue]
@@ -163,6 +165,7 @@ def _wake_all(draft: Draft, workload: Workload) -> None:
 
 def _finish(draft: Draft, workload: Workload, event: WorkloadFinished) -> None:
     _forget(draft, workload)
+    note_end(draft, workload)
     give(draft, workload, outside=True)
     workload.phase, workload.finished_us = "finished", event.at_us
     workload.held = None
