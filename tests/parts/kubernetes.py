@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import os
 import secrets
 import sys
 import time
@@ -23,6 +24,7 @@ from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.cluster.embedded.controllers.running import Machinery
 from tidegate.cluster.go.building import build, is_built, why_not_buildable
 from tidegate.cluster.go.plane import ControlPlane
+from tidegate.cluster.processes import spawn
 from tidegate.cluster.telling import Lines
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
@@ -52,7 +54,7 @@ def real_api(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterat
     plane = ControlPlane(shared / "control-plane", binaries())
     with counted(shared / "control-plane.users") as users:
         if users == 1:
-            plane.up(Lines(sys.stderr).say)
+            bring_up(plane, shared, os.getpid() if worker_id == "master" else os.getppid())
     yield str(plane.kubeconfig)
     with counted(shared / "control-plane.users", -1) as users:
         if users == 0:
@@ -62,8 +64,9 @@ def real_api(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterat
 @pytest.fixture(scope="session")
 def own_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Lend a control plane that nobody else uses: its parts may be killed and started again."""
-    plane = ControlPlane(tmp_path_factory.mktemp("own") / "control-plane", binaries())
-    plane.up(Lines(sys.stderr).say)
+    folder = tmp_path_factory.mktemp("own")
+    plane = ControlPlane(folder / "control-plane", binaries())
+    bring_up(plane, folder, os.getpid())
     yield plane
     plane.remove()
 
@@ -81,6 +84,13 @@ async def real_namespace(real_api: str) -> AsyncIterator[str]:
         name = await make_namespace(api)
         yield name
         await api.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+def bring_up(plane: ControlPlane, folder: Path, owner: int) -> None:
+    """Bring a control plane up that ends with its owner, even if that is killed."""
+    plane.up(Lines(sys.stderr).say)
+    arguments = [str(plane.kubeconfig.parent), str(owner)]
+    spawn("guard", [sys.executable, "-m", "tests.parts.guard", *arguments], folder / "guard.log")
 
 
 async def make_namespace(api: KubernetesApi) -> str:
