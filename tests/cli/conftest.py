@@ -1,0 +1,35 @@
+"""The sample ledger, and the command line run on it in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tidegate.cli.main import build
+
+Tidegate: TypeAlias = Callable[..., Result]
+
+
+@pytest.fixture(scope="session")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The ledger that ``tidegate ledger sample`` writes."""
+    file = tmp_path_factory.mktemp("sample") / "sample.db"
+    result = CliRunner().invoke(build(), ["ledger", "sample", str(file)])
+    assert result.exit_code == 0, result.output
+    return file
+
+
+@pytest.fixture
+def tidegate(sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tidegate:
+    """Run a command line; without ``--ledger`` on the sample."""
+    monkeypatch.setenv("TIDEGATE_LEDGER", str(sample))
+    monkeypatch.setenv("TIDEGATE_STATE", str(tmp_path / "state"))
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(build(), list(arguments))
+
+    return run

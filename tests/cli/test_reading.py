@@ -1,0 +1,166 @@
+"""Where commands find a ledger, that they only read it, and that a bad one is told in words."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from store import migrate
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from tests.cli.conftest import Tidegate
+from tests.parts.postgresql import Server, postgresql
+from tidegate.cli.instance import (
+    Instance,
+    forget_instance,
+    is_running,
+    read_instance,
+    write_instance,
+)
+from tidegate.cli.sample import turns
+from tidegate.contracts.entry import Positions
+
+__all__ = ["postgresql"]
+READINGS = (
+    ["queue", "list", "-o", "wide"],
+    ["queue", "pending", "-o", "json"],
+    ["usage", "-o", "json"],
+    ["why", "job/sweep", "-o", "wide"],
+    ["events", "--since", "1", "-o", "json"],
+    ["report", "usage_hourly", "-o", "json"],
+    ["report", "preemptions"],
+    ["report", "waits"],
+)
+
+
+def test_without_any_ledger_the_answer_says_how_to_name_one(
+    tidegate: Tidegate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TIDEGATE_LEDGER")
+    result = tidegate("queue", "list")
+    assert result.exit_code == 3
+    assert "--ledger" in result.stderr
+    assert "tidegate up" in result.stderr
+
+
+def test_the_running_instances_ledger_is_read(
+    tidegate: Tidegate, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TIDEGATE_LEDGER")
+    write_instance(Instance(ledger=f"sqlite:///{sample}"))
+    assert tidegate("queue", "list", "-o", "name").stdout == "team-a\nteam-b\n"
+    forget_instance()
+    assert tidegate("queue", "list").exit_code == 3
+
+
+def test_an_instance_is_remembered_as_it_was_written(tidegate: Tidegate, tmp_path: Path) -> None:
+    assert read_instance() is None
+    instance = Instance(ledger="sqlite:///x.db", nats_url="nats://127.0.0.1:4222", pid=os.getpid())
+    assert write_instance(instance) == tmp_path / "state" / "instance.json"
+    assert read_instance() == instance
+    assert is_running(instance)
+    assert not is_running(Instance(ledger=""))
+    (tmp_path / "state" / "instance.json").write_text("{")
+    result = tidegate("usage", "--ledger", "")
+    assert (result.exit_code, "instance.json" in result.stderr) == (1, True)
+
+
+def test_reading_changes_no_byte(tidegate: Tidegate, sample: Path) -> None:
+    before = sample.read_bytes()
+    for arguments in READINGS:
+        assert tidegate(*arguments).exit_code == 0
+    assert sample.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "payload = payload || ' '",
+        "type = 'X'",
+        "subject = subject || '.x'",
+        "cluster = ''",
+        "at_us = at_us + 1",
+        "turn = turn - 1",
+        "epoch = epoch + 1",
+        "hash = zeroblob(32)",
+    ],
+)
+def test_an_altered_ledger_does_not_verify(
+    tidegate: Tidegate, sample: Path, tmp_path: Path, change: str
+) -> None:
+    altered = tmp_path / "altered.db"
+    shutil.copy(sample, altered)
+    with closing(sqlite3.connect(altered)) as conn, conn:
+        conn.execute(f"UPDATE ledger_event SET {change} WHERE seq = 20")  # noqa: S608
+    result = tidegate("ledger", "verify", "--ledger", str(altered))
+    assert result.exit_code == 1
+    assert "seq 20" in result.stderr
+
+
+def test_a_sample_is_the_same_each_time_and_never_overwrites(
+    tidegate: Tidegate, sample: Path, tmp_path: Path
+) -> None:
+    again = tmp_path / "again.db"
+    assert tidegate("ledger", "sample", str(again)).exit_code == 0
+    heads = [
+        tidegate("ledger", "info", "-o", "name", "--ledger", str(file)).stdout
+        for file in (sample, again)
+    ]
+    assert heads[0] == heads[1]
+    assert tidegate("ledger", "sample", str(again)).exit_code == 2
+
+
+@pytest.fixture
+def remote(postgresql: Server) -> Iterator[str]:
+    """The sample's ledger on PostgreSQL."""
+    url = postgresql.new_database()
+    engine = open_engine(url)
+    migrate.upgrade(engine)
+    ledger = SqlLedger(engine, clock_us=lambda: 0)
+    ledger.lead("sample", 0)
+    for entries in turns():
+        ledger.append(1, entries[0].seq - 1, entries, Positions())
+    engine.dispose()
+    yield url
+    postgresql.drop(url)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("arguments", READINGS, ids=" ".join)
+def test_on_postgresql_the_answers_are_the_same(
+    tidegate: Tidegate, remote: str, arguments: list[str]
+) -> None:
+    there = tidegate(*arguments, "--ledger", remote)
+    assert there.stdout == tidegate(*arguments).stdout != ""
+    assert there.exit_code == 0
+
+
+def test_following_tells_what_is_written_from_then_on(tmp_path: Path) -> None:
+    growing = tmp_path / "growing.db"
+    told = list(turns())
+    engine = open_engine(str(growing))
+    migrate.upgrade(engine)
+    ledger = SqlLedger(engine)
+    ledger.lead("a", 0)
+    ledger.append(1, 0, told[0], Positions())
+    command = [sys.executable, "-m", "tidegate.cli.main", "events", "--follow", "-o", "name"]
+    with subprocess.Popen(
+        [*command, "--ledger", str(growing)], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in told[0]] == ["1\n", "2\n"]
+        for entries in told[1:4]:
+            ledger.append(1, entries[0].seq - 1, entries, Positions())
+        expected = [f"{entry.seq}\n" for entries in told[1:4] for entry in entries]
+        assert [process.stdout.readline() for _ in expected] == expected
+        process.send_signal(signal.SIGINT)
+    engine.dispose()
