@@ -8,12 +8,14 @@ import sys
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
 from ingest.resources import watched
+from ingest.scope import Scope
 from ingest.session import Session
 from ingest.settings import Settings
 from ingest.sync import Means
 from tidegate.bus.nats import open_bus
-from tidegate.jobs.registry import job_kind
 from tidegate.kube.client import connect
+from tidegate.service.configuration import read_configuration
+from tidegate.service.logs import get_log
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 from tidegate.service.until import until_stopped
@@ -23,7 +25,14 @@ ABOUT = "Watches Kubernetes and tells the scheduler what it sees; it only reads 
 
 async def ingest(service: Service, settings: Settings) -> None:
     """Tell what happens until the service is asked to stop."""
-    kinds = [job_kind(name) for name in settings.frameworks]
+    configured = read_configuration(settings.config)
+    kinds, unknown = settings.kinds(configured.frameworks)
+    for name in unknown:
+        get_log("main").warning("job kind not supported: its jobs are not seen", kind=name)
+    scope = Scope(
+        without_queue=configured.policy.manage_jobs_without_queue_name,
+        namespaces=configured.namespaces,
+    )
     async with (
         connect(settings.access()) as api,
         open_bus(
@@ -42,7 +51,7 @@ async def ingest(service: Service, settings: Settings) -> None:
             metrics=metrics,
         )
         means = Means(api, publisher, settings.pace(), service.random, metrics)
-        session = Session(watched(kinds), means, outlet)
+        session = Session(watched(kinds, scope), means, outlet)
         service.health.ready_if("watches", session.waits_for)
         service.health.ready_if("bus", bus.fault)
         await until_stopped(service, session.run())

@@ -1,7 +1,8 @@
-"""What must be known of two objects to observe one: a job, and the Workload that stands for it.
+"""What must be known of other objects to observe a job: its Workload and its namespace.
 
 The user's wishes about a job that is queued stand on its Workload: ``spec.active``, and whether
-another controller has reserved quota for it. The cache is rebuilt by every list.
+another controller has reserved quota for it. Its namespace says whether it is managed at all. The
+cache is rebuilt by every list.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ingest.scope import Scope
 from tidegate.contracts.observations import JobObserved
+from tidegate.jobs.asking import identified
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.workload import holds_quota_of_another
-from tidegate.kinds.meta import OwnerReference
+from tidegate.kinds.meta import ObjectMeta, OwnerReference
+from tidegate.kinds.seen import Namespace
 from tidegate.kinds.workload import Workload
 
 Told: TypeAlias = tuple[str, JobObserved]
@@ -32,27 +36,47 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
 NONE = Wishes(workload="")
 
 
-class Joins:
-    """Jobs by their uid, and the wishes about them; as large as the managed jobs are many."""
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that asks to be managed, as observed alone."""
 
-    def __init__(self, kinds: Sequence[JobKind[Any]]) -> None:
+    kind: JobKind[Any]
+    meta: ObjectMeta
+    alone: JobObserved
+
+
+class Joins:
+    """Jobs by their uid, and what is known about them; as large as the jobs that ask are many."""
+
+    def __init__(self, kinds: Sequence[JobKind[Any]], scope: Scope) -> None:
+        self._scope = scope
+        self._labels = dict[str, dict[str, str]]()  # by namespace
         self._kinds = {(kind.group, kind.kind) for kind in kinds}
         self._wishes = dict[str, Wishes]()  # by the job's uid
         self._about = dict[str, str]()  # a Workload's uid to its job's
-        self._jobs = dict[str, Told]()  # by the job's uid, as observed alone
+        self._jobs = dict[str, Asking]()  # by uid
 
     def stands_for(self, found: Workload) -> str:
         """Return the uid of the job that a Workload stands for; empty: it was made directly."""
         owner = found.metadata.controller()
         return owner.uid if owner is not None and self._knows(owner) else ""
 
-    def job(self, resource: str, alone: JobObserved) -> JobObserved:
-        """Remember a job, and return it with the wishes about it."""
-        if alone.queue:
-            self._jobs[alone.uid] = resource, alone
-        else:
-            self._jobs.pop(alone.uid, None)
-        return self._joined(alone)
+    def job(self, kind: JobKind[Any], found: Any) -> Told:  # noqa: ANN401 - of the kind's own type
+        """Remember a job that asks to be managed, and return it with what is known about it."""
+        meta: ObjectMeta = found.metadata
+        self._jobs.pop(meta.uid, None)
+        if not self._scope.asks(meta):
+            return kind.resource, identified(kind, meta)
+        self._jobs[meta.uid] = Asking(kind=kind, meta=meta, alone=kind.observe(found))
+        return self._told(self._jobs[meta.uid])
+
+    def namespace(self, found: Namespace) -> Iterator[Told]:
+        """Remember a namespace's labels, and yield the jobs in it if that changes them."""
+        name, labels = found.metadata.name, found.metadata.labels
+        before = self._scope.covers(name, self._labels.get(name))
+        self._labels[name] = labels
+        if self._scope.covers(name, labels) != before:
+            for job in [job for job in self._jobs.values() if job.meta.namespace == name]:
+                yield self._told(job)
 
     def workload(self, found: Workload) -> Iterator[Told]:
         """Remember a Workload, and yield the job that it stands for if that changes it."""
@@ -75,7 +99,7 @@ class Joins:
 
     def listed_jobs(self, resource: str, present: Collection[str]) -> Iterator[Told]:
         """Forget the jobs that a list of the resource no longer has; nothing follows for others."""
-        for uid in [uid for uid, (of, _) in self._jobs.items() if of == resource]:
+        for uid in [uid for uid, job in self._jobs.items() if job.kind.resource == resource]:
             if uid not in present:
                 self._jobs.pop(uid)
                 self._drop(uid)
@@ -94,17 +118,20 @@ class Joins:
         self._drop(uid)
         if wishes != NONE:
             self._wishes[uid], self._about[wishes.workload] = wishes, uid
-        told = self._jobs.get(uid)
+        job = self._jobs.get(uid)
         same = (before.active, before.held_quota) == (wishes.active, wishes.held_quota)
-        if told is not None and not same:
-            resource, alone = told
-            yield resource, self._joined(alone)
+        if job is not None and not same:
+            yield self._told(job)
 
-    def _joined(self, alone: JobObserved) -> JobObserved:
-        wishes = self._wishes.get(alone.uid, NONE)
-        if not alone.queue or (wishes.active and not wishes.held_quota):
-            return alone
-        return msgspec.structs.replace(alone, active=wishes.active, held_quota=wishes.held_quota)
+    def _told(self, job: Asking) -> Told:
+        namespace = job.meta.namespace
+        if not self._scope.covers(namespace, self._labels.get(namespace)):
+            return job.kind.resource, identified(job.kind, job.meta)
+        wishes = self._wishes.get(job.meta.uid, NONE)
+        told = msgspec.structs.replace(
+            job.alone, active=wishes.active, held_quota=wishes.held_quota
+        )
+        return job.kind.resource, told
 
     def _knows(self, owner: OwnerReference) -> bool:
         group, _, _ = owner.api_version.rpartition("/")

@@ -9,6 +9,7 @@ import msgspec
 
 from ingest import definitions
 from ingest.joins import Joins
+from ingest.scope import Scope
 from tidegate.contracts.observations import Observed
 from tidegate.jobs import workload
 from tidegate.jobs.kind import JobKind
@@ -63,7 +64,6 @@ DEFINITIONS: tuple[Watched, ...] = (
         definitions.workload_priority_class,
     ),
     _kueue("admissionchecks", checks.AdmissionCheck, definitions.admission_check),
-    _defined("namespaces", "/api/v1/namespaces", seen.Namespace, definitions.namespace),
     _defined("limitranges", "/api/v1/limitranges", seen.LimitRange, definitions.limit_range),
     _defined(
         "priorityclasses.scheduling.k8s.io",
@@ -78,19 +78,20 @@ DEFINITIONS: tuple[Watched, ...] = (
         definitions.runtime_class,
     ),
 )
-"""Everything a decision depends on that is not a job."""
+"""What a decision depends on that is neither a job nor changes what is told of one."""
+EVERYWHERE = Scope()
 
 
-def watched(kinds: Sequence[JobKind[Any]]) -> tuple[Watched, ...]:
+def watched(kinds: Sequence[JobKind[Any]], scope: Scope = EVERYWHERE) -> tuple[Watched, ...]:
     """Return what an ingest of these job kinds watches; each call has a cache of its own.
 
     Workloads are always watched, for what they say of jobs; whether those that were made directly
     are jobs themselves says the kind ``workload``.
     """
-    joins = Joins(kinds)
+    joins = Joins(kinds, scope)
     jobs = [_job(kind, joins) for kind in kinds if kind.name != workload.NAME]
     direct = workload.KIND.name in [kind.name for kind in kinds]
-    return (*DEFINITIONS, _workloads(joins, direct=direct), *jobs)
+    return (*DEFINITIONS, _namespaces(joins), _workloads(joins, direct=direct), *jobs)
 
 
 def _job(kind: JobKind[Any], joins: Joins) -> Watched:
@@ -98,10 +99,22 @@ def _job(kind: JobKind[Any], joins: Joins) -> Watched:
         resource=kind.resource,
         path=kind.path(),
         kind=kind.seen,
-        observe=lambda found: ((kind.resource, joins.job(kind.resource, kind.observe(found))),),
+        observe=lambda found: (joins.job(kind, found),),
         gone=joins.forget,
         listed=lambda present: joins.listed_jobs(kind.resource, present),
         optional=kind.optional,
+    )
+
+
+def _namespaces(joins: Joins) -> Watched:
+    resource = "namespaces"
+
+    def observe(found: seen.Namespace) -> Iterator[Told]:
+        yield resource, definitions.namespace(found)
+        yield from joins.namespace(found)
+
+    return Watched(
+        resource=resource, path="/api/v1/namespaces", kind=seen.Namespace, observe=observe
     )
 
 

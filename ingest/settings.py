@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from ingest.watch import Pace
-from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs import workload
+from tidegate.jobs.kind import JobKind
+from tidegate.jobs.registry import JOB_KINDS, job_kind
 from tidegate.kube.client import Access
 from tidegate.service.settings import ServiceSettings
 
@@ -22,8 +25,12 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
     api_url: Annotated[str, Meta(description="URL of an API server, instead of a kubeconfig")] = ""
     api_token: Annotated[str, Meta(description="bearer token for --api-url")] = ""
     frameworks: Annotated[
-        tuple[str, ...], Meta(description=f"kinds of jobs to watch, of {', '.join(JOB_KINDS)}")
-    ] = tuple(JOB_KINDS)
+        tuple[str, ...],
+        Meta(
+            description=f"kinds of jobs to watch, of {', '.join(JOB_KINDS)}; unset: what the "
+            "configuration enables, and Workloads that were made directly"
+        ),
+    ] = ()
     page_max: Annotated[int, Meta(ge=1, description="objects in one page of a list")] = 500
     watch_s: Annotated[
         float, Meta(ge=5, description="how long a watch lasts before it is opened anew")
@@ -40,6 +47,18 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
             kubeconfig=self.kubeconfig,
             context=self.context,
         )
+
+    def kinds(self, enabled: Sequence[str]) -> tuple[list[JobKind[Any]], list[str]]:
+        """Return the kinds to watch, and the names of those enabled that are not supported.
+
+        Raises:
+            NotSupportedError: a kind was asked for by flag, and there is none of that name.
+        """
+        if self.frameworks:
+            return [job_kind(name) for name in self.frameworks], []
+        wanted = dict.fromkeys((*enabled, workload.NAME))
+        known = [JOB_KINDS[name] for name in wanted if name in JOB_KINDS]
+        return known, [name for name in wanted if name not in JOB_KINDS]
 
     def pace(self) -> Pace:
         """Return how lists and watches are paced."""

@@ -13,12 +13,12 @@ from prometheus_client import CollectorRegistry
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
 from ingest.resources import watched
+from ingest.scope import Scope
 from ingest.session import Session
 from ingest.sync import Means
 from ingest.watch import Pace
 from tests.parts.stage import CRDS, JOBS, KUEUE, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
-from tidegate.bus.ports import Outlet
 from tidegate.contracts.entry import Position
 from tidegate.contracts.observations import (
     ClusterQueueObserved,
@@ -35,12 +35,12 @@ from tidegate.jobs.registry import JOB_KINDS
 FLAVOR = kueue("ResourceFlavor", "spot", nodeLabels={"type": "spot"})
 
 
-def session(stage: Stage, name: str = "s1", outlet: Outlet | None = None) -> Session:
+def session(stage: Stage, name: str = "s1", scope: Scope | None = None) -> Session:
     random, metrics = Random(7), Metrics(CollectorRegistry())
-    outlet = outlet or stage.bus.outlet()
+    outlet = stage.bus.outlet()
     publisher = Publisher(outlet, cluster="local", session=name, random=random, metrics=metrics)
     means = Means(stage.api, publisher, Pace(), random, metrics)
-    return Session(watched(list(JOB_KINDS.values())), means, outlet)
+    return Session(watched(list(JOB_KINDS.values()), scope or Scope()), means, outlet)
 
 
 async def rounds(stage: Stage, resource: str) -> list[SyncCompleted]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import NotSupportedError
+from tidegate.jobs.kind import JobKind
 from tidegate.jobs.names import workload_key
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
@@ -14,25 +17,20 @@ from tidegate.kinds.times import micros
 _INT32_DIGITS = 10
 
 
-def managed(meta: ObjectMeta) -> bool:
-    """Tell whether the job names a queue."""
-    return bool(meta.labels.get(names.QUEUE_NAME))
-
-
-def identified(meta: ObjectMeta, *, name: str, kind: str, group: str) -> JobObserved:
-    """Return the observation of a job that names no queue: who it is, and nothing that changes."""
+def identified(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
+    """Return the observation of a job that is not managed: who it is, and nothing that changes."""
     return JobObserved(
         namespace=meta.namespace,
         name=meta.name,
         uid=meta.uid,
         version=meta.version,
         session="",
-        kind=name,
-        workload=workload_key(kind, group, meta.namespace, meta.name, meta.uid),
+        kind=kind.name,
+        workload=workload_key(kind.kind, kind.group, meta.namespace, meta.name, meta.uid),
     )
 
 
-def asked(meta: ObjectMeta, *, name: str, kind: str, group: str) -> JobObserved:
+def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
     """Return the observation of a managed job, as far as its metadata tells.
 
     Raises:
@@ -41,8 +39,8 @@ def asked(meta: ObjectMeta, *, name: str, kind: str, group: str) -> JobObserved:
     """
     _refuse_unsupported(meta)
     return msgspec.structs.replace(
-        identified(meta, name=name, kind=kind, group=group),
-        queue=meta.labels[names.QUEUE_NAME],
+        identified(kind, meta),
+        queue=meta.labels.get(names.QUEUE_NAME, ""),
         priority_class=meta.labels.get(names.PRIORITY_CLASS, ""),
         created_us=micros(meta.creation_timestamp or ""),
         max_execution_s=positive(meta.labels.get(names.MAX_EXECUTION_S, "")),

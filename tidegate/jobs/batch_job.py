@@ -12,7 +12,7 @@ import copy
 import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.jobs.asking import asked, identified, managed
+from tidegate.jobs.asking import asked
 from tidegate.jobs.batch_job_numbers import (
     PODSET,
     Job,
@@ -58,12 +58,10 @@ class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
 
 def observe(job: Job) -> JobObserved:
     """See ``JobKind.observe``."""
-    if not managed(job.metadata):
-        return identified(job.metadata, name=NAME, kind="Job", group="batch")
     template, least = job.spec.template, fewest_pods(job.spec, job.metadata.annotations)
     ended, message = outcome(job.status)
     return msgspec.structs.replace(
-        asked(job.metadata, name=NAME, kind="Job", group="batch"),
+        asked(KIND, job.metadata),
         pod_priority_class=template.spec.priority_class_name,
         podsets=(pod_set(template, name=PODSET, count=pods_at_once(job.spec), min_count=least),),
         reclaimable=reclaimable_pods(job),

@@ -84,7 +84,7 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     plural: str
     seen: type[Seen]  # what an object is decoded into for ``observe``
     observe: Callable[[Seen], JobObserved]
-    """Reduce an object; ``session`` and ``round`` stay empty, ingest fills them in.
+    """Reduce a managed object; ``session`` and ``round`` stay empty, ingest fills them in.
 
     Raises UndecodableError or QuantityError if the object cannot be read, NotSupportedError if it
     asks for what is not built.

@@ -1,0 +1,52 @@
+"""Which jobs are Tidegate's business: by their queue, and by their namespace's labels.
+
+Source: behaviour.md 15.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.names import QUEUE_NAME
+from tidegate.model.podset import LabelSelector, Requirement
+
+NAMESPACES_LEFT_ALONE = ("kube-system", "tidegate-system")
+NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """What the configuration says; the rest of it is the scheduler's."""
+
+    without_queue: bool = False  # manageJobsWithoutQueueName
+    namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: Kueue's default
+
+    def asks(self, meta: ObjectMeta) -> bool:
+        """Tell whether a job asks to be managed, wherever it is."""
+        return self.without_queue or bool(meta.labels.get(QUEUE_NAME))
+
+    def covers(self, namespace: str, labels: Mapping[str, str] | None) -> bool:
+        """Tell whether jobs of a namespace are managed; ``labels`` is None while nobody knows."""
+        if self.namespaces is None:
+            return namespace not in NAMESPACES_LEFT_ALONE
+        return labels is not None and matches(self.namespaces, {NAME_LABEL: namespace, **labels})
+
+
+def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
+    """Tell whether a label selector selects what bears these labels."""
+    equal = all(labels.get(key) == value for key, value in selector.labels.items())
+    return equal and all(_holds(one, labels) for one in selector.expressions)
+
+
+def _holds(wanted: Requirement, labels: Mapping[str, str]) -> bool:
+    match wanted.operator:
+        case "In":
+            return labels.get(wanted.key) in wanted.values
+        case "NotIn":
+            return labels.get(wanted.key) not in wanted.values
+        case "Exists":
+            return wanted.key in labels
+        case _:
+            return wanted.key not in labels
