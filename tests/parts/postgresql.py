@@ -31,8 +31,9 @@ MISSING = (
 class Server:
     """A running PostgreSQL, in which tests make empty databases."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, restart: Callable[[], None] | None = None) -> None:
         self._url = url  # with {} where the database's name stands
+        self._restart = restart
         self._numbers = count(1)
 
     def new_database(self) -> str:
@@ -45,6 +46,13 @@ class Server:
         """Remove a database, whoever is still connected to it."""
         name = url.partition("?")[0].rpartition("/")[2]
         self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def restart(self) -> None:
+        """End the server, and every connection with it, and start it on the same data."""
+        if self._restart is None:
+            pytest.skip("a PostgreSQL in a container comes back on another port")
+        self._restart()
+        _wait_for(self._url.format("postgres"))
 
     def execute(self, statement: str) -> None:
         """Run one statement as the superuser, outside any transaction."""
@@ -81,10 +89,10 @@ def _from_binaries(binaries: Path) -> Iterator[Server]:
     try:
         made = ["-D", str(folder / "data"), "-U", "tidegate", "-A", "trust", "-E", "UTF8", "-N"]
         subprocess.run([binaries / "initdb", *made], check=True, capture_output=True, **owner)
-        with _running(binaries, folder, owner):
+        with _running(binaries, folder, owner) as server:
             url = f"postgresql://tidegate@/{{}}?host={folder}"
             _wait_for(url.format("postgres"))
-            yield Server(url)
+            yield Server(url, server.again)
     finally:
         shutil.rmtree(folder)
 
@@ -95,18 +103,25 @@ class _running:  # noqa: N801 - read as a with statement
     def __init__(self, binaries: Path, folder: Path, owner: dict[str, Any]) -> None:
         settings = (f"unix_socket_directories={folder}", "listen_addresses=", "fsync=off")
         given = [part for setting in settings for part in ("-c", setting)]
-        with (folder / "log").open("wb") as log:
-            self._process = subprocess.Popen(
-                [binaries / "postgres", "-D", folder / "data", *given],
-                stdout=log,
-                stderr=log,
-                **owner,
-            )
+        self._command = [binaries / "postgres", "-D", folder / "data", *given]
+        self._log, self._owner = folder / "log", owner
+        self._process = self._start()
 
-    def __enter__(self) -> None:
-        """The process runs already."""
+    def __enter__(self) -> _running:
+        return self
 
     def __exit__(self, *_exception: object) -> None:
+        self._stop()
+
+    def again(self) -> None:
+        self._stop()
+        self._process = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._log.open("ab") as log:
+            return subprocess.Popen(self._command, stdout=log, stderr=log, **self._owner)
+
+    def _stop(self) -> None:
         self._process.send_signal(signal.SIGINT)  # closes every connection and stops
         self._process.wait(timeout=START_S)
 
