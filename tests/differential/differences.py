@@ -94,7 +94,7 @@ def _running(world: World) -> dict[str, str]:
     """Return who holds quota, and where in words."""
     return {
         one.job.name: ", ".join(
-            f"{given.count} × {'/'.join(dict.fromkeys(given.flavors.values()))}"
+            f"{given.count} x {'/'.join(dict.fromkeys(given.flavors.values()))}"
             for given in one.assignment
         )
         for one in world.draft.workloads.values()

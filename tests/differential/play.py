@@ -71,7 +71,8 @@ def run_step(world: World, number: int, actions: list[Json]) -> Step:
     idle = 0
     kueue = world.draft.policy.compatibility == "kueue"
     for _ in range(CYCLES_MAX):
-        if (kueue and idle == IDLE_CYCLES) or settled(world.draft):
+        resting = (kueue and idle == IDLE_CYCLES) or settled(world.draft)
+        if resting and not world.wait():
             return Step(acted, cycles, settled=True)
         decisions = world.cycle()
         idle = 0 if any(_moves(one) for one in decisions) else idle + 1

@@ -24,6 +24,7 @@ from tests.differential.scenarios import (
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
 from tidegate.contracts.facts import FactEvent
+from tidegate.core.deadlines import next_due
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
 from tidegate.core.rules import decide
@@ -37,7 +38,7 @@ class World:
     def __init__(self, scenario: Scenario, mode: str) -> None:
         self.scenario = scenario
         self.draft = Draft()
-        self.now_us = T0_US
+        self.now_us = self._end_us = T0_US  # the end of the step
         self.journal: list[FactEvent | DecisionEvent] = []  # everything folded, in order
         self.asked = submissions(scenario)  # by name; as it is now
         self._reclaimed: dict[str, dict[str, int]] = {}
@@ -52,12 +53,22 @@ class World:
     def begin(self, step: int, actions: Iterable[Json]) -> list[DecisionEvent]:
         """Move the clock to a step, act, and return what the core decided on each action alone."""
         self.now_us = T0_US + _STEP_US * (step + 1)
+        self._end_us = self.now_us + _STEP_US
         self.fold([facts.TimePassed(at_us=self.now_us)])
         decisions: list[DecisionEvent] = []
         for action in actions:
             self.fold(_ACTIONS[action["op"]](self, action))
             decisions += self.settle()
         return decisions
+
+    def wait(self) -> bool:
+        """Let time pass until the next deadline before the next step; tell whether there is one."""
+        due_us = next_due(self.draft)
+        if due_us is None or due_us >= self._end_us:
+            return False
+        self.now_us = max(self.now_us, due_us)
+        self.fold([facts.TimePassed(at_us=self.now_us)])
+        return True
 
     def cycle(self) -> list[DecisionEvent]:
         """Let a second pass, run one scheduling cycle, let its victims leave."""
