@@ -3,7 +3,7 @@
 A workload that is preempted loses what it ran. If whoever preempted it comes at regular times, the
 room that it leaves in between is too short for the same kind of workload each time, and starting it
 there wastes what the room could have done for others. So a kind that lost a run is held back while
-the next arrival of its preemptor's priority is nearer than that run was long, and less than half of
+the next arrival of its preemptor's priority is nearer than that run was long, and less than a fifth of
 the time between two such arrivals is left.
 
 Why that is fair stands in docs/adr/0006-not-starting-into-closing-gaps.md.
@@ -18,8 +18,8 @@ from tidegate.core.forest import touch
 from tidegate.core.rooms import Room, Shape
 
 FAMILY = "gap"
-SHORT = 2
-"""A gap is at most this part of the time between two arrivals: one half."""
+SHORT = 5
+"""A gap is at most this part of the time between two arrivals."""
 
 
 def note_arrival(draft: Draft, workload: Workload) -> None:
