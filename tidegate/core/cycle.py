@@ -50,6 +50,7 @@ def unsettled(draft: Draft) -> list[Tree]:
     wait, so that at rest nobody waits who fits. When the heads are used up and something changed
     meanwhile, what was parked before that is tried again.
     """
+    wake_fresh(draft)  # a decision about one tree may have touched another
     kept: list[Tree] = []
     clean: list[Tree] = []
     # In name order, whichever became dirty first: a rebuilt draft knows nothing of that.
