@@ -6,6 +6,7 @@ models stay out of the way, because they would parse every object on the hot pat
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -23,6 +24,7 @@ from tidegate.kube.ports import JSON, Response
 
 _LINE_BYTES_MAX = 2**22
 _WATCH_SLACK_S = 15.0
+_RENEWAL_S = 10.0
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
 
 
@@ -49,6 +51,7 @@ class KubernetesClient:
         self._configuration = configuration
         self._access = access
         self._base: str = configuration.host.rstrip("/")
+        self._renewable_s = 0.0  # loop time before which credentials are not read again
 
     async def request(
         self,
@@ -59,7 +62,43 @@ class KubernetesClient:
         body: bytes | None = None,
         content_type: str = JSON,
     ) -> Response:
-        """See ``KubernetesApi.request``."""
+        """See ``KubernetesApi.request``; after a 401 credentials are read anew and sent again."""
+        answer = await self._ask(method, path, query, body, content_type)
+        if answer.status == HTTPStatus.UNAUTHORIZED and await self._renewed():
+            answer = await self._ask(method, path, query, body, content_type)
+        return answer
+
+    @asynccontextmanager
+    async def watch(
+        self, path: str, query: Mapping[str, str]
+    ) -> AsyncGenerator[AsyncIterator[bytes]]:
+        """See ``KubernetesApi.watch``; a line may be 4 MiB long.
+
+        The connection is given up 15 s after ``timeoutSeconds``: a server that is gone without a
+        word would otherwise look like a quiet one.
+        """
+        answer = await self._open(path, {**query, "watch": "true"})
+        try:
+            if answer.status == HTTPStatus.UNAUTHORIZED:
+                await self._renewed()  # for the next try
+            if answer.status != HTTPStatus.OK:
+                raise ApiStatusError(answer.status, status_message(await _text(answer)))
+            yield _lines(answer)
+        finally:
+            _cut(answer)
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._session.close()
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+    ) -> Response:
         try:
             async with self._session.request(
                 method,
@@ -75,26 +114,17 @@ class KubernetesClient:
         except _NO_ANSWER as error:
             raise ApiUnreachableError(_unreachable(method, self._base + path, error)) from error
 
-    @asynccontextmanager
-    async def watch(
-        self, path: str, query: Mapping[str, str]
-    ) -> AsyncGenerator[AsyncIterator[bytes]]:
-        """See ``KubernetesApi.watch``; a line may be 4 MiB long.
-
-        The connection is given up 15 s after ``timeoutSeconds``: a server that is gone without a
-        word would otherwise look like a quiet one.
-        """
-        answer = await self._open(path, {**query, "watch": "true"})
+    async def _renewed(self) -> bool:
+        """Read the credentials again, as an exec plugin's or a rotated token asks for."""
+        now_s = asyncio.get_running_loop().time()
+        if self._access.url or now_s < self._renewable_s:
+            return False
+        self._renewable_s = now_s + _RENEWAL_S
         try:
-            if answer.status != HTTPStatus.OK:
-                raise ApiStatusError(answer.status, status_message(await _text(answer)))
-            yield _lines(answer)
-        finally:
-            _cut(answer)
-
-    async def close(self) -> None:
-        """Close every connection."""
-        await self._session.close()
+            await _load(self._access, self._configuration)
+        except (kube_config.ConfigException, OSError):
+            return False
+        return True
 
     async def _headers(self, content_type: str) -> dict[str, str]:
         headers = {"Content-Type": content_type, "Accept": JSON}

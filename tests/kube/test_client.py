@@ -1,0 +1,158 @@
+"""The client over real sockets, against a server that does what a test says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+from aiohttp import web
+
+from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
+from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.ports import MERGE_PATCH
+
+Handler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+PATH = "/apis/batch/v1/jobs"
+TOKEN = "t"  # noqa: S105 - of a server that takes any
+
+
+@asynccontextmanager
+async def server(handler: Handler) -> AsyncGenerator[str]:
+    runner = web.ServerRunner(web.Server(handler), shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+    try:
+        yield f"http://{host}:{port}"
+    finally:
+        await runner.cleanup()
+
+
+def kubeconfig(folder: Path, url: str, token: str) -> str:
+    path = folder / "kubeconfig"
+    config = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
+        "clusters": [{"name": "k", "cluster": {"server": url}}],
+        "users": [{"name": "u", "user": {"token": token}}],
+    }
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+async def all_lines(api: KubernetesClient) -> list[bytes]:
+    async with api.watch(PATH, {}) as lines:
+        return [line async for line in lines]
+
+
+async def test_a_request_goes_out_and_comes_back_as_bytes() -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        told = [request.method, request.path_qs, request.content_type, await request.text()]
+        return web.json_response([*told, request.headers.get("Authorization")], status=409)
+
+    async with server(answer) as url, connect(Access(url=url, token=TOKEN)) as api:
+        got = await api.request(
+            "PATCH", PATH, query={"a": "b c"}, body=b'{"x":1}', content_type=MERGE_PATCH
+        )
+    assert got.status == 409
+    assert got.body == (
+        b'["PATCH", "/apis/batch/v1/jobs?a=b+c", "application/merge-patch+json", '
+        b'"{\\"x\\":1}", "Bearer t"]'
+    )
+
+
+async def test_whom_to_act_as_goes_with_every_request() -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        return web.Response(text=request.headers.get("Impersonate-User", ""))
+
+    async with server(answer) as url, connect(Access(url=url, impersonate="bob")) as api:
+        assert (await api.request("GET", PATH)).body == b"bob"
+
+
+async def test_a_server_that_is_not_there_is_unreachable() -> None:
+    async with connect(Access(url="http://127.0.0.1:1")) as api:
+        with pytest.raises(ApiUnreachableError, match="got no answer"):
+            await api.request("GET", PATH)
+        with pytest.raises(ApiUnreachableError, match="got no answer"):
+            async with api.watch(PATH, {}):
+                pass
+
+
+async def test_a_server_that_never_answers_is_unreachable() -> None:
+    async def answer(_request: web.BaseRequest) -> web.Response:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with server(answer) as url, connect(Access(url=url, request_timeout_s=0.2)) as api:
+        with pytest.raises(ApiUnreachableError, match="TimeoutError"):
+            await api.request("GET", PATH)
+
+
+async def test_a_watch_yields_long_lines_and_ends_with_the_server() -> None:
+    long = b'{"type":"ADDED","object":"' + b"x" * 1_500_000 + b'"}\n'
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        assert request.query == {"watch": "true", "timeoutSeconds": "5"}
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(long + b"\n" + b"{}\n")
+        return response
+
+    async with (
+        server(answer) as url,
+        connect(Access(url=url)) as api,
+        api.watch(PATH, {"timeoutSeconds": "5"}) as lines,
+    ):
+        got = [line async for line in lines]
+    assert got == [long, b"{}\n"]
+
+
+async def test_a_watch_that_is_refused_says_why() -> None:
+    async def answer(_request: web.BaseRequest) -> web.Response:
+        return web.json_response({"kind": "Status", "message": "too old"}, status=410)
+
+    async with server(answer) as url, connect(Access(url=url)) as api:
+        with pytest.raises(ApiStatusError) as caught:
+            async with api.watch(PATH, {}):
+                pass
+    assert (caught.value.status, caught.value.message) == (410, "too old")
+
+
+async def test_a_watch_that_breaks_is_unreachable() -> None:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": "1000"})
+        await response.prepare(request)
+        await response.write(b"{}\n")
+        assert request.transport is not None
+        request.transport.abort()
+        return response
+
+    async with server(answer) as url, connect(Access(url=url)) as api:
+        with pytest.raises(ApiUnreachableError):
+            await all_lines(api)
+
+
+async def test_credentials_that_expired_are_read_again(tmp_path: Path) -> None:
+    async def answer(request: web.BaseRequest) -> web.Response:
+        fresh = request.headers["Authorization"] == "Bearer fresh"
+        return web.Response(status=200 if fresh else 401)
+
+    async with server(answer) as url:
+        path = kubeconfig(tmp_path, url, "stale")
+        async with connect(Access(kubeconfig=path)) as api:
+            kubeconfig(tmp_path, url, "fresh")
+            assert (await api.request("GET", PATH)).status == 200
+
+
+async def test_without_any_way_to_a_server_it_says_what_to_give(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    with pytest.raises(NotSupportedError, match="give a URL, a kubeconfig"):
+        async with connect(Access()):
+            pass
