@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 
+from msgspec.structs import replace
+
 from scheduler.health import Status
 from scheduler.means import Means, in_thread
 from scheduler.settings import Settings
@@ -51,7 +53,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 cluster=settings.cluster,
                 holder=settings.identity(),
                 new_ledger_id=lambda: f"{service.random.getrandbits(64):016x}",
-                policy=configured.policy,
+                policy=replace(configured.policy, compatibility=settings.compatibility),
                 pace=settings.pace(),
                 software=f"tidegate {version('tidegate')}",
             )

@@ -124,9 +124,13 @@ async def catch_up(desk: Desk) -> None:
 
 
 async def _stand(desk: Desk) -> None:
-    """Learn how far EVENTS is; a stream made anew begins at the ledger's end."""
+    """Learn how far EVENTS is; a stream made anew begins at the ledger's end.
+
+    So does a ledger made anew: what the stream holds is of another, that was lost. What that one
+    had started is adopted.
+    """
     last, counts = await desk.means.outbox.last(desk.counts)
-    anew = desk.counts.incarnation not in (0, counts.incarnation)
+    anew = desk.counts.incarnation not in (0, counts.incarnation) or desk.head.seq == 0
     if anew or last < 0:
         end = last + counts.seq
         counts, last = Position(counts.incarnation, end - desk.head.seq), desk.head.seq

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -21,6 +21,10 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
     migrate: Annotated[
         bool, Meta(description="bring the ledger's schema up to date at the start")
     ] = True
+    compatibility: Annotated[
+        Literal["tidegate", "kueue"],
+        Meta(description="kueue: decide as Kueue does even where it preempts in circles"),
+    ] = "tidegate"
     partition: Annotated[int, Meta(ge=0, description="which partition's ledger it writes")] = 0
     holder: Annotated[
         str,
