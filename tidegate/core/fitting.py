@@ -197,8 +197,12 @@ def _try(
             attempt.mode, attempt.borrow = mode, height
         if mode == NO_FIT:
             attempt.reason, attempt.borrow = reason, 0
-            break
+            return attempt, choices
         choices[resource] = choice
+    if question.draft.policy.compatibility != "kueue":
+        # Where preemption is preferred to borrowing, Kueue takes a resource that borrows for worse
+        # than one that has no room, and the flavor for one that fits: it then never starts.
+        attempt.mode = min((one.mode for one in choices.values()), default=FIT)
     return attempt, choices
 
 
