@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from msgspec.structs import replace
 
 from scheduler.desk import open_desk, publish
 from scheduler.turn import first_turn, turn
-from tests.scheduler.stage import Stage, first_round, play, queue
+from tests.scheduler.stage import Stage, first_round, ledger, play, queue
 from tidegate.bus.memory import EPOCH_US
 from tidegate.contracts.codec import decode
+from tidegate.contracts.entry import Position
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.errors import FencedError, LostTailError
 from tidegate.model.policy import Policy
@@ -115,6 +118,21 @@ def test_a_ledger_that_lost_its_tail_does_not_lead() -> None:
         with pytest.raises(LostTailError) as caught:
             await open_desk(stage.means(), stage.lead())
         assert (caught.value.expected, caught.value.actual) == (2, 3)
+
+    play(story)
+
+
+def test_a_new_ledger_begins_behind_what_a_lost_one_published() -> None:
+    async def story(stage: Stage) -> None:
+        first = await stage.desk()
+        lost = len(stage.entries())
+        with ledger() as stage.ledger:
+            means = dataclasses.replace(stage.means(), new_ledger_id=lambda: "another")
+            desk = await open_desk(means, stage.lead())
+            await first_turn(desk)
+            assert desk.counts == Position(first.counts.incarnation, lost)
+            assert stage.types() == ["LedgerOpened", "PolicyConfigured"]
+            assert stage.published()[lost:] == [one.payload.encode() for one in stage.entries()]
 
     play(story)
 
