@@ -23,7 +23,8 @@ ORDER = ("crds", "policies", "rbac")  # folders of manifests, in the order of th
 _PART_OF = "app.kubernetes.io/part-of"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ESTABLISHED_S, _POLL_S = 30.0, 0.1
-_OK, _NOT_FOUND, _CONFLICT, _ERROR = 200, 404, 409, 400
+_NOT_YET_TIMES, _NOT_YET_S = 60, 0.5
+_OK, _NOT_FOUND, _CONFLICT, _ERROR, _NOT_YET = 200, 404, 409, 400, 503
 
 
 class NotEstablishedError(TidegateError):
@@ -191,7 +192,15 @@ def _is_crd(obj: Object) -> bool:
 
 
 async def _send(api: KubernetesApi, method: str, path: str, obj: Object) -> Response:
-    return await api.request(method, path, body=msgspec.json.encode(obj), content_type=JSON)
+    """Send an object; a policy that does not know a new CRD yet makes the server say 503."""
+    body = msgspec.json.encode(obj)
+    answer = await api.request(method, path, body=body, content_type=JSON)
+    for _ in range(_NOT_YET_TIMES):
+        if answer.status != _NOT_YET:
+            break
+        await asyncio.sleep(_NOT_YET_S)
+        answer = await api.request(method, path, body=body, content_type=JSON)
+    return answer
 
 
 def _read(answer: Response) -> Object:
