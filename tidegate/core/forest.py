@@ -219,6 +219,7 @@ def _move_in(draft: Draft, old: Forest, new: Forest) -> None:
             for shape in now.shapes.values():
                 shape.tested = -1
     for workload in draft.workloads.values():
+        new.agenda[workload.key] = None  # what the old forest had on it, and no rule has seen
         if workload.phase in HOLDING:
             hold(new, workload)
 
