@@ -8,14 +8,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.parts.kubernetes import binaries
-from tidegate.cli.commands.cluster import app
+from tidegate.cli.main import build
 from tidegate.cluster import container
 from tidegate.cluster.go.building import is_built
 from tidegate.cluster.local import choose, current, is_up
 
 
 def run(tmp_path: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(app, [*arguments, "--state", str(tmp_path)])
+    return CliRunner().invoke(build(), ["cluster", *arguments, "--state", str(tmp_path)])
 
 
 @pytest.mark.parametrize("form", ["embedded", pytest.param("go", marks=pytest.mark.real)])
@@ -76,7 +76,7 @@ def test_without_a_kubeconfig_there_is_no_existing_cluster(
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nothing"))
     refused = run(tmp_path, "up", "--on", "kubeconfig")
-    assert refused.exit_code == 1
+    assert refused.exit_code == 2
     assert "set KUBECONFIG" in refused.output
 
 

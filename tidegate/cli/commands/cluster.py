@@ -12,14 +12,14 @@ from typing import Annotated
 
 import typer
 
+from tidegate.cli.instance import state_folder
 from tidegate.cluster.embedded.limits import LIMITS
 from tidegate.cluster.install import install, manifests_folder
 from tidegate.cluster.local import Cluster, choose, current, is_up
 from tidegate.cluster.local import down as bring_down
 from tidegate.cluster.local import up as bring_up
-from tidegate.cluster.places import state_folder
 from tidegate.cluster.telling import Lines
-from tidegate.errors import ApiUnreachableError, TidegateError
+from tidegate.errors import ApiUnreachableError
 from tidegate.kube.client import Access, connect
 
 app = typer.Typer(name="cluster", help="The local Kubernetes.", no_args_is_help=True)
@@ -34,7 +34,7 @@ State = Annotated[
 Install = Annotated[
     bool, typer.Option("--install/--no-install", help="put CRDs, policies and roles into it")
 ]
-_NO, _WRONG, _UNREACHABLE = 1, 2, 3
+_NO = 1
 
 
 @app.command()
@@ -44,17 +44,11 @@ def up(on: On = "auto", state: State = None, *, with_install: Install = True) ->
     Example: tidegate cluster up --on go
     """
     lines, folder = Lines(sys.stdout), _folder(state)
-    try:
-        form = choose(on, folder)
-    except TidegateError as error:
-        raise _failed(error, _WRONG) from error
+    form = choose(on, folder)
     lines.say(_named(Cluster(form=form, kubeconfig="")))
-    try:
-        cluster = bring_up(form, folder, lines.say, lines.progress)
-        if with_install:
-            asyncio.run(_install(cluster, lines))
-    except TidegateError as error:
-        raise _failed(error, _NO) from error
+    cluster = bring_up(form, folder, lines.say, lines.progress)
+    if with_install:
+        asyncio.run(_install(cluster, lines))
     lines.say(f"export KUBECONFIG={cluster.kubeconfig}")
     lines.say(f"{_named(cluster)} is up")
 
@@ -71,10 +65,7 @@ def down(state: State = None) -> None:
         lines.say("no cluster is up")
         return
     lines.say(_named(cluster))
-    try:
-        bring_down(folder)
-    except TidegateError as error:
-        raise _failed(error, _NO) from error
+    bring_down(folder)
     lines.say(f"{_named(cluster)} {_ENDINGS[cluster.form]}")
 
 
@@ -93,11 +84,7 @@ def status(state: State = None) -> None:
     lines.say(f"kubeconfig: {cluster.kubeconfig}")
     for limit in LIMITS if cluster.form == "embedded" else ():
         lines.say(f"limit: {limit}")
-    running = is_up(cluster, folder)
-    try:
-        answered = running and asyncio.run(_answers(cluster))
-    except TidegateError as error:
-        raise _failed(error, _UNREACHABLE) from error
+    answered = is_up(cluster, folder) and asyncio.run(_answers(cluster))
     lines.say(f"{_named(cluster)} is {'up' if answered else 'down'}")
     if not answered:
         raise typer.Exit(_NO)
@@ -131,8 +118,3 @@ def _folder(state: Path | None) -> Path:
 
 def _named(cluster: Cluster) -> str:
     return f"cluster: {cluster.description}"
-
-
-def _failed(error: TidegateError, code: int) -> typer.Exit:
-    sys.stderr.write(f"{error}\n")
-    return typer.Exit(code)
