@@ -13,7 +13,7 @@ LIMITS = (
     "built-in kinds keep fields that they do not know; the real server drops or refuses them",
     "dryRun is refused with 400; bodies are JSON, and protobuf is refused with 415",
     "kinds beyond those that Tidegate needs are not served: 404",
-    "LimitRanges are not applied to pods",
+    "LimitRanges are not applied to pods; nodes get no taint while they are not ready",
     "the scheduler leaves pods pending that ask for affinity between pods, spread or devices",
     "Jobs with podFailurePolicy, successPolicy or backoffLimitPerIndex are refused with 422",
     "controllers write no Events; objects live in memory only",
