@@ -15,6 +15,7 @@ from store.ledger import SqlLedger
 from store.views.catalog import VIEWS
 from tests.store.histories import AT, LEASE_US, sealed
 from tests.store.story import STORY
+from tests.store.text import shown, table
 
 KEPT = Path(__file__).parent / "views"
 
@@ -31,26 +32,10 @@ def told(engine: Engine) -> Engine:
     return engine
 
 
-def shown(value: object) -> str:
-    match value:
-        case None:
-            return "-"
-        case float():
-            return f"{value:.6g}"
-        case _:
-            return str(value) or '""'
-
-
 def table_of(engine: Engine, name: str) -> str:
     with engine.connect() as conn:
         result = conn.execute(text(f"SELECT * FROM {name}"))  # noqa: S608 - a name from the code
-        lines = [list(result.keys()), *sorted([shown(value) for value in row] for row in result)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    padded = [
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    ]
-    return "\n".join(padded) + "\n"
+        return table(result.keys(), sorted(result, key=lambda row: [shown(one) for one in row]))
 
 
 @pytest.mark.parametrize("name", VIEWS)

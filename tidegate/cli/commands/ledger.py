@@ -116,6 +116,23 @@ def migrate(ledger: LedgerOption = "") -> None:
     say("The schema is this version's.")
 
 
+@app.command("rebuild-reports")
+def rebuild_reports(ledger: LedgerOption = "") -> None:
+    """Make the rows of the SQL reports again from the events; the writer waits meanwhile.
+
+    They are the same as before, unless somebody changed them by hand.
+
+    Examples:
+      tidegate ledger rebuild-reports --ledger sqlite:////var/lib/tidegate/ledger.db
+    """
+    from store.migrate import rebuild_reports as rebuild  # noqa: PLC0415 - SQL may be absent
+
+    if not ledger:
+        raise typer.BadParameter("Name the ledger to change with --ledger.")
+    rebuild(ledger)
+    say("The reports are made again.")
+
+
 def _audit(reader: Reader, outside: Witness | bytes | None, *, redecide: bool) -> Audit:
     entries = reader.entries("verifying")
     if not isinstance(outside, bytes):
