@@ -15,7 +15,7 @@ import msgspec
 import nats
 import psutil
 
-from tidegate.cluster.go.plane import ControlPlane
+from tidegate.cluster.go.plane import ControlPlane, PlaneError
 from tidegate.cluster.running import Running
 from tidegate.cluster.supervisor import Program
 
@@ -61,6 +61,20 @@ def twin(running: Running, service: str, port: int) -> Program:
         },
         log=running.logs / f"{service}-2.log",
     )
+
+
+async def restart(plane: ControlPlane, name: str) -> None:
+    """Kill a component of the control plane and start it again on its ports.
+
+    Meanwhile a client's connection may have been given the port as its own: then it is tried again.
+    """
+    await asyncio.to_thread(plane.kill, name)
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                return await asyncio.to_thread(plane.start, name)
+            except PlaneError:
+                await asyncio.sleep(0.5)
 
 
 class Storage:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import msgspec
 
+from tidegate.cli.reading import open_reader
 from tidegate.cluster.install import apply
-from tidegate.kube.ports import KubernetesApi
+from tidegate.contracts import facts
+from tidegate.contracts.codec import decode
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 Object = dict[str, Any]
+Event = TypeVar("Event", bound=facts.Event)
 
 
 async def make_queues(api: KubernetesApi, quotas: dict[str, str], cohort: str = "") -> None:
@@ -64,6 +68,22 @@ async def job_of(api: KubernetesApi, namespace: str, name: str) -> Object:
     return found
 
 
+async def remove(api: KubernetesApi, namespace: str, name: str) -> None:
+    """Delete a Job and, behind it, its pods."""
+    body = msgspec.json.encode({"propagationPolicy": "Background"})
+    path = f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}"
+    answer = await api.request("DELETE", path, body=body)
+    assert answer.status == 200, answer.body
+
+
+async def unsuspend(api: KubernetesApi, namespace: str, name: str) -> None:
+    """Start a Job as a user's hand does, without a word to anybody."""
+    path = f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}"
+    body = msgspec.json.encode({"spec": {"suspend": False}})
+    answer = await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
+    assert answer.status == 200, answer.body
+
+
 async def eventually(holds: Callable[[], bool], what: str, patience_s: float = 60.0) -> None:
     """Wait until a condition holds; fail with what was waited for."""
     try:
@@ -73,6 +93,24 @@ async def eventually(holds: Callable[[], bool], what: str, patience_s: float = 6
     except TimeoutError:
         message = f"not within {patience_s:.0f} s: {what}"
         raise AssertionError(message) from None
+
+
+async def until(holds: Callable[[], Awaitable[bool]], what: str, patience_s: float = 60.0) -> None:
+    """Wait until the API server says so; fail with what was waited for."""
+    try:
+        async with asyncio.timeout(patience_s):
+            while not await holds():
+                await asyncio.sleep(0.2)
+    except TimeoutError:
+        message = f"not within {patience_s:.0f} s: {what}"
+        raise AssertionError(message) from None
+
+
+def told(ledger: str, kind: type[Event]) -> list[Event]:
+    """Return the events of one type that a ledger holds."""
+    with open_reader(ledger) as reader:
+        events = [decode(entry.payload) for entry in reader.entries()]
+    return [event for event in events if isinstance(event, kind)]
 
 
 def tidegate(*arguments: str) -> str:

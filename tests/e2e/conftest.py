@@ -7,11 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.parts.kubernetes import own_api, own_plane
+from tests.parts.postgresql import postgresql
 from tidegate.cluster.install import install, manifests_folder
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
 
-__all__ = ["api", "own_api", "own_plane"]
+__all__ = ["api", "own_api", "own_plane", "postgresql"]
 
 
 @pytest.fixture

@@ -52,15 +52,15 @@ class Ordeal:
         bus = self.running.nats_url
         tidegate("ledger", "verify", "--ledger", self.running.ledger, "--witness", bus)
 
-    def is_running(self, name: str) -> bool:
-        """Tell whether a Job has active pods."""
-        job = self.observer.jobs.get(f"{self.namespace}/{name}", {})
-        return bool(job.get("status", {}).get("active"))
+    def running_now(self) -> list[str]:
+        """Return the Jobs that have active pods."""
+        jobs = self.observer.jobs.values()
+        return [job["metadata"]["name"] for job in jobs if job.get("status", {}).get("active")]
 
-    def is_suspended(self, name: str) -> bool:
-        """Tell whether a Job is there and suspended."""
-        job = self.observer.jobs.get(f"{self.namespace}/{name}", {})
-        return bool(job.get("spec", {}).get("suspend"))
+    def waiting_now(self) -> list[str]:
+        """Return the Jobs that are suspended."""
+        jobs = self.observer.jobs.values()
+        return [job["metadata"]["name"] for job in jobs if job["spec"].get("suspend")]
 
 
 @asynccontextmanager
