@@ -43,6 +43,7 @@ COMMANDS = (
     Command("events", "events", "events"),
     Command("report", "report", "report"),
     Command("ledger", "ledger", "app"),
+    Command("shadow", "shadow", "shadow"),
     Command("up", "up", "up"),
     Command("down", "up", "down"),
     Command("demo", "demo", "demo"),

@@ -1,0 +1,144 @@
+"""Where Tidegate would have decided otherwise than the controller that it ran beside.
+
+In shadow mode nobody carries out what the ledger decides, so every start and stop that its facts
+tell of was somebody else's. Compared are the first start and the first stop of each workload. What
+the ledger admitted holds quota there until the job ends, whoever started it; so after a first
+difference in a cohort later ones may follow from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from tidegate.contracts import decisions as decided
+from tidegate.contracts import facts as told
+from tidegate.contracts.codec import decode
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import Event
+from tidegate.contracts.observations import JobState
+from tidegate.replay.sentences import sentence
+
+What = Literal["starts only here", "starts only there", "starts earlier", "starts later"]
+Stop = Literal["stops only here", "stops only there"]
+WITHIN_US = 10_000_000
+"""Starts that are no further apart are alike."""
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """One workload of which the two think differently; "here" is the ledger."""
+
+    workload: str
+    what: What | Stop
+    here_us: int = 0  # when the ledger did it; 0: not
+    there_us: int = 0  # when the other was seen doing it; 0: not
+    why: str = ""  # what the ledger said of it
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """A ledger beside what another controller did."""
+
+    workloads: int  # submitted while it looked on
+    adopted: int  # ran before it came: not compared
+    alike: int
+    carried_out: int  # started by this ledger's own order: then it was no shadow
+    differences: tuple[Difference, ...]
+
+
+class _Course(msgspec.Struct):
+    """What both did with one workload."""
+
+    workload: str
+    adopted: bool = False
+    ours: bool = False  # it bears this ledger's decision
+    start_here_us: int = 0
+    start_there_us: int = 0
+    stop_here_us: int = 0
+    stop_there_us: int = 0
+    held: str = ""  # why it waits, as last said before the other started it
+    evicted: str = ""
+
+
+def compare(entries: Iterable[Entry], within_us: int = WITHIN_US) -> Comparison:
+    """Compare what a ledger decided with what its facts show of the cluster.
+
+    O(workloads) memory; entries in the ledger's order, from its first one.
+    """
+    courses, ledger_id = dict[str, _Course](), ""
+    for entry in entries:
+        event = decode(entry.payload)
+        if isinstance(event, told.LedgerOpened):
+            ledger_id = event.ledger_id
+        elif isinstance(event, told.WorkloadSubmitted):
+            courses[f"{event.workload} {event.uid}"] = _Course(event.workload)
+        key = f"{getattr(event, 'workload', '')} {getattr(event, 'uid', '')}"
+        if key in courses:
+            _note(courses[key], event, ledger_id)
+    compared = [course for course in courses.values() if not course.adopted and not course.ours]
+    differing = {course.workload: list(_differences(course, within_us)) for course in compared}
+    return Comparison(
+        workloads=len(courses),
+        adopted=sum(course.adopted for course in courses.values()),
+        alike=sum(not found for found in differing.values()),
+        carried_out=sum(course.ours for course in courses.values()),
+        differences=tuple(one for found in differing.values() for one in found),
+    )
+
+
+def _note(course: _Course, event: Event, ledger_id: str) -> None:
+    match event:
+        case told.WorkloadSubmitted() | told.JobStateReported():
+            _note_state(course, event.state, event.at_us, ledger_id)
+        case told.WorkloadAdopted():
+            course.adopted = True
+        case told.WorkloadFinished():  # nobody need have seen it run
+            course.start_there_us = course.start_there_us or event.at_us
+        case decided.WorkloadHeld() if not course.start_there_us:
+            course.held = sentence(event, course.workload)
+        case decided.WorkloadAdmitted():
+            course.start_here_us = course.start_here_us or event.at_us
+        case decided.WorkloadEvicted():
+            course.stop_here_us = course.stop_here_us or event.at_us
+            course.evicted = course.evicted or sentence(event, course.workload)
+        case _:
+            pass  # says nothing of starts and stops
+
+
+def _note_state(course: _Course, state: JobState, at_us: int, ledger_id: str) -> None:
+    if not state.suspended:
+        course.start_there_us = course.start_there_us or at_us
+        course.ours = course.ours or state.decision.startswith(f"{ledger_id}/")
+    elif course.start_there_us:
+        course.stop_there_us = course.stop_there_us or at_us
+
+
+def _differences(course: _Course, within_us: int) -> Iterator[Difference]:
+    here_us, there_us = course.start_here_us, course.start_there_us
+    if (what := _starts(here_us, there_us, within_us)) is not None:
+        late = what in ("starts only there", "starts later")
+        why = course.held if late else ""
+        yield _told(course, what, here_us, there_us, why)
+    if course.stop_here_us and not course.stop_there_us:
+        yield _told(course, "stops only here", course.stop_here_us, 0, course.evicted)
+    elif course.stop_there_us and not course.stop_here_us:
+        yield _told(course, "stops only there", 0, course.stop_there_us, "")
+
+
+def _starts(here_us: int, there_us: int, within_us: int) -> What | None:
+    match bool(here_us), bool(there_us):
+        case True, False:
+            return "starts only here"
+        case False, True:
+            return "starts only there"
+        case _ if abs(here_us - there_us) > within_us:
+            return "starts earlier" if here_us < there_us else "starts later"
+        case _:
+            return None
+
+
+def _told(course: _Course, what: What | Stop, here_us: int, there_us: int, why: str) -> Difference:
+    return Difference(
+        workload=course.workload, what=what, here_us=here_us, there_us=there_us, why=why
+    )
