@@ -189,8 +189,25 @@ async def test_without_streams_a_teller_gives_up_in_time(tmp_path: Path) -> None
     ):
         with pytest.raises(BusUnreachableError):
             await bus.outlet().publish(OBSERVED, b"a", "s:1")
-        with pytest.raises(BusUnreachableError):
-            await bus.inbox().pull(Position(), count_max=1, wait_s=0.1)
+
+
+async def test_streams_that_are_deleted_are_made_again_by_whoever_reads_and_publishes(
+    tmp_path: Path,
+) -> None:
+    async with nats_world(tmp_path) as world:
+        inbox, outbox = world.bus.inbox(), world.bus.outbox()
+        _, counts = await outbox.last(Position())
+        await tell(world.bus.outlet(), "a")
+        (old,) = await read_all(inbox, Position(), 1)
+        for stream in (OBSERVATIONS, EVENTS):
+            await world.js.ask(f"STREAM.DELETE.{stream}", {}, msgspec.Raw)
+        telling = asyncio.create_task(tell(world.bus.outlet(), "b"))
+        (new,) = await read_all(inbox, old.at, 1)
+        await telling
+        assert (new.payload, new.at.seq) == (b"b", 1)
+        last, anew = await outbox.last(counts)
+        assert (last, anew.seq) == (0, 0)
+        assert anew.incarnation > counts.incarnation
 
 
 async def test_nobody_there_is_told_in_time() -> None:

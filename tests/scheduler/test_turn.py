@@ -94,7 +94,8 @@ def test_a_stream_made_anew_is_recorded_and_read_from_its_beginning() -> None:
         stage.bus.observations.recreate()
         await stage.say(queue("team-b", 9))
         await turn(desk)
-        assert stage.types()[-2:] == ["StreamReplaced", "ClusterQueueDefined"]
+        assert stage.types().count("StreamReplaced") == 1
+        assert stage.types().count("ClusterQueueDefined") == 2
         assert stage.bus.resyncs.count == 1
         assert stage.bus.observations.count == 0
 
