@@ -11,15 +11,15 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
-from typing import TypeAlias
 
 import msgspec
 
 from actuator.calls import Calls
+from actuator.compare import Comparison, Place
 from actuator.metrics import Metrics
 from actuator.showing.board import Board
 from actuator.showing.told import event_object, told
-from actuator.write import KUEUE, Writer
+from actuator.write import Writer
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
@@ -31,11 +31,8 @@ from tidegate.service.logs import get_log
 TRIES_MAX = 8
 EVENTS_WAITING_MAX = 16
 """Kubernetes Events that wait for one Workload to be written; older ones are dropped, counted."""
-PAGE_MAX = 500
 _GIVES_WAY_S = 1.0
 _POLL_S = 0.02
-Place: TypeAlias = tuple[str, str]
-"""A kind (Workload, ClusterQueue, LocalQueue) and a key on the board."""
 _log = get_log("project")
 
 
@@ -70,6 +67,7 @@ class Projector:
         self._rate, self._pace = rate, _Pace(1 / rate.writes_per_s)
         self._board = Board()
         self._writer = Writer(calls, self._board)
+        self._first = 0  # the first seq learnt; 0: none yet; above 1: EVENTS lost its beginning
         self._due = dict[Place, int]()  # to how often it was tried, in the order it came
         self._busy = set[Place]()
         self._events = dict[str, list[Object]]()  # by workload, until that was written
@@ -81,6 +79,9 @@ class Projector:
 
     def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Learner.learn``."""
+        if not self._first:
+            self._first, self._board.fills_in = told.seq, told.seq > 1
+            self._compared = self._compared and told.seq == 1
         self._board.learn(event, f"{told.ledger_id}/{told.seq}")
         changed = self._board.take_changed()
         if live and self._working:
@@ -92,6 +93,7 @@ class Projector:
         """See ``Learner.begin_anew``."""
         self._board = Board()
         self._writer = Writer(self._calls, self._board)
+        self._first = 0
         self._due.clear()
         self._events.clear()
 
@@ -128,30 +130,11 @@ class Projector:
             await self._changed.wait()
 
     async def _compare_all(self) -> None:
-        """Find out which Workloads are not as they shall be; of queues there are few."""
-        self._board.mark_all()
-        self._due.update(dict.fromkeys(self._board.take_changed(), 0))
-        query = {"limit": str(PAGE_MAX)}
-        while True:
-            page = await self._calls.read(f"{KUEUE}/workloads", query)
-            for found in [] if page is None else page["items"]:
-                self._compare_one(found)
-            token = "" if page is None else page["metadata"].get("continue", "")
-            if not token:
-                break
-            query["continue"] = token
+        """Find out what does not show what it shall; nothing is written before that is known."""
+        look = Comparison(self._calls, self._board, self._writer)
+        self._due.update(dict.fromkeys(await look.differing(), 0))
         self._compared = self._working
         self._changed.set()
-
-    def _compare_one(self, found: Object) -> None:
-        key = f"{found['metadata']['namespace']}/{found['metadata']['name']}"
-        shown = self._board.workloads.get(key)
-        if shown is None:
-            return
-        shown.object_uid = found["metadata"]["uid"]
-        about = self._writer.about_patch(shown, found)
-        if not about and not self._writer.status_patch(shown, found):
-            self._due.pop(("Workload", key), None)
 
     async def _write(self) -> None:
         waits = delays(self._random, first_s=0.5, most_s=10.0)

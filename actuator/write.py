@@ -47,36 +47,45 @@ class Writer:
 
     async def cluster_queue(self, name: str) -> None:
         """Write a ClusterQueue's status."""
-        defined = self.board.cluster_queues.get(name)
         path = f"{KUEUE}/clusterqueues/{name}"
-        found = None if defined is None else await self.calls.read(path)
-        if defined is None or found is None:
-            return
-        wanted = objects.cluster_queue_status(
-            defined.spec,
-            self.board.numbers.get(name, Numbers()),
-            self.board.readiness.get(name),
-            found.get("status", {}),
-        )
-        await self._write_status(path, found, wanted)
+        found = await self.calls.read(path) if name in self.board.cluster_queues else None
+        if found is not None:
+            await self._write_status(path, found, self.cluster_queue_patch(name, found))
 
     async def local_queue(self, key: str) -> None:
         """Write a LocalQueue's status."""
-        defined = self.board.local_queues.get(key)
         namespace, _, name = key.partition("/")
         path = f"{KUEUE}/namespaces/{namespace}/localqueues/{name}"
-        found = None if defined is None else await self.calls.read(path)
-        if defined is None or found is None:
-            return
+        found = await self.calls.read(path) if key in self.board.local_queues else None
+        if found is not None:
+            await self._write_status(path, found, self.local_queue_patch(key, found))
+
+    def cluster_queue_patch(self, name: str, found: Object) -> Object:
+        """Return what a ClusterQueue's status lacks; empty if nothing."""
+        defined = self.board.cluster_queues.get(name)
+        if defined is None:
+            return {}
+        status = found.get("status", {})
+        numbers = self.board.numbers.get(name, Numbers())
+        readiness = self.board.readiness.get(name)
+        wanted = objects.cluster_queue_status(defined.spec, numbers, readiness, status)
+        return difference({"status": status}, {"status": wanted})
+
+    def local_queue_patch(self, key: str, found: Object) -> Object:
+        """Return what a LocalQueue's status lacks; empty if nothing."""
+        defined = self.board.local_queues.get(key)
+        if defined is None:
+            return {}
         queue = self.board.cluster_queues.get(defined.spec.cluster_queue)
+        status = found.get("status", {})
         wanted = objects.local_queue_status(
             defined.spec,
             None if queue is None else queue.spec,
             self.board.local_numbers.get(key, Numbers()),
             self.board.readiness.get(defined.spec.cluster_queue),
-            found.get("status", {}),
+            status,
         )
-        await self._write_status(path, found, wanted)
+        return difference({"status": status}, {"status": wanted})
 
     async def event(self, found: Object) -> None:
         """Make a Kubernetes Event; one that is there was told before."""
@@ -133,8 +142,7 @@ class Writer:
         options = {"preconditions": {"uid": found["metadata"]["uid"]}}
         await self.calls.delete(workload_path(shown), options)
 
-    async def _write_status(self, path: str, found: Object, wanted: Object) -> None:
-        patch = difference({"status": found.get("status", {})}, {"status": wanted})
+    async def _write_status(self, path: str, found: Object, patch: Object) -> None:
         if patch:
             await self.calls.patch(f"{path}/status", pinned(patch, found))
 

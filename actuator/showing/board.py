@@ -6,6 +6,9 @@ workload that nobody heard of is passed over.
 
 from __future__ import annotations
 
+from collections import deque
+from typing import TypeAlias
+
 from actuator.showing.conditions import show_decision, show_fact, submitted
 from actuator.showing.counts import Numbers, Share, share
 from actuator.showing.shown import Shown
@@ -19,6 +22,11 @@ from tidegate.contracts.definitions import (
     WorkloadPriorityClassDefined,
 )
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved, WorkloadSubmitted
+
+UNHEARD_MAX = 100_000
+"""Events kept about workloads that are not read back yet; of more, the oldest are passed over."""
+Seed: TypeAlias = Shown | ClusterQueueDefined | LocalQueueDefined | ClusterQueueReadinessChanged
+"""What can be read back from Kubernetes."""
 
 
 class Board:
@@ -34,6 +42,8 @@ class Board:
         self.priorities = dict[tuple[str, str], int]()  # by kind of class and name
         self.removed = dict[str, Shown]()  # whose Workload object shall go
         self.changed = dict[tuple[str, str], None]()  # ("Workload", key), … in order
+        self.fills_in = False  # EVENTS has lost its beginning, and nothing was read back yet
+        self._unheard = deque[tuple[FactEvent | DecisionEvent, str]](maxlen=UNHEARD_MAX)
         self._leads_to = dict[str, str]()  # LocalQueue to ClusterQueue
         self._by_queue = dict[str, dict[str, None]]()  # LocalQueue to workloads
         self._shares = dict[str, Share]()  # by workload
@@ -56,6 +66,27 @@ class Board:
                 self._learn_queue(event)
                 self._learn_workload(event, decision)
 
+    def seed(self, found: Seed) -> None:
+        """Take from Kubernetes what EVENTS did not tell; what it told stays."""
+        match found:
+            case Shown() if found.key not in self.workloads:
+                self.workloads[found.key] = found
+                self._count(found)
+            case ClusterQueueDefined() if found.name not in self.cluster_queues:
+                self._learn_queue(found)
+            case LocalQueueDefined() if _key(found) not in self.local_queues:
+                self._learn_queue(found)
+            case ClusterQueueReadinessChanged():
+                self.readiness.setdefault(found.cluster_queue, found)
+            case _:
+                pass
+
+    def filled_in(self) -> None:
+        """Go on after what Kubernetes shows was read back: take in what came too early."""
+        self.fills_in = False
+        while self._unheard:
+            self.learn(*self._unheard.popleft())
+
     def take_changed(self) -> list[tuple[str, str]]:
         """Return what changed since this was asked last, each once."""
         changed, self.changed = list(self.changed), {}
@@ -68,8 +99,11 @@ class Board:
         self.changed.update(dict.fromkeys(("LocalQueue", key) for key in self.local_queues))
 
     def _learn_workload(self, event: FactEvent | DecisionEvent, decision: str) -> None:
-        shown = self.workloads.get(getattr(event, "workload", ""))
+        key = getattr(event, "workload", "")
+        shown = self.workloads.get(key)
         if shown is None:
+            if key and self.fills_in:
+                self._unheard.append((event, decision))
             return
         before = shown.local_queue
         if show_fact(shown, event) or show_decision(shown, event):
@@ -89,13 +123,11 @@ class Board:
                 self.readiness.pop(event.name, None)
                 self._mark_queue(event.name)
             case LocalQueueDefined():
-                key = f"{event.namespace}/{event.name}"
-                self.local_queues[key] = event
-                self._lead(key, event.spec.cluster_queue)
+                self.local_queues[_key(event)] = event
+                self._lead(_key(event), event.spec.cluster_queue)
             case LocalQueueRemoved():
-                key = f"{event.namespace}/{event.name}"
-                self.local_queues.pop(key, None)
-                self._lead(key, "")
+                self.local_queues.pop(_key(event), None)
+                self._lead(_key(event), "")
             case _:
                 pass
 
@@ -149,3 +181,7 @@ class Board:
         for key, leads_to in self._leads_to.items():
             if leads_to == name:
                 self.changed["LocalQueue", key] = None
+
+
+def _key(event: LocalQueueDefined | LocalQueueRemoved) -> str:
+    return f"{event.namespace}/{event.name}"

@@ -188,6 +188,8 @@ def _priority(shown: Shown, priorities: Mapping[tuple[str, str], int]) -> Object
         if name and value is not None:
             reference = {"group": group, "kind": kind, "name": name}
             return {"priorityClassRef": reference, "priority": value}
+        if name:
+            return {}  # nobody told its value: what stands there stays
     return {"priority": 0 if shown.own_priority is None else shown.own_priority}
 
 

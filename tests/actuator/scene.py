@@ -27,8 +27,8 @@ __all__ = ["LEDGER"]
 class Scene(Stage):
     """Jobs, and the orders that a scheduler would give."""
 
-    def __init__(self, *, with_crds: bool = False) -> None:
-        super().__init__(with_crds=with_crds)
+    def __init__(self, *, with_crds: bool = False, events_max: int = 500_000) -> None:
+        super().__init__(with_crds=with_crds, events_max=events_max)
         self.machinery = Machinery(self.embedded)
         self.machinery.add_node("node-0")
         self._history = History(self.bus)

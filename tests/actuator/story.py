@@ -47,9 +47,12 @@ QUEUES = (
 class Story(Scene):
     """One job, and what the scheduler says of it."""
 
-    def __init__(self) -> None:
-        super().__init__(with_crds=True)
-        self.make(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "cq", cohortName="all"))
+    def __init__(self, *, events_max: int = 500_000) -> None:
+        super().__init__(with_crds=True, events_max=events_max)
+        quota = {"name": "cpu", "nominalQuota": "1"}
+        group = {"coveredResources": ["cpu"], "flavors": [{"name": "spot", "resources": [quota]}]}
+        spec = {"cohortName": "all", "resourceGroups": [group]}
+        self.make(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "cq", **spec))
         queue = kueue("LocalQueue", "main", clusterQueue="cq")
         self.make(f"{KUEUE}/namespaces/default/localqueues", queue)
         self.made = self.make(JOBS, job())
@@ -91,6 +94,11 @@ class Story(Scene):
     def status(self, path: str) -> Object:
         found: Object = self.read(path).get("status", {})
         return found
+
+    def used(self) -> str:
+        """Return the CPU that the ClusterQueue shows as used."""
+        usage = self.status(f"{KUEUE}/clusterqueues/cq")["flavorsUsage"]
+        return str(usage[0]["resources"][0]["total"])
 
     def condition(self, kind: str) -> tuple[str, str, str]:
         held = ((self.shows() or {}).get("status") or {}).get("conditions", ())

@@ -29,13 +29,19 @@ JOBS = "/apis/batch/v1/namespaces/default/jobs"
 class Stage:
     """What a service stands on; made inside a running loop."""
 
-    def __init__(self, *, with_crds: bool = True, observations_max: int = 500_000) -> None:
+    def __init__(
+        self,
+        *,
+        with_crds: bool = True,
+        observations_max: int = 500_000,
+        events_max: int = 500_000,
+    ) -> None:
         loop = asyncio.get_running_loop()
         self.embedded = EmbeddedApi(
             now_us=lambda: int(loop.time() * 1_000_000), random=Random(1), history_max=1_000
         )
         self.api = Interposed(self.embedded)
-        self.bus = MemoryBus(observations_max=observations_max)
+        self.bus = MemoryBus(observations_max=observations_max, events_max=events_max)
         self._heard = list[Observation]()
         self._at = Position()
         if with_crds:

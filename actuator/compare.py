@@ -1,0 +1,107 @@
+"""What the cluster shows now, compared with what it shall: when an actuator becomes the active one.
+
+Where EVENTS has lost its beginning, what is found also fills in what nobody told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from actuator.calls import Calls
+from actuator.showing import reading
+from actuator.showing.board import Board, Seed
+from actuator.write import KUEUE, Writer
+from tidegate.errors import QuantityError, UndecodableError
+from tidegate.jobs.kind import Object
+from tidegate.kinds.decode import read
+from tidegate.kinds.queues import ClusterQueue, LocalQueue
+from tidegate.kinds.workload import Workload
+from tidegate.service.logs import get_log
+
+PAGE_MAX = 500
+Place: TypeAlias = tuple[str, str]
+"""A kind (Workload, ClusterQueue, LocalQueue) and a key on the board."""
+_log = get_log("compare")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One look at every Workload and queue."""
+
+    calls: Calls
+    board: Board
+    writer: Writer
+
+    async def differing(self) -> list[Place]:
+        """Return the places on the board that do not show what they shall; errors of ``Calls``."""
+        queues = [("ClusterQueue", one) async for one in self._listed("clusterqueues")]
+        queues += [("LocalQueue", one) async for one in self._listed("localqueues")]
+        if self.board.fills_in:
+            await self._fill_in(queues)
+        same = set[Place]()
+        async for found in self._listed("workloads"):
+            if self._workload_is_same(found):
+                same.add(("Workload", _key(found)))
+        same |= {(kind, _key(found)) for kind, found in queues if self._queue_is_same(kind, found)}
+        self.board.mark_all()
+        return [place for place in self.board.take_changed() if place not in same]
+
+    async def _fill_in(self, queues: list[tuple[str, Object]]) -> None:
+        for kind, found in queues:
+            self._take(kind, found)
+        async for found in self._listed("workloads"):
+            self._take("Workload", found)
+        self.board.filled_in()
+
+    async def _listed(self, plural: str) -> AsyncGenerator[Object]:
+        query = {"limit": str(PAGE_MAX)}
+        while True:
+            page = await self.calls.read(f"{KUEUE}/{plural}", query)
+            for found in [] if page is None else page["items"]:
+                yield found
+            token = "" if page is None else page["metadata"].get("continue", "")
+            if not token:
+                return
+            query["continue"] = token
+
+    def _take(self, kind: str, found: Object) -> None:
+        try:
+            for seed in _seeds(kind, found):
+                self.board.seed(seed)
+        except (UndecodableError, QuantityError) as error:
+            _log.warning("cannot be read back", kind=kind, name=_key(found), error=str(error))
+
+    def _workload_is_same(self, found: Object) -> bool:
+        shown = self.board.workloads.get(_key(found))
+        if shown is None:
+            return False
+        shown.object_uid = found["metadata"]["uid"]
+        about = self.writer.about_patch(shown, found)
+        return not about and not self.writer.status_patch(shown, found)
+
+    def _queue_is_same(self, kind: str, found: Object) -> bool:
+        key = _key(found)
+        wanted = (
+            self.writer.cluster_queue_patch(key, found)
+            if kind == "ClusterQueue"
+            else self.writer.local_queue_patch(key, found)
+        )
+        return not wanted
+
+
+def _seeds(kind: str, found: Object) -> list[Seed]:
+    match kind:
+        case "ClusterQueue":
+            return list(reading.cluster_queue(read(found, ClusterQueue)))
+        case "LocalQueue":
+            return [reading.local_queue(read(found, LocalQueue))]
+        case _:
+            shown = reading.workload(read(found, Workload))
+            return [] if shown is None else [shown]
+
+
+def _key(found: Object) -> str:
+    meta = found["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])

@@ -1,0 +1,132 @@
+"""What Kubernetes shows already, read back: for what EVENTS no longer tells.
+
+The projection is its own backup: an actuator that starts after EVENTS has lost its beginning takes
+from the objects what it, or its predecessor, wrote into them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from actuator.showing.shown import Phase, Shown
+from tidegate.contracts.decisions import ClusterQueueReadinessChanged
+from tidegate.contracts.definitions import ClusterQueueDefined, LocalQueueDefined
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.meta import Condition, ObjectMeta
+from tidegate.kinds.names import DECISION
+from tidegate.kinds.podsets import written
+from tidegate.kinds.queues import ClusterQueue, LocalQueue
+from tidegate.kinds.times import micros
+from tidegate.kinds.translate import cluster_queue_spec, local_queue_spec
+from tidegate.kinds.workload import Workload
+from tidegate.kinds.workload_status import Admission
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import PodSetAssignment
+from tidegate.model.quantity import amount
+
+
+def workload(found: Workload) -> Shown | None:
+    """Return what a Workload shows; None if Tidegate never wrote it.
+
+    Raises:
+        QuantityError: an amount in it is none.
+    """
+    meta, status = found.metadata, found.status
+    if DECISION not in meta.annotations:
+        return None
+    job = _job(meta)
+    requeue = status.requeue_state
+    return Shown(
+        key=f"{meta.namespace}/{meta.name}",
+        uid=job.uid,
+        job=job,
+        object_uid=meta.uid,
+        decision=meta.annotations[DECISION],
+        queue=found.spec.queue_name or "",
+        priority_class=_class(found, "WorkloadPriorityClass"),
+        pod_priority_class=_class(found, "PriorityClass"),
+        own_priority=found.spec.priority,
+        max_execution_s=found.spec.maximum_execution_time_seconds or 0,
+        active=found.spec.active,
+        phase=_phase(status.conditions),
+        cluster_queue=status.admission.cluster_queue if status.admission else "",
+        assignment=_assignment(status.admission) if status.admission else (),
+        conditions={one.type: one for one in status.conditions},
+        requeue_count=(requeue.count or 0) if requeue else 0,
+        requeue_after_us=micros(requeue.requeue_at or "") if requeue else 0,
+        reclaimable={one.name: one.count for one in status.reclaimable_pods},
+        evictions={
+            (one.reason, one.underlying_cause): one.count
+            for one in (status.scheduling_stats.evictions if status.scheduling_stats else ())
+        },
+    )
+
+
+def cluster_queue(found: ClusterQueue) -> tuple[ClusterQueueDefined, ClusterQueueReadinessChanged]:
+    """Return a ClusterQueue's definition, and how it says that it stands.
+
+    Raises:
+        UndecodableError: an amount in it is none.
+    """
+    name = found.metadata.name
+    active = next((one for one in found.status.conditions if one.type == "Active"), None)
+    defined = ClusterQueueDefined(at_us=0, name=name, spec=cluster_queue_spec(found))
+    return defined, ClusterQueueReadinessChanged(
+        at_us=micros(active.last_transition_time) if active else 0,
+        cluster_queue=name,
+        active=active is not None and active.status == "True",
+        reason=active.reason if active else "Unknown",
+        message=active.message if active else "Nobody said yet.",
+    )
+
+
+def local_queue(found: LocalQueue) -> LocalQueueDefined:
+    """Return a LocalQueue's definition.
+
+    Raises:
+        UndecodableError: its weight is no number.
+    """
+    meta = found.metadata
+    spec = local_queue_spec(found)
+    return LocalQueueDefined(at_us=0, namespace=meta.namespace, name=meta.name, spec=spec)
+
+
+def _job(meta: ObjectMeta) -> ObjectRef:
+    owner = meta.controller()
+    for kind in JOB_KINDS.values():
+        if owner is not None and (owner.api_version, owner.kind) == (kind.api_version, kind.kind):
+            return ObjectRef(
+                kind=kind.name, namespace=meta.namespace, name=owner.name, uid=owner.uid
+            )
+    return ObjectRef(kind="workload", namespace=meta.namespace, name=meta.name, uid=meta.uid)
+
+
+def _phase(conditions: tuple[Condition, ...]) -> Phase:
+    held = {one.type: one for one in conditions}
+    steps: tuple[tuple[str, Phase], ...] = (
+        ("Finished", "finished"),
+        ("Admitted", "admitted"),
+        ("QuotaReserved", "reserved"),
+    )
+    for kind, phase in steps:
+        if kind in held and held[kind].status == "True":
+            return phase
+    reserved = held.get("QuotaReserved")
+    return "inactive" if reserved is not None and reserved.reason == "Deactivated" else "pending"
+
+
+def _assignment(admission: Admission) -> tuple[PodSetAssignment, ...]:
+    return tuple(
+        PodSetAssignment(
+            name=one.name,
+            count=one.count or 0,
+            flavors=dict(one.flavors),
+            usage={name: amount(name, written(of)) for name, of in one.resource_usage.items()},
+        )
+        for one in admission.pod_set_assignments
+    )
+
+
+def _class(found: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:
+    reference = found.spec.priority_class_ref
+    return reference.name if reference is not None and reference.kind == kind else ""

@@ -1,0 +1,74 @@
+"""EVENTS without its beginning: what it no longer tells is read back from Kubernetes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.actuator.story import AT_US, QUEUES, Story
+from tests.parts.stage import KUEUE, alongside, eventually
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.decisions import QuotaReleased, WorkloadEvicted
+from tidegate.contracts.facts import TimePassed, WorkloadFinished
+
+KEPT = 10
+FILLER = tuple(TimePassed(at_us=AT_US) for _ in range(KEPT))
+QUEUE = f"{KUEUE}/clusterqueues/cq"
+
+
+async def shown(story: Story) -> None:
+    """Have a first actuator show an admitted workload, and EVENTS forget how that came."""
+    await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
+    async with alongside(story.actuator(projects=True).run()):
+        await eventually(lambda: story.condition("Admitted")[0] == "True")
+        await eventually(lambda: story.status(QUEUE).get("admittedWorkloads") == 1)
+    await story.write(*FILLER)
+
+
+def test_a_successor_goes_on_from_what_kubernetes_shows() -> None:
+    async def run() -> None:
+        story = Story(events_max=KEPT)
+        await shown(story)
+        async with alongside(story.actuator("heir", projects=True).run()):
+            await story.write(
+                WorkloadEvicted(
+                    at_us=AT_US, workload=story.key, reason="Preempted", message="again"
+                ),
+                QuotaReleased(at_us=AT_US, workload=story.key),
+            )
+            await eventually(lambda: story.condition("Evicted") == ("True", "Preempted", "again"))
+            await eventually(lambda: story.status(QUEUE)["pendingWorkloads"] == 1)
+        status = story.status(QUEUE)
+        assert (status["admittedWorkloads"], status["reservingWorkloads"]) == (0, 0)
+        assert status["flavorsUsage"][0]["resources"][0]["total"] == "0"
+        assert story.read(story.path)["spec"]["priority"] == 100
+
+    run_virtually(run())
+
+
+def test_nothing_is_written_while_nothing_changes() -> None:
+    async def run() -> None:
+        story = Story(events_max=KEPT)
+        await shown(story)
+        story.api.requests.clear()
+        async with alongside(story.actuator("heir", projects=True).run()):
+            await eventually(lambda: ("GET", f"{KUEUE}/workloads") in story.api.requests)
+            await story.write(WorkloadFinished(at_us=AT_US, workload=story.key, message="done"))
+            await eventually(lambda: story.condition("Finished")[0] == "True")
+        written = [path for method, path in story.api.requests if method == "PATCH"]
+        assert written.count(f"{story.path}/status") == 1
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("usage", ["1500m", "2"])
+def test_amounts_are_read_back_as_they_were_written(usage: str) -> None:
+    async def run() -> None:
+        story = Story(events_max=KEPT)
+        await shown(story)
+        admission = story.status(story.path)["admission"]
+        admission["podSetAssignments"][0]["resourceUsage"] = {"cpu": usage}
+        story.change(f"{story.path}/status", {"status": {"admission": admission}})
+        async with alongside(story.actuator("heir", projects=True).run()):
+            await eventually(lambda: story.used() == usage)
+
+    run_virtually(run())
