@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -62,5 +63,5 @@ async def test_jobs_are_deleted_and_made_again_under_the_same_names(
         await trial.submit(20, seconds=2)
         for name in ((await full(trial))[0], trial.waiting_now()[-1]):
             await remove(api, trial.namespace, name)
-            await eventually(lambda name=name: are_gone(trial, [name]), f"{name} is gone")
+            await eventually(partial(are_gone, trial, [name]), f"{name} is gone")
             await submit(api, trial.namespace, name, cpu="1", seconds=1)

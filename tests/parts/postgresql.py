@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 import pytest
@@ -103,11 +103,11 @@ class _running:  # noqa: N801 - read as a with statement
     def __init__(self, binaries: Path, folder: Path, owner: dict[str, Any]) -> None:
         settings = (f"unix_socket_directories={folder}", "listen_addresses=", "fsync=off")
         given = [part for setting in settings for part in ("-c", setting)]
-        self._command = [binaries / "postgres", "-D", folder / "data", *given]
+        self._command = [str(binaries / "postgres"), "-D", str(folder / "data"), *given]
         self._log, self._owner = folder / "log", owner
         self._process = self._start()
 
-    def __enter__(self) -> _running:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_exception: object) -> None:
