@@ -96,12 +96,21 @@ def test_a_service_refuses_to_run_without_assertions() -> None:
 async def test_there_are_three_pages_for_two_methods() -> None:
     health = Health(CollectorRegistry())
     health.live_if("disk", lambda: "gone")
+    health.ready_if("bus", lambda: "")
     async with serve_health(health, "127.0.0.1", 0) as port:
         assert await asyncio.to_thread(get, port, "/healthz") == (503, "disk: gone\n")
         assert await asyncio.to_thread(get, port, "/readyz?x=1") == (503, "disk: gone\n")
         assert (await asyncio.to_thread(get, port, "/"))[0] == 404
         assert (await asyncio.to_thread(get, port, "/metrics", "POST"))[0] == 405
         assert await asyncio.to_thread(get, port, "/metrics", "HEAD") == (200, "")
+
+
+def test_a_service_is_not_ready_before_it_said_what_it_needs() -> None:
+    health = Health(CollectorRegistry())
+    assert health.page("/readyz")[::2] == (503, b"service: starting\n")
+    assert health.page("/healthz")[0] == 200
+    health.ready_if("bus", lambda: "")
+    assert health.page("/readyz")[::2] == (200, b"ok\n")
 
 
 async def test_nonsense_and_silence_do_not_stop_the_pages() -> None:

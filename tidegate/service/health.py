@@ -41,7 +41,8 @@ class Health:
             return 200, CONTENT_TYPE_LATEST, generate_latest(self.registry)
         if path not in {"/healthz", "/readyz"}:
             return 404, PLAIN, b"There are /healthz, /readyz and /metrics.\n"
-        asked = self._live if path == "/healthz" else {**self._live, **self._ready}
+        ready = self._ready or {"service": _starting}
+        asked = self._live if path == "/healthz" else {**self._live, **ready}
         wrong = [f"{name}: {fault}" for name, ask in asked.items() if (fault := ask())]
         return (503 if wrong else 200), PLAIN, ("\n".join(wrong) or "ok").encode() + b"\n"
 
@@ -70,6 +71,11 @@ async def serve_health(health: Health, host: str, port: int) -> AsyncGenerator[i
     finally:
         server.close()
         await server.wait_closed()
+
+
+def _starting() -> str:
+    # Who has not come as far as saying what it needs has none of it yet.
+    return "starting"
 
 
 def _response(health: Health, head: bytes) -> bytes:
