@@ -1,0 +1,95 @@
+"""Tidegate comes to Jobs that run already: it takes them as they are, and stops none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cast import (
+    eventually,
+    job_of,
+    make_queues,
+    remove,
+    submit,
+    tidegate,
+    told,
+    unsuspend,
+    until,
+)
+from tests.e2e.ordeal import CPUS, alone
+from tidegate.cluster.running import Running, run_services
+from tidegate.contracts.decisions import StopOrdered, WorkloadHeld
+from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.kube.ports import KubernetesApi
+
+pytestmark = pytest.mark.real
+FOREVER_S = 3_600.0
+
+
+async def generations(api: KubernetesApi, namespace: str, names: Sequence[str]) -> list[int]:
+    """Return how often the spec of each Job was written: a stop, too, would write it."""
+    jobs = [await job_of(api, namespace, name) for name in names]
+    assert not any(job["spec"].get("suspend") for job in jobs)
+    return [job["metadata"]["generation"] for job in jobs]
+
+
+async def is_active(api: KubernetesApi, namespace: str, names: Sequence[str]) -> bool:
+    jobs = [await job_of(api, namespace, name) for name in names]
+    return all(job.get("status", {}).get("active") for job in jobs)
+
+
+async def is_complete(api: KubernetesApi, namespace: str, name: str) -> bool:
+    return bool((await job_of(api, namespace, name)).get("status", {}).get("succeeded"))
+
+
+async def check_adopted(
+    api: KubernetesApi, running: Running, namespace: str, names: Sequence[str]
+) -> None:
+    """Demand that running Jobs of 2 CPUs each are charged and left alone, and others wait."""
+    ledger, before = running.ledger, await generations(api, namespace, names)
+    await submit(api, namespace, "new", cpu="2", seconds=1)
+    await eventually(lambda: held(ledger, f"{namespace}/job-new"), "who is new waits")
+    adopted = [one for one in told(ledger, WorkloadAdopted) if one.cluster_queue == namespace]
+    assert [one.assignment[0].usage["cpu"] for one in adopted] == [2_000] * len(names)
+    stopped = {one.workload for one in told(ledger, StopOrdered)}
+    assert not stopped & {one.workload for one in adopted}
+    assert await generations(api, namespace, names) == before
+    for name in names:
+        await remove(api, namespace, name)
+    await until(lambda: is_complete(api, namespace, "new"), "quota comes back to who is new")
+    tidegate("ledger", "verify", "--ledger", ledger, "--witness", running.nats_url)
+
+
+def held(ledger: str, workload: str) -> bool:
+    held = [one for one in told(ledger, WorkloadHeld) if one.workload.startswith(workload)]
+    return any(one.reason == "WaitingForQuota" for one in held)
+
+
+async def test_jobs_that_another_controller_started_are_adopted_even_above_quota(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    names = ("old-1", "old-2", "old-3")
+    await make_queues(api, {"cold": str(CPUS)})
+    for name in names:
+        await submit(api, "cold", name, cpu="2", seconds=FOREVER_S)
+        await unsuspend(api, "cold", name)
+    await until(lambda: is_active(api, "cold", names), "they run")
+    async with run_services(alone(tmp_path, own_api), print) as running:
+        await check_adopted(api, running, "cold", names)
+
+
+async def test_the_ledger_is_lost_and_what_it_admitted_is_adopted(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    names, wanted = ("old-1", "old-2"), alone(tmp_path, own_api)
+    await make_queues(api, {"lost-ledger": str(CPUS)})
+    async with run_services(wanted, print):
+        for name in names:
+            await submit(api, "lost-ledger", name, cpu="2", seconds=FOREVER_S)
+        await until(lambda: is_active(api, "lost-ledger", names), "they run")
+    for part in tmp_path.glob("ledger.db*"):
+        part.unlink()
+    async with run_services(wanted, print) as running:
+        await check_adopted(api, running, "lost-ledger", names)
