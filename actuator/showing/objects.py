@@ -221,7 +221,8 @@ def _stats(shown: Shown) -> Object | None:
 
 
 def _plain(condition: Condition) -> Object:
-    found: Object = msgspec.to_builtins(condition)
+    # A Struct leaves an empty message out, and the API server insists on it.
+    found: Object = {"message": "", **msgspec.to_builtins(condition)}
     return found
 
 

@@ -29,6 +29,7 @@ class Recorded:
         self.api = api
         self.asked = set[Right]()
         self.refused = set[Right]()
+        self.invalid = list[bytes]()  # what the schema, its rules or a policy did not like
 
     async def request(
         self,
@@ -46,6 +47,8 @@ class Recorded:
         self.asked.add(right)
         if answer.status == 403:
             self.refused.add(right)
+        if answer.status == 422:
+            self.invalid.append(answer.body)
         return answer
 
     @asynccontextmanager

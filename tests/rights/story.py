@@ -39,10 +39,17 @@ from tidegate.contracts.decisions import (
     WorkloadDeactivated,
     WorkloadEvicted,
     WorkloadExpired,
+    WorkloadPreempted,
+    WorkloadRequeued,
 )
 from tidegate.contracts.definitions import ClusterQueueDefined, LocalQueueDefined
 from tidegate.contracts.entry import Position
-from tidegate.contracts.facts import WorkloadRemoved, WorkloadSubmitted
+from tidegate.contracts.facts import (
+    PodsReadyReported,
+    WorkloadFinished,
+    WorkloadRemoved,
+    WorkloadSubmitted,
+)
 from tidegate.contracts.observations import Heartbeat
 from tidegate.jobs.names import workload_key
 from tidegate.jobs.registry import JOB_KINDS
@@ -119,12 +126,18 @@ class Story:
         await self._admit(ref, key)
         await self._until(self._job, lambda one: not one["spec"]["suspend"])
         await self._until(shown, lambda one: "Admitted" in str(one.get("status")))
+        await self._history.write(PodsReadyReported(at_us=AT_US, workload=key, ready=True))
+        await self._until(shown, lambda one: "Started" in str(one["status"]))
         await self._patch(f"{self._job}/status", {"status": {"startTime": "2026-03-01T08:00:00Z"}})
         await self._stop(ref, key)
         template = made["spec"]["template"]
         await self._until(self._job, lambda one: one["spec"]["template"] == template)
+        await self._admit_again(key)
+        await self._until(shown, lambda one: "Previously: e" in str(one["status"]))
         await self._deactivate(key)
         await self._until(shown, lambda one: not one["spec"]["active"])
+        await self._history.write(WorkloadFinished(at_us=AT_US, workload=key, message="done"))
+        await self._until(shown, lambda one: "Finished" in str(one["status"]))
         await self._history.write(WorkloadRemoved(at_us=AT_US, workload=key, uid=uid))
         await self._until_gone(shown)
         await self._history.write(WorkloadExpired(at_us=AT_US, workload=key, job=ref))
@@ -132,8 +145,18 @@ class Story:
 
     async def _stop(self, ref: ObjectRef, key: str) -> None:
         await self._history.write(
-            WorkloadEvicted(at_us=AT_US, workload=key, reason="Deactivated"),
+            WorkloadPreempted(at_us=AT_US, workload=key, by="x", reason="InClusterQueue"),
+            WorkloadEvicted(at_us=AT_US, workload=key, reason="Preempted", message="e"),
             StopOrdered(at_us=AT_US, workload=key, job=ref),
+        )
+
+    async def _admit_again(self, key: str) -> None:
+        queue, assigned = self._queue, PodSetAssignment(name="main", count=1)
+        await self._history.write(
+            QuotaReleased(at_us=AT_US, workload=key),
+            WorkloadRequeued(at_us=AT_US, workload=key, reason="Preempted", attempts=1),
+            QuotaReserved(at_us=AT_US, workload=key, cluster_queue=queue, assignment=(assigned,)),
+            WorkloadAdmitted(at_us=AT_US, workload=key, cluster_queue=queue),
         )
 
     async def _deactivate(self, key: str) -> None:

@@ -35,6 +35,7 @@ async def test_the_actuator_asks_for_just_the_rights_of_its_role(
         story = Story(admin, recorded, namespace)
         async with alongside(story.actuator().run()):
             await story.play()
+    assert recorded.invalid == []
     assert recorded.refused == set()
     assert recorded.asked | {IMPLIED} == role("tidegate-actuator")
 
