@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -180,6 +180,15 @@ restarts = st.tuples(st.just("restart"), st.just("a"), st.just(0))
 losses = st.tuples(st.just("lose"), st.just("a"), st.integers(1, 3))
 restores = st.tuples(st.just("restore"), st.just("a"), st.integers(1, 6))
 Step = tuple[str, str, int]
+CAUGHT_UP: list[Step] = [
+    *(("write", "x", 1), ("write", "y", 1), ("write", "y", 2)),
+    *(("begin", "b", 0), ("end", "b", 0), ("write", "x", 0)),
+]
+"""After the restore the versions soon reach those known before; only an object's own tells."""
+OUTDATED: list[Step] = [
+    *(("begin", "a", 0), ("write", "x", 1), ("begin", "b", 0), ("end", "a", 0), ("end", "b", 0)),
+]
+"""After the restore a watch tells of an object that an older list would have had."""
 
 
 def play(resource: str, steps: list[Step]) -> tuple[Bus, Cluster]:
@@ -253,6 +262,8 @@ def test_losses_and_restarts_end_at_the_truth(resource: str, steps: list[Step]) 
     st.integers(1, 6),
     st.lists(writes, max_size=5),
 )
+@example(JOBS, CAUGHT_UP, 2, [("write", "x", 0)])
+@example(JOBS, OUTDATED, 1, [("write", "x", 1), ("write", "x", 1)])
 def test_a_restored_cluster_ends_at_the_truth(
     resource: str, before: list[Step], back: int, after: list[Step]
 ) -> None:

@@ -25,6 +25,7 @@ class Roll(msgspec.Struct, kw_only=True):
     """A round that is being told: what was known when it began, and who is present so far."""
 
     floor: int = 0  # the newest version of the resource that was known when the round began
+    restored: bool = False  # it told of an object as it was before what was known then
     pieces: dict[int, tuple[str, ...]] = {}
     passed_over: dict[str, Observed] = {}  # by uid: what the list told and was outdated
 
@@ -38,6 +39,9 @@ class Heard(msgspec.Struct, kw_only=True):
     gone: dict[str, dict[str, int]] = {}
     """Resource to the uids removed, with the versions of their removals; forgotten at the second
     round after. Lost: a lagging session may bring an object back, and tells of its end itself."""
+    doubted: dict[str, dict[str, int]] = {}
+    """Resource to the uids that were told and taken for dead, with the version of that belief; a
+    later list that has them refutes it. Lost: nothing is refuted, and a round makes up for it."""
     lists: dict[str, int] = {}
     """Resource to its newest completed list version. Lost: the one folded is older, so fewer
     observations of unknown objects count as outdated."""

@@ -3,7 +3,7 @@
 A round removes an object only if it is not present and not newer than the list: of two sessions
 the one that lags removes nothing that it cannot know of.
 
-A round that began after a version had been told, and whose list is older than that version, shows
+A round that began after a version had been told, and whose list or object is older than that, shows
 that the cluster was restored from a backup: its list then replaces everything. (A list asked for
 later cannot be older otherwise: ingest asks for it once ``SyncStarted`` is stored, and asks for
 consistent ones.)
@@ -62,7 +62,7 @@ def end_round(
         return
     del draft.heard.rolls[key]
     present = frozenset(uid for piece in roll.pieces.values() for uid in piece)
-    restored = told.list_version < roll.floor
+    restored = roll.restored or told.list_version < roll.floor
     yield from _remove(draft, at_us, told, present, restored=restored)
     if restored:
         _forget_versions(draft, told.resource)
@@ -100,20 +100,24 @@ def _remove(
 
 
 def _came_back(draft: Draft, told: SyncCompleted, present: frozenset[str]) -> bool:
-    # Present in a list newer than its removal: only a restore does that, and an earlier round
-    # missed it. It has to be told again.
-    gone = draft.heard.gone.get(told.resource, {})
-    back = [uid for uid, at in gone.items() if uid in present and at < told.list_version]
-    for uid in back:
-        del gone[uid]
-    return bool(back)
+    # Present in a list newer than what it was taken for dead by: only a restore does that, and an
+    # earlier round missed it. It has to be told again.
+    came_back = False
+    for taken in (draft.heard.gone, draft.heard.doubted):
+        dead = taken.get(told.resource, {})
+        back = [uid for uid, at in dead.items() if uid in present and at < told.list_version]
+        for uid in back:
+            del dead[uid]
+        came_back = came_back or bool(back)
+    return came_back
 
 
 def _note_list(draft: Draft, told: SyncCompleted) -> None:
     heard = draft.heard
     before = heard.lists.get(told.resource, 0)
-    gone = heard.gone.get(told.resource, {})
-    heard.gone[told.resource] = {uid: at for uid, at in gone.items() if at > before}
+    for dead in (heard.gone, heard.doubted):
+        kept = dead.get(told.resource, {})
+        dead[told.resource] = {uid: at for uid, at in kept.items() if at > before}
     heard.lists[told.resource] = max(before, told.list_version)
 
 
@@ -122,6 +126,7 @@ def _forget_versions(draft: Draft, resource: str) -> None:
     for _, uid, _ in known_versions(draft, resource):
         heard.versions.pop(uid, None)
     heard.gone.pop(resource, None)
+    heard.doubted.pop(resource, None)
     heard.lists.pop(resource, None)
 
 

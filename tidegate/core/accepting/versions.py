@@ -15,11 +15,17 @@ def is_outdated(draft: Draft, resource: str, seen: Observed, known: int | None) 
     What a list told and is outdated is kept until its round is complete: if that shows that the
     cluster was restored from a backup, it counts after all.
     """
-    if not _is_outdated(draft, resource, seen, known):
+    newer = _newer(draft, resource, seen, known)
+    if newer is None:
+        draft.heard.doubted.get(resource, {}).pop(seen.uid, None)
         return False
+    if known is None:
+        draft.heard.doubted.setdefault(resource, {})[seen.uid] = newer
     roll = draft.heard.rolls.get(roll_key(seen.session, resource, seen.round))
     if roll is not None:
         roll.passed_over[seen.uid] = seen
+        # The list is as new as all that was known when it began, and yet older than this.
+        roll.restored = roll.restored or newer <= roll.floor
     return True
 
 
@@ -28,16 +34,19 @@ def roll_key(session: str, resource: str, number: int) -> str:
     return f"{session} {resource} {number}"
 
 
-def _is_outdated(draft: Draft, resource: str, seen: Observed, known: int | None) -> bool:
+def _newer(draft: Draft, resource: str, seen: Observed, known: int | None) -> int | None:
     # An unknown object was removed if its uid says so; told by a watch, also if its version is not
     # above the newest list, which did not have it. What a list tells counts: an earlier telling
     # may have been lost.
     heard = draft.heard
     if known is not None:
-        return seen.version < max(known, heard.versions.get(seen.uid, 0))
-    if seen.uid in heard.gone.get(resource, ()):
-        return True
-    return seen.round == 0 and seen.version <= list_version(draft, resource)
+        newest = max(known, heard.versions.get(seen.uid, 0))
+        return newest if seen.version < newest else None
+    removed = heard.gone.get(resource, {}).get(seen.uid)
+    if removed is not None:
+        return removed
+    listed = list_version(draft, resource)
+    return listed if seen.round == 0 and seen.version <= listed else None
 
 
 def list_version(draft: Draft, resource: str) -> int:
