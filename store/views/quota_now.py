@@ -175,7 +175,8 @@ def _units(amount: ColumnElement[Any]) -> ColumnElement[float]:
 
 _lenders = larger(_tree.c.borrowed - func.coalesce(_owned.c.nominal, 0), literal(0))
 _part = per(_units(_lenders) * _units(_line.c.lendable), func.nullif(_units(_tree.c.lendable), 0))
-_lent = func.coalesce(smaller(_part, _units(_line.c.lendable)), _units(literal(0)))
+# A queue of no tree has no part: a comparison with nothing would give the other side.
+_lent = smaller(func.coalesce(_part, _units(literal(0))), _units(_line.c.lendable))
 _place = queue.alias("place")
 
 QUERY = (
