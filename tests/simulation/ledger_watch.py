@@ -11,11 +11,18 @@ import msgspec
 
 from tests.simulation.cluster import COHORT
 from tidegate.bus.ports import Ledger
-from tidegate.contracts.codec import decode
-from tidegate.contracts.decisions import QuotaReleased, QuotaReserved, StartOrdered, StopOrdered
+from tidegate.contracts.codec import decode, type_name
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReleased,
+    QuotaReserved,
+    StartOrdered,
+    StopOrdered,
+)
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.contracts.facts import (
     ClusterQueueDefined,
+    FactEvent,
     LedgerOpened,
     PodsReclaimed,
     WorkloadAdopted,
@@ -48,12 +55,15 @@ class LedgerWatch:
         self.uids = dict[str, str]()  # workload to its job's uid, of whoever holds
         self.orders = dict[int, StartOrdered | StopOrdered]()  # by seq
         self.quota = dict[str, tuple[int, int | None]]()  # nominal and borrowing limit
+        self._versions = dict[str, int]()  # of each object that is known, by uid
         self.reserved = 0
         self.evicted = 0
 
     def take_in(self, entry: Entry) -> None:
         """Follow one entry, and object if it reserves what is not there."""
-        match event := decode(entry.payload):
+        event = decode(entry.payload)
+        self._object_to_the_past(event, entry.seq)
+        match event:
             case LedgerOpened():
                 self.ledger_id = event.ledger_id
             case ClusterQueueDefined():
@@ -80,6 +90,16 @@ class LedgerWatch:
     def holds(self, uid: str) -> bool:
         """Tell whether a job's workload holds quota."""
         return uid in self.uids.values()
+
+    def _object_to_the_past(self, event: FactEvent | DecisionEvent, seq: int) -> None:
+        """Object if something older is taken up of an object than was known of it."""
+        uid, version = getattr(event, "uid", ""), getattr(event, "version", 0)
+        if type_name(event).endswith("Removed"):
+            self._versions.pop(uid, None)
+        elif uid and version:
+            known = self._versions.get(uid, 0)
+            assert version >= known, f"at {seq} version {version} of {uid} came after {known}"
+            self._versions[uid] = version
 
     def _hold(
         self, workload: str, uid: str, queue: str, assignment: tuple[PodSetAssignment, ...]

@@ -33,6 +33,7 @@ class Weather(msgspec.Struct, kw_only=True):
 
     death: float = 0.0
     stall: float = 0.0  # the process stops for longer than a lease
+    patch_stalls: float = 0.0  # it does so with a change of an object in its hand
     unanswered: float = 0.0  # the API server is not reached, or its answer is lost
     busy: float = 0.0  # it answers 429 or 500
     watch_breaks: float = 0.0
@@ -61,12 +62,16 @@ class Life:
             if self.main is not None:
                 self.main.cancel()
 
+    def stall(self) -> None:
+        """Do nothing for a while; others may take it for dead."""
+        self.stalled_until_s = asyncio.get_running_loop().time() + self.random.uniform(5, 60)
+
     async def cross(self, lag_s_max: float | None = None) -> None:
         """Pass a point where the process may be late, stall or die."""
         if self.alive and self.strikes(self.weather.death):
             self.die()
         if self.strikes(self.weather.stall):
-            self.stalled_until_s = asyncio.get_running_loop().time() + self.random.uniform(5, 60)
+            self.stall()
         if not self.alive:
             raise asyncio.CancelledError
         most = self.lag_s_max if lag_s_max is None else lag_s_max
@@ -216,6 +221,8 @@ class LivingApi:
         content_type: str = JSON,
     ) -> Response:
         life, weather = self._life, self._life.weather
+        if method == "PATCH" and life.strikes(weather.patch_stalls):
+            life.stall()
         await life.cross()
         if life.strikes(weather.unanswered):
             raise ApiUnreachableError("the request was lost")

@@ -97,6 +97,7 @@ class Storms:
 MOST = {
     "death": 0.01,
     "stall": 0.002,
+    "patch_stalls": 0.1,
     "unanswered": 0.1,
     "busy": 0.1,
     "watch_breaks": 0.02,
