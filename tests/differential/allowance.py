@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from tests.differential.quota import Forest
-from tests.differential.rest import held
+from tests.differential.rest import held, left_of
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, QuotaReleased, QuotaReserved
 from tidegate.contracts.facts import FactEvent
@@ -22,7 +24,7 @@ class Books:
         self.queues: dict[str, ClusterQueueSpec] = {}
         self.cohorts: dict[str, CohortSpec] = {}
         self.holdings: dict[str, _Holding] = {}
-        self.reclaimed: dict[str, dict[str, int]] = {}
+        self.asked: dict[str, facts.WorkloadSubmitted] = {}
         self._forest: Forest | None = None
 
     def forest(self) -> Forest:
@@ -30,12 +32,12 @@ class Books:
         if self._forest is None:
             self._forest = Forest(self.queues, self.cohorts)
             for workload, (queue, given) in self.holdings.items():
-                self._forest.use(queue, held(given, self.reclaimed.get(workload, {})))
+                self._forest.use(queue, held(given, left_of(self.asked[workload])))
         return self._forest
 
     def take(self, event: QuotaReserved) -> bool:
         """Enter a reservation; tell whether there was room for it."""
-        usage = held(event.assignment, self.reclaimed.get(event.workload, {}))
+        usage = held(event.assignment, left_of(self.asked[event.workload]))
         allowed = self.forest().fits(event.cluster_queue, usage)
         self.holdings[event.workload] = (event.cluster_queue, event.assignment)
         self.forest().use(event.cluster_queue, usage)
@@ -45,7 +47,7 @@ class Books:
         """Take a reservation out again, if there is one."""
         queue, given = self.holdings.pop(workload, ("", ()))
         if queue:
-            self.forest().use(queue, held(given, self.reclaimed.get(workload, {})), -1)
+            self.forest().use(queue, held(given, left_of(self.asked[workload])), -1)
 
     def learn(self, event: FactEvent | DecisionEvent) -> None:
         """Follow whatever changes quota or frees it."""
@@ -56,8 +58,11 @@ class Books:
             case facts.CohortDefined():
                 self.cohorts[event.name] = event.spec
                 self._forest = None
+            case facts.WorkloadSubmitted():
+                self.asked[event.workload] = event
             case facts.PodsReclaimed():
-                self.reclaimed[event.workload] = event.reclaimable
+                was = self.asked[event.workload]
+                self.asked[event.workload] = replace(was, reclaimable=event.reclaimable)
                 self._forest = None
             case facts.WorkloadFinished() | facts.WorkloadRemoved() | QuotaReleased():
                 self.give_back(event.workload)

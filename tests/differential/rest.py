@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tests.differential.eligible import eligible
 from tests.differential.quota import Forest, Usage
+from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.core.draft import Draft, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet, PodSetAssignment
@@ -36,17 +37,23 @@ def forest_of(draft: Draft) -> Forest:
     )
     for workload in draft.workloads.values():
         if workload.phase in {"reserved", "admitted", "evicting"}:
-            forest.use(workload.cluster_queue, held(workload.assignment, workload.reclaimable))
+            forest.use(workload.cluster_queue, held(workload.assignment, left_of(workload)))
     return forest
 
 
-def held(assignment: Iterable[PodSetAssignment], reclaimable: dict[str, int]) -> Usage:
-    """Return what an assignment holds, without the pods that are done for good."""
+def left_of(asked: Workload | WorkloadSubmitted) -> dict[str, int]:
+    """Return how many pods of each podset are not done for good."""
+    done = asked.reclaimable
+    return {one.name: max(0, one.count - done.get(one.name, 0)) for one in asked.podsets}
+
+
+def held(assignment: Iterable[PodSetAssignment], left_of: dict[str, int]) -> Usage:
+    """Return what an assignment holds, for no more pods than are left of each podset."""
     usage: Usage = {}
     for given in assignment:
         for resource, units in given.usage.items():
             fr = FlavorResource(given.flavors[resource], resource)
-            left = max(0, given.count - reclaimable.get(given.name, 0))
+            left = min(given.count, left_of.get(given.name, given.count))
             usage[fr] = usage.get(fr, 0) + (units // given.count * left if given.count else 0)
     return usage
 
