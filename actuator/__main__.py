@@ -52,7 +52,7 @@ async def actuate(service: Service, settings: Settings) -> None:
         service.health.ready_if("bus", bus.fault)
         service.health.ready_if("events", lambda: consumer.lag)
         session = Session(consumer, lease, settings.lease_s, settings.workers)
-        await until_stopped(service, session.run())
+        await until_stopped(service, session.run(), consumer.drain)
 
 
 def main() -> int:

@@ -30,7 +30,7 @@ from tidegate.jobs.kind import (
     Stop,
     Wait,
 )
-from tidegate.jobs.registry import job_kind
+from tidegate.jobs.registry import JOB_KINDS
 from tidegate.service.backoff import delays
 
 PATCHES_MAX = 20
@@ -82,7 +82,10 @@ class Applier:
 
     async def _brought(self, order: Order, superseded: Callable[[], bool]) -> bool:
         job = job_of(order)
-        path = job_kind(job.kind).path(job.namespace, job.name)
+        if job.kind not in JOB_KINDS:
+            await self.reporter.failed(order, "invalid", f"There is no job kind {job.kind!r}.")
+            return False
+        path = JOB_KINDS[job.kind].path(job.namespace, job.name)
         tried = _Try(path, self._waits(), asyncio.get_running_loop().time())
         while not superseded():
             try:
@@ -131,7 +134,7 @@ class Applier:
         return tried.found
 
     def _step(self, order: Start | Stop, job: Object, tried: _Try) -> Step:
-        kind = job_kind(job_of(order).kind)
+        kind = JOB_KINDS[job_of(order).kind]
         try:
             match order:
                 case Start():

@@ -24,6 +24,7 @@ from tidegate.errors import BusUnreachableError, UndecodableError
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
+_POLL_S = 0.02
 _log = get_log("consume")
 
 
@@ -74,6 +75,12 @@ class Consumer:
         self._metrics.active.set(active)
         self._book.clear()
         self._begin()
+
+    async def drain(self) -> None:
+        """Take no further order, and return once those begun came to the end of a step."""
+        self.activate(False)  # noqa: FBT003 - a state
+        while self._book.underway:  # noqa: ASYNC110 - whoever drains sets the bound
+            await asyncio.sleep(_POLL_S)
 
     async def read(self) -> None:
         """Follow EVENTS for ever."""

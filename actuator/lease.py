@@ -8,26 +8,29 @@ from collections.abc import Callable
 from tidegate.bus.ports import Lease
 from tidegate.service.logs import get_log
 
-RENEWALS = 3
-"""How often a lease is renewed in the time that it lasts."""
+RENEWALS = 4
+"""Parts of a lease's life: one to renew it, and the last as a margin."""
 _log = get_log("lease")
 
 
 async def keep(lease: Lease, ttl_s: float, changed: Callable[[bool], None]) -> None:
     """Take the lease as soon as it is free and renew it; tell each change; release it at the end.
 
-    ``changed`` is told before the lease could have run out elsewhere: one renewal that fails ends
-    it here.
+    A renewal that fails is tried again, but the lease counts as lost before it can run out: another
+    may take it then.
     """
+    loop, held_s = asyncio.get_running_loop(), -ttl_s
     ours = False
     try:
         while True:
-            held = await _hold(lease, ttl_s / RENEWALS)
-            if held != ours:
-                ours = held
+            asked_s = loop.time()
+            held_s = asked_s if await _hold(lease, ttl_s / RENEWALS) else held_s
+            still = loop.time() - held_s < ttl_s * (RENEWALS - 1) / RENEWALS
+            if still != ours:
+                ours = still
                 _log.info("active" if ours else "standing by")
                 changed(ours)
-            await asyncio.sleep(ttl_s / RENEWALS)
+            await asyncio.sleep(ttl_s / RENEWALS / 2)
     finally:
         if ours:
             changed(False)  # noqa: FBT003 - a plain setter

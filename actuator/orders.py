@@ -64,6 +64,11 @@ class OrderBook:
         """Return how many jobs have an order that is not carried out yet."""
         return len(self._newest)
 
+    @property
+    def underway(self) -> int:
+        """Return how many orders are being carried out now."""
+        return len(self._busy)
+
     def offer(self, order: Order) -> None:
         """Put an order in the place of any older one for the same job."""
         uid = job_of(order).uid

@@ -259,3 +259,16 @@ def test_what_can_never_work_is_reported_even_if_the_bus_is_away_meanwhile() -> 
         assert told.reason == "stale"
 
     run_virtually(run())
+
+
+def test_an_order_for_a_kind_that_nobody_knows_is_reported() -> None:
+    async def run() -> None:
+        scene = Scene()
+        made = scene.make(JOBS, job())
+        unknown = msgspec.structs.replace(ref(made), kind="example.com/crunch")
+        async with alongside(scene.actuator().run()):
+            await scene.write(msgspec.structs.replace(start(made), job=unknown))
+            told = await scene.hear(ActuationReported)
+        assert (told.reason, told.job.kind) == ("invalid", "example.com/crunch")
+
+    run_virtually(run())

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import asyncio
 
+from actuator.lease import keep
 from tests.actuator.scene import LEDGER, Scene, start
 from tests.parts.interposed import Interposed
 from tests.parts.stage import JOBS, alongside, eventually, job
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.facts import JobStateReported, WorkloadRemoved
 from tidegate.contracts.observations import JobState
+
+
+class Scripted:
+    """A lease that answers as a test says, and then with its last answer for ever."""
+
+    def __init__(self, *answers: bool) -> None:
+        self._answers = list(answers)
+
+    async def hold(self) -> bool:
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+    async def release(self) -> None:
+        pass
 
 
 def test_a_successor_does_what_was_left_undone_and_nothing_else() -> None:
@@ -47,5 +61,49 @@ def test_of_two_actuators_one_works_and_the_other_takes_over() -> None:
             await scene.write(start(other))
             await eventually(lambda: not scene.job("other")["spec"]["suspend"])
         assert scene.patches() == 1
+
+    run_virtually(run())
+
+
+def test_a_renewal_that_fails_once_costs_nothing() -> None:
+    async def run() -> None:
+        told = list[bool]()
+        async with alongside(keep(Scripted(True, True, False, True), 12, told.append)):
+            await asyncio.sleep(60)
+            assert told == [True]
+
+    run_virtually(run())
+
+
+def test_a_lease_that_cannot_be_renewed_is_given_up_before_it_runs_out() -> None:
+    async def run() -> None:
+        told = list[bool]()
+        async with alongside(keep(Scripted(True, False), 12, told.append)):
+            await eventually(lambda: told == [True, False], within_s=12)
+
+    run_virtually(run())
+
+
+def test_draining_lets_an_order_that_was_begun_come_to_its_end() -> None:
+    async def run() -> None:
+        scene = Scene()
+        made = scene.make(JOBS, job())
+        answers = asyncio.Event()
+
+        async def slow(method: str, _path: str) -> None:
+            if method == "PATCH":
+                await answers.wait()
+
+        scene.api.before = slow
+        session = scene.actuator()
+        async with alongside(session.run()):
+            await scene.write(start(made))
+            await eventually(lambda: ("PATCH", f"{JOBS}/train") in scene.api.requests)
+            draining = asyncio.create_task(session.consumer.drain())
+            await asyncio.sleep(5)
+            assert not draining.done()
+            answers.set()
+            await draining
+        assert not scene.job()["spec"]["suspend"]
 
     run_virtually(run())
