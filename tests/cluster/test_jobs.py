@@ -184,6 +184,24 @@ async def test_a_running_jobs_template_is_immutable(kube: Talk) -> None:
         assert fields == ["spec.template"]
 
 
+async def test_a_template_waits_for_the_start_to_be_cleared(kube: Talk) -> None:
+    path = f"{kube.jobs}/a"
+    await kube.make(kube.jobs, job("a", managedBy="example.com/other"))
+
+    async def select() -> int:
+        return (await kube.send("PATCH", path, SELECTOR, MERGE_PATCH))[0]
+
+    assert await select() == 422  # it is not suspended
+    started = {"active": 1, "ready": 1, "startTime": "2026-01-01T00:00:00Z"}
+    await kube.merge(f"{path}/status", {"status": started})
+    await kube.merge(path, {"spec": {"suspend": True}})
+    assert await select() == 422  # it has started, and a pod is active
+    await kube.merge(f"{path}/status", {"status": {"active": 0, "ready": 0}})
+    assert await select() == 422  # it has started
+    await kube.merge(f"{path}/status", {"status": {"startTime": None}})
+    assert await select() == 200
+
+
 async def test_a_stopped_jobs_template_may_be_written_for_its_next_start(kube: Talk) -> None:
     path = f"{kube.jobs}/a"
     await kube.make(kube.jobs, job("a", seconds="3600"))

@@ -162,6 +162,18 @@ async def test_a_pod_of_no_such_class_is_refused(kube: Talk) -> None:
     assert (status, answer["reason"]) == (403, "Forbidden")
 
 
+async def test_only_a_pod_that_is_free_and_open_is_bound(kube: Talk) -> None:
+    binding = {"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "node-0"}}
+    await kube.make(kube.pods, pod("a", schedulerName="example.com/nobody", **GATED))
+    status, answer = await kube.send("POST", f"{kube.pods}/a/binding", binding)
+    assert (status, answer["reason"]) == (409, "Conflict")
+    await kube.merge(f"{kube.pods}/a", {"spec": {"schedulingGates": None}})
+    assert (await kube.send("POST", f"{kube.pods}/a/binding", binding))[0] == 201
+    status, answer = await kube.send("POST", f"{kube.pods}/a/binding", binding)
+    assert (status, answer["reason"]) == (409, "Conflict")
+    await kube.until(f"{kube.pods}/a", lambda one: one["status"]["phase"] == "Running")
+
+
 async def test_nodes_have_what_their_pods_may_take(kube: Talk) -> None:
     nodes = (await kube.get("/api/v1/nodes"))["items"]
     assert len(nodes) >= 2
