@@ -11,11 +11,16 @@ from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.cli.times import utc
 from tidegate.replay.shadow import Comparison, compare
 
+
+def _or_dash(at: str | None) -> str:
+    return at or "-"
+
+
 _COLUMNS = (
     Column("WORKLOAD", "workload"),
     Column("TIDEGATE", "what"),
-    Column("HERE", "hereAt", show=lambda at: at or "-"),
-    Column("THERE", "thereAt", show=lambda at: at or "-"),
+    Column("HERE", "hereAt", show=_or_dash),
+    Column("THERE", "thereAt", show=_or_dash),
     Column("WHY", "why", wide=True),
 )
 _SECOND_US = 1_000_000
