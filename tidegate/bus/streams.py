@@ -27,6 +27,28 @@ class Streams(msgspec.Struct, frozen=True, kw_only=True):
     events_age_s: int = 7 * 24 * 3600
 
 
+_SMALL: tuple[dict[str, object], ...] = (
+    {
+        "name": RESYNCS,
+        "subjects": ["tidegate.*.resync"],
+        "discard": "old",
+        "max_bytes": _MIB,
+        "max_msgs_per_subject": 64,
+    },
+    {
+        "name": LEASES,
+        "subjects": [LEASE_SUBJECT + ">"],
+        "discard": "new",
+        "max_bytes": _MIB,
+        "max_msgs_per_subject": 1,
+        "allow_msg_ttl": True,
+        "allow_rollup_hdrs": True,
+        "deny_delete": True,
+    },
+)
+"""Streams that hold a few messages each."""
+
+
 def wanted(chosen: Streams) -> list[dict[str, object]]:
     """Return every stream's configuration as JetStream's API takes it.
 
@@ -56,24 +78,7 @@ def wanted(chosen: Streams) -> list[dict[str, object]]:
         "max_age": chosen.events_age_s * _NS,
         "allow_atomic": True,
     }
-    resyncs = {
-        "name": RESYNCS,
-        "subjects": ["tidegate.*.resync"],
-        "discard": "old",
-        "max_bytes": _MIB,
-        "max_msgs_per_subject": 64,
-    }
-    leases = {
-        "name": LEASES,
-        "subjects": [LEASE_SUBJECT + ">"],
-        "discard": "new",
-        "max_bytes": _MIB,
-        "max_msgs_per_subject": 1,
-        "allow_msg_ttl": True,
-        "allow_rollup_hdrs": True,
-        "deny_delete": True,
-    }
-    return [{**common, **own} for own in (observations, events, resyncs, leases)]
+    return [{**common, **own} for own in (observations, events, *_SMALL)]
 
 
 def differences(config: Mapping[str, object], found: Mapping[str, object]) -> list[str]:

@@ -96,7 +96,7 @@ def _evict(run_of: Pass, room: Room, preemptor: Workload, target: Target) -> Non
 
 
 def path(node: Node) -> str:
-    """Return a node's way down from its root: ``/root/team/queue``."""
+    """Return a node's way down from its root: ``/all/team/queue``."""
     names, at = [node.name], node
     while at.parent is not None:
         at = at.parent

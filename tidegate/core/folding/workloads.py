@@ -74,7 +74,27 @@ def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
     older = draft.workloads.get(event.workload)
     if older is not None:
         _remove(draft, older)
-    workload = Workload(
+    workload = _asked(draft, event)
+    draft.workloads[event.workload] = workload
+    if event.uid:
+        draft.by_uid[event.uid] = event.workload
+    queue = local_queue(workload)
+    draft.by_queue.setdefault(queue, {})[event.workload] = None
+    found = draft.objects.local_queues.get(queue)
+    if found is not None:
+        workload.cluster_queue = found.spec.cluster_queue
+    resolve(draft, workload)
+    if workload.shape is None:
+        place(draft, workload)
+    note_arrival(draft, workload)
+    if not workload.active or not workload.state.suspended:
+        draft.forest.agenda[event.workload] = None
+    watch(draft, workload)
+
+
+def _asked(draft: Draft, event: WorkloadSubmitted) -> Workload:
+    """Return a workload as it was asked for, nothing decided."""
+    return Workload(
         key=event.workload,
         uid=event.uid,
         job=event.job,
@@ -99,21 +119,6 @@ def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
         state_us=event.at_us,
         held_quota=event.held_quota,
     )
-    draft.workloads[event.workload] = workload
-    if event.uid:
-        draft.by_uid[event.uid] = event.workload
-    queue = local_queue(workload)
-    draft.by_queue.setdefault(queue, {})[event.workload] = None
-    found = draft.objects.local_queues.get(queue)
-    if found is not None:
-        workload.cluster_queue = found.spec.cluster_queue
-    resolve(draft, workload)
-    if workload.shape is None:
-        place(draft, workload)
-    note_arrival(draft, workload)
-    if not workload.active or not workload.state.suspended:
-        draft.forest.agenda[event.workload] = None
-    watch(draft, workload)
 
 
 def _reclaims(draft: Draft) -> bool:
