@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ from tests.e2e.cast import (
     until,
 )
 from tests.e2e.ordeal import CPUS, alone
+from tidegate.bus.embedded import embedded_server
 from tidegate.cluster.running import Running, run_services
 from tidegate.contracts.decisions import StopOrdered, WorkloadHeld
 from tidegate.contracts.facts import WorkloadAdopted
@@ -93,3 +97,30 @@ async def test_the_ledger_is_lost_and_what_it_admitted_is_adopted(
         part.unlink()
     async with run_services(wanted, print) as running:
         await check_adopted(api, running, "lost-ledger", names)
+
+
+async def test_a_ledger_restored_from_a_backup_adopts_what_its_lost_tail_had_started(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    names, wanted = ("old-1", "old-2"), alone(tmp_path, own_api)
+    ledger, backup = tmp_path / "ledger.db", tmp_path / "backup.db"
+    await make_queues(api, {"restored": str(CPUS)})
+    async with run_services(wanted, print):
+        copy_database(ledger, backup)
+        for name in names:
+            await submit(api, "restored", name, cpu="2", seconds=FOREVER_S)
+        await until(lambda: is_active(api, "restored", names), "they run")
+    for part in tmp_path.glob("ledger.db*"):
+        part.unlink()
+    backup.rename(ledger)
+    async with embedded_server(tmp_path / "nats") as bus:
+        recover = ("ledger", "recover", "--bus", bus, "--ledger", f"sqlite:///{ledger}")
+        await asyncio.to_thread(tidegate, *recover)
+    async with run_services(wanted, print) as running:
+        await check_adopted(api, running, "restored", names)
+
+
+def copy_database(source: Path, target: Path) -> None:
+    """Copy a SQLite database that is written to meanwhile, as a backup does."""
+    with closing(sqlite3.connect(source)) as open_source, closing(sqlite3.connect(target)) as copy:
+        open_source.backup(copy)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tidegate.cli.commands.recover import recover
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.times import utc
@@ -21,6 +22,7 @@ app = typer.Typer(
     help="The ledger itself: audit it, look at it, try one, bring its schema on.",
     no_args_is_help=True,
 )
+app.command("recover")(recover)
 HASH_HEX = 64
 
 

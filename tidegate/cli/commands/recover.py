@@ -1,0 +1,96 @@
+"""``tidegate ledger recover``: go on with a ledger that lost its newest entries."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from tidegate.bus.ports import Ledger
+from tidegate.cli.output import say
+from tidegate.contracts.entry import Entry, Position, Positions, Term
+from tidegate.contracts.facts import LedgerOpened
+from tidegate.core.chain import seal
+from tidegate.errors import NotSupportedError
+from tidegate.replay.rebuild import rebuild
+
+HOLDER = "tidegate ledger recover"
+LEASE_US = 60_000_000
+TRIES, POLL_S = 60, 0.5
+ID_BYTES = 8
+WHY = "the ledger was recovered under a new name"
+
+
+def recover(
+    bus: Annotated[
+        str, typer.Option("--bus", help="The nats:// URL whose EVENTS are ahead of the ledger.")
+    ],
+    ledger: Annotated[
+        str, typer.Option(envvar="TIDEGATE_LEDGER", help="The ledger that lost its newest entries.")
+    ],
+    cluster: Annotated[str, typer.Option(help="Whose ledger it is.")] = "local",
+) -> None:
+    """Give a ledger that was restored from a backup a new name, so that it may lead again.
+
+    What EVENTS holds beyond the ledger's end stays there and counts no more. Everything is told
+    again; what runs in the cluster by orders that were lost is adopted, and nothing is stopped.
+    Refused while a scheduler leads.
+
+    Examples:
+      tidegate ledger recover --bus nats://127.0.0.1:4222 --ledger /var/lib/tidegate/ledger.db
+    """
+    from store.engine import open_engine  # noqa: PLC0415 - SQL may be absent
+    from store.ledger import SqlLedger  # noqa: PLC0415
+    from store.migrate import check  # noqa: PLC0415
+
+    engine = open_engine(ledger)
+    try:
+        check(engine)
+        opened = asyncio.run(_recover(SqlLedger(engine), bus, cluster))
+    finally:
+        engine.dispose()
+    say(f"The ledger goes on as {opened.ledger_id}: start the scheduler.")
+
+
+async def _recover(ledger: Ledger, url: str, cluster: str) -> LedgerOpened:
+    from tidegate.bus.nats import open_bus  # noqa: PLC0415 - only here a command writes to a bus
+
+    async with open_bus(url, cluster=cluster, name="recover") as bus:
+        term = await _lead(ledger)
+        try:
+            last, counts = await bus.outbox().last(term.events)
+            opened, head = _rename(
+                ledger, term, cluster, Position(counts.incarnation, last + counts.seq)
+            )
+            await bus.inbox().ask_resync(WHY)
+        finally:
+            ledger.renew(term.epoch, 0)
+    say(f"seq {head.seq}: {head.type}; EVENTS goes on behind stream sequence {last + counts.seq}")
+    return opened
+
+
+async def _lead(ledger: Ledger) -> Term:
+    """Take a term; a backup may hold the lease of who led when it was taken, until it ends."""
+    for _ in range(TRIES):
+        if (term := ledger.lead(HOLDER, LEASE_US)) is not None:
+            return term
+        await asyncio.sleep(POLL_S)
+    raise NotSupportedError("A scheduler leads on this ledger: stop it first.")
+
+
+def _rename(ledger: Ledger, term: Term, cluster: str, end: Position) -> tuple[LedgerOpened, Entry]:
+    """Append the new name behind the ledger's end; EVENTS counts on from its own."""
+    draft, head = rebuild(ledger.read())
+    opened = LedgerOpened(
+        at_us=max(draft.now_us, 0),
+        ledger_id=secrets.token_hex(ID_BYTES),
+        cluster=cluster,
+        software=f"tidegate {version('tidegate')}",
+    )
+    entries = seal(head, term.epoch, cluster, [opened])
+    counts = Position(end.incarnation, end.seq - head.seq)
+    ledger.append(term.epoch, head.seq, entries, Positions(events=counts))
+    return opened, entries[-1]
