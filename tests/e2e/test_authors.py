@@ -1,0 +1,78 @@
+"""Who made a job and who changed a quota is told by why, by the reports and by the facts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.e2e.cast import KUEUE, eventually, make_queues, submit, tidegate, told, until
+from tests.e2e.ordeal import alone
+from tidegate.cluster.install import apply
+from tidegate.cluster.running import Running, run_services
+from tidegate.contracts.facts import ClusterQueueDefined, WorkloadFinished, WorkloadSubmitted
+from tidegate.kube.client import Access, connect
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
+
+pytestmark = pytest.mark.real
+ROLES = "rbac.authorization.k8s.io"
+BINDING = {
+    "apiVersion": f"{ROLES}/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "authors"},
+    "roleRef": {"apiGroup": ROLES, "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"apiGroup": ROLES, "kind": "User", "name": name} for name in ("alice", "bob")],
+}
+
+
+async def lower_quota(api: KubernetesApi, queue: str, cpu: str) -> bool:
+    """Change a quota; a user's rights take a moment to be known."""
+    quota = {"name": "cpu", "nominalQuota": cpu}
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [quota]}]}
+    body = msgspec.json.encode({"spec": {"resourceGroups": [group]}})
+    path = f"/apis/{KUEUE}/clusterqueues/{queue}"
+    return (await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)).status == 200
+
+
+def rows(report: str, running: Running) -> list[dict[str, Any]]:
+    text = tidegate("report", report, "-o", "json", "--ledger", running.ledger)
+    found: list[dict[str, Any]] = msgspec.json.decode(text)
+    return found
+
+
+async def test_the_authors_of_a_job_and_of_a_quota_are_told(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    await make_queues(api, {"authors": "4"})
+    await apply(api, BINDING)
+    async with (
+        connect(Access(kubeconfig=own_api, impersonate="alice")) as alice,
+        connect(Access(kubeconfig=own_api, impersonate="bob")) as bob,
+        run_services(alone(tmp_path, own_api), print) as running,
+    ):
+        await until(lambda: lower_quota(bob, "authors", "2"), "bob lowers the quota")
+        await submit(alice, "authors", "hers", cpu="1", seconds=1)
+        await eventually(lambda: bool(told(running.ledger, WorkloadFinished)), "it finished")
+        check_facts(running)
+        story = tidegate("why", "job/hers", "-n", "authors", "--ledger", running.ledger)
+        assert "Submitted to queue authors by alice" in story
+        check_reports(running)
+        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+
+
+def check_facts(running: Running) -> None:
+    jobs = [one for one in told(running.ledger, WorkloadSubmitted) if one.queue == "authors"]
+    assert [one.author for one in jobs] == ["alice"]
+    queues = [one for one in told(running.ledger, ClusterQueueDefined) if one.name == "authors"]
+    assert queues[-1].author == "bob"
+
+
+def check_reports(running: Running) -> None:
+    quotas = [row for row in rows("quota_history", running) if row["owner"] == "authors"]
+    first, lowered = sorted(quotas, key=lambda row: row["from_seq"])
+    assert (first["nominal"], lowered["nominal"]) == (4, 2)
+    assert first["ended_by"] == lowered["author"] == "bob"
+    assert {row["author"] for row in rows("usage_hourly", running)} == {"alice"}
+    assert {row["author"] for row in rows("waits", running)} == {"alice"}
