@@ -1,6 +1,7 @@
 """What every fault has in common: Jobs that run, something that breaks, and what must hold after.
 
-Every Job completes, the observer is content, and the ledger's audit finds nothing.
+Every Job completes, the observer is content, the ledger's audit finds nothing, and no service died
+of it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ class Ordeal:
         self.api, self.running, self.observer = api, running, observer
         self.namespace = namespace
         self.submitted = 0
+        self.killed: set[str] = set()  # services that the test itself ended
 
     async def submit(self, count: int = JOBS, *, seconds: float = 1.0) -> list[str]:
         """Create Jobs of one CPU each and return their names."""
@@ -51,6 +53,11 @@ class Ordeal:
         """Audit the ledger against what it published."""
         bus = self.running.nats_url
         tidegate("ledger", "verify", "--ledger", self.running.ledger, "--witness", bus)
+
+    def died(self) -> set[str]:
+        """Return the services that ended by themselves and were started again."""
+        restarts = self.running.supervisor.restarts
+        return {name for name, count in restarts.items() if count} - self.killed
 
     def running_now(self) -> list[str]:
         """Return the Jobs that have active pods."""
@@ -77,6 +84,7 @@ async def ordeal(
             yield trial
             await trial.completed()
             await asyncio.to_thread(trial.verify)
+            assert trial.died() == set()
         watching.cancel()
     assert observer.violations == []
 

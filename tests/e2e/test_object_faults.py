@@ -41,6 +41,7 @@ async def test_jobs_are_deleted_while_nobody_watches(
             await remove(api, trial.namespace, name)
         await eventually(lambda: are_gone(trial, unseen), "the deleted are gone")
         await kill(trial.running, "ingest")
+        trial.killed.add("ingest")
         trial.submitted -= len(unseen)
 
 
