@@ -17,6 +17,7 @@ from ingest.scope import Scope
 from ingest.session import Session
 from ingest.sync import Means
 from ingest.watch import Pace
+from tests.parts.interposed import Interposed
 from tests.parts.stage import CRDS, JOBS, KUEUE, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.entry import Position
@@ -35,11 +36,16 @@ from tidegate.jobs.registry import JOB_KINDS
 FLAVOR = kueue("ResourceFlavor", "spot", nodeLabels={"type": "spot"})
 
 
-def session(stage: Stage, name: str = "s1", scope: Scope | None = None) -> Session:
+def session(
+    stage: Stage,
+    name: str = "s1",
+    scope: Scope | None = None,
+    api: Interposed | None = None,
+) -> Session:
     random, metrics = Random(7), Metrics(CollectorRegistry())
     outlet = stage.bus.outlet()
     publisher = Publisher(outlet, cluster="local", session=name, random=random, metrics=metrics)
-    means = Means(stage.api, publisher, Pace(), random, metrics)
+    means = Means(api or stage.api, publisher, Pace(), random, metrics)
     return Session(watched(list(JOB_KINDS.values()), scope or Scope()), means, outlet)
 
 
@@ -258,13 +264,20 @@ def test_a_change_that_no_decision_depends_on_is_not_told() -> None:
     run_virtually(run())
 
 
-def test_two_sessions_tell_independently() -> None:
+def test_a_session_that_lags_says_by_its_versions_that_it_tells_of_the_past() -> None:
     async def run() -> None:
         stage = Stage()
-        stage.make(JOBS, job())
-        async with alongside(session(stage, "s1").run()), alongside(session(stage, "s2").run()):
-            await stage.hear(JobObserved, lambda told: told.session == "s1")
+        late = Interposed(stage.embedded)
+        late.lag_s = 30
+        first, second = session(stage), session(stage, "s2", api=late)
+        async with alongside(first.run()), alongside(second.run()):
+            await asyncio.sleep(5)
+            stage.make(JOBS, job())
+            stage.change(f"{JOBS}/train", {"spec": {"parallelism": 2}})
             await stage.hear(JobObserved, lambda told: told.session == "s2")
+        told = await jobs(stage)
+        assert [one.session for one in told[:3]] == ["s1", "s1", "s2"]
+        assert told[2].version == told[0].version < told[1].version
 
     run_virtually(run())
 

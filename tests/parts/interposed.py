@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
@@ -20,6 +21,7 @@ class Interposed:
         self.before: Meddle | None = None  # may answer in the server's place, or change things
         self.answers_lost = 0  # so many answers to the next patches never arrive
         self.down = False  # nothing arrives, and watches break
+        self.lag_s = 0.0  # so late each line of a watch arrives
 
     async def request(
         self,
@@ -55,6 +57,7 @@ class Interposed:
 
     async def _breaking(self, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for line in lines:
+            await asyncio.sleep(self.lag_s)
             if self.down:
                 raise ApiUnreachableError("the watch broke")
             yield line
