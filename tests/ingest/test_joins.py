@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.ingest.test_session import session
+from tests.ingest.scene import session
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved

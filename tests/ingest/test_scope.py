@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ingest.scope import Scope
-from tests.ingest.test_session import session
+from tests.ingest.scene import session
 from tests.parts.stage import JOBS, Stage, alongside, job
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved

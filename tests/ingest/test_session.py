@@ -6,17 +6,8 @@ Everything that is told is read back from OBSERVATIONS, as the scheduler reads i
 from __future__ import annotations
 
 import asyncio
-from random import Random
 
-from prometheus_client import CollectorRegistry
-
-from ingest.metrics import Metrics
-from ingest.publish import Publisher
-from ingest.resources import watched
-from ingest.scope import Scope
-from ingest.session import Session
-from ingest.sync import Means
-from ingest.watch import Pace
+from tests.ingest.scene import gone, jobs, rounds, session
 from tests.parts.interposed import Interposed
 from tests.parts.stage import CRDS, JOBS, KUEUE, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
@@ -31,35 +22,8 @@ from tidegate.contracts.observations import (
     SyncCompleted,
     SyncStarted,
 )
-from tidegate.jobs.registry import JOB_KINDS
 
 FLAVOR = kueue("ResourceFlavor", "spot", nodeLabels={"type": "spot"})
-
-
-def session(
-    stage: Stage,
-    name: str = "s1",
-    scope: Scope | None = None,
-    api: Interposed | None = None,
-) -> Session:
-    random, metrics = Random(7), Metrics(CollectorRegistry())
-    outlet = stage.bus.outlet()
-    publisher = Publisher(outlet, cluster="local", session=name, random=random, metrics=metrics)
-    means = Means(api or stage.api, publisher, Pace(), random, metrics)
-    return Session(watched(list(JOB_KINDS.values()), scope or Scope()), means, outlet)
-
-
-async def rounds(stage: Stage, resource: str) -> list[SyncCompleted]:
-    told = await stage.heard()
-    return [one for one in told if isinstance(one, SyncCompleted) and one.resource == resource]
-
-
-async def jobs(stage: Stage) -> list[JobObserved]:
-    return [one for one in await stage.heard() if isinstance(one, JobObserved)]
-
-
-async def gone(stage: Stage) -> list[str]:
-    return [one.name for one in await stage.heard() if isinstance(one, ObjectGone)]
 
 
 def test_the_first_round_names_who_is_present_between_its_brackets() -> None:

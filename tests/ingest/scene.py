@@ -1,0 +1,45 @@
+"""A session of ingest on a stage, and what it told."""
+
+from __future__ import annotations
+
+from random import Random
+
+from prometheus_client import CollectorRegistry
+
+from ingest.metrics import Metrics
+from ingest.publish import Publisher
+from ingest.resources import watched
+from ingest.scope import Scope
+from ingest.session import Session
+from ingest.sync import Means
+from ingest.watch import Pace
+from tests.parts.interposed import Interposed
+from tests.parts.stage import Stage
+from tidegate.contracts.observations import JobObserved, ObjectGone, SyncCompleted
+from tidegate.jobs.registry import JOB_KINDS
+
+
+def session(
+    stage: Stage,
+    name: str = "s1",
+    scope: Scope | None = None,
+    api: Interposed | None = None,
+) -> Session:
+    random, metrics = Random(7), Metrics(CollectorRegistry())
+    outlet = stage.bus.outlet()
+    publisher = Publisher(outlet, cluster="local", session=name, random=random, metrics=metrics)
+    means = Means(api or stage.api, publisher, Pace(), random, metrics)
+    return Session(watched(list(JOB_KINDS.values()), scope or Scope()), means, outlet)
+
+
+async def rounds(stage: Stage, resource: str) -> list[SyncCompleted]:
+    told = await stage.heard()
+    return [one for one in told if isinstance(one, SyncCompleted) and one.resource == resource]
+
+
+async def jobs(stage: Stage) -> list[JobObserved]:
+    return [one for one in await stage.heard() if isinstance(one, JobObserved)]
+
+
+async def gone(stage: Stage) -> list[str]:
+    return [one.name for one in await stage.heard() if isinstance(one, ObjectGone)]
