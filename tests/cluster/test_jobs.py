@@ -198,7 +198,10 @@ async def test_a_template_waits_for_the_start_to_be_cleared(kube: Talk) -> None:
     assert await select() == 422  # it has started, and a pod is active
     await kube.merge(f"{path}/status", {"status": {"active": 0, "ready": 0}})
     assert await select() == 422  # it has started
-    await kube.merge(f"{path}/status", {"status": {"startTime": None}})
+    active = {"active": 1, "ready": 1, "startTime": None}
+    await kube.merge(f"{path}/status", {"status": active})
+    assert await select() == 422  # a pod is active
+    await kube.merge(f"{path}/status", {"status": {"active": 0, "ready": 0}})
     assert await select() == 200
 
 
