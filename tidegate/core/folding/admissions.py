@@ -160,6 +160,7 @@ def _fold_preemption(draft: Draft, workload: Workload, event: _Preemption) -> No
             _intend(draft, workload, event)
         case PreemptionAbandoned():
             workload.held = None
+            place(draft, workload)  # without its intent it competes again
         case WorkloadPreempted():
             workload.preempted_reason, workload.displaced_seq = event.reason, draft.seq
             workload.preempted_us = event.at_us
