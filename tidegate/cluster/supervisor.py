@@ -88,7 +88,8 @@ class Supervisor:
         with suppress(ProcessLookupError):
             process.send_signal(signal.SIGTERM)
         try:
-            await asyncio.wait_for(process.wait(), self._patience_s)
+            async with asyncio.timeout(self._patience_s):
+                await process.wait()
         except TimeoutError:
             self._tell(f"{name} did not drain within {self._patience_s:.0f} s and was killed")
             process.kill()
