@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -21,7 +23,7 @@ from tidegate.replay.shadow import Comparison, compare
 
 SECOND = 1_000_000
 JOB = ObjectRef(kind="batch/job", namespace="team", name="one", uid="u")
-WHO = {"workload": "team/one", "uid": "u"}
+WHO: dict[str, Any] = {"workload": "team/one", "uid": "u"}
 SUBMITTED = WorkloadSubmitted(at_us=SECOND, job=JOB, **WHO)
 RUNS = JobState(suspended=False, active=1)
 
