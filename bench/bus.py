@@ -1,0 +1,203 @@
+"""Measure the bus and a turn's own cost on a real server: ``python -m bench.bus [--messages N]``.
+
+The server is embedded and writes through to the disk; the ledger is SQLite in a file. What a turn
+costs here is everything but deciding: the observations are heartbeats and objects of no news.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from argparse import ArgumentParser
+from pathlib import Path
+from time import perf_counter
+
+from prometheus_client import CollectorRegistry
+
+from scheduler.desk import Desk, open_desk
+from scheduler.health import Status
+from scheduler.means import Means, Pace, in_thread
+from scheduler.turn import first_turn, turn
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from store.migrate import upgrade
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.outlet import NatsOutlet
+from tidegate.bus.streams import Streams
+from tidegate.contracts.codec import encode
+from tidegate.contracts.entry import Entry, Position
+from tidegate.contracts.observations import Heartbeat
+from tidegate.contracts.subjects import observed
+from tidegate.model.policy import Policy
+
+SUBJECT = observed("local", "jobs.batch", "team-a", "job-1")
+EVENT = "tidegate.local.event.WorkloadAdmitted.team-a.ns.job-1"
+PAYLOAD = b"x" * 600
+TOGETHER = 500
+ALONE = 300
+
+
+async def measure(messages: int, folder: Path) -> None:
+    """Measure everything once and print it."""
+    async with (
+        embedded_server(folder) as url,
+        open_bus(url, cluster="local", name="bench") as bus,
+    ):
+        await bus.ensure(Streams())
+        await measure_observations(bus, messages)
+        await measure_events(bus, messages)
+        await measure_turns(bus, messages, folder)
+
+
+async def measure_observations(bus: NatsBus, messages: int) -> None:
+    """Measure telling, together and one after another, reading and forgetting."""
+    outlet, inbox = bus.outlet(), bus.inbox()
+    began = perf_counter()
+    for first in range(0, messages, TOGETHER):
+        names = [f"a:{number}" for number in range(first, first + TOGETHER)]
+        await asyncio.gather(*(outlet.publish(SUBJECT, PAYLOAD, name) for name in names))
+    rate("observations told, 500 at a time", messages, began)
+    began = perf_counter()
+    for number in range(ALONE):
+        await outlet.publish(SUBJECT, PAYLOAD, f"b:{number}")
+    rate("observations told, one at a time", ALONE, began)
+    began, at, read = perf_counter(), Position(), 0
+    while read < messages:
+        told = await inbox.pull(at, count_max=1_000, wait_s=1)
+        at, read = told[-1].at, read + len(told)
+    rate("observations read in order", read, began)
+    began = perf_counter()
+    await inbox.forget(at)
+    took("forget all of them", began)
+    await measure_latency(bus, outlet, at)
+
+
+async def measure_latency(bus: NatsBus, outlet: NatsOutlet, at: Position) -> None:
+    """Measure how long a single observation travels when nobody else speaks."""
+    inbox, lasted = bus.inbox(), list[float]()
+    while told := await inbox.pull(at, count_max=1_000, wait_s=0.2):
+        at = told[-1].at
+    for number in range(ALONE):
+        reading = asyncio.create_task(inbox.pull(at, count_max=1_000, wait_s=5))
+        await asyncio.sleep(0)
+        began = perf_counter()
+        await outlet.publish(SUBJECT, PAYLOAD, f"c:{number}")
+        at = (await reading)[-1].at
+        lasted.append(perf_counter() - began)
+    lasted.sort()
+    say(f"{'told and read, alone':40}{1e3 * lasted[len(lasted) // 2]:10.1f} ms median")
+    await inbox.forget(at)
+
+
+async def measure_events(bus: NatsBus, messages: int) -> None:
+    """Measure publishing in fenced batches, and following."""
+    outbox = bus.outbox()
+    _, counts = await outbox.last(Position())
+    text = '{"at_us":1,"filler":"' + "x" * 400 + '"}'
+    entries = [
+        Entry(0, seq, 1, 1, seq, "local", "WorkloadAdmitted", EVENT, text, bytes(32))
+        for seq in range(1, messages + 1)
+    ]
+    began = perf_counter()
+    for first in range(0, messages, 1_000):
+        await outbox.publish("bench", counts, entries[first : first + 1_000])
+    rate("events published, 1,000 a batch", messages, began)
+    began = perf_counter()
+    async for told in bus.feed().follow(0):
+        if told.seq == messages:
+            break
+    rate("events followed", messages, began)
+
+
+async def measure_turns(bus: NatsBus, messages: int, folder: Path) -> None:
+    """Measure turns over observations that are no news, and turns that have nothing to read."""
+    engine = open_engine(str(folder / "ledger.db"))
+    try:
+        upgrade(engine)
+        means = Means(
+            inbox=bus.inbox(),
+            outbox=bus.outbox(),
+            ledger=SqlLedger(engine),
+            run_sync=in_thread,
+            status=Status(CollectorRegistry()),
+            cluster="bench",
+            holder="bench",
+            new_ledger_id=lambda: "bench",
+            policy=Policy(),
+            pace=Pace(wait_s=0.0),
+        )
+        await time_turns(bus, means, messages)
+    finally:
+        engine.dispose()
+
+
+async def time_turns(bus: NatsBus, means: Means, messages: int) -> None:
+    """Tell heartbeats and time the turns that take them in, 1,000 at a time."""
+    desk = await lead(bus, means, messages)
+    outlet = bus.outlet()
+    for first in range(0, messages, TOGETHER):
+        beats = [Heartbeat(session="s", beat=first + n) for n in range(TOGETHER)]
+        await asyncio.gather(
+            *(outlet.publish(SUBJECT, encode(beat), f"d:{beat.beat}") for beat in beats)
+        )
+    began, turns, start = perf_counter(), 0, desk.accepted.seq
+    while desk.accepted.seq < start + messages:
+        await turn(desk)
+        turns += 1
+    rate("observations taken in by turns", messages, began)
+    say(f"{'a turn with its commit and its purge':40}{1e3 * per(began, turns):10.1f} ms")
+    began = perf_counter()
+    for _ in range(ALONE):
+        await turn(desk)
+    say(f"{'a turn with nothing to read':40}{1e3 * per(began, ALONE):10.1f} ms")
+
+
+async def lead(bus: NatsBus, means: Means, published: int) -> Desk:
+    """Begin a term where EVENTS already holds what was measured before."""
+    term = means.ledger.lead("bench", 60_000_000)
+    assert term is not None
+    _, counts = await bus.outbox().last(Position())
+    moved = term.__class__(
+        epoch=term.epoch,
+        observations=term.observations,
+        events=Position(counts.incarnation, published),
+    )
+    desk = await open_desk(means, moved)
+    await first_turn(desk)
+    return desk
+
+
+def per(began: float, count: int) -> float:
+    """Return seconds for each since ``began``."""
+    return (perf_counter() - began) / count
+
+
+def rate(what: str, count: int, began: float) -> None:
+    """Print how many there were in a second."""
+    say(f"{what:40}{count / (perf_counter() - began):10,.0f} /s")
+
+
+def took(what: str, began: float) -> None:
+    """Print how long it took."""
+    say(f"{what:40}{1e3 * (perf_counter() - began):10.1f} ms")
+
+
+def say(text: str) -> None:
+    """Print one line at once."""
+    print(text, flush=True)
+
+
+def main() -> int:
+    """Read the command line and measure."""
+    parser = ArgumentParser(prog="python -m bench.bus", description=__doc__)
+    parser.add_argument("--messages", type=int, default=20_000, help="of each kind (20,000)")
+    wanted = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
+        asyncio.run(measure(wanted.messages, Path(folder)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

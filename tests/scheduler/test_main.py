@@ -1,0 +1,157 @@
+"""The scheduler as a process on a real server and a file: it drains, dies and continues."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from scheduler.settings import Settings
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from tests.scheduler.stage import QUEUES, first_round
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.contracts.codec import encode
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.subjects import observed
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.real]
+
+
+class Running:
+    """One scheduler process; ended in any case."""
+
+    def __init__(self, url: str, folder: Path, *flags: str) -> None:
+        command = [sys.executable, "-m", "scheduler", "--log-format", "json"]
+        command += ["--nats-url", url, "--ledger", str(folder / "ledger.db"), "--holder", "one"]
+        self.process = subprocess.Popen([*command, *flags], stderr=subprocess.PIPE, text=True)
+
+    async def told(self, event: str) -> dict[str, object]:
+        """Return the next line of its log that says this."""
+        assert self.process.stderr is not None
+        while line := await asyncio.to_thread(self.process.stderr.readline):
+            said: dict[str, object] = json.loads(line)
+            if said["event"] == event:
+                return said
+        raise AssertionError(f"it ended without saying {event}")
+
+    async def end(self, number: signal.Signals) -> int:
+        self.process.send_signal(number)
+        return await asyncio.to_thread(self.process.wait)
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+
+def entries(folder: Path) -> list[Entry]:
+    engine = open_engine(str(folder / "ledger.db"), read_only=True)
+    try:
+        return list(SqlLedger(engine).read())
+    finally:
+        engine.dispose()
+
+
+@pytest.fixture
+async def bus(tmp_path: Path) -> AsyncGenerator[tuple[str, NatsBus], None]:
+    async with (
+        embedded_server(tmp_path) as url,
+        open_bus(url, cluster="local", name="tests") as made,
+    ):
+        yield url, made
+
+
+async def say_first_round(bus: NatsBus) -> None:
+    outlet, subject = bus.outlet(), observed("local", QUEUES, "", "any")
+    for number, told in enumerate(first_round()):
+        await outlet.publish(subject, encode(told), f"test:{number}")
+
+
+async def until_published(bus: NatsBus, count: int) -> None:
+    """Follow EVENTS until so many entries came, each the next."""
+    expected = 0
+    async for told in bus.feed().follow(0):
+        expected += 1
+        assert told.seq == expected
+        if expected >= count:
+            return
+
+
+async def test_a_drain_leaves_nothing_undone(tmp_path: Path, bus: tuple[str, NatsBus]) -> None:
+    url, made = bus
+    running = Running(url, tmp_path)
+    try:
+        await running.told("leads")
+        await say_first_round(made)
+        await until_published(made, 5)
+        assert await running.end(signal.SIGTERM) == 0
+    finally:
+        running.close()
+    kept = entries(tmp_path)
+    assert (await made.feed().newest())[1] == kept[-1].seq
+    assert [entry.type for entry in kept[:2]] == ["LedgerOpened", "PolicyConfigured"]
+
+
+async def test_a_kill_loses_nothing(tmp_path: Path, bus: tuple[str, NatsBus]) -> None:
+    url, made = bus
+    first = Running(url, tmp_path)
+    try:
+        await first.told("leads")
+        await say_first_round(made)
+        await first.end(signal.SIGKILL)
+    finally:
+        first.close()
+    second = Running(url, tmp_path)
+    try:
+        assert (await second.told("leads"))["epoch"] == 2
+        await until_published(made, 5)
+        assert await second.end(signal.SIGTERM) == 0
+    finally:
+        second.close()
+    assert [entry.type for entry in entries(tmp_path)].count("ClusterQueueDefined") == 1
+
+
+async def test_another_configuration_is_in_the_ledger(
+    tmp_path: Path, bus: tuple[str, NatsBus]
+) -> None:
+    path = tmp_path / "kueue.yaml"
+    path.write_text(
+        "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+        "manageJobsWithoutQueueName: true\nleaderElection: {leaderElect: true}\n"
+    )
+    running = Running(bus[0], tmp_path, "--config", str(path))
+    try:
+        warning = await running.told(
+            "leaderElection is not used: the ledger's lease decides who leads; see --lease-s."
+        )
+        assert warning["level"] == "warning"
+        await running.told("leads")
+        assert await running.end(signal.SIGTERM) == 0
+    finally:
+        running.close()
+    assert '"manage_jobs_without_queue_name":true' in entries(tmp_path)[1].payload
+
+
+def test_help_and_nonsense_need_nothing() -> None:
+    command = [sys.executable, "-m", "scheduler"]
+    helped = subprocess.run([*command, "--help"], capture_output=True, text=True, check=True)
+    assert "--ledger TEXT" in helped.stdout
+    wrong = subprocess.run(
+        [*command, "--lease-s", "0"], capture_output=True, text=True, check=False
+    )
+    assert wrong.returncode == 2
+    assert "lease_s" in wrong.stderr
+
+
+def test_a_process_is_its_host_and_number_unless_it_is_named() -> None:
+    assert Settings(holder="pod-1").identity() == "pod-1"
+    assert "/" in Settings().identity()
