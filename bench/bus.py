@@ -124,7 +124,7 @@ async def measure_turns(bus: NatsBus, messages: int, folder: Path) -> None:
             status=Status(CollectorRegistry()),
             cluster="bench",
             holder="bench",
-            new_ledger_id=lambda: "bench",
+            new_ledger_id=lambda: "turns",
             policy=Policy(),
             pace=Pace(wait_s=0.0),
         )
