@@ -88,7 +88,7 @@ def _parts(question: Question) -> list[_Part] | None:
     return found
 
 
-def _place(search: _Search) -> bool:
+def _place(search: _Search) -> bool:  # noqa: C901 - one search, its trial and its undoing
     """Choose flavors for the parts that have none yet; tell whether all fit."""
     if len(search.chosen) == len(search.parts):
         return True

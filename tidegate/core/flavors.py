@@ -169,7 +169,7 @@ def grouped(podsets: tuple[PodSet, ...]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _assign(
+def _assign(  # noqa: C901 - the order of its steps is Kueue's
     question: Question, podsets: list[PodSet], found: list[PodSetChoice], stopped: dict[str, int]
 ) -> None:
     requests = found[0].requests if len(found) == 1 else _total(found)

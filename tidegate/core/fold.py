@@ -42,8 +42,7 @@ from tidegate.core.gaps import end_due
 def apply(draft: Draft, event: FactEvent | DecisionEvent) -> None:
     """Apply one event to the draft: the next of its ledger."""
     draft.seq += 1
-    if event.at_us > draft.now_us:
-        draft.now_us = event.at_us
+    draft.now_us = max(draft.now_us, event.at_us)
     match event:
         case JobStateReported() | ActuationFailed() | ActuationRepeated():
             apply_observed(draft, event)

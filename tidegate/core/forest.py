@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tidegate.core.charging import flavor_resource
-from tidegate.core.draft import Draft, Workload
 from tidegate.core.deciding.readiness import readiness
+from tidegate.core.draft import Draft, Workload
 from tidegate.core.rooms import Forest, Group, Room, Slot, Tree
 from tidegate.core.tree import Cell, Node, add, bounded, cell_of, limit, settle, unbounded
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import Quota, ResourceGroup
-
 
 HOLDING = ("reserved", "admitted", "evicting")
 """The phases in which a workload is charged."""
@@ -139,7 +138,10 @@ def _give_quota(node: Node, groups: Iterable[ResourceGroup]) -> None:
                 quota = flavor.quotas.get(resource, Quota(nominal=0))
                 cell = cell_of(node, flavor_resource(flavor.flavor, resource))
                 cell.nominal = unbounded(quota.nominal)
-                cell.lending, cell.borrowing = _bound(quota.lending_limit), _bound(quota.borrowing_limit)
+                cell.lending, cell.borrowing = (
+                    _bound(quota.lending_limit),
+                    _bound(quota.borrowing_limit),
+                )
                 _know(cell)
 
 
@@ -177,7 +179,7 @@ def _group(draft: Draft, node: Node, group: ResourceGroup) -> Group:
     return Group(resources=group.resources, slots=slots)
 
 
-def _measure(new: Forest, order: list[Node]) -> None:
+def _measure(new: Forest, order: list[Node]) -> None:  # noqa: C901 - three walks, in this order
     """Compute quotas upwards, and what could ever be available downwards."""
     for node in order:
         for fr in node.cells if node.parent is None else node.parent.cells:

@@ -3,8 +3,8 @@
 A workload that is preempted loses what it ran. If whoever preempted it comes at regular times, the
 room that it leaves in between is too short for the same kind of workload each time, and starting it
 there wastes what the room could have done for others. So a kind that lost a run is held back while
-the next arrival of its preemptor's priority is nearer than that run was long, and less than a fifth of
-the time between two such arrivals is left.
+the next arrival of its preemptor's priority is nearer than that run was long, and less than a fifth
+of the time between two such arrivals is left.
 
 Why that is fair stands in docs/adr/0006-not-starting-into-closing-gaps.md.
 """
@@ -44,9 +44,7 @@ def note_loss(draft: Draft, workload: Workload, preemptor: Workload | None) -> N
     ran_us = draft.now_us - workload.admitted_us if workload.admitted_us else 0
     if preemptor is None or ran_us <= 0:
         return
-    vain = Vain(
-        ran_us=ran_us, by_queue=preemptor.cluster_queue, by_priority=preemptor.priority
-    )
+    vain = Vain(ran_us=ran_us, by_queue=preemptor.cluster_queue, by_priority=preemptor.priority)
     kind = kind_of(shape_key(draft, workload))
     draft.vain.setdefault(workload.cluster_queue, {})[kind] = vain
     feared = draft.arrivals.setdefault(vain.by_queue, {}).setdefault(vain.by_priority, Arrivals())

@@ -60,10 +60,8 @@ def _standing(nominee: Nominee) -> _Standing:
 def _winner(policy: Policy, cohort: Node, standings: dict[str, _Standing]) -> _Standing | None:
     best: _Standing | None = None
     for child in cohort.children:
-        if child.is_cohort:
-            found = _winner(policy, child, standings)
-        else:
-            found = standings.get(child.name)
+        below = child.is_cohort
+        found = _winner(policy, child, standings) if below else standings.get(child.name)
         if found is not None and (best is None or _beats(policy, cohort, found, best)):
             best = found
     return best

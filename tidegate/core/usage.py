@@ -8,7 +8,6 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.folding.workloads import local_queue
 from tidegate.core.forest import HOLDING, forest
 from tidegate.core.heads import pending
 from tidegate.core.rooms import Room

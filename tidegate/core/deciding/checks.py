@@ -18,9 +18,11 @@ def attend_checks(draft: Draft, workload: Workload) -> list[DecisionEvent]:
     names = required_checks(draft, workload)
     states = {name: workload.checks[name].state for name in names if name in workload.checks}
     if rejected := sorted(name for name, state in states.items() if state == "Rejected"):
-        return _evicted(draft, workload, "Deactivated", CHECK_FAILED, "rejected", rejected)
+        message = f"Admission check {', '.join(rejected)} rejected."
+        return _evicted(draft, workload, "Deactivated", CHECK_FAILED, message)
     if retried := sorted(name for name, state in states.items() if state == "Retry"):
-        return _evicted(draft, workload, CHECK_FAILED, "", "to be tried again", retried)
+        message = f"Admission check {', '.join(retried)} to be tried again."
+        return _evicted(draft, workload, CHECK_FAILED, "", message)
     if workload.phase == "reserved" and all(states.get(name) == "Ready" for name in names):
         admitted = WorkloadAdmitted(
             at_us=draft.now_us,
@@ -35,9 +37,8 @@ def attend_checks(draft: Draft, workload: Workload) -> list[DecisionEvent]:
 
 
 def _evicted(
-    draft: Draft, workload: Workload, reason: str, cause: str, word: str, names: list[str]
+    draft: Draft, workload: Workload, reason: str, cause: str, message: str
 ) -> list[DecisionEvent]:
-    message = f"Admission check {', '.join(names)} {word}."
     event = WorkloadEvicted(
         at_us=draft.now_us,
         workload=workload.key,

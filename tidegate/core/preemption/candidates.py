@@ -53,9 +53,7 @@ def order_key(draft: Draft, workload: Workload, preemptor_queue: str) -> Candida
     )
 
 
-def satisfies(
-    policy: Policy, preemptor: Workload, candidate: Workload, rule: str
-) -> bool:
+def satisfies(policy: Policy, preemptor: Workload, candidate: Workload, rule: str) -> bool:
     """Tell whether a preemption policy allows one to preempt the other."""
     match rule:
         case "Any":
@@ -88,7 +86,8 @@ def of_room(
         one
         for one in room.holding.values()
         if (leaving or one.phase != "evicting")
-        and uses(one, needs) and satisfies(policy, preemptor, one, rule)
+        and uses(one, needs)
+        and satisfies(policy, preemptor, one, rule)
     ]
 
 
@@ -104,9 +103,7 @@ def preemptable(draft: Draft, room: Room, preemptor: Workload, fr: FlavorResourc
     return sum(units for one in found for held, units in one.charges if held == fr)
 
 
-def _by_usage(
-    found: list[Workload], usage: Mapping[str, Decimal]
-) -> list[Workload]:
+def _by_usage(found: list[Workload], usage: Mapping[str, Decimal]) -> list[Workload]:
     """Move who stands in a LocalQueue that used more ahead, within one ClusterQueue."""
 
     def compare(one: Workload, other: Workload) -> int:

@@ -64,8 +64,8 @@ def _others(trial: Trial) -> list[_Candidate]:
     advantage = _claims(node, remaining)
     below, at = node, node.parent
     while True:
-        for one in _collect(trial, at, below, rule):
-            found.append(_candidate(trial, one, at, advantage=advantage))
+        collected = _collect(trial, at, below, rule)
+        found += [_candidate(trial, one, at, advantage=advantage) for one in collected]
         advantage = _claims(at, remaining) or advantage
         if at.parent is None:
             return found

@@ -113,7 +113,11 @@ def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
             state.pruned[id(child)] = child
             continue
         found = share(child)
-        if best is None or best_share < found or (best_share <= found and _sooner(state, child, best)):
+        if (
+            best is None
+            or best_share < found
+            or (best_share <= found and _sooner(state, child, best))
+        ):
             best, best_share = child, found
     return best, best_share
 

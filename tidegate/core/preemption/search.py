@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.core.draft import Draft, Workload
 from tidegate.core.charging import flavor_resource, per_pod
+from tidegate.core.draft import Draft, Workload
 from tidegate.core.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Choice, Oracle
 from tidegate.core.flavors import Assignment, PodSetChoice, external
 from tidegate.core.forest import forest
@@ -52,9 +52,7 @@ def find(
 ) -> list[Target]:
     """Return who must leave so that ``usage`` fits, ``needs`` being what does not; or nobody."""
     amounts = {fr: units for fr, units in usage.items() if units > 0}
-    trial = Trial(
-        draft=draft, room=room, workload=workload, needs=tuple(needs), amounts=amounts
-    )
+    trial = Trial(draft=draft, room=room, workload=workload, needs=tuple(needs), amounts=amounts)
     if workload.never_preempts and draft.policy.preemption_policy_never:
         return []
     return fair(trial) if draft.policy.fair_sharing else classic(trial)
