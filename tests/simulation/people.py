@@ -31,7 +31,7 @@ class People:
         """Submit what is to be submitted, and meddle in between; end when all is said."""
         random = self._random
         while self._left > 0:
-            await asyncio.sleep(random.expovariate(0.4))
+            await asyncio.sleep(random.expovariate(0.3))
             chosen = random.random()
             if chosen < 0.7:
                 self._submit()

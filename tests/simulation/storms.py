@@ -32,7 +32,7 @@ class Storms:
     async def run(self) -> None:
         """Let storms come and go until they are ended."""
         while not self._over:
-            await asyncio.sleep(self._random.uniform(5, 60))
+            await asyncio.sleep(self._random.uniform(3, 40))
             if not self._over:
                 self._begin()
                 await self._rage(self._random.uniform(5, 45))
@@ -95,25 +95,25 @@ class Storms:
 
 
 MOST = {
-    "death": 0.01,
-    "stall": 0.002,
-    "patch_stalls": 0.1,
-    "unanswered": 0.1,
-    "busy": 0.1,
-    "watch_breaks": 0.02,
-    "deletion_missed": 0.3,
-    "disk": 0.05,
+    "death": 0.02,
+    "stall": 0.004,
+    "patch_stalls": 0.2,
+    "unanswered": 0.2,
+    "busy": 0.2,
+    "watch_breaks": 0.1,
+    "deletion_missed": 0.5,
+    "disk": 0.1,
 }
 BUS_MOST: dict[Fault, float] = {
-    "unreachable": 0.1,
-    "reply_lost": 0.1,
-    "skip": 0.1,
-    "repeat": 0.3,
-    "interleave": 0.2,
-    "hole": 0.02,
-    "recreate": 0.003,
-    "recreate_events": 0.003,
-    "event_lost": 0.1,
+    "unreachable": 0.2,
+    "reply_lost": 0.3,
+    "skip": 0.2,
+    "repeat": 0.5,
+    "interleave": 0.3,
+    "hole": 0.05,
+    "recreate": 0.01,
+    "recreate_events": 0.01,
+    "event_lost": 0.3,
 }
 LOSSES: frozenset[Fault] = frozenset({"skip", "interleave", "hole", "recreate"})
 """What loses an observation, or brings it too late to count."""

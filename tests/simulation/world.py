@@ -29,7 +29,7 @@ from tidegate.bus.memory import MemoryBus
 from tidegate.contracts.entry import Published
 from tidegate.errors import TidegateError
 
-JOBS_MAX = 14
+JOBS_MAX = 20
 REST_S_MAX = 1_200.0  # repetitions back off to 300 s
 SETTLED_S = 20.0
 
