@@ -14,7 +14,7 @@ from tidegate.core.nominating import Nominee, nominate, scan_of
 from tidegate.core.ordering import Entry, classic
 from tidegate.core.passing import Pass
 from tidegate.core.processing import process
-from tidegate.core.requeueing import requeue
+from tidegate.core.requeueing import requeue, tell_scans
 from tidegate.core.rooms import Tree
 from tidegate.core.tournament import in_turns
 
@@ -41,6 +41,28 @@ def run(run_of: Pass, trees: list[Tree]) -> bool:
     run_of.end()
     requeue(run_of, heads)
     return any(tree.acted for tree in trees)
+
+
+def run_kueue(run_of: Pass) -> bool:
+    """Run one cycle over all trees that offer anybody; tell whether another may change anything.
+
+    Scans of flavors may go round for ever while nothing fits: once they stand where they stood
+    before, that is rest, and the round is forgotten.
+    """
+    trees = heads_of(run_of.draft, run_of.draft.forest.trees)
+    if not trees:
+        return False
+    if run(run_of, trees):
+        tell_scans(run_of)
+        run_of.seen = []
+        return True
+    stand = {key: scan for key, (scan, _) in run_of.scanned.items()}
+    if not stand or stand in run_of.seen:
+        if run_of.seen:
+            run_of.scanned = {}
+        return False
+    run_of.seen.append(stand)
+    return True
 
 
 def unsettled(draft: Draft) -> list[Tree]:
@@ -126,7 +148,7 @@ def _nominated(run_of: Pass, trees: list[Tree]) -> list[Nominee]:
                 continue
             workload = first(draft, room)
             if workload is not None:
-                scan = scan_of(draft, room, workload, run_of.cycle) if run_of.kueue else ()
+                scan = scan_of(run_of, room, workload) if run_of.kueue else ()
                 found.append(nominate(draft, room, workload, scan))
     return found
 

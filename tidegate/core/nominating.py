@@ -16,6 +16,7 @@ from tidegate.core.eligibility import holds
 from tidegate.core.fitting import asks_for_topology
 from tidegate.core.gaps import closes_at_us
 from tidegate.core.ordering import Entry, gate
+from tidegate.core.passing import Pass, Scan
 from tidegate.core.proposing import Proposal, propose
 from tidegate.core.rooms import Room
 from tidegate.model.podset import LabelSelector
@@ -47,9 +48,6 @@ class Nominee(Entry, kw_only=True, eq=False):
     until_us: int = 0  # it is held back until then
 
 
-Scan = tuple[dict[str, int], ...]
-
-
 def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> Nominee:
     """Return what could be done for a head now; remembered until something in its tree changes."""
     shape = workload.shape
@@ -58,19 +56,24 @@ def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> N
         return _again(cast("Nominee", shape.nominee))
     found = _nominate(draft, room, workload, scan)
     if not scan:
-        shape.nominee, shape.proposed = found, room.tree.stamp
+        shape.nominee, shape.proposed = _again(found), room.tree.stamp
         shape.proposed_rank = workload.rank
     return found
 
 
-def scan_of(draft: Draft, room: Room, workload: Workload, cycle: int) -> Scan:
+def scan_of(run_of: Pass, room: Room, workload: Workload) -> Scan:
     """Return where the scan of flavors goes on, for Kueue's sake; nothing if it is outdated."""
-    if not workload.scan:
+    scan, cycle, seq = workload.scan, workload.scan_cycle, workload.scan_seq
+    if workload.key in run_of.scanned:
+        scan, cycle = run_of.scanned[workload.key]
+        seq = run_of.draft.seq
+    if not scan:
         return ()
-    preserved = gate(draft.policy, "FlavorFungibilityPreserveScanProgress", default=True)
-    if preserved and workload.scan_cycle >= cycle - 1:
-        return workload.scan
-    return workload.scan if workload.scan_seq >= room.tree.left_seq else ()
+    policy = run_of.draft.policy
+    preserved = gate(policy, "FlavorFungibilityPreserveScanProgress", default=True)
+    if preserved and cycle >= run_of.cycle - 1:
+        return scan
+    return scan if seq >= room.tree.left_seq else ()
 
 
 def selects(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
@@ -83,17 +86,18 @@ def selects(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
 
 
 def _again(before: Nominee) -> Nominee:
-    return Nominee(
+    """Return a nominee as it was before its turn."""
+    made = Nominee(
         workload=before.workload,
         borrows=before.borrows,
         is_preemptor=before.is_preemptor,
         room=before.room,
         proposal=before.proposal,
-        outcome=before.outcome if before.proposal is None else "skipped",
-        reason=before.reason,
-        details=before.details,
-        until_us=before.until_us,
     )
+    if made.proposal is None:
+        made.outcome, made.reason = before.outcome, before.reason
+        made.details, made.until_us = before.details, before.until_us
+    return made
 
 
 def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nominee:

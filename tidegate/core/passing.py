@@ -17,6 +17,7 @@ from tidegate.core.tree import Node, add, fits, remove
 from tidegate.model.ids import FlavorResource
 
 Charges = Iterable[tuple[FlavorResource, int]]
+Scan = tuple[dict[str, int], ...]
 
 
 class Pass(msgspec.Struct, kw_only=True, eq=False):
@@ -30,6 +31,9 @@ class Pass(msgspec.Struct, kw_only=True, eq=False):
     reserved: list[tuple[Tree, Node, list[tuple[FlavorResource, int]]]] = []
     """What the cycle added to the trees beyond what is charged; negative: taken out."""
     victims: dict[str, Workload] = {}  # preempted in this cycle
+    scanned: dict[str, tuple[Scan, int]] = {}
+    """Kueue's way: how far scans of flavors got, and in which cycle, that no event told yet."""
+    seen: list[dict[str, Scan]] = []  # those of the cycles since the last that changed more
 
     @property
     def full(self) -> bool:

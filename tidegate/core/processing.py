@@ -17,7 +17,9 @@ from tidegate.core.tree import Cell, add, fits, remove
 from tidegate.model.ids import FlavorResource
 
 
-def process(run_of: Pass, nominee: Nominee, *, reserving: bool) -> None:
+def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
+    run_of: Pass, nominee: Nominee, *, reserving: bool
+) -> None:
     """Admit an entry, let it preempt, or say why not; ``reserving``: keep room for who waits."""
     proposal = nominee.proposal
     assert proposal is not None
@@ -64,8 +66,9 @@ def _act(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
         run_of.reserve(room.tree, room.node, charges)
         for target in proposal.targets:
             run_of.victims[target.workload.key] = target.workload
-        preempt(run_of, nominee, proposal)
-        nominee.outcome, nominee.reason = "preempting", "WaitingForPreemptedWorkloads"
+        new = preempt(run_of, nominee, proposal)
+        nominee.outcome = "preempting" if new else "deferred"
+        nominee.reason = "WaitingForPreemptedWorkloads"
     elif not run_of.kueue and not run_of.fits_now(room.tree, room.node, charges):
         _skip(nominee, "", "WaitingForPreemptedWorkloads")
     elif not run_of.kueue and nominee.borrows and room.tree.owners_served:

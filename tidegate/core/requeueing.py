@@ -62,16 +62,41 @@ def _requeue_kueue(run_of: Pass, nominee: Nominee) -> bool:
         best_effort and not untried and nominee.outcome in (*_PARKED_ALONE, *_PARKED_TOGETHER)
     )
     held = _held(nominee, parked=parks)
-    scanned = scan if untried else ()
-    sticky = run_of.draft.sticky.get(nominee.room.name) == workload.key
-    if nominee.outcome == "deferred" and not sticky:
-        _tell(run_of, nominee, held)
-        return True
-    if parks or workload.held != held or workload.scan != scanned:
+    known = run_of.scanned.get(workload.key, (workload.scan, 0))[0]
+    sticks = nominee.outcome == "deferred" and not _is_sticky(run_of, nominee)
+    if parks or sticks or workload.held is None or workload.held.reason != held.reason:
         together = parks and nominee.outcome in _PARKED_TOGETHER and _by_shape(run_of)
-        _tell(run_of, nominee, held, scan=scanned, together=together)
+        run_of.scanned.pop(workload.key, None)
+        _tell(run_of, nominee, held, scan=scan if untried else (), together=together)
         return True
+    if known != (scan if untried else ()):
+        run_of.scanned[workload.key] = scan if untried else (), run_of.cycle
     return nominee.outcome == "preempting"
+
+
+def tell_scans(run_of: Pass) -> None:
+    """Kueue's way: tell how far scans got in cycles that changed nothing else."""
+    draft = run_of.draft
+    for key, (scan, cycle) in run_of.scanned.items():
+        workload = draft.workloads.get(key)
+        if workload is None or workload.held is None or workload.shape is None:
+            continue
+        told = WorkloadHeld(
+            at_us=draft.now_us,
+            workload=key,
+            uid=workload.uid,
+            cluster_queue=workload.cluster_queue,
+            reason=workload.held.reason,
+            message=sentence(workload.held.reason, None),
+            scan=scan,
+            cycle=cycle,
+        )
+        run_of.tell(told)
+    run_of.scanned = {}
+
+
+def _is_sticky(run_of: Pass, nominee: Nominee) -> bool:
+    return run_of.draft.sticky.get(nominee.room.name) == nominee.workload.key
 
 
 def _progress(nominee: Nominee) -> tuple[dict[str, int], ...]:

@@ -19,6 +19,7 @@ from tidegate.core.deciding.waiting import requeue_due
 from tidegate.core.draft import Draft
 from tidegate.core.forest import forest
 from tidegate.core.passing import Pass
+from tidegate.core.requeueing import tell_scans
 
 Rule: TypeAlias = Callable[[Draft], Iterator[list[DecisionEvent]]]
 """Yields what follows, group by group; each is folded before the next is asked for."""
@@ -60,6 +61,7 @@ def decide(
             break
     if run_of.full:
         cycle.begin_anew(draft)
+    tell_scans(run_of)
     return run_of.decisions
 
 
@@ -89,8 +91,7 @@ def _cycle(run_of: Pass) -> bool:
     """Run one cycle over what is not settled; tell whether there was anything."""
     draft = run_of.draft
     if run_of.kueue:
-        trees = cycle.heads_of(draft, forest(draft).trees)
-        return bool(trees) and cycle.run(run_of, trees)
+        return cycle.run_kueue(run_of)
     trees = cycle.unsettled(draft)
     if trees:
         cycle.run(run_of, trees)

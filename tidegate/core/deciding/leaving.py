@@ -29,13 +29,17 @@ def attend(draft: Draft) -> Iterator[list[DecisionEvent]]:
     """Decide what follows for each workload on the agenda, until none is left on it."""
     agenda = draft.forest.agenda
     while agenda:
-        key = next(iter(agenda))
-        workload = draft.workloads.get(key)
-        found = [] if workload is None else _attend(draft, workload)
-        if found:
-            yield found
-        else:
-            agenda.pop(key, None)
+        for key in sorted(agenda):  # a rebuilt draft's agenda is in another order, and longer
+            del agenda[key]
+            yield from _each(draft, key)
+
+
+def _each(draft: Draft, key: str) -> Iterator[list[DecisionEvent]]:
+    while (workload := draft.workloads.get(key)) is not None:
+        found = _attend(draft, workload)
+        if not found:
+            return
+        yield found
 
 
 def _attend(draft: Draft, workload: Workload) -> list[DecisionEvent]:

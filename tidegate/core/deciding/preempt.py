@@ -30,9 +30,16 @@ _WHY: dict[PreemptionReason, str] = {
 }
 
 
-def preempt(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
-    """Record the intent, and evict each victim that is not on its way already."""
+def preempt(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
+    """Record the intent, and evict each victim that is not on its way already.
+
+    Tells whether there was anything new: Kueue's preemptor comes back while its victims leave.
+    """
     draft, workload, room = run_of.draft, nominee.workload, nominee.room
+    if draft.sticky.get(room.name) == workload.key and all(
+        target.workload.phase == "evicting" for target in proposal.targets
+    ):
+        return False
     amounts: dict[str, dict[str, int]] = {}
     for fr, units in proposal.assignment.usage.items():
         amounts.setdefault(fr.flavor, {})[fr.resource] = units
@@ -60,6 +67,7 @@ def preempt(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
     for target in targets:
         if target.workload.phase != "evicting":
             _evict(run_of, room, workload, target)
+    return True
 
 
 def _evict(run_of: Pass, room: Room, preemptor: Workload, target: Target) -> None:

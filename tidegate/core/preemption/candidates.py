@@ -117,10 +117,11 @@ def _by_usage(found: list[Workload], usage: Mapping[str, Decimal]) -> list[Workl
         return -1 if first > second else 1
 
     places = {one.key: place for place, one in enumerate(found)}
-    compared = cmp_to_key(
-        lambda one, other: compare(one, other) or places[one.key] - places[other.key]
-    )
-    return sorted(found, key=compared)
+
+    def ordered(one: Workload, other: Workload) -> int:
+        return compare(one, other) or places[one.key] - places[other.key]
+
+    return sorted(found, key=cmp_to_key(ordered))
 
 
 def _queue(workload: Workload) -> str:

@@ -56,13 +56,12 @@ def _reclaims_within(trial: Trial) -> bool:
 def _candidates(trial: Trial) -> list[Workload]:
     draft, room, needs = trial.draft, trial.room, trial.needs
     preemption = room.spec.preemption
-    rule = preemption.within_cluster_queue
-    found = of_room(draft, room, trial.workload, needs, rule)
+    found = of_room(draft, room, trial.workload, needs, preemption.within_cluster_queue)
     if preemption.reclaim_within_cohort != "Never" and not trial.stays_home:
         for other in room.tree.rooms:
             if other is not room and borrows_on(other.node, needs):
-                rule = preemption.reclaim_within_cohort
-                found.extend(of_room(draft, other, trial.workload, needs, rule))
+                reclaim = preemption.reclaim_within_cohort
+                found.extend(of_room(draft, other, trial.workload, needs, reclaim))
     return found
 
 
