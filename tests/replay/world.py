@@ -137,25 +137,25 @@ class World:
             decision=f"{LEDGER}/{order.seq}",
             generation=known.state.generation + 1,
         )
-        return (self._change(name, state=state),)
+        return (self.tell(name, state=state),)
 
     def disobey(self, name: str) -> seen.Observation:
         """Let somebody start or suspend a job by hand."""
         state = self.jobs[name].state
-        return self._change(name, state=replace(state, suspended=not state.suspended))
+        return self.tell(name, state=replace(state, suspended=not state.suspended))
 
     def ask(self, name: str, number: int) -> seen.Observation:
         """Let the owner of a job change what it asks for, as far as a job may."""
         known = self.jobs[name]
         if number % 3 == 0:
-            return self._change(name, active=not known.active)
+            return self.tell(name, active=not known.active)
         if number % 3 == 1 or not known.state.suspended:
-            return self._change(name, priority=number)
-        return self._change(name, queue=QUEUES[number % 3])
+            return self.tell(name, priority=number)
+        return self.tell(name, queue=QUEUES[number % 3])
 
     def finish(self, name: str) -> seen.Observation:
         """Let a job end."""
-        told = self._change(name, finished="Succeeded")
+        told = self.tell(name, finished="Succeeded")
         del self.jobs[name]
         return told
 
@@ -171,7 +171,8 @@ class World:
         self.bus.at_us += seconds * SECOND
         return beat(self.beats, JOBS)
 
-    def _change(self, name: str, **told: object) -> seen.JobObserved:
+    def tell(self, name: str, **told: object) -> seen.JobObserved:
+        """Return what is seen of a job after something of it changed."""
         self.version += 1
         self.jobs[name] = replace(self.jobs[name], version=self.version, **told)
         return self.jobs[name]
