@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.metadata import version
 
@@ -61,7 +61,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
 
 
 @contextmanager
-def _opened(settings: Settings) -> Iterator[Ledger]:
+def _opened(settings: Settings) -> Generator[Ledger]:
     engine = open_engine(settings.ledger)
     try:
         if settings.migrate:

@@ -215,4 +215,4 @@ def _fail(found: list[PodSetChoice], attempts: list[Attempt], reasons: list[str]
 def _reason(one: PodSetChoice) -> HeldReason:
     """Return the least severe reason of the flavors tried: the nearest to a fit."""
     reasons = [attempt.reason for attempt in one.attempts if attempt.reason is not None]
-    return min(reasons, key=_SEVERITY.__getitem__, default="NoMatchingFlavor")
+    return min(reasons, key=lambda reason: _SEVERITY[reason]) if reasons else "NoMatchingFlavor"
