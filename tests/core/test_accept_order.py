@@ -5,7 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.telling import JOBS, Bus, flavor, job, types
@@ -93,6 +93,7 @@ deliveries = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(deliveries)
 def test_repeated_and_reordered_deliveries_give_the_same_facts(
     pulls: list[tuple[int, object, int]],

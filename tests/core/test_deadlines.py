@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.core import deadlines
@@ -20,6 +20,7 @@ steps = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(steps)
 def test_each_key_is_due_once_its_last_deadline_has_come(told: list[tuple[str, str, int]]) -> None:
     draft, waiting, due = Draft(), dict[str, int](), dict[str, None]()

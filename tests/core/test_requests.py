@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conformance.cases import DATA, Json, read
@@ -187,6 +187,7 @@ def test_what_is_no_quantity_is_named_and_counts_nothing() -> None:
     assert charged(one) == 1_000
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 10**12), max_size=5), st.lists(st.integers(0, 10**12), max_size=5))
 def test_a_pod_is_charged_its_sum_or_its_largest_init_container(
     containers: list[int], inits: list[int]
