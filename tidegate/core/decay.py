@@ -12,7 +12,7 @@ from decimal import Context, Decimal
 
 from tidegate.core.draft import Draft, LocalUsage, Workload
 from tidegate.model.quantity import parse
-from tidegate.model.quota import ClusterQueueSpec
+from tidegate.model.quota import WEIGHT_ONE, ClusterQueueSpec
 
 _CONTEXT = Context(prec=28)
 _NOTHING = Decimal(0)
@@ -47,8 +47,8 @@ def local_usage(draft: Draft, queue: str) -> Decimal:
             weight = "1" if sharing is None else sharing.resource_weights.get(resource, "1")
             each = _CONTEXT.multiply(_decimal(weight), Decimal(text))
             total = _CONTEXT.add(total, each)
-    weight = 1_000_000_000 if defined is None else defined.spec.weight
-    return _CONTEXT.divide(_CONTEXT.multiply(total, Decimal(1_000_000_000)), Decimal(weight))
+    weighs = WEIGHT_ONE if defined is None else defined.spec.weight
+    return _CONTEXT.divide(_CONTEXT.multiply(total, Decimal(WEIGHT_ONE)), Decimal(weighs))
 
 
 def charge_penalty(draft: Draft, workload: Workload) -> None:
@@ -104,8 +104,9 @@ def _natural(workload: Workload, share: Decimal) -> dict[str, str]:
         total[fr.resource] = total.get(fr.resource, 0) + units
     found: dict[str, str] = {}
     for resource in sorted(total):
-        units = Decimal(total[resource])
-        natural = _CONTEXT.divide(units, _MILLI) if resource == "cpu" else units
+        natural = Decimal(total[resource])
+        if resource == "cpu":
+            natural = _CONTEXT.divide(natural, _MILLI)
         found[resource] = str(_CONTEXT.multiply(natural, share))
     return found
 

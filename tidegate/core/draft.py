@@ -157,7 +157,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     never_preempts: bool = False  # its PriorityClass says so
     requests: tuple[dict[str, int], ...] | None = None  # of one pod of each podset
     charges: tuple[tuple[FlavorResource, int], ...] = ()  # while it holds quota
-    rank: Rank = (0, 0, "", "")  # where it stands in its queue
+    rank: Rank = (0, 0, "", "", 0)  # where it stands in its queue
     shape: Shape | None = None  # where it is queued; None: nowhere
 
     def __lt__(self, other: Workload) -> bool:

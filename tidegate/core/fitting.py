@@ -224,9 +224,7 @@ def asks_for_topology(podset: PodSet) -> bool:
     asked = podset.topology
     if asked is None:
         return False
-    return bool(
-        asked.required or asked.preferred or asked.unconstrained or asked.slice_required
-    )
+    return bool(asked.required or asked.preferred or asked.unconstrained or asked.slice_required)
 
 
 def _moves(question: Question, podset: PodSet, slot: Slot, asked: list[str]) -> bool:
@@ -243,9 +241,7 @@ def _had(question: Question, podset: str, resource: str) -> tuple[str, int]:
     return "", 0
 
 
-def _better(
-    one: Attempt | Choice, other: Attempt | Choice, fungibility: FlavorFungibility
-) -> bool:
+def _better(one: Attempt | Choice, other: Attempt | Choice, fungibility: FlavorFungibility) -> bool:
     """Tell whether a mode and level is strictly preferred to another."""
     worst = min(one.mode, other.mode)
     if worst <= NO_CANDIDATES:

@@ -161,7 +161,9 @@ def _push(draft: Draft, room: Room, workload: Workload) -> None:
     shape = room.shapes.get(key)
     if shape is None:
         shape = room.shapes[key] = Shape(key=key)
-    workload.rank, workload.shape = rank(draft.policy, workload), shape
+    draft.forest.pushed += 1
+    workload.rank = (*rank(draft.policy, workload), draft.forest.pushed)
+    workload.shape = shape
     heappush(shape.heap, (workload.rank, workload))
     if shape.heap[0][1] is workload:
         if not shape.parked:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Literal, cast
 
-import msgspec
-
 from tidegate.contracts.decisions import HeldReason
 from tidegate.core.charging import invalid
 from tidegate.core.draft import Draft, Intent, Workload

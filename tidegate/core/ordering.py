@@ -12,7 +12,6 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.rooms import Rank
 from tidegate.model.policy import Policy
 
 _LATER_US = 1_000
@@ -50,7 +49,7 @@ def queue_time(policy: Policy, workload: Workload) -> int:
     return workload.created_us
 
 
-def rank(policy: Policy, workload: Workload) -> Rank:
+def rank(policy: Policy, workload: Workload) -> tuple[int, int, str, str]:
     """Return where a workload stands in its queue; the lowest is first."""
     since_us = queue_time(policy, workload)
     return (-workload.priority, since_us, workload.uid, workload.key)

@@ -45,9 +45,7 @@ def propose(
     return _fewer(draft, room, workload, scan) or full
 
 
-def propose_again(
-    draft: Draft, room: Room, workload: Workload, before: Assignment
-) -> Proposal:
+def propose_again(draft: Draft, room: Room, workload: Workload, before: Assignment) -> Proposal:
     """Propose the flavors and counts of ``before`` once more, on the tree as it is now."""
     only = {
         (podset.name, resource): choice.flavor
@@ -68,9 +66,7 @@ def _propose(  # noqa: PLR0913 - passed on as they are
     only: Mapping[tuple[str, str], str] | None = None,
 ) -> Proposal:
     ask = oracle(draft, room, workload)
-    found = assign(
-        draft, workload, oracle=ask, room=room, counts=counts, only=only, scan=scan
-    )
+    found = assign(draft, workload, oracle=ask, room=room, counts=counts, only=only, scan=scan)
     if found.mode != "Preempt":
         return Proposal(assignment=found)
     return Proposal(assignment=found, targets=targets(draft, workload, found, room=room))

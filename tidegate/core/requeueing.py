@@ -27,9 +27,7 @@ def requeue(run_of: Pass, heads: list[Nominee]) -> None:
         tree, outcome = nominee.room.tree, nominee.outcome
         if outcome == "left":
             continue
-        if outcome == "admitted":
-            tree.acted = True
-        elif (_requeue_kueue if run_of.kueue else _requeue)(run_of, nominee):
+        if outcome == "admitted" or (_requeue_kueue if run_of.kueue else _requeue)(run_of, nominee):
             tree.acted = True
         elif outcome in _PASSED_OVER:
             tree.skipped = True
@@ -112,9 +110,7 @@ def _by_shape(run_of: Pass) -> bool:
 def _held(nominee: Nominee, *, parked: bool) -> Held:
     assignment = None if nominee.proposal is None else nominee.proposal.assignment
     until_us = nominee.until_us
-    return Held(
-        reason=nominee.reason, tried=kinds(assignment), parked=parked, until_us=until_us
-    )
+    return Held(reason=nominee.reason, tried=kinds(assignment), parked=parked, until_us=until_us)
 
 
 def _tell(

@@ -15,8 +15,11 @@ from tidegate.model.quota import ClusterQueueSpec, FlavorSpec
 if TYPE_CHECKING:
     from tidegate.core.draft import Workload
 
-Rank: TypeAlias = tuple[int, int, str, str]
-"""Where a workload stands in its queue: lower priority negated, queue time, uid, key."""
+Rank: TypeAlias = tuple[int, int, str, str, int]
+"""Where a workload stands in its queue: lower priority negated, queue time, uid, key.
+
+The last number is new each time, so that an outdated entry of a heap equals no other.
+"""
 
 
 class Shape(msgspec.Struct, kw_only=True, eq=False):
@@ -98,6 +101,7 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     trees: list[Tree] = []  # in the order of their first ClusterQueues' names
     dirty: list[Tree] = []
     told: bool = False  # whether each ClusterQueue admits was said since it was built
+    pushed: int = 0  # how many workloads were put into heaps so far
     agenda: dict[str, None] = {}  # workloads that a rule may have something to say about
     pods: dict[tuple[str, bytes], tuple[dict[str, int], str]] = {}
     """Namespace and podset to what one pod is charged, and why it may not be admitted."""

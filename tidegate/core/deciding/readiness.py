@@ -28,9 +28,7 @@ def readiness(draft: Draft, cluster_queue: str) -> Readiness:
     wrong = list(_wrong(draft, cluster_queue))
     if not wrong:
         return Readiness(active=True, reason="Ready", message="It can admit new workloads.")
-    return Readiness(
-        active=False, reason=wrong[0][0], message=" ".join(said for _, said in wrong)
-    )
+    return Readiness(active=False, reason=wrong[0][0], message=" ".join(said for _, said in wrong))
 
 
 def tell_readiness(draft: Draft) -> Iterator[list[DecisionEvent]]:
