@@ -12,15 +12,16 @@ import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from sqlalchemy import Engine, text
 
 from bench.histories import history
 from store import migrate
-from store.engine import open_engine, shown
+from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.views.catalog import VIEWS
-from tidegate.contracts.entry import Entry, Positions
+from tidegate.contracts.entry import Positions
 
 LEASE_US = 3_600_000_000
 
@@ -28,37 +29,36 @@ LEASE_US = 3_600_000_000
 def main(arguments: Sequence[str]) -> int:
     """Measure and print one line a figure."""
     asked = _parse(arguments)
-    print(f"sealing {asked.workloads} workloads", file=sys.stderr)
-    turns = list(history(asked.workloads, asked.turn))
     with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
         engine = open_engine(asked.url or str(Path(folder) / "ledger.db"))
         try:
-            _measure(engine, turns, reports=not asked.no_reports)
+            _measure(engine, asked)
         finally:
             engine.dispose()
     return 0
 
 
-def _measure(engine: Engine, turns: list[list[Entry]], *, reports: bool) -> None:
+def _measure(engine: Engine, asked: Namespace) -> None:
     migrate.upgrade(engine)
-    ledger = SqlLedger(engine, reports=reports)
+    ledger = SqlLedger(engine, reports=not asked.no_reports)
     term = ledger.lead("bench", LEASE_US)
     assert term is not None, "another bench holds this ledger"
-    count = sum(map(len, turns))
-    begun = time.perf_counter()
-    slowest = 0.0
-    for entries in turns:
-        before = time.perf_counter()
-        ledger.append(term.epoch, entries[0].seq - 1, entries, Positions())
-        slowest = max(slowest, time.perf_counter() - before)
-    took = time.perf_counter() - begun
-    what = f"{shown(engine).partition(':')[0]}, turns of {len(turns[0])}"
-    _say(f"append, {what}, {'with' if reports else 'without'} reports", count, took)
-    print(f"slowest turn: {slowest * 1_000:.1f} ms")
+    took, cpu_s, count = list[float](), 0.0, 0
+    for entries in history(asked.workloads, asked.turn):
+        begun, cpu_begun_s = time.perf_counter(), time.process_time()
+        ledger.append(term.epoch, count, entries, Positions())
+        took.append(time.perf_counter() - begun)
+        cpu_s += time.process_time() - cpu_begun_s
+        count = entries[-1].seq
+    what = f"{engine.dialect.name}, turns of {asked.turn}"
+    _say(f"append, {what}, {'without' if asked.no_reports else 'with'} reports", count, sum(took))
+    slow = sorted(took)[-(len(took) // 100) - 1]
+    print(f"CPU of this process: {cpu_s / count * 1e6:.1f} us an event")
+    print(f"a turn: median {median(took) * 1_000:.1f} ms, p99 {slow * 1_000:.1f} ms")
     begun = time.perf_counter()
     assert sum(1 for _ in ledger.read()) == count
     _say(f"read, {what}", count, time.perf_counter() - begun)
-    if reports:
+    if not asked.no_reports:
         _measure_reports(engine)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from msgspec.structs import asdict
+from msgspec.structs import astuple
 from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, insert, literal
 from sqlalchemy.exc import IntegrityError
 
@@ -17,12 +17,14 @@ from store import term
 from store.clock import now_us
 from store.entries import PAGE_ROWS, newest, page
 from store.failures import reading, transaction
+from store.positional import Positional
 from store.reporting.projection import project
 from store.tables import EVENTS, OBSERVATIONS, ledger_event
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.errors import SequenceConflictError
 
-_event = ledger_event.c
+_INSERT = Positional(insert(ledger_event))
+assert _INSERT.names == Entry.__struct_fields__
 
 
 class SqlLedger:
@@ -103,7 +105,7 @@ class SqlLedger:
             assert entries[0].partition == self._partition
             assert entries[0].seq == after + 1
             try:
-                conn.execute(insert(ledger_event), [asdict(entry) for entry in entries])
+                _INSERT.execute(conn, [astuple(entry) for entry in entries])
             except IntegrityError as error:
                 raise SequenceConflictError(after, "a row that another wrote") from error
         return None if before is None else before.at_us

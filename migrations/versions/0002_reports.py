@@ -89,7 +89,7 @@ def _make_workload() -> None:
         *_perhaps("removed_us", "removed_seq"),
         sa.PrimaryKeyConstraint("partition", "submitted_seq", name="pk_report_workload"),
     )
-    _open_rows("ix_report_workload_live", "report_workload", "removed_seq")
+    _index_what_lasts("report_workload", "workload", "removed_seq")
 
 
 def _make_wait() -> None:
@@ -114,7 +114,7 @@ def _make_wait() -> None:
         *_numbers("times_held"),
         sa.PrimaryKeyConstraint("partition", "from_seq", name="pk_report_wait"),
     )
-    _open_rows("ix_report_wait_open", "report_wait", "to_seq")
+    _index_what_lasts("report_wait", "workload", "to_seq")
 
 
 def _make_holding() -> None:
@@ -140,9 +140,9 @@ def _make_holding() -> None:
             "partition", "from_seq", "podset", "flavor", "resource", name="pk_report_holding"
         ),
     )
-    _open_rows("ix_report_holding_open", "report_holding", "to_seq")
+    _index_what_lasts("report_holding", "workload", "to_seq")
     op.create_index(
-        "ix_report_holding_reservation", "report_holding", ["partition", "reservation_seq"]
+        "report_holding_reservation", "report_holding", ["partition", "reservation_seq"]
     )
 
 
@@ -161,6 +161,7 @@ def _make_quota() -> None:
             "partition", "kind", "owner", "flavor", "resource", "from_seq", name="pk_report_quota"
         ),
     )
+    _index_what_lasts("report_quota", "owner", "to_seq")
 
 
 def _make_queue() -> None:
@@ -176,6 +177,7 @@ def _make_queue() -> None:
         *_perhaps("to_us", "to_seq"),
         sa.PrimaryKeyConstraint("partition", "kind", "owner", "from_seq", name="pk_report_queue"),
     )
+    _index_what_lasts("report_queue", "owner", "to_seq")
 
 
 def _make_preemption() -> None:
@@ -191,7 +193,7 @@ def _make_preemption() -> None:
         *_perhaps("intent_seq", "reservation_seq", "admitted_us", "released_us", "released_seq"),
         sa.PrimaryKeyConstraint("partition", "seq", name="pk_report_preemption"),
     )
-    _open_rows("ix_report_preemption_open", "report_preemption", "released_seq")
+    _index_what_lasts("report_preemption", "workload", "released_seq")
 
 
 def _make_priority_class() -> None:
@@ -253,13 +255,12 @@ def _flags(*names: str) -> Iterator[sa.Column[Any]]:
     return (sa.Column(name, sa.Boolean(), nullable=False) for name in names)
 
 
-def _open_rows(name: str, table: str, ended: str) -> None:
-    """Index what has not ended yet: it stays small however long the history grows."""
-    lasting = sa.text(f"{ended} IS NULL")
+def _index_what_lasts(table: str, by: str, ended: str) -> None:
+    lasts = sa.text(f"{ended} IS NULL")
     op.create_index(
-        name,
+        f"{table}_lasts",
         table,
-        ["partition", "workload"],
-        sqlite_where=lasting,
-        postgresql_where=lasting,
+        [ended, "partition", by],
+        sqlite_where=lasts,
+        postgresql_where=lasts,
     )

@@ -8,11 +8,11 @@ all turns, since that costs more than running them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec.structs import asdict, astuple
+from msgspec.structs import astuple
 from sqlalchemy import (
     BindParameter,
     ColumnElement,
@@ -25,6 +25,8 @@ from sqlalchemy import (
     update,
 )
 
+from store.positional import Positional
+
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
@@ -35,12 +37,14 @@ class Kind(Generic[Row]):
         assert tuple(column.name for column in table.columns) == row.__struct_fields__, table.name
         self.table, self.row = table, row
         self.key = tuple(column.name for column in table.primary_key.columns)
-        self.insert = insert(table)
         this = [table.c[name] == bindparam(f"key_{name}") for name in self.key]
         change: dict[str, BindParameter[Any]] = {
             name: bindparam(name) for name in row.__struct_fields__ if name not in self.key
         }
-        self.update = update(table).where(*this).values(change)
+        self.insert = Positional(insert(table))
+        self.update = Positional(update(table).where(*this).values(change))
+        self.inserted = attrgetter(*self.insert.names)
+        self.updated = attrgetter(*(name.removeprefix("key_") for name in self.update.names))
 
     def select(self, *where: ColumnElement[bool]) -> Select[Any]:
         """Return the statement that reads the rows which fulfil all conditions, in any order.
@@ -78,13 +82,8 @@ class Shelf(Generic[Row]):
     def write(self, conn: Connection) -> None:
         """Write what changed, then what is new."""
         changed = [row for row, was in self._loaded if astuple(row) != was]
+        kind = self._kind
         if changed:
-            conn.execute(self._kind.update, [self._bound(row) for row in changed])
+            kind.update.execute(conn, [kind.updated(row) for row in changed])
         if self._added:
-            conn.execute(self._kind.insert, [asdict(row) for row in self._added])
-
-    def _bound(self, row: Row) -> dict[str, Any]:
-        key = self._kind.key
-        return {
-            f"key_{name}" if name in key else name: value for name, value in asdict(row).items()
-        }
+            kind.insert.execute(conn, [kind.inserted(row) for row in self._added])

@@ -29,6 +29,17 @@ def _perhaps(*names: str) -> list[Column[int]]:
     return [Column(name, Number, nullable=True) for name in names]
 
 
+def _index_what_lasts(table: Table, by: str, ended: str) -> None:
+    """Index the rows that have not ended: few, however long the history grows.
+
+    The column that is always NULL here comes first: SQLite takes the index that most conditions
+    name, and has no statistics to know that this one is small.
+    """
+    lasts = table.c[ended].is_(None)
+    columns = (table.c[ended], table.c.partition, table.c[by])
+    Index(f"{table.name}_lasts", *columns, sqlite_where=lasts, postgresql_where=lasts)
+
+
 workload = Table(
     "report_workload",
     metadata,
@@ -52,13 +63,7 @@ workload = Table(
     *_text("outcome"),  # of the finish
     *_perhaps("removed_us", "removed_seq"),
 )
-Index(
-    "ix_report_workload_live",
-    workload.c.partition,
-    workload.c.workload,
-    sqlite_where=workload.c.removed_seq.is_(None),
-    postgresql_where=workload.c.removed_seq.is_(None),
-)
+_index_what_lasts(workload, "workload", "removed_seq")
 
 wait = Table(
     "report_wait",
@@ -75,13 +80,7 @@ wait = Table(
     *_text("outcome", "reason"),  # admitted, evicted, …; the last reason it was held for
     *_number("times_held"),
 )
-Index(
-    "ix_report_wait_open",
-    wait.c.partition,
-    wait.c.workload,
-    sqlite_where=wait.c.to_seq.is_(None),
-    postgresql_where=wait.c.to_seq.is_(None),
-)
+_index_what_lasts(wait, "workload", "to_seq")
 
 holding = Table(
     "report_holding",
@@ -99,14 +98,8 @@ holding = Table(
     *_number("from_us"),
     *_perhaps("to_us", "to_seq"),
 )
-Index(
-    "ix_report_holding_open",
-    holding.c.partition,
-    holding.c.workload,
-    sqlite_where=holding.c.to_seq.is_(None),
-    postgresql_where=holding.c.to_seq.is_(None),
-)
-Index("ix_report_holding_reservation", holding.c.partition, holding.c.reservation_seq)
+_index_what_lasts(holding, "workload", "to_seq")
+Index("report_holding_reservation", holding.c.partition, holding.c.reservation_seq)
 
 usage = Table(
     "report_usage",
@@ -144,6 +137,8 @@ quota = Table(
     *_text("ended_by"),  # who changed or removed it
 )
 
+_index_what_lasts(quota, "owner", "to_seq")
+
 queue = Table(
     "report_queue",
     metadata,
@@ -158,6 +153,8 @@ queue = Table(
     *_perhaps("to_us", "to_seq"),
 )
 
+_index_what_lasts(queue, "owner", "to_seq")
+
 preemption = Table(
     "report_preemption",
     metadata,
@@ -169,13 +166,7 @@ preemption = Table(
     *_text("by", "by_uid", "by_cluster_queue", "reason", "message"),
     *_perhaps("intent_seq", "reservation_seq", "admitted_us", "released_us", "released_seq"),
 )
-Index(
-    "ix_report_preemption_open",
-    preemption.c.partition,
-    preemption.c.workload,
-    sqlite_where=preemption.c.released_seq.is_(None),
-    postgresql_where=preemption.c.released_seq.is_(None),
-)
+_index_what_lasts(preemption, "workload", "released_seq")
 
 priority_class = Table(
     "report_priority_class",

@@ -7,6 +7,7 @@ the newest is complete, and the newest lacks only what is held now.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from sqlalchemy import BigInteger, Connection, Double, Select, and_, bindparam, cast, func, select
@@ -14,11 +15,14 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from store.clock import HOUR_US
 from store.expressions import larger, seconds
+from store.positional import Positional
 from store.reporting.rows import HoldingRow
 from store.reporting.tables import holding, usage
 
 _KEY = tuple(column.name for column in usage.primary_key.columns)
 _COPIED = tuple(name for name in _KEY if name != "hour_us")
+assert _KEY[:2] == ("partition", "hour_us")
+_copied = attrgetter(*_KEY[2:])
 
 
 class Usage:
@@ -33,18 +37,14 @@ class Usage:
         lasted_us = at_us - max(held.from_us, hour_us)
         if not lasted_us or not held.amount:
             return
-        told = {name: getattr(held, name) for name in _COPIED} | {"hour_us": hour_us}
-        key = tuple(told[name] for name in _KEY)
+        key = (held.partition, hour_us, *_copied(held))
         self._added[key] = self._added.get(key, 0.0) + held.amount * lasted_us / 1_000_000
 
     def write(self, conn: Connection) -> None:
         """Add it to what the hours have already."""
-        rows = [
-            dict(zip(_KEY, key, strict=True), unit_seconds=added)
-            for key, added in self._added.items()
-        ]
-        if rows:
-            conn.execute(_ADD[conn.dialect.name], rows)
+        if self._added:
+            rows = [(*key, added) for key, added in self._added.items()]
+            _ADD[conn.dialect.name].execute(conn, rows)
 
 
 def hour(at_us: int) -> int:
@@ -93,5 +93,5 @@ def _adding(new: _Insert, *, lasting: bool) -> _Insert:
 
 
 _INTO: dict[str, _Insert] = {"sqlite": sqlite.insert(usage), "postgresql": postgresql.insert(usage)}
-_ADD = {name: _adding(into, lasting=False) for name, into in _INTO.items()}
+_ADD = {name: Positional(_adding(into, lasting=False)) for name, into in _INTO.items()}
 _SETTLE = {name: _adding(into, lasting=True) for name, into in _INTO.items()}

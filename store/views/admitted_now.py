@@ -51,12 +51,8 @@ def _held() -> CTE:
     """Return what each workload holds, its podsets added up."""
     row = holding.c
     key = (row.partition, row.workload, row.cluster_queue, row.flavor, row.resource)
-    return (
-        select(*key, func.sum(row.pods).label("pods"), func.sum(row.amount).label("amount"))
-        .where(row.to_seq.is_(None))
-        .group_by(*key)
-        .cte("held")
-    )
+    held = select(*key, func.sum(row.pods).label("pods"), func.sum(row.amount).label("amount"))
+    return held.where(row.to_seq.is_(None)).group_by(*key).cte("held")
 
 
 _w, _h, _end = workload.c, _held(), ledger_end()

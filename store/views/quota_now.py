@@ -35,16 +35,12 @@ _KEY = ("partition", "cluster_queue", "flavor", "resource")
 
 def _used() -> CTE:
     key = [holding.c[name] for name in _KEY]
-    return (
-        select(
-            *key,
-            func.sum(holding.c.amount).label("used"),
-            func.count(holding.c.workload.distinct()).label("workloads"),
-        )
-        .where(holding.c.to_seq.is_(None))
-        .group_by(*key)
-        .cte("used")
+    used = select(
+        *key,
+        func.sum(holding.c.amount).label("used"),
+        func.count(holding.c.workload.distinct()).label("workloads"),
     )
+    return used.where(holding.c.to_seq.is_(None)).group_by(*key).cte("used")
 
 
 def _nominal(kind: str, name: str) -> CTE:
