@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from tests.simulation.bugs.hunt import hunt
 from tests.simulation.bugs.table import BUGS
 from tests.simulation.judge import judge
+from tidegate.errors import TidegateError
 
 
 def main() -> int:
@@ -41,7 +42,7 @@ def _hold(seeds: range, until_s: float) -> int:
         began_s = time.monotonic()
         try:
             found = judge(seed)
-        except (AssertionError, BaseExceptionGroup):
+        except (AssertionError, TidegateError, BaseExceptionGroup):
             traceback.print_exc()
             _say(f"seed {seed} does not hold; see it again: --first {seed} --seeds 1\n")
             return 1

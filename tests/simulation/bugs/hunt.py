@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tests.simulation.bugs.swapping import Bug
 from tests.simulation.judge import judge
+from tidegate.errors import TidegateError
 
 
 class Found(NamedTuple):
@@ -22,7 +23,7 @@ def hunt(bug: Bug, seeds: Iterable[int]) -> Found | None:
         with bug():
             try:
                 judge(seed)
-            except (AssertionError, BaseExceptionGroup) as error:
+            except (AssertionError, TidegateError, BaseExceptionGroup) as error:
                 return Found(seed, _why(error))
     return None
 
