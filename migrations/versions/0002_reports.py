@@ -141,9 +141,7 @@ def _make_holding() -> None:
         ),
     )
     _index_what_lasts("report_holding", "workload", "to_seq")
-    op.create_index(
-        "report_holding_reservation", "report_holding", ["partition", "reservation_seq"]
-    )
+    op.create_index("report_holding_reservation", "report_holding", ["reservation_seq"])
 
 
 def _make_quota() -> None:
