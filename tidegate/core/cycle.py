@@ -153,10 +153,18 @@ def _nominated(run_of: Pass, trees: list[Tree]) -> list[Nominee]:
     return found
 
 
+def _takes_part(nominee: Nominee) -> bool:
+    """Tell whether an entry can change anything when its turn comes."""
+    if nominee.proposal is not None:
+        return True
+    keeps = nominee.plain is not None and nominee.outcome == "no candidates"
+    return keeps and nominee.room.spec.preemption.reclaim_within_cohort != "Any"
+
+
 def _ordered(draft: Draft, heads: list[Nominee]) -> Iterator[Nominee]:
     """Yield entries in order; first those for whom room was made, before others keep any of it."""
     yield from (one for one in heads if one.intent is not None)
-    entries = [one for one in heads if one.proposal is not None and one.intent is None]
+    entries = [one for one in heads if one.intent is None and _takes_part(one)]
     if draft.policy.fair_sharing:
         yield from in_turns(draft, entries)
     else:

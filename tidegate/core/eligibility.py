@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.model.podset import NodeTerm, PodSet, Requirement, Taint, Toleration
+from tidegate.model.podset import LabelSelector, NodeTerm, PodSet, Requirement, Taint, Toleration
 from tidegate.model.quota import FlavorSpec
 
 _REPELLING = ("NoSchedule", "NoExecute")
@@ -48,6 +48,15 @@ def holds(requirement: Requirement, labels: dict[str, str]) -> bool:
             return value is not None and _compares(requirement, value)
         case _:
             return False
+
+
+def selects(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
+    """Tell whether a selector selects labels; none selects nothing, an empty one everything."""
+    if selector is None:
+        return False
+    if any(labels.get(key) != value for key, value in selector.labels.items()):
+        return False
+    return all(holds(one, labels) for one in selector.expressions)
 
 
 def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:

@@ -52,6 +52,7 @@ def touch(draft: Draft, tree: Tree) -> None:
 
 def _rebuild(draft: Draft) -> None:
     old, new = draft.forest, Forest(stale=False, pods=draft.forest.pods)
+    new.epoch, new.pushed, new.agenda = old.epoch + 1, old.pushed, old.agenda
     draft.forest = new
     cyclic = _plant_cohorts(draft, new)
     order = _top_down(new)
@@ -235,3 +236,18 @@ def hold(trees: Forest, workload: Workload) -> None:
     add(at.node, workload.charges)
     if workload.phase == "evicting":
         at.tree.leaving[workload.key] = workload
+    else:
+        count_held(at, workload, 1)
+
+
+def count_held(at: Room, workload: Workload, sign: int) -> None:
+    """Add what a workload holds, which does not leave, to its room's sums, or take it off."""
+    for fr, units in workload.charges:
+        sums = at.held.get(fr)
+        if sums is None:
+            sums = at.held[fr] = {}
+        left = sums.get(workload.priority, 0) + sign * units
+        if left:
+            sums[workload.priority] = left
+        else:
+            sums.pop(workload.priority, None)

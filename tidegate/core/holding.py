@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tidegate.core.charging import charged
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.forest import HOLDING, forest, hold, touch
+from tidegate.core.forest import HOLDING, count_held, forest, hold, touch
 from tidegate.core.heads import place, wake
 from tidegate.core.rooms import Room, Tree
 from tidegate.core.tree import add, remove
@@ -39,22 +39,30 @@ def give(draft: Draft, workload: Workload, *, outside: bool) -> None:
     if workload.phase not in HOLDING:
         return
     room = forest(draft).rooms.get(workload.cluster_queue)
-    charges, workload.charges, workload.assignment = workload.charges, (), ()
-    if room is None or room.holding.pop(workload.key, None) is None:
-        return
-    remove(room.node, charges)
-    room.tree.leaving.pop(workload.key, None)
-    freed(draft, room.tree, outside=outside)
+    charges = workload.charges
+    if room is not None and room.holding.pop(workload.key, None) is not None:
+        if room.tree.leaving.pop(workload.key, None) is None:
+            count_held(room, workload, -1)
+        remove(room.node, charges)
+        freed(draft, room.tree, outside=outside)
+    workload.charges, workload.assignment = (), ()
 
 
 def recharge(draft: Draft, workload: Workload) -> None:
     """Charge a workload for the pods that still count."""
-    before, workload.charges = workload.charges, charged(workload, workload.assignment)
+    now = charged(workload, workload.assignment)
     room = forest(draft).rooms.get(workload.cluster_queue)
-    if room is None or workload.key not in room.holding or before == workload.charges:
+    if room is None or workload.key not in room.holding or now == workload.charges:
+        workload.charges = now
         return
-    remove(room.node, before)
-    add(room.node, workload.charges)
+    counted = workload.key not in room.tree.leaving
+    remove(room.node, workload.charges)
+    if counted:
+        count_held(room, workload, -1)
+    workload.charges = now
+    add(room.node, now)
+    if counted:
+        count_held(room, workload, 1)
     freed(draft, room.tree, outside=True)
 
 
@@ -72,6 +80,8 @@ def begin_leaving(draft: Draft, workload: Workload) -> Room | None:
     """Note that a workload that holds quota is to give it back; return its room."""
     room = forest(draft).rooms.get(workload.cluster_queue)
     if room is not None and workload.key in room.holding:
+        if workload.key not in room.tree.leaving:
+            count_held(room, workload, -1)
         room.tree.leaving[workload.key] = workload
         touch(draft, room.tree)
     return room

@@ -10,14 +10,15 @@ from typing import Literal, cast
 from tidegate.contracts.decisions import HeldReason
 from tidegate.core.charging import invalid
 from tidegate.core.draft import Draft, Intent, Workload
-from tidegate.core.eligibility import holds
+from tidegate.core.eligibility import selects
 from tidegate.core.fitting import asks_for_topology
 from tidegate.core.gaps import closes_at_us
 from tidegate.core.ordering import Entry, gate
 from tidegate.core.passing import Pass, Scan
+from tidegate.core.plain import Plain, answer, plain_of
 from tidegate.core.proposing import Proposal, propose
 from tidegate.core.rooms import Room
-from tidegate.model.podset import LabelSelector
+from tidegate.model.ids import FlavorResource
 
 Outcome = Literal[
     "admitted",
@@ -44,6 +45,14 @@ class Nominee(Entry, kw_only=True, eq=False):
     reason: HeldReason = "WaitingForQuota"
     details: str = ""  # in words; empty: what was tried tells
     until_us: int = 0  # it is held back until then
+    plain: Plain | None = None  # it went the short way and found nothing
+
+    @property
+    def usage(self) -> dict[FlavorResource, int]:
+        """Return what it would be charged."""
+        if self.proposal is not None:
+            return self.proposal.assignment.usage
+        return {} if self.plain is None else {self.plain.cell.fr: self.plain.units}
 
 
 def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> Nominee:
@@ -74,15 +83,6 @@ def scan_of(run_of: Pass, room: Room, workload: Workload) -> Scan:
     return scan if seq >= room.tree.left_seq else ()
 
 
-def selects(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
-    """Tell whether a selector selects labels; none selects nothing, an empty one everything."""
-    if selector is None:
-        return False
-    if any(labels.get(key) != value for key, value in selector.labels.items()):
-        return False
-    return all(holds(one, labels) for one in selector.expressions)
-
-
 def _again(before: Nominee) -> Nominee:
     """Return a nominee as it was before its turn."""
     made = Nominee(
@@ -95,11 +95,16 @@ def _again(before: Nominee) -> Nominee:
     if made.proposal is None:
         made.outcome, made.reason = before.outcome, before.reason
         made.details, made.until_us = before.details, before.until_us
+        made.plain = before.plain
     return made
 
 
 def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nominee:
     made = Nominee(workload=workload, room=room)
+    if draft.policy.compatibility != "kueue":
+        plain = plain_of(draft, room, workload)
+        if plain is not None and not (draft.vain and _in_gap(draft, room, workload, made)):
+            return _nominate_plain(draft, made, plain)
     if draft.vain and _in_gap(draft, room, workload, made):
         return made
     if not _admissible(draft, room, workload, made):
@@ -107,6 +112,18 @@ def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nomin
     made.proposal = propose(draft, room, workload, scan)
     made.borrows = made.proposal.assignment.borrows
     made.is_preemptor = draft.sticky.get(room.name) == workload.key
+    return made
+
+
+def _nominate_plain(draft: Draft, made: Nominee, plain: Plain) -> Nominee:
+    """Fill in what could be done for a plain workload."""
+    found = answer(draft, made.room, made.workload, plain)
+    made.borrows = found.borrows
+    if found.assignment is not None:
+        made.proposal = Proposal(assignment=found.assignment, targets=found.targets)
+        return made
+    made.plain, made.reason = plain, found.reason
+    made.outcome = "no candidates" if found.reserves else "no fit"
     return made
 
 

@@ -6,26 +6,36 @@ Source: behaviour.md 0, 15.2.
 from __future__ import annotations
 
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.forest import HOLDING, forest, touch
+from tidegate.core.forest import HOLDING, count_held, forest, touch
 from tidegate.core.heads import place, wake
 from tidegate.core.ordering import gate
 
 
 def resolve(draft: Draft, workload: Workload) -> None:
     """Compute a workload's priority; if it changed, place it anew or note it as a candidate."""
-    before = workload.priority, workload.never_preempts
-    workload.priority, workload.never_preempts = _priority(draft, workload)
-    if before == (workload.priority, workload.never_preempts):
+    priority, never = _priority(draft, workload)
+    if (priority, never) == (workload.priority, workload.never_preempts):
         return
+    if workload.phase in HOLDING:
+        _revalue(draft, workload, priority)
+    workload.priority, workload.never_preempts = priority, never
     if workload.phase == "pending":
         place(draft, workload)
-    elif workload.phase in HOLDING:
-        room = forest(draft).rooms.get(workload.cluster_queue)
-        if room is not None:
-            touch(draft, room.tree)
-            room.tree.outside_seq = draft.seq
-            if draft.policy.compatibility == "kueue":
-                wake(draft, room.tree)
+
+
+def _revalue(draft: Draft, workload: Workload, priority: int) -> None:
+    """Let a workload that holds quota be another kind of candidate from here on."""
+    room = forest(draft).rooms.get(workload.cluster_queue)
+    if room is None:
+        return
+    if workload.key in room.holding and workload.key not in room.tree.leaving:
+        count_held(room, workload, -1)
+        workload.priority = priority
+        count_held(room, workload, 1)
+    touch(draft, room.tree)
+    room.tree.outside_seq = draft.seq
+    if draft.policy.compatibility == "kueue":
+        wake(draft, room.tree)
 
 
 def _priority(draft: Draft, workload: Workload) -> tuple[int, bool]:

@@ -22,7 +22,10 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
 ) -> None:
     """Admit an entry, let it preempt, or say why not; ``reserving``: keep room for who waits."""
     proposal = nominee.proposal
-    assert proposal is not None
+    if proposal is None:
+        if reserving:
+            _reserve_plain(run_of, nominee)
+        return
     if nominee.intent is not None:
         nominee.outcome = "admitted" if fulfil(run_of, nominee) else "left"
         return
@@ -136,12 +139,22 @@ def _fits_after(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
     return found
 
 
+def _reserve_plain(run_of: Pass, nominee: Nominee) -> None:
+    plain = nominee.plain
+    assert plain is not None
+    _keep(run_of, nominee, {plain.cell.fr: plain.units})
+
+
 def _reserve(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
+    _keep(run_of, nominee, proposal.assignment.usage)
+
+
+def _keep(run_of: Pass, nominee: Nominee, usage: dict[FlavorResource, int]) -> None:
     """Keep what it waits for from later entries of this cycle; behaviour.md 3.4, step 5."""
     cells = nominee.room.node.cells
-    borrows = proposal.assignment.borrows > 0
+    borrows = nominee.borrows > 0
     kept: list[tuple[FlavorResource, int]] = []
-    for fr, units in proposal.assignment.usage.items():
+    for fr, units in usage.items():
         cell: Cell = cells[fr]
         if borrows and cell.borrowing is None:
             kept.append((fr, units))

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from tidegate.contracts.decisions import WorkloadHeld
-from tidegate.core.draft import Held
-from tidegate.core.explain import kinds, sentence, tried
+from tidegate.contracts.decisions import FlavorTried, WorkloadHeld
+from tidegate.core.draft import Draft, Held
+from tidegate.core.explain import Tried, kinds, sentence, short_sentence, tried
 from tidegate.core.heads import park
 from tidegate.core.nominating import Nominee, Outcome
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
+from tidegate.core.plain import Plain, told
 
 _SHAPE_DIGITS = 16
 _PASSED_OVER: tuple[Outcome, ...] = ("skipped", "deferred")
@@ -42,6 +43,10 @@ def _requeue(run_of: Pass, nominee: Nominee) -> bool:
     parks = nominee.outcome in _PARKED_ALONE
     if nominee.outcome in _PARKED_TOGETHER:
         parks = nominee.room.spec.strategy == "BestEffortFIFO"
+    if _said(nominee):
+        if parks and workload.shape is not None:
+            park(nominee.room, workload.shape)
+        return parks
     held = _held(nominee, parked=False)
     if workload.held != held and (nominee.outcome not in _PASSED_OVER or tree.idle):
         _tell(run_of, nominee, held)
@@ -79,7 +84,7 @@ def tell_scans(run_of: Pass) -> None:
         workload = draft.workloads.get(key)
         if workload is None or workload.held is None or workload.shape is None:
             continue
-        told = WorkloadHeld(
+        again = WorkloadHeld(
             at_us=draft.now_us,
             workload=key,
             uid=workload.uid,
@@ -89,7 +94,7 @@ def tell_scans(run_of: Pass) -> None:
             scan=scan,
             cycle=cycle,
         )
-        run_of.tell(told)
+        run_of.tell(again)
     run_of.scanned = {}
 
 
@@ -107,10 +112,27 @@ def _by_shape(run_of: Pass) -> bool:
     return gate(run_of.draft.policy, "SchedulingEquivalenceHashing", default=True)
 
 
+def _said(nominee: Nominee) -> bool:
+    """Tell whether what was found the short way was said before."""
+    held, plain = nominee.workload.held, nominee.plain
+    if plain is None or held is None or held.reason != nominee.reason:
+        return False
+    return held.tried == _tried_plainly(nominee, plain)
+
+
+def _tried_plainly(nominee: Nominee, plain: Plain) -> Tried:
+    return plain.too_much if nominee.reason == "ExceedsMaxQuota" else plain.in_use
+
+
 def _held(nominee: Nominee, *, parked: bool) -> Held:
     assignment = None if nominee.proposal is None else nominee.proposal.assignment
-    until_us = nominee.until_us
-    return Held(reason=nominee.reason, tried=kinds(assignment), parked=parked, until_us=until_us)
+    plain = nominee.plain
+    return Held(
+        reason=nominee.reason,
+        tried=kinds(assignment) if plain is None else _tried_plainly(nominee, plain),
+        parked=parked,
+        until_us=nominee.until_us,
+    )
 
 
 def _tell(
@@ -121,9 +143,13 @@ def _tell(
     scan: tuple[dict[str, int], ...] = (),
     together: bool = False,
 ) -> None:
-    draft, workload, room = run_of.draft, nominee.workload, nominee.room
-    assignment = None if nominee.proposal is None else nominee.proposal.assignment
-    shape = workload.shape
+    draft, workload, room, shape = (
+        run_of.draft,
+        nominee.workload,
+        nominee.room,
+        nominee.workload.shape,
+    )
+    said, message = _words(draft, nominee, held)
     run_of.tell(
         WorkloadHeld(
             at_us=draft.now_us,
@@ -131,8 +157,8 @@ def _tell(
             uid=workload.uid,
             cluster_queue=room.name,
             reason=held.reason,
-            tried=() if assignment is None else tried(draft, room, workload, assignment),
-            message=sentence(held.reason, assignment, nominee.details),
+            tried=said,
+            message=message,
             parked=held.parked,
             shape=sha256(shape.key).hexdigest()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,
@@ -140,3 +166,16 @@ def _tell(
             cycle=run_of.cycle if run_of.kueue else 0,
         )
     )
+
+
+def _words(draft: Draft, nominee: Nominee, held: Held) -> tuple[tuple[FlavorTried, ...], str]:
+    """Return what was tried with the amounts of this moment, and all as one sentence."""
+    workload, room, plain = nominee.workload, nominee.room, nominee.plain
+    if plain is not None:
+        one = told(draft, room, workload, plain, held.tried)
+        return (one,), short_sentence(held.reason, one)
+    if nominee.proposal is None:
+        return (), sentence(held.reason, None, nominee.details)
+    assignment = nominee.proposal.assignment
+    said = tried(draft, room, workload, assignment)
+    return said, sentence(held.reason, assignment, nominee.details)

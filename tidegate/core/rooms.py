@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from tidegate.core.tree import Cell, Node
+from tidegate.model.ids import FlavorResource
 from tidegate.model.quota import ClusterQueueSpec, FlavorSpec
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     nominee: object = None  # what was proposed for ``proposed_rank`` at ``proposed``
     proposed: int = -1  # a stamp of the tree
     proposed_rank: Rank | None = None
+    plain: object = None  # how it goes the short way; None: it cannot
+    epoch: int = -1  # the forest's when that was found
 
     def __lt__(self, other: Shape) -> bool:
         """Order heap entries of one rank: who changed its shape left an outdated one behind."""
@@ -66,6 +69,8 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     dirty: bool = True  # something happened that a cycle has not looked at
     left_seq: int = 0  # when quota last came back, or was given anew
     outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
+    above: dict[FlavorResource, tuple[int, int]] = {}
+    """What the queues above their quota use of it in all, behind the stamp of that."""
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
     fresh: bool = True  # no cycle has looked at it since it became dirty
     looked: bool = False  # a cycle has looked at it since it was last woken
@@ -87,6 +92,8 @@ class Room(msgspec.Struct, kw_only=True, eq=False):
     group_of: dict[str, Group] = {}  # the first that covers a resource
     active: bool = False  # it admits: see ``tidegate.core.deciding.readiness``
     holding: dict[str, Workload] = {}  # whoever is charged here, by key
+    held: dict[FlavorResource, dict[int, int]] = {}
+    """What whoever does not leave holds of it, by priority."""
     shapes: dict[bytes, Shape] = {}
     heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
     waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own
@@ -101,6 +108,7 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     trees: list[Tree] = []  # in the order of their first ClusterQueues' names
     dirty: list[Tree] = []
     told: bool = False  # whether each ClusterQueue admits was said since it was built
+    epoch: int = 0  # rises when what shapes ask for, or where they may go, may have changed
     pushed: int = 0  # how many workloads were put into heaps so far
     agenda: dict[str, None] = {}  # workloads that a rule may have something to say about
     pods: dict[tuple[str, bytes], tuple[dict[str, int], str]] = {}

@@ -44,9 +44,8 @@ def in_turns(draft: Draft, entries: Iterable[Nominee]) -> Iterator[Nominee]:
 
 
 def _standing(nominee: Nominee) -> _Standing:
-    assert nominee.proposal is not None
     made, node = _Standing(nominee=nominee), nominee.room.node
-    usage = nominee.proposal.assignment.usage
+    usage = nominee.usage
     add(node, usage.items())
     at = node
     while at.parent is not None:

@@ -18,7 +18,7 @@ from tidegate.core.preemption.classic import classic
 from tidegate.core.preemption.fair import fair
 from tidegate.core.preemption.trial import Target, Trial
 from tidegate.core.rooms import Room
-from tidegate.core.tree import add, level, remove
+from tidegate.core.tree import Cell, add, level, remove
 from tidegate.model.ids import FlavorResource
 
 
@@ -66,15 +66,21 @@ def oracle(draft: Draft, room: Room, workload: Workload) -> Oracle:
         found = find(draft, room, workload, (fr,), {fr: units})
         if not found:
             return NO_CANDIDATES, level(cell, units)[0]
-        for one in found:
-            remove(forest(draft).rooms[one.cluster_queue].node, one.workload.charges)
-        height = level(cell, units)[0]
-        for one in found:
-            add(forest(draft).rooms[one.cluster_queue].node, one.workload.charges)
         own = any(one.cluster_queue == room.name for one in found)
-        return (PREEMPT if own else RECLAIM), height
+        return (PREEMPT if own else RECLAIM), level_without(draft, found, cell, units)
 
     return answer
+
+
+def level_without(draft: Draft, targets: list[Target], cell: Cell, units: int) -> int:
+    """Return how high the smallest subtree is that holds an amount once targets have left."""
+    rooms = draft.forest.rooms
+    for one in targets:
+        remove(rooms[one.cluster_queue].node, one.workload.charges)
+    height = level(cell, units)[0]
+    for one in targets:
+        add(rooms[one.cluster_queue].node, one.workload.charges)
+    return height
 
 
 def assignment_of(

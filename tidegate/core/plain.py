@@ -1,0 +1,200 @@
+"""The short way for plain workloads: one podset, one resource, one flavor to choose from.
+
+Most heads of a full cluster cannot go anywhere, and most of those can be told before anybody is
+looked for: even without all whom they might preempt there would not be room enough. What the long
+way would find is found, only sooner; conformance and differential cases go both ways.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.decisions import FlavorTried, HeldReason
+from tidegate.core.charging import PODS, count, invalid, per_pod, times
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.eligibility import mismatch, selects
+from tidegate.core.fitting import (
+    FIT,
+    IN_USE,
+    PREEMPT,
+    TOO_MUCH,
+    Choice,
+    preempts_while_borrowing,
+)
+from tidegate.core.flavors import Assignment, PodSetChoice
+from tidegate.core.preemption.candidates import preemptable
+from tidegate.core.preemption.search import find, level_without
+from tidegate.core.preemption.trial import Target, is_displaced
+from tidegate.core.rooms import Room, Tree
+from tidegate.core.tree import Cell, bounded, free, level
+
+Tried = tuple[tuple[str, str, str, str], ...]
+
+
+class Plain(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What all workloads of a plain shape ask for."""
+
+    cell: Cell
+    units: int
+    podset: str
+    pods: int
+    requests: dict[str, int]
+    in_use: Tried  # what is said of it when quota is in use
+    too_much: Tried  # and when there is not so much
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What could be done for a plain workload."""
+
+    borrows: int = 0
+    assignment: Assignment | None = None  # None: nothing
+    targets: list[Target] = []
+    reserves: bool = False  # it might preempt, were there anybody: what it waits for may be kept
+    reason: HeldReason = "WaitingForQuota"
+
+
+def plain_of(draft: Draft, room: Room, workload: Workload) -> Plain | None:
+    """Return what a plain workload asks for; None if it has to go the long way."""
+    shape = workload.shape
+    assert shape is not None
+    if shape.epoch != draft.forest.epoch:
+        shape.epoch, shape.plain = draft.forest.epoch, _plain(draft, room, workload)
+    found = shape.plain
+    assert found is None or isinstance(found, Plain)
+    return None if workload.checks else found
+
+
+def answer(draft: Draft, room: Room, workload: Workload, plain: Plain) -> Answer:
+    """Return what could be done for a plain workload on the tree as it is shown."""
+    cell, units = plain.cell, plain.units
+    if units > cell.potential:
+        return Answer(reason="ExceedsMaxQuota")
+    unused = free(cell)
+    if units <= unused:
+        height = level(cell, units)[0]
+        return Answer(borrows=height, assignment=_assignment(plain, FIT, height))
+    height, may_reclaim = level(cell, units)
+    if units > cell.nominal and not may_reclaim and not preempts_while_borrowing(draft, room):
+        return Answer()
+    if not _hopeless(draft, room, workload, plain, unused):
+        targets = find(draft, room, workload, (cell.fr,), {cell.fr: units})
+        if targets:
+            height = level_without(draft, targets, cell, units)
+            made = _assignment(plain, PREEMPT, height)
+            return Answer(borrows=height, assignment=made, targets=targets)
+    return Answer(borrows=height, reserves=True)
+
+
+def told(draft: Draft, room: Room, workload: Workload, plain: Plain, said: Tried) -> FlavorTried:
+    """Return what was tried for a plain workload with the amounts of this moment."""
+    (podset, flavor, resource, reason) = said[0]
+    return FlavorTried(
+        podset=podset,
+        flavor=flavor,
+        resource=resource,
+        asked=plain.units,
+        free=bounded(free(plain.cell)),
+        allowed=bounded(plain.cell.potential),
+        reason=reason,
+        preemptable=preemptable(draft, room, workload, plain.cell.fr),
+    )
+
+
+def _plain(draft: Draft, room: Room, workload: Workload) -> Plain | None:
+    if len(workload.podsets) != 1 or workload.replaces or workload.allowed_flavors is not None:
+        return None
+    podset = workload.podsets[0]
+    if podset.min_count is not None or podset.topology is not None or workload.preemption_gates:
+        return None
+    labels = draft.objects.namespaces.get(workload.key.partition("/")[0])
+    if labels is None or not selects(room.spec.namespace_selector, labels.labels):
+        return None
+    requests = times(per_pod(draft, workload)[0], count(workload, podset))
+    if len(requests) != 1 or PODS in room.group_of or invalid(draft, workload):
+        return None
+    ((resource, units),) = requests.items()
+    group = room.group_of.get(resource)
+    if group is None or len(group.slots) != 1 or units <= 0:
+        return None
+    slot = group.slots[0]
+    if slot.spec is None or mismatch(podset, slot.spec):
+        return None
+    tried = podset.name, slot.flavor, resource
+    return Plain(
+        cell=slot.cells[resource],
+        units=units,
+        podset=podset.name,
+        pods=count(workload, podset),
+        requests=requests,
+        in_use=((*tried, IN_USE),),
+        too_much=((*tried, TOO_MUCH),),
+    )
+
+
+def _assignment(plain: Plain, mode: int, height: int) -> Assignment:
+    fr = plain.cell.fr
+    choice = Choice(flavor=fr.flavor, mode=mode, borrow=height)
+    podset = PodSetChoice(
+        name=plain.podset,
+        count=plain.pods,
+        requests=plain.requests,
+        choices={fr.resource: choice},
+        fits=mode == FIT,
+    )
+    return Assignment(
+        podsets=[podset],
+        mode="Fit" if mode == FIT else "Preempt",
+        borrows=height,
+        usage={fr: plain.units},
+    )
+
+
+def _hopeless(draft: Draft, room: Room, workload: Workload, plain: Plain, unused: int) -> bool:
+    """Tell whether there is not room enough even without all who could be preempted.
+
+    Taking away what a candidate holds gives at most that much, so this is exact: whatever it calls
+    hopeless, the search finds nobody.
+    """
+    cell, units, rules = plain.cell, plain.units, room.spec.preemption
+    own = _lower(room, workload, cell, rules.within_cluster_queue)
+    if units <= unused + own:
+        return False
+    alone = rules.reclaim_within_cohort == "Never" or cell.parent is None
+    if alone or is_displaced(draft, room, workload):
+        return True
+    if _stays_within(draft, room, cell) and cell.usage + units - own > cell.quota:
+        return True
+    others = _above_quota(room.tree, cell)
+    if cell.usage > cell.quota:
+        others -= cell.usage
+    return units > unused + own + others
+
+
+def _stays_within(draft: Draft, room: Room, cell: Cell) -> bool:
+    """Tell whether reclaiming takes staying within the own quota, whoever else may leave."""
+    flat = cell.parent is not None and cell.parent.parent is None
+    classic = not draft.policy.fair_sharing
+    return flat and classic and room.spec.preemption.borrow_within_cohort == "Never"
+
+
+def _lower(room: Room, workload: Workload, cell: Cell, rule: str) -> int:
+    """Return what the own queue's workloads hold that a policy may give away, at most."""
+    if rule == "Never":
+        return 0
+    held = room.held.get(cell.fr)
+    if not held:
+        return 0
+    priority = workload.priority
+    if rule == "LowerOrNewerEqualPriority":
+        priority += 1
+    return sum(units for at, units in held.items() if at < priority)
+
+
+def _above_quota(tree: Tree, cell: Cell) -> int:
+    """Return what the queues that use more than their quota of something use of it in all."""
+    known = tree.above.get(cell.fr)
+    if known is None or known[0] != tree.stamp:
+        cells = (room.node.cells.get(cell.fr) for room in tree.rooms)
+        total = sum(one.usage for one in cells if one is not None and one.usage > one.quota)
+        known = tree.above[cell.fr] = tree.stamp, total
+    return known[1]
