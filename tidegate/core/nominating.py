@@ -101,30 +101,45 @@ def _again(before: Nominee) -> Nominee:
 
 def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nominee:
     made = Nominee(workload=workload, room=room)
-    if draft.policy.compatibility != "kueue":
-        plain = plain_of(draft, room, workload)
-        if plain is not None and not (draft.vain and _in_gap(draft, room, workload, made)):
-            return _nominate_plain(draft, made, plain)
-    if draft.vain and _in_gap(draft, room, workload, made):
-        return made
-    if not _admissible(draft, room, workload, made):
-        return made
-    made.proposal = propose(draft, room, workload, scan)
-    made.borrows = made.proposal.assignment.borrows
-    made.is_preemptor = draft.sticky.get(room.name) == workload.key
+    _look(draft, made, scan)
+    if draft.vain and _acts(made) and _in_gap(draft, room, workload, made):
+        made.proposal = None
     return made
 
 
-def _nominate_plain(draft: Draft, made: Nominee, plain: Plain) -> Nominee:
+def _look(draft: Draft, made: Nominee, scan: Scan) -> None:
+    """Fill in what could be done, whether it is worth while or not."""
+    room, workload = made.room, made.workload
+    if draft.policy.compatibility != "kueue":
+        plain = plain_of(draft, room, workload)
+        if plain is not None:
+            _nominate_plain(draft, made, plain)
+            return
+    if _admissible(draft, room, workload, made):
+        made.proposal = propose(draft, room, workload, scan)
+        made.borrows = made.proposal.assignment.borrows
+        made.is_preemptor = draft.sticky.get(room.name) == workload.key
+
+
+def _acts(made: Nominee) -> bool:
+    """Tell whether it would start or preempt. Who waits anyway is not said to back off.
+
+    A gap closes by time alone, which nothing tells to those that were looked at before; so the
+    reason why one waits must not hang on it, or a scheduler that starts again would give another.
+    """
+    proposal = made.proposal
+    return proposal is not None and (proposal.assignment.mode == "Fit" or bool(proposal.targets))
+
+
+def _nominate_plain(draft: Draft, made: Nominee, plain: Plain) -> None:
     """Fill in what could be done for a plain workload."""
     found = answer(draft, made.room, made.workload, plain)
     made.borrows = found.borrows
     if found.assignment is not None:
         made.proposal = Proposal(assignment=found.assignment, targets=found.targets)
-        return made
+        return
     made.plain, made.reason = plain, found.reason
     made.outcome = "no candidates" if found.reserves else "no fit"
-    return made
 
 
 def _in_gap(draft: Draft, room: Room, workload: Workload, made: Nominee) -> bool:
