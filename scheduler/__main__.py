@@ -11,12 +11,13 @@ from importlib.metadata import version
 from msgspec.structs import replace
 
 from scheduler.health import Status
-from scheduler.means import Means, in_thread
+from scheduler.means import Means, Snapshots, in_thread
 from scheduler.settings import Settings
 from scheduler.term import schedule
 from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import check, upgrade
+from store.snapshots import SqlSnapshots
 from tidegate.bus.nats import open_bus
 from tidegate.bus.ports import Ledger
 from tidegate.bus.streams import Streams
@@ -43,7 +44,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
         status = Status(service.registry)
         service.health.ready_if("scheduler", status.not_ready)
         service.health.ready_if("bus", bus.fault)
-        with _opened(settings) as ledger:
+        with _opened(settings) as (ledger, snapshots):
             means = Means(
                 inbox=bus.inbox(),
                 outbox=bus.outbox(),
@@ -55,19 +56,20 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 new_ledger_id=lambda: f"{service.random.getrandbits(64):016x}",
                 policy=replace(configured.policy, compatibility=settings.compatibility),
                 pace=settings.pace(),
+                snapshots=snapshots,
                 software=f"tidegate {version('tidegate')}",
             )
             await schedule(means, service.stopping, service.random)
 
 
 @contextmanager
-def _opened(settings: Settings) -> Generator[Ledger]:
+def _opened(settings: Settings) -> Generator[tuple[Ledger, Snapshots]]:
     engine = open_engine(settings.ledger)
     try:
         if settings.migrate:
             upgrade(engine)
         check(engine)
-        yield SqlLedger(engine, settings.partition)
+        yield SqlLedger(engine, settings.partition), SqlSnapshots(engine, settings.partition)
     finally:
         engine.dispose()
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from itertools import islice
 
 from scheduler.means import Means
+from scheduler.snapshots import restored
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
-from tidegate.core.chain import GENESIS
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
 from tidegate.errors import BusUnreachableError, LostTailError, PublishRefusedError
-from tidegate.replay.rebuild import rebuild
 
 CHUNK_ENTRIES = 1_000
 TRIES_MAX = 5
@@ -38,6 +37,7 @@ class Desk:
     accepted: Position  # of OBSERVATIONS, in the draft
     published: int  # the newest ledger seq that EVENTS is known to hold
     moved_s: float  # the loop's time of the last commit
+    kept: int  # the ledger seq from which the next snapshot is counted
     more: bool = True  # deciding may not have come to its end
     sound: bool = True  # the draft stands where the ledger stands
 
@@ -51,7 +51,7 @@ async def open_desk(means: Means, term: Term) -> Desk:
         ChainError: the ledger's history was altered.
         BusUnreachableError, LedgerUnreachableError, CommitUnknownError: try again.
     """
-    draft, head = await means.run_sync(lambda: _rebuild(means))
+    draft, head = await means.run_sync(lambda: restored(means))
     desk = Desk(
         means=means,
         epoch=term.epoch,
@@ -62,6 +62,7 @@ async def open_desk(means: Means, term: Term) -> Desk:
         accepted=term.observations,
         published=0,
         moved_s=asyncio.get_running_loop().time(),
+        kept=head.seq,
     )
     await catch_up(desk)
     return desk
@@ -152,7 +153,3 @@ async def _publish_rest(desk: Desk) -> None:
         entries = await desk.means.run_sync(lambda: list(islice(read(after, until), until - after)))  # noqa: B023 - awaited here
         await outbox.publish(desk.draft.ledger_id, desk.counts, entries)
         desk.published = entries[-1].seq
-
-
-def _rebuild(means: Means) -> tuple[Draft, Entry]:
-    return rebuild(means.ledger.read(), Draft(), GENESIS)

@@ -50,7 +50,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     retry_s: float = 0.2  # after a failure of bus or database; doubles up to retry_s_max
     retry_s_max: float = 5.0
     lost_tail_s: float = 30.0  # before looking again whether a lost tail was recovered
-    snapshot_entries: int = 100_000  # between two snapshots; 0: none
+    snapshot_entries: int = 100_000  # between two snapshots
 
 
 @dataclass(frozen=True, slots=True)

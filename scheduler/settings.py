@@ -39,6 +39,9 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
     messages_max: Annotated[
         int, Meta(ge=1, le=10_000, description="observations read in one turn")
     ] = 1_000
+    snapshot_entries: Annotated[
+        int, Meta(ge=100, description="entries from one snapshot of the state to the next")
+    ] = 100_000
     events_bytes: Annotated[
         int, Meta(ge=1_048_576, description="bytes that the stream EVENTS keeps")
     ] = 512 * 1024 * 1024
@@ -51,7 +54,11 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
 
     def pace(self) -> Pace:
         """Return how much is done at once, and how long things may take."""
-        return Pace(messages_max=self.messages_max, lease_s=self.lease_s)
+        return Pace(
+            messages_max=self.messages_max,
+            lease_s=self.lease_s,
+            snapshot_entries=self.snapshot_entries,
+        )
 
     def identity(self) -> str:
         """Return who this process is to other schedulers."""

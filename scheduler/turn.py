@@ -10,14 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from tidegate.core.rules import decide
-
 from scheduler.desk import Desk, opening, publish
+from scheduler.snapshots import keep
 from tidegate.contracts.entry import Positions
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.contracts.reception import GapObserved, StreamReplaced
 from tidegate.core.accept import accept
 from tidegate.core.chain import seal
+from tidegate.core.rules import decide
 
 DECISIONS_MAX = 1_000
 """In one turn; the rest follows in the next ones. An audit decides again at the same bound."""
@@ -55,6 +55,9 @@ async def turn(desk: Desk) -> int:
         means.status.resyncs.inc()
     written = await _write(desk, facts)
     await means.inbox.forget(desk.committed)
+    if means.snapshots is not None and desk.head.seq - desk.kept >= pace.snapshot_entries:
+        desk.kept = desk.head.seq
+        await keep(means, desk.draft, desk.head)
     return written
 
 

@@ -17,6 +17,7 @@ from scheduler.turn import first_turn
 from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import upgrade
+from store.snapshots import SqlSnapshots
 from tests.parts.virtual import run_virtually
 from tidegate.bus.memory import MemoryBus
 from tidegate.contracts.codec import encode
@@ -51,7 +52,12 @@ class FailingLedger:
         self.fails_before = list[TidegateError]()
         self.fails_after = list[TidegateError]()
         self.behind_commit = list[Callable[[], None]]()  # done behind the next one with entries
-        self.lead, self.renew, self.read = ledger.lead, ledger.renew, ledger.read
+        self.lead, self.renew = ledger.lead, ledger.renew
+        self.read_after = list[int]()
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        self.read_after.append(after)
+        return self.real.read(after, until)
 
     def append(
         self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
@@ -68,12 +74,15 @@ class FailingLedger:
 class Stage:
     """One world; several schedulers may act on it."""
 
-    def __init__(self, ledger: FailingLedger) -> None:
+    def __init__(self, ledger: FailingLedger, snapshots: SqlSnapshots) -> None:
         self.bus, self.ledger = MemoryBus(observations_max=50), ledger
+        self.snapshots = snapshots
         self.outlet = self.bus.outlet()
         self._said = 0
 
-    def means(self, holder: str = "one", policy: Policy | None = None) -> Means:
+    def means(
+        self, holder: str = "one", policy: Policy | None = None, snapshot_entries: int = 100_000
+    ) -> Means:
         return Means(
             inbox=self.bus.inbox(),
             outbox=self.bus.outbox(),
@@ -84,7 +93,8 @@ class Stage:
             holder=holder,
             new_ledger_id=lambda: "led",
             policy=policy or Policy(),
-            pace=Pace(),
+            pace=Pace(snapshot_entries=snapshot_entries),
+            snapshots=self.snapshots,
         )
 
     def lead(self, holder: str = "one") -> Term:
@@ -140,11 +150,11 @@ def first_round() -> list[Observation]:
 
 
 @contextmanager
-def ledger() -> Iterator[FailingLedger]:
+def ledger() -> Iterator[tuple[FailingLedger, SqlSnapshots]]:
     engine = open_engine("sqlite://")
     try:
         upgrade(engine)
-        yield FailingLedger(SqlLedger(engine, clock_us=_loop_us))
+        yield FailingLedger(SqlLedger(engine, clock_us=_loop_us)), SqlSnapshots(engine)
     finally:
         engine.dispose()
 
@@ -156,11 +166,11 @@ def _loop_us() -> int:
 def play(story: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
     """Run a story in virtual time on a stage of its own."""
 
-    async def told(kept: FailingLedger) -> None:
-        await story(Stage(kept))
+    async def told(kept: FailingLedger, snapshots: SqlSnapshots) -> None:
+        await story(Stage(kept, snapshots))
 
-    with ledger() as kept:
-        run_virtually(told(kept))
+    with ledger() as (kept, snapshots):
+        run_virtually(told(kept, snapshots))
 
 
 async def until(holds: Callable[[], bool], every_s: float = 0.1) -> None:

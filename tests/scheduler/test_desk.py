@@ -126,7 +126,7 @@ def test_a_new_ledger_begins_behind_what_a_lost_one_published() -> None:
     async def story(stage: Stage) -> None:
         first = await stage.desk()
         lost = len(stage.entries())
-        with ledger() as stage.ledger:
+        with ledger() as (stage.ledger, stage.snapshots):
             means = dataclasses.replace(stage.means(), new_ledger_id=lambda: "another")
             desk = await open_desk(means, stage.lead())
             await first_turn(desk)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
-import msgspec
 import structlog
 
 from tests.simulation.ledger_watch import WatchedLedger
@@ -13,23 +12,10 @@ from tests.simulation.loop import run_seeded
 from tests.simulation.world import World
 from tidegate.contracts.codec import decode
 from tidegate.contracts.facts import GapObserved, StreamReplaced
-from tidegate.core.draft import Draft
+from tidegate.core import snapshot
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.verify import verify
 
-FOLDED = (
-    "seq",
-    "now_us",
-    "ledger_id",
-    "policy",
-    "objects",
-    "by_uid",
-    "expected",
-    "rounds",
-    "cycle",
-    "intents",
-    "readiness",
-)
 LOUD = 50  # critical: the services have no such word, so their logs are not told
 
 
@@ -99,12 +85,7 @@ def _check_draft(world: World) -> None:
     newest = max(leading, key=lambda desk: desk.epoch)
     folded, head = rebuild(world.ledger.read())
     assert newest.head == head
-    assert _bytes(newest.draft) == _bytes(folded)
-    assert sorted(newest.draft.workloads) == sorted(folded.workloads)
-
-
-def _bytes(draft: Draft) -> bytes:
-    return msgspec.json.encode({name: getattr(draft, name) for name in FOLDED})
+    assert snapshot.encode(newest.draft) == snapshot.encode(folded)
 
 
 def _outcome(world: World) -> Outcome:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from scheduler.means import Snapshots
 from tests.simulation.cluster import COHORT
 from tidegate.bus.ports import Ledger
 from tidegate.contracts.codec import decode, type_name
@@ -124,8 +125,8 @@ class LedgerWatch:
 class WatchedLedger:
     """``Ledger`` that tells a watch of each commit."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger, self.watch = ledger, LedgerWatch()
+    def __init__(self, ledger: Ledger, snapshots: Snapshots) -> None:
+        self._ledger, self.watch, self.snapshots = ledger, LedgerWatch(), snapshots
         self.entries = list[Entry]()
 
     def lead(self, holder: str, lease_us: int) -> Term | None:

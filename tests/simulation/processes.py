@@ -62,7 +62,8 @@ def scheduler(
             holder=session,
             new_ledger_id=new_ledger_id,
             policy=Policy(),
-            pace=Pace(messages_max=100),
+            pace=Pace(messages_max=100, snapshot_entries=60),
+            snapshots=ledger().snapshots,
         )
         await schedule(means, asyncio.Event(), _random(life))
 

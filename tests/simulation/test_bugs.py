@@ -11,4 +11,6 @@ from tests.simulation.bugs.table import BUGS, KNOWN
 @pytest.mark.parametrize("name", BUGS)
 def test_a_bug_is_found(name: str) -> None:
     found = hunt(BUGS[name], KNOWN[name])
-    assert found is not None, "python -m tests.simulation --bugs finds another seed, if there is one"
+    assert found is not None, (
+        "python -m tests.simulation --bugs finds another seed, if there is one"
+    )

@@ -27,14 +27,14 @@ def test_tasks_are_cancelled_in_the_order_they_were_made() -> None:
             ended.append(number)
 
     async def story() -> None:
-        with pytest.raises(ExceptionGroup):
-            async with asyncio.TaskGroup() as tasks:
-                for number in range(50):
-                    tasks.create_task(wait(number))
-                await asyncio.sleep(0)
-                raise ValueError
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(50):
+                tasks.create_task(wait(number))
+            await asyncio.sleep(0)
+            raise ValueError
 
-    run_seeded(story())
+    with pytest.raises(ExceptionGroup):
+        run_seeded(story())
     assert ended == list(range(50))
 
 

@@ -17,6 +17,7 @@ from sqlalchemy import Engine
 from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import upgrade
+from store.snapshots import SqlSnapshots
 from tests.simulation import processes
 from tests.simulation.cluster import QUEUE_LABEL, Cluster
 from tests.simulation.ledger_watch import LedgerWatch, WatchedLedger
@@ -69,7 +70,8 @@ class World:
         engine = open_engine("sqlite://")
         upgrade(engine)
         self.engines.append(engine)
-        self.ledgers.append(WatchedLedger(SqlLedger(engine, clock_us=self.bus.now_us)))
+        ledger = SqlLedger(engine, clock_us=self.bus.now_us)
+        self.ledgers.append(WatchedLedger(ledger, SqlSnapshots(engine)))
 
     def dispose(self) -> None:
         """Close every ledger."""

@@ -17,5 +17,5 @@ BUGS: dict[str, Bug] = {
     "presence by messages": cluster_bugs.presence_by_messages,
     "publish retry taken for a fence": bus_bugs.publish_retry_taken_for_a_fence,
 }
-KNOWN: dict[str, tuple[int, ...]] = {name: (9,) for name in BUGS}
+KNOWN: dict[str, tuple[int, ...]] = dict.fromkeys(BUGS, (9,))
 """Seeds that found each."""
