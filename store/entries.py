@@ -40,5 +40,22 @@ def newest(conn: Connection, partition: int) -> Entry | None:
     return None if row is None else _entry(row)
 
 
+def seq_at(conn: Connection, partition: int, at_us: int) -> int:
+    """Return the seq of the last entry that is not later than a time; 0: there is none.
+
+    Time never falls in a ledger, so this looks at some twenty entries, however many there are.
+    """
+    last = newest(conn, partition)
+    low, high = 0, 0 if last is None else last.seq
+    while low < high:
+        middle = (low + high + 1) // 2
+        wanted = select(_event.at_us).where(_event.partition == partition, _event.seq == middle)
+        if conn.execute(wanted).scalar_one() <= at_us:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def _entry(row: Sequence[Any]) -> Entry:
     return Entry(*row)

@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 
 from store import term
 from store.clock import now_us
-from store.entries import PAGE_ROWS, newest, page
+from store.entries import PAGE_ROWS, newest, page, seq_at
 from store.failures import reading, transaction
 from store.positional import Positional
 from store.reporting.projection import project
@@ -23,8 +23,9 @@ from store.tables import EVENTS, OBSERVATIONS, ledger_event
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.errors import SequenceConflictError
 
-_INSERT = Positional(insert(ledger_event))
-assert _INSERT.names == Entry.__struct_fields__
+INSERT = Positional(insert(ledger_event))
+"""Writes entries, each as a tuple of its fields."""
+assert INSERT.names == Entry.__struct_fields__
 
 
 class SqlLedger:
@@ -86,6 +87,15 @@ class SqlLedger:
                 return
             after = found[-1].seq
 
+    def seq_at(self, at_us: int) -> int:
+        """Return the seq of the last entry that is not later than a time; 0: there is none.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer.
+        """
+        with reading(self._engine) as conn:
+            return seq_at(conn, self._partition, at_us)
+
     def newest(self) -> Entry | None:
         """Return the last entry; None while the ledger is empty.
 
@@ -105,7 +115,7 @@ class SqlLedger:
             assert entries[0].partition == self._partition
             assert entries[0].seq == after + 1
             try:
-                _INSERT.execute(conn, [astuple(entry) for entry in entries])
+                INSERT.execute(conn, [astuple(entry) for entry in entries])
             except IntegrityError as error:
                 raise SequenceConflictError(after, "a row that another wrote") from error
         return None if before is None else before.at_us

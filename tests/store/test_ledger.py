@@ -61,6 +61,12 @@ def test_the_newest_entry_is_told(ledger: SqlLedger) -> None:
     assert ledger.newest() == ROWS[-1]
 
 
+@pytest.mark.parametrize(("at_us", "seq"), [(-1, 0), (0, 1), (2, 3), (3, 4), (99, 5)])
+def test_the_last_entry_at_a_time_is_found(begun: SqlLedger, at_us: int, seq: int) -> None:
+    begun.append(1, 2, ROWS[2:], Positions())
+    assert begun.seq_at(at_us) == seq
+
+
 def test_positions_move_without_rows_and_one_without_the_other(begun: SqlLedger) -> None:
     begun.append(1, 2, [], Positions(observations=Position(9, 1)))
     moved = begun.lead("a", LEASE_US)

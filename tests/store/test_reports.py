@@ -18,10 +18,13 @@ from store import migrate
 from store.clock import HOUR_US
 from store.entries import pages
 from store.ledger import SqlLedger
+from store.past import past
 from store.reporting.projection import REPORTS, TAKEN, rebuild
 from store.reports import rows
+from store.views.catalog import VIEWS
 from tests.store.busy import Busy
 from tests.store.histories import LEASE_US
+from tests.store.text import shown
 from tidegate.cli.times import parse_utc
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry, Positions
@@ -159,6 +162,27 @@ def test_made_again_from_the_events_the_reports_are_the_same(engine: Engine, see
         rebuild(conn, 0, ([entry] for page in pages(conn, 0) for entry in page))
     assert tables(engine) == kept
     assert all(kept[name] for name in ("report_workload", "report_holding", "report_preemption"))
+
+
+def all_reports(engine: Engine) -> dict[str, list[list[str]]]:
+    return {
+        name: [[shown(value) for value in row.values()] for row in rows(engine, name)]
+        for name in VIEWS
+    }
+
+
+def test_the_past_is_what_the_present_was(engine: Engine) -> None:
+    turns, _ = history(1)
+    ledger, was = SqlLedger(engine), dict[int, dict[str, list[list[str]]]]()
+    ledger.lead("a", LEASE_US)
+    for place, entries in enumerate(turns):
+        ledger.append(1, entries[0].seq - 1, entries, Positions())
+        if place % 29 == 0:
+            was[entries[-1].seq] = all_reports(engine)
+    for seq, told in was.items():
+        with past(ledger.read(until=seq), engine) as then:
+            assert all_reports(then) == told
+    assert len(was) > 3
 
 
 def test_a_report_makes_no_difference_to_the_history(engine: Engine) -> None:

@@ -6,15 +6,15 @@ SQL is imported when a ledger is opened, since a command line without it can sti
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from typing import Annotated, Any, NamedTuple
+from contextlib import contextmanager, nullcontext
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import typer
 
 from tidegate.bus.ports import Ledger
 from tidegate.cli.instance import read_instance
 from tidegate.cli.progress import watched
-from tidegate.cli.times import utc
+from tidegate.cli.times import parse_utc, utc
 from tidegate.contracts.entry import Entry
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
 
@@ -30,12 +30,27 @@ LedgerOption = Annotated[
 ]
 
 
+AsOfOption = Annotated[
+    str,
+    typer.Option(
+        "--as-of",
+        metavar="SEQ|TIME",
+        help="As it was after this event, or at this time (UTC): 41, 2026-03-02T08:30:00Z.",
+        show_default=False,
+    ),
+]
+
+
+class _Dated(Protocol):
+    def seq_at(self, at_us: int) -> int: ...
+
+
 class Reader(NamedTuple):
     """An open ledger: its entries, and its SQL reports."""
 
     url: str  # for people: without password
     ledger: Ledger
-    end: int  # seq of the newest entry when it was opened; 0: empty
+    end: int  # seq of the newest entry when it was opened, or as of then; 0: empty
     engine: Any  # for SQL reports; sqlalchemy's, which is imported late
 
     def entries(self, what: str = "reading") -> Iterator[Entry]:
@@ -72,10 +87,14 @@ class Reader(NamedTuple):
 
 
 @contextmanager
-def open_reader(url: str) -> Generator[Reader]:
+def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator[Reader]:
     """Open a ledger read-only: the one named, else the running instance's.
 
+    ``as_of`` a seq or a time, everything is read as it was then; without ``reports`` the entries
+    alone, which spares making the reports of the past.
+
     Raises:
+        BadParameter: ``as_of`` is neither, or lies outside the ledger.
         LedgerUnreachableError: none is named, or it cannot be read by this version.
         NotSupportedError: this installation has no SQL.
     """
@@ -93,9 +112,35 @@ def open_reader(url: str) -> Generator[Reader]:
         check(engine)
         ledger = SqlLedger(engine)
         newest = ledger.newest()
-        yield Reader(shown(engine), ledger, 0 if newest is None else newest.seq, engine)
+        reader = Reader(shown(engine), ledger, 0 if newest is None else newest.seq, engine)
+        then = reader._replace(end=_seq_of(as_of, ledger, reader.end)) if as_of else reader
+        with _with_reports_of(then) if as_of and reports else nullcontext(then) as made:
+            yield made
     finally:
         engine.dispose()
+
+
+@contextmanager
+def _with_reports_of(then: Reader) -> Generator[Reader]:
+    from store.past import past  # noqa: PLC0415 - SQL may be absent
+
+    with past(then.entries("going back"), then.engine) as engine:
+        yield then._replace(engine=engine)
+
+
+def _seq_of(text: str, ledger: _Dated, end: int) -> int:
+    if text.isdecimal():
+        seq = int(text)
+    else:
+        try:
+            seq = ledger.seq_at(parse_utc(text))
+        except ValueError:
+            raise typer.BadParameter(
+                f"--as-of {text!r} is neither a seq nor a time such as 2026-03-02T08:30:00Z."
+            ) from None
+    if not 0 < seq <= end:
+        raise typer.BadParameter(f"--as-of {text}: the ledger holds the events from 1 to {end}.")
+    return seq
 
 
 def _of_the_instance() -> str:

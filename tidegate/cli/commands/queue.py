@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.reading import LedgerOption, Reader, open_reader
+from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.times import span
 
 app = typer.Typer(help="The ClusterQueues, and who waits in them.", no_args_is_help=True)
@@ -39,7 +39,9 @@ _PENDING = (
 
 
 @app.command("list")
-def list_queues(ledger: LedgerOption = "", output: OutputOption = Output.TABLE) -> None:
+def list_queues(
+    as_of: AsOfOption = "", ledger: LedgerOption = "", output: OutputOption = Output.TABLE
+) -> None:
     """List the ClusterQueues: how many wait and run, and why the first one waits.
 
     Examples:
@@ -47,7 +49,7 @@ def list_queues(ledger: LedgerOption = "", output: OutputOption = Output.TABLE) 
 
       tidegate queue list -o wide
     """
-    with open_reader(ledger) as reader:
+    with open_reader(ledger, as_of) as reader:
         records = _queues(reader)
     print_records(records, _LIST, output, nothing="The ledger knows no ClusterQueue.")
 
@@ -56,6 +58,7 @@ def list_queues(ledger: LedgerOption = "", output: OutputOption = Output.TABLE) 
 def pending(
     queue: Annotated[str, typer.Argument(help="Only this ClusterQueue.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace.")] = "",
+    as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -68,7 +71,7 @@ def pending(
 
       tidegate queue pending -n a -o name
     """
-    with open_reader(ledger) as reader:
+    with open_reader(ledger, as_of) as reader:
         waiting = [_waiting(row) for row in reader.report("queue_now")]
     records = [
         row

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.reading import LedgerOption, open_reader
+from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 
 _LIST = (Column("NAME", "name"), Column("WHAT IT TELLS", "about"))
 _DIGITS = 6
@@ -17,6 +17,7 @@ def report(
     view: Annotated[str, typer.Argument(help="The report; without one all are listed.")] = "",
     *,
     sql: Annotated[bool, typer.Option("--sql", help="Print its SQL instead of rows.")] = False,
+    as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -29,7 +30,7 @@ def report(
 
       tidegate report chargeback --sql
     """
-    with open_reader(ledger) as reader:
+    with open_reader(ledger, as_of) as reader:
         if not view:
             _print_list(output)
         elif sql:

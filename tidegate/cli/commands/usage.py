@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.reading import LedgerOption, open_reader
+from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.model.quantity import UNLIMITED, render
 
 _COLUMNS = (
@@ -27,6 +27,7 @@ _COLUMNS = (
 
 def usage(
     queue: Annotated[str, typer.Argument(help="Only this ClusterQueue.")] = "",
+    as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -39,7 +40,7 @@ def usage(
 
       tidegate usage -o json | jq '.[] | select(.borrowed != "0")'
     """
-    with open_reader(ledger) as reader:
+    with open_reader(ledger, as_of) as reader:
         rows = reader.report("quota_now")
     records = [_record(row) for row in rows if queue in {"", row["cluster_queue"]}]
     print_records(

@@ -13,7 +13,7 @@ from tidegate.cli.output import (
     print_record,
     say,
 )
-from tidegate.cli.reading import LedgerOption, Reader, open_reader
+from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.times import utc
 from tidegate.replay.why import Line, Story, names
 from tidegate.replay.why import why as story_of
@@ -38,6 +38,7 @@ def why(
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Look in this namespace only.")
     ] = "",
+    as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -53,7 +54,7 @@ def why(
 
       tidegate why job/train --ledger postgresql://reader@db/tidegate
     """
-    with open_reader(ledger) as reader:
+    with open_reader(ledger, as_of, reports=False) as reader:
         key = _find(reader, f"{namespace}/{name}" if namespace else name)
         story = story_of(reader.entries("telling"), key)
     if output in {Output.TABLE, Output.WIDE}:

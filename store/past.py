@@ -1,0 +1,65 @@
+"""The reports as they were: made in memory from the entries up to a point of the past.
+
+The present's tables know only what is; but they are made from events, and can be made from fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+
+from msgspec.structs import astuple
+from sqlalchemy import Connection, Engine, insert, select
+
+from store import term
+from store.engine import open_engine
+from store.entries import PAGE_ROWS
+from store.failures import reading
+from store.ledger import INSERT
+from store.reporting.projection import rebuild
+from store.reporting.tables import price
+from store.tables import metadata
+from store.views import catalog
+from tidegate.contracts.entry import Entry
+
+
+@contextmanager
+def past(entries: Iterable[Entry], present: Engine) -> Generator[Engine]:
+    """Lend an engine whose reports are made from these entries, with the present's prices.
+
+    Raises:
+        LedgerUnreachableError: the present's database does not answer.
+    """
+    engine = open_engine("sqlite://")
+    try:
+        with reading(present) as conn:
+            prices = [dict(row) for row in conn.execute(select(price)).mappings()]
+        metadata.create_all(engine)
+        with engine.begin() as conn:
+            catalog.create(conn)
+            if prices:
+                conn.execute(insert(price), prices)
+            _fill(conn, entries)
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def _fill(conn: Connection, entries: Iterable[Entry]) -> None:
+    last = list[Entry]()
+
+    def pages() -> Iterator[list[Entry]]:
+        page = list[Entry]()
+        for entry in entries:
+            page.append(entry)
+            if len(page) == PAGE_ROWS:
+                yield page
+                last[:], page = page[-1:], []
+        if page:
+            yield page
+            last[:] = page[-1:]
+
+    rebuild(conn, 0, pages())
+    term.open_partition(conn, 0)
+    if last:
+        INSERT.execute(conn, [astuple(last[0])])  # whose time is "now"
