@@ -42,6 +42,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
     ) as bus:
         await bus.ensure(_streams(settings))
         status = Status(service.registry)
+        service.health.live_if("turns", status.stuck)
         service.health.ready_if("scheduler", status.not_ready)
         service.health.ready_if("bus", bus.fault)
         with _opened(settings) as (ledger, snapshots):

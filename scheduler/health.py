@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -12,6 +13,8 @@ from tidegate.contracts.entry import Entry
 if TYPE_CHECKING:
     from scheduler.desk import Desk
 
+STUCK_S = 120.0
+"""A leader that ends no turn for so long is ended from outside: the next start continues."""
 Role = Literal["starting", "standby", "leading", "stopped"]
 
 
@@ -22,6 +25,7 @@ class Status:
         self.role: Role = "starting"
         self.trouble = ""  # what keeps it from its work, one line
         self.desk: Desk | None = None
+        self._turned_s = 0.0  # the loop's time of the last sign of life
         self._leading = _gauge(registry, "leading", "1 while this scheduler is the writer.")
         self._epoch = _gauge(registry, "epoch", "The term it writes in, or wrote in last.")
         self._seq = _gauge(registry, "ledger_seq", "The newest entry it wrote or read.")
@@ -40,9 +44,20 @@ class Status:
     def become(self, role: Role, trouble: str = "") -> None:
         """Note a new role and what stands in its way."""
         self.role, self.trouble = role, trouble
+        self.turned()
         self._leading.set(role == "leading")
         if role != "leading":
             self.desk = None
+
+    def turned(self) -> None:
+        """Note that a turn ended, or began its wait for a next one."""
+        self._turned_s = asyncio.get_running_loop().time()
+
+    def stuck(self) -> str:
+        """Tell that a leader hangs; empty if it does not."""
+        silent_s = asyncio.get_running_loop().time() - self._turned_s
+        hangs = self.role == "leading" and silent_s > STUCK_S
+        return f"no turn ended for {silent_s:.0f} s" if hangs else ""
 
     def wrote(self, desk: Desk, entries: Sequence[Entry]) -> None:
         """Note a commit."""

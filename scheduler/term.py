@@ -90,6 +90,7 @@ async def _one_turn(desk: Desk, stopping: asyncio.Event) -> None:
             raise
         status.trouble = str(error)
         await _pause(stopping, desk.means.pace.retry_s)
+    status.turned()
 
 
 @asynccontextmanager

@@ -140,6 +140,24 @@ def test_a_bus_that_is_gone_for_a_while_costs_no_term() -> None:
     play(story)
 
 
+def test_a_leader_that_hangs_says_so_and_a_standby_does_not() -> None:
+    async def story(stage: Stage) -> None:
+        means, sleeping = stage.means(), asyncio.Event()
+        running = Running(replace_run(means, sleeping))
+        await until(lambda: running.leads)
+        await asyncio.sleep(200)
+        assert means.status.stuck() == ""
+        sleeping.set()
+        await stage.say(*first_round())
+        await asyncio.sleep(200)
+        assert "no turn ended" in means.status.stuck()
+        sleeping.clear()
+        await until(lambda: not means.status.stuck())
+        await running.stop()
+
+    play(story)
+
+
 def replace_run(means: Means, sleeping: asyncio.Event) -> Means:
     """Return means whose blocking work waits while ``sleeping`` is set: a process that stalls."""
 
