@@ -8,7 +8,6 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tidegate.core.snapshot import dump
 
 from tests.conformance.nodes import queue, usage
 from tests.differential.random_scenarios import play_random
@@ -16,6 +15,7 @@ from tests.differential.rest import forest_of
 from tidegate.contracts.codec import decode, encode
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
+from tidegate.core.snapshot import encode as snapshot
 
 SEEDS = st.integers(min_value=0, max_value=10**9)
 MODES = st.sampled_from(("kueue", "tidegate"))
@@ -39,7 +39,7 @@ def test_folding_what_was_written_down_gives_the_same_state(seed: int, mode: str
     again = Draft()
     for event in world.journal:
         apply(again, decode(encode(event)))
-    assert dump(again) == dump(world.draft)
+    assert snapshot(again) == snapshot(world.draft)
 
 
 @settings(max_examples=40, deadline=None)

@@ -214,5 +214,9 @@ def _fail(found: list[PodSetChoice], attempts: list[Attempt], reasons: list[str]
 
 def _reason(one: PodSetChoice) -> HeldReason:
     """Return the least severe reason of the flavors tried: the nearest to a fit."""
-    reasons = [attempt.reason for attempt in one.attempts if attempt.reason is not None]
-    return min(reasons, key=lambda reason: _SEVERITY[reason]) if reasons else "NoMatchingFlavor"
+    found: HeldReason | None = None
+    for attempt in one.attempts:
+        told = attempt.reason
+        if told is not None and (found is None or _SEVERITY[told] < _SEVERITY[found]):
+            found = told
+    return found or "NoMatchingFlavor"
