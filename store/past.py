@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from msgspec.structs import astuple
 from sqlalchemy import Connection, Engine, insert, select
@@ -24,7 +25,7 @@ from tidegate.contracts.entry import Entry
 
 
 @contextmanager
-def past(entries: Iterable[Entry], present: Engine) -> Generator[Engine]:
+def past(entries: Iterable[Entry], present: Engine | None = None) -> Generator[Engine]:
     """Lend an engine whose reports are made from these entries, with the present's prices.
 
     Raises:
@@ -32,8 +33,7 @@ def past(entries: Iterable[Entry], present: Engine) -> Generator[Engine]:
     """
     engine = open_engine("sqlite://")
     try:
-        with reading(present) as conn:
-            prices = [dict(row) for row in conn.execute(select(price)).mappings()]
+        prices = [] if present is None else _prices(present)
         metadata.create_all(engine)
         with engine.begin() as conn:
             catalog.create(conn)
@@ -43,6 +43,11 @@ def past(entries: Iterable[Entry], present: Engine) -> Generator[Engine]:
         yield engine
     finally:
         engine.dispose()
+
+
+def _prices(present: Engine) -> list[dict[str, Any]]:
+    with reading(present) as conn:
+        return [dict(row) for row in conn.execute(select(price)).mappings()]
 
 
 def _fill(conn: Connection, entries: Iterable[Entry]) -> None:

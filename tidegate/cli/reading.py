@@ -6,12 +6,13 @@ SQL is imported when a ledger is opened, since a command line without it can sti
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import typer
 
-from tidegate.bus.ports import Ledger
+from tidegate.cli.archive import Archive, is_archive
 from tidegate.cli.instance import read_instance
 from tidegate.cli.progress import watched
 from tidegate.cli.times import parse_utc, utc
@@ -23,8 +24,8 @@ LedgerOption = Annotated[
     typer.Option(
         "--ledger",
         envvar="TIDEGATE_LEDGER",
-        help="The ledger: a SQLite file, sqlite:///FILE or postgresql://…; "
-        "default: the running instance's.",
+        help="The ledger: a SQLite file, sqlite:///FILE, postgresql://… or an exported "
+        "FILE.jsonl; default: the running instance's.",
         show_default=False,
     ),
 ]
@@ -41,6 +42,14 @@ AsOfOption = Annotated[
 ]
 
 
+class Entries(Protocol):
+    """The reading side of ``tidegate.bus.ports.Ledger``."""
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        """Yield the entries with ``after`` < seq <= ``until``, in order, in constant memory."""
+        ...
+
+
 class _Dated(Protocol):
     def seq_at(self, at_us: int) -> int: ...
 
@@ -49,9 +58,9 @@ class Reader(NamedTuple):
     """An open ledger: its entries, and its SQL reports."""
 
     url: str  # for people: without password
-    ledger: Ledger
+    ledger: Entries
     end: int  # seq of the newest entry when it was opened, or as of then; 0: empty
-    engine: Any  # for SQL reports; sqlalchemy's, which is imported late
+    engine: Any  # for SQL reports, sqlalchemy's, which is imported late; None: there are none
 
     def entries(self, what: str = "reading") -> Iterator[Entry]:
         """Yield all entries up to the end, showing progress."""
@@ -83,15 +92,16 @@ class Reader(NamedTuple):
 
         told = about(self.engine)
         head_us = told.pop("head_us")
+        told["ledger"] = self.url
         return {**told, "headAt": None if head_us is None else utc(head_us)}
 
 
 @contextmanager
 def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator[Reader]:
-    """Open a ledger read-only: the one named, else the running instance's.
+    """Open a ledger read-only: the one named, else the running instance's; or an archive.
 
     ``as_of`` a seq or a time, everything is read as it was then; without ``reports`` the entries
-    alone, which spares making the reports of the past.
+    alone, which spares making the reports of the past or of an archive.
 
     Raises:
         BadParameter: ``as_of`` is neither, or lies outside the ledger.
@@ -99,6 +109,20 @@ def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator
         NotSupportedError: this installation has no SQL.
     """
     where = url or _of_the_instance()
+    with ExitStack() as opened:
+        if is_archive(where):
+            now, dated = _open_archive(Path(where))
+        else:
+            now, dated = opened.enter_context(_open_ledger(where))
+        then = now._replace(end=_seq_of(as_of, dated, now.end)) if as_of else now
+        if reports and (as_of or now.engine is None):
+            engine = opened.enter_context(_reports_of(then))
+            then = then._replace(engine=engine)
+        yield then
+
+
+@contextmanager
+def _open_ledger(where: str) -> Generator[tuple[Reader, _Dated]]:
     try:
         from store.engine import open_engine, shown  # noqa: PLC0415 - SQL may be absent
         from store.ledger import SqlLedger  # noqa: PLC0415
@@ -112,20 +136,26 @@ def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator
         check(engine)
         ledger = SqlLedger(engine)
         newest = ledger.newest()
-        reader = Reader(shown(engine), ledger, 0 if newest is None else newest.seq, engine)
-        then = reader._replace(end=_seq_of(as_of, ledger, reader.end)) if as_of else reader
-        with _with_reports_of(then) if as_of and reports else nullcontext(then) as made:
-            yield made
+        end = 0 if newest is None else newest.seq
+        yield Reader(shown(engine), ledger, end, engine), ledger
     finally:
         engine.dispose()
 
 
+def _open_archive(path: Path) -> tuple[Reader, _Dated]:
+    if not path.is_file():
+        raise LedgerUnreachableError(f"There is no archive at {path}: check --ledger.")
+    archive = Archive(path)
+    return Reader(str(path), archive, archive.end(), None), archive
+
+
 @contextmanager
-def _with_reports_of(then: Reader) -> Generator[Reader]:
+def _reports_of(then: Reader) -> Generator[Any]:
+    """Lend an engine with the reports as they were, since the database has only today's."""
     from store.past import past  # noqa: PLC0415 - SQL may be absent
 
     with past(then.entries("going back"), then.engine) as engine:
-        yield then._replace(engine=engine)
+        yield engine
 
 
 def _seq_of(text: str, ledger: _Dated, end: int) -> int:

@@ -9,10 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.bus.ports import Ledger
 from tidegate.cli.commands.why import COLOURS
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
-from tidegate.cli.reading import LedgerOption, open_reader
+from tidegate.cli.reading import Entries, LedgerOption, open_reader
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
@@ -58,7 +57,7 @@ def events(  # noqa: PLR0913 - each is an option
       tidegate events --since 1 -o json | jq -r '.[].type' | sort | uniq -c
     """
     wanted = _Filter(set(filter(None, type_.split(","))), queue, namespace)
-    with open_reader(ledger) as reader:
+    with open_reader(ledger, reports=False) as reader:
         past = filter(wanted.takes, reader.ledger.read((since or 1) - 1, reader.end))
         told = list(past if since else deque(past, maxlen=tail))
         if not follow:
@@ -83,7 +82,7 @@ class _Filter:
         return self._queue in {"", queue} and self._namespace in {"", namespace}
 
 
-def _following(ledger: Ledger, end: int, told: list[Entry]) -> Iterator[Entry]:
+def _following(ledger: Entries, end: int, told: list[Entry]) -> Iterator[Entry]:
     yield from told
     while True:
         for entry in ledger.read(end):

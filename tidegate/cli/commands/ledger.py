@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tidegate.cli.commands.copying import backup, export
 from tidegate.cli.commands.recover import recover
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.reading import LedgerOption, Reader, open_reader
@@ -23,6 +24,8 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command("recover")(recover)
+app.command("export")(export)
+app.command("backup")(backup)
 HASH_HEX = 64
 
 
@@ -59,7 +62,7 @@ def verify(
       tidegate ledger verify --witness 41:9f86d081884c7d65… --ledger /backup/ledger.db
     """
     outside = _from_the_bus(witness, cluster) if "://" in witness else _read_witness(witness)
-    with open_reader(ledger) as reader:
+    with open_reader(ledger, reports=False) as reader:
         found = _audit(reader, outside, redecide=redecide)
         record = {"holds": True, "ledger": reader.url, **_record(found, redecide=redecide)}
     record["witness"] = "none given" if outside is None else "holds"

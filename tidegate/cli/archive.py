@@ -1,0 +1,111 @@
+"""A ledger as a file of lines: what ``tidegate ledger export`` writes and every command reads.
+
+One entry a line, every column as the ledger has it, the hash in hexadecimal: the chain is kept, so
+an archive is audited like a ledger. A name that ends in ``.gz`` is compressed.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Literal, cast
+
+import msgspec
+from msgspec.structs import astuple
+
+from tidegate.contracts.entry import Entry
+from tidegate.errors import UndecodableError
+
+SUFFIXES = (".jsonl", ".jsonl.gz")
+
+
+class Archive:
+    """The reading side of ``tidegate.bus.ports.Ledger``, over a file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        """Yield the entries with ``after`` < seq <= ``until``, in order, in constant memory.
+
+        Raises:
+            UndecodableError: a line is not an entry; the message says which.
+        """
+        with _opened(self._path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                entry = _read(line, self._path, number)
+                if until is not None and entry.seq > until:
+                    return
+                if entry.seq > after:
+                    yield entry
+
+    def end(self) -> int:
+        """Return the seq of the last entry; reads the whole file."""
+        last = 0
+        for entry in self.read():
+            last = entry.seq
+        return last
+
+    def seq_at(self, at_us: int) -> int:
+        """Return the seq of the last entry that is not later than a time; 0: there is none."""
+        found = 0
+        for entry in self.read():
+            if entry.at_us > at_us:
+                break
+            found = entry.seq
+        return found
+
+
+def is_archive(text: str) -> bool:
+    """Tell whether a ledger's URL is the path of an archive."""
+    return "://" not in text and text.endswith(SUFFIXES)
+
+
+def write(entries: Iterable[Entry], path: Path) -> int:
+    """Write entries to a new file; return how many.
+
+    Raises:
+        FileExistsError: the file is there already.
+    """
+    count = 0
+    with _opened(path, "xb") as file:
+        for entry in entries:
+            *columns, digest = astuple(entry)
+            line = _Line(*[*columns, digest.hex()])
+            file.write(msgspec.json.encode(line) + b"\n")
+            count += 1
+    return count
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """An entry whose hash is text."""
+
+    partition: int
+    seq: int
+    epoch: int
+    turn: int
+    at_us: int
+    cluster: str
+    type: str
+    subject: str
+    payload: str
+    hash: str
+
+
+_decoder = msgspec.json.Decoder(_Line)
+
+
+def _read(line: bytes, path: Path, number: int) -> Entry:
+    try:
+        told = _decoder.decode(line)
+        *columns, digest = astuple(told)
+        return Entry(*[*columns, bytes.fromhex(digest)])
+    except (msgspec.DecodeError, ValueError) as error:
+        raise UndecodableError(f"Line {number} of {path} is no entry: {error}") from error
+
+
+def _opened(path: Path, mode: Literal["rb", "xb"]) -> IO[bytes]:
+    if path.suffix == ".gz":
+        return cast("IO[bytes]", gzip.open(path, mode))
+    return path.open(mode)
