@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Literal, cast
 
 import msgspec
-from msgspec.structs import astuple
+from msgspec.structs import asdict
 
 from tidegate.contracts.entry import Entry
 from tidegate.errors import UndecodableError
@@ -71,9 +71,8 @@ def write(entries: Iterable[Entry], path: Path) -> int:
     count = 0
     with _opened(path, "xb") as file:
         for entry in entries:
-            *columns, digest = astuple(entry)
-            line = _Line(*[*columns, digest.hex()])
-            file.write(msgspec.json.encode(line) + b"\n")
+            columns = asdict(entry) | {"hash": entry.hash.hex()}
+            file.write(msgspec.json.encode(columns) + b"\n")
             count += 1
     return count
 
@@ -98,9 +97,9 @@ _decoder = msgspec.json.Decoder(_Line)
 
 def _read(line: bytes, path: Path, number: int) -> Entry:
     try:
-        told = _decoder.decode(line)
-        *columns, digest = astuple(told)
-        return Entry(*[*columns, bytes.fromhex(digest)])
+        columns = asdict(_decoder.decode(line))
+        columns["hash"] = bytes.fromhex(columns["hash"])
+        return msgspec.convert(columns, Entry)
     except (msgspec.DecodeError, ValueError) as error:
         raise UndecodableError(f"Line {number} of {path} is no entry: {error}") from error
 
