@@ -22,7 +22,7 @@ SNAPSHOTS = 14
 """A turn's number above this means a start from a snapshot, not from the whole ledger."""
 STOPS: tuple[StopPolicy, ...] = ("None", "Hold", "HoldAndDrain")
 Step = tuple[str, int, int, int]
-SELDOM = ("finish", "delete", "wait", "quota", "stop", "hand", "ask")
+SELDOM = ("finish", "delete", "wait", "quota", "stop", "hand", "ask", "rush", "rush")
 WHAT = ("submit", "submit", "submit", "obey", "obey", *SELDOM)
 numbers = st.integers(0, 9)
 steps = st.tuples(st.sampled_from(WHAT), numbers, numbers, numbers)
@@ -57,6 +57,10 @@ def observations(world: World, batch: list[Step]) -> list[seen.Observation]:
         name = names[which % len(names)] if names else ""
         if what == "submit":
             told.append(world.submit(QUEUES[which % 3], 1 + much % 5, more % 3))
+        elif what == "rush":
+            world.turn(*told)
+            told = []
+            world.rush(QUEUES[which % 3])
         elif what == "wait":
             told.append(world.wait(1 + which * much))
         elif what in ("quota", "stop"):
