@@ -148,3 +148,22 @@ def test_a_turn_ends_settled_and_a_rebuilt_draft_is_settled_too(
         rebuilt, head = rebuild(world.entries)
         assert head == world.entries[-1]
         assert decide(rebuilt) == []
+
+
+def test_a_gap_that_closes_by_time_alone_is_no_news_to_who_waits_anyway() -> None:
+    world = World().open()
+    world.turn(world.submit("c", 3, 0))
+    world.all_obey()
+    for _ in range(3):
+        world.turn(world.wait(90), world.submit("c", 4, 5))
+        world.all_obey()
+        world.turn(world.wait(10), world.finish(max(world.jobs)))
+        world.all_obey()
+    world.quotas["c"], world.stops["c"] = 1, "HoldAndDrain"
+    world.turn(world.wait(60), world.queue("c"))
+    world.all_obey()
+    world.stops["c"] = "None"
+    world.turn(world.queue("c"))
+    world.turn(world.wait(25), world.submit("a", 1, 0))  # near the next rush, in another tree
+    world.bus.draft, _ = rebuild(world.entries)
+    assert world.turn() == []
