@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from tidegate.core.charging import flavor_resource
 from tidegate.core.deciding.readiness import readiness
-from tidegate.core.draft import Draft, Workload
+from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.rooms import Forest, Group, Room, Slot, Tree
 from tidegate.core.tree import Cell, Node, add, bounded, cell_of, limit, settle, unbounded
 from tidegate.model.quantity import UNLIMITED
@@ -225,6 +225,8 @@ def _move_in(draft: Draft, old: Forest, new: Forest) -> None:
         new.agenda[workload.key] = None  # what the old forest had on it, and no rule has seen
         if workload.phase in HOLDING:
             hold(new, workload)
+    for intent in draft.intents.values():
+        intend(new, intent, 1)
 
 
 def hold(trees: Forest, workload: Workload) -> None:
@@ -251,3 +253,11 @@ def count_held(at: Room, workload: Workload, sign: int) -> None:
             sums[workload.priority] = left
         else:
             sums.pop(workload.priority, None)
+
+
+def intend(trees: Forest, intent: Intent, sign: int) -> None:
+    """Add what an intent keeps to its room's sums, or take it off."""
+    at = trees.rooms.get(intent.cluster_queue)
+    for fr, units in () if at is None else intent.charges:
+        assert at is not None
+        at.intended[fr] = at.intended.get(fr, 0) + sign * units

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tidegate.core.charging import charged
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.forest import HOLDING, count_held, forest, hold, touch
+from tidegate.core.forest import HOLDING, count_held, forest, hold, intend, touch
 from tidegate.core.heads import place, wake
 from tidegate.core.rooms import Room, Tree
 from tidegate.core.tree import add, remove
@@ -92,6 +92,7 @@ def let_in(draft: Draft, preemptor: str) -> None:
     intent = draft.intents.pop(preemptor, None)
     if intent is None:
         return
+    intend(forest(draft), intent, -1)
     for victim in intent.victims:
         workload = draft.workloads.get(victim.workload)
         if workload is not None and workload.made_way_for == preemptor:

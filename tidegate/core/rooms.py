@@ -94,6 +94,7 @@ class Room(msgspec.Struct, kw_only=True, eq=False):
     holding: dict[str, Workload] = {}  # whoever is charged here, by key
     held: dict[FlavorResource, dict[int, int]] = {}
     """What whoever does not leave holds of it, by priority."""
+    intended: dict[FlavorResource, int] = {}  # what is kept for preemptors that wait
     shapes: dict[bytes, Shape] = {}
     heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
     waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own

@@ -22,7 +22,7 @@ from tidegate.contracts.decisions import (
 from tidegate.core import deadlines, decay
 from tidegate.core.charging import charged
 from tidegate.core.draft import Draft, Held, Intent, Order, Workload
-from tidegate.core.forest import HOLDING, forest, touch
+from tidegate.core.forest import HOLDING, forest, intend, touch
 from tidegate.core.gaps import hold, note_loss
 from tidegate.core.heads import leave, park, place
 from tidegate.core.holding import begin_leaving, give, let_in, take
@@ -177,7 +177,8 @@ def _intend(draft: Draft, workload: Workload, event: PreemptionIntended) -> None
         draft.sticky[workload.cluster_queue] = workload.key
         return
     leave(draft, workload)
-    draft.intents[workload.key] = Intent(
+    let_in(draft, workload.key)  # a second intent replaces the first
+    intent = Intent(
         workload=workload.key,
         cluster_queue=workload.cluster_queue,
         victims=event.victims,
@@ -185,6 +186,8 @@ def _intend(draft: Draft, workload: Workload, event: PreemptionIntended) -> None
         charges=charged(workload, event.assignment),
         seq=draft.seq,
     )
+    draft.intents[workload.key] = intent
+    intend(forest(draft), intent, 1)
     place(draft, workload)
     room = forest(draft).rooms.get(workload.cluster_queue)
     if room is not None:

@@ -12,7 +12,7 @@ import msgspec
 from tidegate.contracts.decisions import PreemptionReason
 from tidegate.core.draft import Workload
 from tidegate.core.preemption.candidates import CandidateKey, of_room
-from tidegate.core.preemption.trial import Target, Trial, within_quota
+from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
 from tidegate.core.tree import Cell, Node, kept_free
 from tidegate.model.ids import FlavorResource
 
@@ -90,8 +90,7 @@ def _collect(trial: Trial, node: Node, skipped: Node, rule: str) -> list[Workloa
             continue
         if child.is_cohort:
             found.extend(_collect(trial, child, skipped, rule))
-        else:
-            room = trial.draft.forest.rooms[child.name]
+        elif takes_more(room := trial.draft.forest.rooms[child.name], trial.needs):
             found.extend(of_room(trial.draft, room, trial.workload, trial.needs, rule))
     return found
 
@@ -145,6 +144,8 @@ def _attempt(trial: Trial, candidates: list[_Candidate], *, borrowing: bool) -> 
 def _is_spared(trial: Trial, one: _Candidate, *, borrowing: bool) -> bool:
     """Tell whether another queue's workload has become no candidate since it was collected."""
     if borrowing and one.only_within:
+        return True
+    if not takes_more(trial.draft.forest.rooms[one.workload.cluster_queue], trial.needs):
         return True
     node: Node | None = trial.node(one.workload)
     while node is not None and node is not one.lowest_common:

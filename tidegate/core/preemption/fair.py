@@ -13,8 +13,8 @@ import msgspec
 from tidegate.contracts.decisions import PreemptionReason
 from tidegate.core.draft import Workload
 from tidegate.core.preemption.candidates import of_room
-from tidegate.core.preemption.trial import Target, Trial, within_quota
-from tidegate.core.shares import Share, borrows, borrows_on, share
+from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
+from tidegate.core.shares import Share, borrows, share
 from tidegate.core.tree import Node, add, remove
 
 
@@ -59,7 +59,7 @@ def _candidates(trial: Trial) -> list[Workload]:
     found = of_room(draft, room, trial.workload, needs, preemption.within_cluster_queue)
     if preemption.reclaim_within_cohort != "Never" and not trial.stays_home:
         for other in room.tree.rooms:
-            if other is not room and borrows_on(other.node, needs):
+            if other is not room and takes_more(other, needs):
                 reclaim = preemption.reclaim_within_cohort
                 found.extend(of_room(draft, other, trial.workload, needs, reclaim))
     return found
@@ -108,7 +108,7 @@ def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
     for child in cohort.children:
         if child.is_cohort or id(child) in state.pruned:
             continue
-        if (child is not state.path[0] and not borrows(child)) or not state.queues.get(child.name):
+        if not state.queues.get(child.name) or not _may_give(state, child):
             state.pruned[id(child)] = child
             continue
         found = share(child)
@@ -119,6 +119,13 @@ def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
         ):
             best, best_share = child, found
     return best, best_share
+
+
+def _may_give(state: _Fair, queue: Node) -> bool:
+    """Tell whether a queue is the preemptor's own, or uses more of anything than it has."""
+    if queue is state.path[0]:
+        return True
+    return takes_more(state.trial.draft.forest.rooms[queue.name], queue.cells)
 
 
 def _sooner(state: _Fair, one: Node, other: Node) -> bool:

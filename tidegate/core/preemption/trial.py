@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
@@ -101,3 +103,17 @@ def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
         if cell is not None and cell.usage > cell.quota:
             return False
     return True
+
+
+def takes_more(room: Room, needs: Iterable[FlavorResource]) -> bool:
+    """Tell whether those who hold quota of a queue use more of one of these than it has.
+
+    What is only kept for a preemptor that waits does not count: nobody who runs within the queue's
+    own quota has to leave for it.
+    """
+    cells, intended = room.node.cells, room.intended
+    for fr in needs:
+        cell = cells.get(fr)
+        if cell is not None and cell.usage - intended.get(fr, 0) > cell.quota:
+            return True
+    return False
