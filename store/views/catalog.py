@@ -39,7 +39,7 @@ _MODULES: tuple[ModuleType, ...] = (
     waits,
     wait_summary,  # over waits
     preemptions,
-    chargeback,  # over usage_hourly
+    chargeback,
 )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Double, and_, cast, column, func, literal, select, table
+from sqlalchemy import and_, func, literal, select
 
-from store.expressions import per
+from store.clock import utc_text
+from store.expressions import per, units
 from store.reporting.tables import price
-from store.views import usage_hourly
 from store.views.columns import (
     AUTHOR,
     CLUSTER,
@@ -17,6 +17,7 @@ from store.views.columns import (
     RESOURCE,
     ViewColumn,
 )
+from store.views.usage_hourly import ALL_USAGE
 
 NAME = "chargeback"
 COLUMNS = (
@@ -35,15 +36,15 @@ COLUMNS = (
 )
 
 _GROUP = ("cluster", "cluster_queue", "local_queue", "namespace", "author", "flavor", "resource")
-_u = table(usage_hourly.NAME, *(column(told.name) for told in usage_hourly.COLUMNS))
-_day = func.substr(_u.c.hour, 1, 10)
+_day = func.substr(utc_text(ALL_USAGE.c.hour_us), 1, 10)
+_seconds = units(ALL_USAGE.c.resource, func.sum(ALL_USAGE.c.unit_seconds))
 _daily = (
     select(
         _day.label("day"),
-        *(_u.c[name] for name in _GROUP),
-        per(func.sum(cast(_u.c.resource_seconds, Double)), literal(3600.0)).label("unit_hours"),
+        *(ALL_USAGE.c[name] for name in _GROUP),
+        per(_seconds, literal(3600.0)).label("unit_hours"),
     )
-    .group_by(_day, *(_u.c[name] for name in _GROUP))
+    .group_by(_day, *(ALL_USAGE.c[name] for name in _GROUP))
     .cte("daily")
 )
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import (
     CTE,
-    ColumnElement,
     Double,
     and_,
     cast,
@@ -73,24 +70,28 @@ def _held() -> CTE:
     )
 
 
-def _quota_seconds(row: Any) -> ColumnElement[Any]:  # noqa: ANN401 - a table
-    """Return the queue's nominal quota times its time within the row's hour."""
-    given, next_us = quota.c, row.c.hour_us + _HOUR
-    until = smaller(func.coalesce(given.to_us, _end.c.at_us), next_us)
-    lasted = seconds(until - larger(given.from_us, row.c.hour_us))
+def _quota(used: CTE) -> CTE:
+    """Return the nominal quota times its time, for each hour and queue that was used."""
+    names = ("partition", "hour_us", "cluster_queue", "flavor", "resource")
+    hour = select(*(used.c[name] for name in names)).distinct().cte("used_hour")
+    given, next_us = quota.c, hour.c.hour_us + _HOUR
+    until_us = func.coalesce(given.to_us, _end.c.at_us)
+    lasted = seconds(smaller(until_us, next_us) - larger(given.from_us, hour.c.hour_us))
+    within = and_(
+        given.partition == hour.c.partition,
+        given.kind == "ClusterQueue",
+        given.owner == hour.c.cluster_queue,
+        given.flavor == hour.c.flavor,
+        given.resource == hour.c.resource,
+        given.from_us < next_us,
+    )
     return (
-        select(func.sum(cast(given.nominal, Double) * lasted))
-        .join_from(quota, _end, _end.c.partition == given.partition)
-        .where(
-            given.partition == row.c.partition,
-            given.kind == "ClusterQueue",
-            given.owner == row.c.cluster_queue,
-            given.flavor == row.c.flavor,
-            given.resource == row.c.resource,
-            given.from_us < next_us,
-            func.coalesce(given.to_us, _end.c.at_us) > row.c.hour_us,
-        )
-        .scalar_subquery()
+        select(*hour.c, func.sum(cast(given.nominal, Double) * lasted).label("unit_seconds"))
+        .join_from(hour, quota, within)
+        .join(_end, _end.c.partition == hour.c.partition)
+        .where(until_us > hour.c.hour_us)
+        .group_by(*hour.c)
+        .cte("given")
     )
 
 
@@ -101,14 +102,20 @@ _grown = select(*(_kept.c[name] for name in _KEY), _sum.label("unit_seconds")).o
     _kept, _open, _same
 )
 _begun = select(_open).where(~exists(literal(1)).where(_same))
-_all = union_all(_grown, _begun).cte("all_usage")
+ALL_USAGE = union_all(_grown, _begun).cte("all_usage")
+"""Every hour's usage, what is still held included: base units times seconds."""
+_all, _given = ALL_USAGE, _quota(ALL_USAGE)
 _used = units(_all.c.resource, _all.c.unit_seconds)
-_given = func.coalesce(units(_all.c.resource, _quota_seconds(_all)), cast(0, Double))
+_nothing = cast(0, Double)
 
 QUERY = select(
     utc_text(_all.c.hour_us).label("hour"),
     *(_all.c[name] for name in _SHOWN),
     _used.label("resource_seconds"),
-    _given.label("quota_seconds"),
-    per(_used, func.nullif(_given, 0)).label("share_of_quota"),
+    func.coalesce(units(_all.c.resource, _given.c.unit_seconds), _nothing).label("quota_seconds"),
+    per(_all.c.unit_seconds, func.nullif(_given.c.unit_seconds, 0)).label("share_of_quota"),
+).outerjoin_from(
+    _all,
+    _given,
+    and_(*(_all.c[name] == _given.c[name] for name in _given.c.keys()[:-1])),
 )
