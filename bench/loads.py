@@ -1,7 +1,7 @@
 """The loads that are measured: quotas, and who asks for what when.
 
-Quotas: every ClusterQueue has 20 CPU, may borrow 100, takes back what is lent and preempts lower
-priorities of its own.
+Quotas: every ClusterQueue has 20 CPU and may borrow 100. In flat cohorts it takes back what is lent
+and preempts lower priorities of its own; in deep trees nobody is preempted, which is the default.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ QUOTA_CPU = 20
 BORROWING_CPU = 100
 STAGGER_US = 7_000
 NEVER_US = 10**18
+RECLAIMING = Preemption(within_cluster_queue="LowerPriority", reclaim_within_cohort="Any")
 MS = 1_000
 
 
@@ -154,10 +155,14 @@ def tree_queues(queues: int, trees: int, depth: int, branching: int) -> Iterator
         bottom += level
     for index in range(queues):
         place = index * len(bottom) // queues
-        yield from queue(index, cohort=bottom[place], weight=_weight(index))
+        yield from queue(
+            index, cohort=bottom[place], weight=_weight(index), preemption=Preemption()
+        )
 
 
-def queue(index: int, *, cohort: str, weight: int = WEIGHT_ONE) -> Iterator[FactEvent]:
+def queue(
+    index: int, *, cohort: str, weight: int = WEIGHT_ONE, preemption: Preemption = RECLAIMING
+) -> Iterator[FactEvent]:
     """Yield one ClusterQueue and the LocalQueue that leads to it."""
     quota = Quota(nominal=QUOTA_CPU * 1_000, borrowing_limit=BORROWING_CPU * 1_000)
     flavors = (FlavorQuotas(flavor="default", quotas={"cpu": quota}),)
@@ -165,7 +170,7 @@ def queue(index: int, *, cohort: str, weight: int = WEIGHT_ONE) -> Iterator[Fact
         cohort=cohort,
         groups=(ResourceGroup(resources=("cpu",), flavors=flavors),),
         namespace_selector=LabelSelector(),
-        preemption=Preemption(within_cluster_queue="LowerPriority", reclaim_within_cohort="Any"),
+        preemption=preemption,
         weight=weight,
     )
     yield facts.ClusterQueueDefined(at_us=0, name=f"queue-{index}", spec=spec)
