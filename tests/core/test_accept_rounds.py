@@ -227,6 +227,14 @@ def test_what_runs_or_holds_quota_when_the_first_rounds_end_is_adopted(
     assert (given.flavors, given.usage) == ({"cpu": "big"}, {"cpu": 2_000})
 
 
+def test_quota_that_another_held_counts_until_the_first_rounds_end(bus: Bus) -> None:
+    bus.tell(beat(1, JOBS), *queues(), started(), job(), job("late"))
+    assert types(bus.tell(job(held_quota=True))) == ["WorkloadChanged"]
+    told = bus.tell(completed(50, "uid-train", "uid-late"))
+    assert types(told) == ["SyncCompleted", "WorkloadAdopted"]
+    assert bus.tell(job("late", held_quota=True), job(held_quota=True)) == []
+
+
 def test_adoption_reads_the_flavor_from_the_node_selector(bus: Bus) -> None:
     small = PodSet(count=3, node_selector={"size": "small"}, containers=job().podsets[0].containers)
     listing(bus, job(podsets=(small,), reclaimable={"main": 1}, state=RUNNING))

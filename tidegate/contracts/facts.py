@@ -152,6 +152,7 @@ class WorkloadChanged(
     preemption_gates: tuple[str, ...] = ()  # closed: it may start, but evict nobody
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
+    held_quota: bool = False  # another controller had reserved quota for it
 
 
 class WorkloadRemoved(

@@ -97,7 +97,7 @@ def offered(draft: Draft, workload: Workload) -> bool:
         return False
     if workload.key in draft.intents:
         return False
-    if workload.requeue_reason or workload.requeue_after_us > draft.now_us or workload.held_quota:
+    if workload.requeue_reason or workload.requeue_after_us > draft.now_us:
         return False
     key = workload.key.partition("/")[0] + "/" + workload.queue
     queue = draft.objects.local_queues.get(key)

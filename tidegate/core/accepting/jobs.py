@@ -17,6 +17,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.core.accepting.adoption import is_complete
 from tidegate.core.accepting.versions import bury, is_outdated, note
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.wanted import is_stopped
@@ -108,14 +109,13 @@ def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
     # queue cannot change; it is read again once the template is as its owner wrote it.
     settled = job.state.suspended and not job.state.started and _is_managed(draft, job)
     podsets, queue = (job.podsets, job.queue) if settled else (known.podsets, known.queue)
+    # Another controller's reservation matters until what it admitted is adopted, and no longer.
+    late = job.held_quota == known.held_quota or is_complete(draft)
+    held = known.held_quota if late else job.held_quota
     asked = _asked(job)
     same = all(getattr(known, name) == value for name, value in asked.items())
-    if (
-        same
-        and job.priority == known.own_priority
-        and queue == known.queue
-        and podsets == known.podsets
-    ):
+    before = known.own_priority, known.queue, known.podsets, known.held_quota
+    if same and before == (job.priority, queue, podsets, held):
         return
     yield WorkloadChanged(
         at_us=at_us,
@@ -126,6 +126,7 @@ def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
         priority=job.priority,
         podsets=podsets,
         author=job.author,
+        held_quota=held,
         **asked,
     )
 

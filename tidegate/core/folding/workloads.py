@@ -192,6 +192,7 @@ def _change(draft: Draft, workload: Workload, event: WorkloadChanged) -> None:
     workload.author, workload.gates = event.author, event.gates
     workload.preemption_gates = event.preemption_gates
     workload.allowed_flavors, workload.replaces = event.allowed_flavors, event.replaces
+    workload.held_quota = event.held_quota
     if before != (workload.podsets, workload.allowed_flavors, workload.preemption_gates):
         workload.requests, workload.parked, workload.scan = None, False, ()
     if workload.key in draft.intents:
