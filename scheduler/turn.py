@@ -86,7 +86,10 @@ def _loss(facts: Sequence[FactEvent]) -> str:
     """Return why ingest must tell everything again; empty if it need not."""
     for fact in facts:
         if isinstance(fact, GapObserved):
-            return f"observations {fact.expected_seq} to {fact.found_seq - 1} are missing"
+            last = fact.found_seq - 1
+            if last < fact.expected_seq:
+                return f"the round that observation {fact.found_seq} ends was not told from its start"
+            return f"observations {fact.expected_seq} to {last} are missing"
         if isinstance(fact, StreamReplaced):
             return "the stream of observations was made anew"
     return ""

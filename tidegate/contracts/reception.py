@@ -33,7 +33,7 @@ class GapObserved(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="GapO
     """OBSERVATIONS skipped messages: a resync follows."""
 
     expected_seq: int
-    found_seq: int
+    found_seq: int  # equal to ``expected_seq``: nothing is missing but what a round's end proves
 
 
 class StreamReplaced(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StreamReplaced/1"):
