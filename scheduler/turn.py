@@ -88,7 +88,7 @@ def _loss(facts: Sequence[FactEvent]) -> str:
         if isinstance(fact, GapObserved):
             last = fact.found_seq - 1
             if last < fact.expected_seq:
-                return f"the round that observation {fact.found_seq} ends was not told from its start"
+                return f"of the round that observation {last + 1} ends the start was not told"
             return f"observations {fact.expected_seq} to {last} are missing"
         if isinstance(fact, StreamReplaced):
             return "the stream of observations was made anew"
