@@ -1,28 +1,54 @@
 """The order of a cycle under fair sharing: a tournament in each cohort tree before every turn.
 
+Each cohort keeps the champion of what is below it. A turn changes usage only on the path of who had
+it, so only the champions on that path are found anew: all others stand as they stood.
+
 Source: behaviour.md 3.3; conformance/schedule-fair.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import msgspec
 
 from tidegate.core.draft import Draft
 from tidegate.core.nominating import Nominee
 from tidegate.core.ordering import gate, queue_time
-from tidegate.core.shares import ZERO, Share, borrows_on, share
-from tidegate.core.tree import Node, add, remove
+from tidegate.core.shares import Share, share
+from tidegate.core.tree import Node, passed_on
+from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import Policy
 
+_Place = tuple[int, int, str, str]
 
-class _Standing(msgspec.Struct, kw_only=True, eq=False):
-    """How an entry stands in the tournaments of its ancestors, by the depth of the cohort."""
+
+class _Rules(msgspec.Struct, frozen=True):
+    """What of the policy the comparison asks for."""
+
+    preemptors_first: bool
+    owners_first: bool
+    by_priority: bool
+
+
+class _Champion(msgspec.Struct, kw_only=True, eq=False):
+    """The best entry below a node, and how the node would stand with its usage."""
 
     nominee: Nominee
-    shares: dict[int, Share] = {}  # a cohort's identity to the share of its child on our path
-    borrowing: dict[int, bool] = {}
+    amounts: dict[FlavorResource, int]  # what of its usage reaches the node
+    share: Share
+    borrows: bool
+    place: _Place
+
+
+class _Seat(msgspec.Struct, kw_only=True, eq=False):
+    """A node of a tree with at least one entry below it."""
+
+    node: Node
+    above: _Seat | None
+    below: list[_Seat] = []
+    champion: _Champion | None = None
 
 
 def in_turns(draft: Draft, entries: Iterable[Nominee]) -> Iterator[Nominee]:
@@ -31,58 +57,107 @@ def in_turns(draft: Draft, entries: Iterable[Nominee]) -> Iterator[Nominee]:
     for entry in entries:
         by_tree.setdefault(id(entry.room.tree), []).append(entry)
     for left in by_tree.values():
-        root = left[0].room.tree.root
-        if not root.is_cohort:
+        if left[0].room.tree.root.is_cohort:
+            yield from _tournament(draft.policy, left)
+        else:
             yield from left
-            continue
-        while left:
-            standings = {one.room.name: _standing(one) for one in left}
-            winner = _winner(draft.policy, root, standings)
-            assert winner is not None
-            left.remove(winner.nominee)
-            yield winner.nominee
 
 
-def _standing(nominee: Nominee) -> _Standing:
-    made, node = _Standing(nominee=nominee), nominee.room.node
-    usage = nominee.usage
-    add(node, usage.items())
-    at = node
-    while at.parent is not None:
-        made.shares[id(at.parent)] = share(at)
-        made.borrowing[id(at.parent)] = borrows_on(at, usage)
-        at = at.parent
-    remove(node, usage.items())
-    return made
+def _tournament(policy: Policy, entries: list[Nominee]) -> Iterator[Nominee]:
+    rules = _Rules(
+        preemptors_first=gate(policy, "PrioritizePreemptorWorkloads", default=False),
+        owners_first=gate(policy, "FairSharingPrioritizeNonBorrowing", default=True),
+        by_priority=gate(policy, "PrioritySortingWithinCohort", default=True),
+    )
+    seats: dict[int, _Seat] = {}
+    for entry in entries:
+        seat = _seat(seats, entry.room.node)
+        place = _place(policy, rules, entry)
+        seat.champion = _standing(seat.node, entry, entry.usage, place)
+    root = seats[id(entries[0].room.tree.root)]
+    _fill(rules, root)
+    while (best := root.champion) is not None:
+        yield best.nominee
+        _leave(rules, seats[id(best.nominee.room.node)])
 
 
-def _winner(policy: Policy, cohort: Node, standings: dict[str, _Standing]) -> _Standing | None:
-    best: _Standing | None = None
-    for child in cohort.children:
-        below = child.is_cohort
-        found = _winner(policy, child, standings) if below else standings.get(child.name)
-        if found is not None and (best is None or _beats(policy, cohort, found, best)):
-            best = found
-    return best
+def _seat(seats: dict[int, _Seat], node: Node) -> _Seat:
+    """Return a node's seat, made with those of its ancestors if it has none yet."""
+    found = seats.get(id(node))
+    if found is None:
+        above = None if node.parent is None else _seat(seats, node.parent)
+        found = seats[id(node)] = _Seat(node=node, above=above)
+        if above is not None:
+            above.below.append(found)
+    return found
 
 
-def _beats(policy: Policy, cohort: Node, one: _Standing, other: _Standing) -> bool:
-    if gate(policy, "PrioritizePreemptorWorkloads", default=False):
-        first, second = one.nominee.is_preemptor, other.nominee.is_preemptor
-        if first != second:
-            return first
-    if gate(policy, "FairSharingPrioritizeNonBorrowing", default=True):
-        borrows, other_borrows = one.borrowing[id(cohort)], other.borrowing[id(cohort)]
-        if borrows != other_borrows:
-            return other_borrows
-    mine, theirs = one.shares.get(id(cohort), ZERO), other.shares.get(id(cohort), ZERO)
-    if mine < theirs or theirs < mine:
-        return mine < theirs
-    return _place(policy, one.nominee) < _place(policy, other.nominee)
+def _fill(rules: _Rules, seat: _Seat) -> None:
+    """Find the champions of a seat and of all below it."""
+    for child in seat.below:
+        if child.node.is_cohort:
+            _fill(rules, child)
+    _crown(rules, seat)
 
 
-def _place(policy: Policy, nominee: Nominee) -> tuple[int, int, str, str]:
+def _leave(rules: _Rules, seat: _Seat) -> None:
+    """Take an entry out that had its turn, and look again at who is above it."""
+    seat.champion = None
+    at = seat.above
+    while at is not None:
+        _crown(rules, at)
+        at = at.above
+
+
+def _crown(rules: _Rules, seat: _Seat) -> None:
+    """Let the champions right below a cohort compete, and note how it would stand with the best."""
+    best: _Champion | None = None
+    beats = partial(_beats, rules)
+    for child in seat.below:
+        champion = child.champion
+        if champion is not None and (best is None or beats(champion, best)):
+            best = champion
+    if best is None:
+        seat.champion = None
+        return
+    node = best.nominee.room.node
+    while node.parent is not seat.node:
+        assert node.parent is not None
+        node = node.parent
+    rises = passed_on(node, best.amounts)
+    seat.champion = _standing(seat.node, best.nominee, rises, best.place)
+
+
+def _standing(
+    node: Node, nominee: Nominee, amounts: dict[FlavorResource, int], place: _Place
+) -> _Champion:
+    borrows = False
+    if node.parent is not None:
+        for fr in nominee.usage:
+            cell = node.cells.get(fr)
+            if cell is not None and cell.usage + amounts.get(fr, 0) > cell.quota:
+                borrows = True
+                break
+    return _Champion(
+        nominee=nominee,
+        amounts=amounts,
+        share=share(node, amounts),
+        borrows=borrows,
+        place=place,
+    )
+
+
+def _beats(rules: _Rules, one: _Champion, other: _Champion) -> bool:
+    if rules.preemptors_first and one.nominee.is_preemptor != other.nominee.is_preemptor:
+        return one.nominee.is_preemptor
+    if rules.owners_first and one.borrows != other.borrows:
+        return other.borrows
+    if one.share < other.share:
+        return True
+    return not other.share < one.share and one.place < other.place
+
+
+def _place(policy: Policy, rules: _Rules, nominee: Nominee) -> _Place:
     workload = nominee.workload
-    by_priority = gate(policy, "PrioritySortingWithinCohort", default=True)
-    priority = -workload.priority if by_priority else 0
+    priority = -workload.priority if rules.by_priority else 0
     return priority, queue_time(policy, workload), workload.uid, workload.key

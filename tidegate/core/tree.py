@@ -100,6 +100,17 @@ def shift(cell: Cell, delta: int) -> None:
         at = at.parent
 
 
+def passed_on(node: Node, amounts: Mapping[FlavorResource, int]) -> dict[FlavorResource, int]:
+    """Return what of amounts that a node would use more its parent would see; changes nothing."""
+    seen: dict[FlavorResource, int] = {}
+    for fr, amount in amounts.items():
+        cell = node.cells.get(fr) or cell_of(node, fr)
+        before = cell.usage - cell.local
+        after = before + amount
+        seen[fr] = (after if after > 0 else 0) - (before if before > 0 else 0)
+    return seen
+
+
 def kept_free(cell: Cell) -> int:
     """Return how much of what a node keeps for itself is unused."""
     return max(0, cell.local - cell.usage)
