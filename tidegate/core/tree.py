@@ -107,7 +107,7 @@ def passed_on(node: Node, amounts: Mapping[FlavorResource, int]) -> dict[FlavorR
         cell = node.cells.get(fr) or cell_of(node, fr)
         before = cell.usage - cell.local
         after = before + amount
-        seen[fr] = (after if after > 0 else 0) - (before if before > 0 else 0)
+        seen[fr] = max(0, after) - max(0, before)
     return seen
 
 
