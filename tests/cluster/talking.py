@@ -125,3 +125,9 @@ def crd(plural: str, spec: Object, **version: Any) -> Object:  # noqa: ANN401 - 
             "versions": [first],
         },
     }
+
+
+async def pods_of(kube: Talk) -> list[Object]:
+    """Return the pods of the namespace that is talked about."""
+    found: list[Object] = (await kube.get(kube.pods))["items"]
+    return found

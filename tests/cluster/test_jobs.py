@@ -6,15 +6,10 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.talking import Object, Talk, container, job, told
+from tests.cluster.talking import Object, Talk, container, job, pods_of, told
 from tidegate.kube.ports import MERGE_PATCH
 
 SELECTOR: Object = {"spec": {"template": {"spec": {"nodeSelector": {"kind": "big"}}}}}
-
-
-async def items(kube: Talk) -> list[Object]:
-    found: list[Object] = (await kube.get(kube.pods))["items"]
-    return found
 
 
 async def test_a_job_gets_its_defaults(kube: Talk) -> None:
@@ -125,7 +120,7 @@ async def test_a_suspended_job_has_no_pods_and_no_start(kube: Talk) -> None:
     await kube.make(kube.jobs, job("a", suspend=True))
     found = await kube.until(f"{kube.jobs}/a", lambda one: told(one, "Suspended") == "True")
     assert "startTime" not in found["status"]
-    assert await items(kube) == []
+    assert await pods_of(kube) == []
 
 
 async def test_a_job_runs_to_its_end(kube: Talk) -> None:
@@ -136,13 +131,13 @@ async def test_a_job_runs_to_its_end(kube: Talk) -> None:
     assert (status["succeeded"], status["ready"], status["terminating"]) == (3, 0, 0)
     assert not status.keys() & {"active", "failed"}
     assert status["startTime"] <= status["completionTime"]
-    assert [pod["status"]["phase"] for pod in await items(kube)] == ["Succeeded"] * 3
+    assert [pod["status"]["phase"] for pod in await pods_of(kube)] == ["Succeeded"] * 3
 
 
 async def test_a_pod_of_a_job_says_whose_it_is(kube: Talk) -> None:
     made = await kube.make(kube.jobs, job("a", seconds="3600"))
     await kube.until(f"{kube.jobs}/a", lambda one: one["status"].get("ready") == 1)
-    (pod,) = await items(kube)
+    (pod,) = await pods_of(kube)
     owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "a", "uid": made["metadata"]["uid"]}
     owner |= {"controller": True, "blockOwnerDeletion": True}
     assert pod["metadata"]["ownerReferences"] == [owner]
@@ -226,7 +221,7 @@ async def test_a_job_that_never_ran_is_started_by_one_patch(kube: Talk) -> None:
     changed = await kube.merge(path, patch)
     assert changed["spec"]["template"]["spec"]["nodeSelector"] == {"a": "b"}
     await kube.until(path, lambda one: one["status"].get("active") == 1)
-    (pod,) = await items(kube)
+    (pod,) = await pods_of(kube)
     assert (pod["spec"]["nodeSelector"], pod["metadata"]["labels"]["team"]) == ({"a": "b"}, "x")
 
 
@@ -264,54 +259,3 @@ async def test_the_start_of_a_running_job_cannot_be_cleared(kube: Talk) -> None:
     status, answer = await kube.send("PATCH", f"{path}/status", patch, MERGE_PATCH)
     assert (status, answer["reason"]) == (422, "Invalid")
     assert [cause["field"] for cause in answer["details"]["causes"]] == ["status.startTime"]
-
-
-async def test_a_job_that_another_manages_gets_no_pods(kube: Talk) -> None:
-    await kube.make(kube.jobs, job("other", managedBy="example.com/other"))
-    await kube.make(kube.jobs, job("ours"))
-    await kube.until(f"{kube.jobs}/ours", lambda one: told(one, "Complete"))
-    assert {pod["metadata"]["labels"]["job-name"] for pod in await items(kube)} == {"ours"}
-
-
-async def test_a_job_that_fails_too_often_ends(kube: Talk) -> None:
-    await kube.make(kube.jobs, job("a", exit_code="3", backoffLimit=0))
-    ended = await kube.until(f"{kube.jobs}/a", lambda one: told(one, "Failed"))
-    assert (told(ended, "Failed"), told(ended, "FailureTarget")) == ("True", "True")
-    reasons = [one["reason"] for one in ended["status"]["conditions"]]
-    assert reasons == ["BackoffLimitExceeded"] * 2
-    assert (ended["status"]["failed"], "completionTime" in ended["status"]) == (1, False)
-
-
-async def test_a_job_that_takes_too_long_ends(kube: Talk) -> None:
-    await kube.make(kube.jobs, job("a", seconds="3600", activeDeadlineSeconds=1))
-    ended = await kube.until(f"{kube.jobs}/a", lambda one: told(one, "Failed"))
-    assert ended["status"]["conditions"][-1]["reason"] == "DeadlineExceeded"
-    await kube.until(kube.pods, lambda found: found["items"] == [])
-
-
-async def test_an_indexed_job_numbers_its_pods(kube: Talk) -> None:
-    spec: Object = {"completionMode": "Indexed", "completions": 4, "parallelism": 4}
-    await kube.make(kube.jobs, job("a", **spec))
-    done = await kube.until(f"{kube.jobs}/a", lambda one: told(one, "Complete"))
-    assert (done["status"]["completedIndexes"], done["status"]["succeeded"]) == ("0-3", 4)
-    key = "batch.kubernetes.io/job-completion-index"
-    pods = await items(kube)
-    assert sorted(pod["metadata"]["annotations"][key] for pod in pods) == list("0123")
-    assert sorted(pod["metadata"]["labels"][key] for pod in pods) == list("0123")
-    assert sorted(pod["spec"]["hostname"] for pod in pods) == [f"a-{n}" for n in range(4)]
-
-
-async def test_a_job_that_shrinks_loses_pods_without_a_failure(kube: Talk) -> None:
-    path = f"{kube.jobs}/a"
-    await kube.make(kube.jobs, job("a", seconds="3600", parallelism=3, completions=5))
-    await kube.until(path, lambda one: one["status"].get("ready") == 3)
-    await kube.merge(path, {"spec": {"parallelism": 1}})
-    found = await kube.until(path, lambda one: one["status"].get("active") == 1)
-    assert "failed" not in found["status"]
-    await kube.until(kube.pods, lambda listed: len(listed["items"]) == 1)
-
-
-async def test_a_finished_job_goes_when_its_time_is_over(kube: Talk) -> None:
-    await kube.make(kube.jobs, job("a", ttlSecondsAfterFinished=1))
-    await kube.until(kube.jobs, lambda found: found["items"] == [])
-    await kube.until(kube.pods, lambda found: found["items"] == [])
