@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import CTE, BigInteger, ColumnElement, Double, case, cast, literal, select
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    Double,
+    case,
+    cast,
+    literal,
+    select,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
 
 from store.clock import HOUR_US
 from store.tables import ledger_event, ledger_writer
@@ -39,6 +52,31 @@ def smaller(left: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElemen
 def larger(left: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
     """Return the larger of two values, neither of them NULL."""
     return case((left > right, left), else_=right)
+
+
+class one_of(FunctionElement[bool]):  # noqa: N801 - an SQL function
+    """Whether a text is one of a JSON list's: one parameter, however many there are.
+
+    With IN each length of the list would be another statement, to be put together and planned.
+    """
+
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(self, text: ColumnElement[Any], listed: ColumnElement[Any]) -> None:
+        super().__init__(text, listed)
+
+
+@compiles(one_of, "sqlite")
+def _one_of_sqlite(element: one_of, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401
+    text, listed = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{text} IN (SELECT value FROM json_each({listed}))"  # noqa: S608 - compiled clauses
+
+
+@compiles(one_of, "postgresql")
+def _one_of_postgresql(element: one_of, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401
+    text, listed = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{text} = ANY (ARRAY(SELECT json_array_elements_text(CAST({listed} AS json))))"
 
 
 def ledger_end() -> CTE:

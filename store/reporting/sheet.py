@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, bindparam
+from sqlalchemy import ColumnElement, Connection, Select, String, bindparam
 
+from store.expressions import one_of
 from store.reporting import rows, tables
 from store.reporting.shelf import Kind, Shelf
 from store.reporting.usage import Usage
@@ -40,7 +41,7 @@ _CLASS = Kind(tables.priority_class, rows.PriorityClassRow)
 def _open(kind: Kind[Any], by: str, ended: str) -> Select[Any]:
     """Return the statement that reads what has not ended of the named workloads or owners."""
     column = kind.table.c
-    named = column[by].in_(bindparam("named", expanding=True))
+    named = one_of(column[by], bindparam("named", type_=String()))
     return kind.select(_ours(kind), named, column[ended].is_(None))
 
 
@@ -132,7 +133,8 @@ class Sheet:
         self.standing = {owner_key(queue): queue for queue in self.queues}
 
     def _told(self, named: list[str] | None = None) -> dict[str, Any]:
-        return {"partition": self.partition} | ({} if named is None else {"named": named})
+        told: dict[str, Any] = {"partition": self.partition}
+        return told if named is None else told | {"named": msgspec.json.encode(named).decode()}
 
 
 def _named(event: Told) -> Iterator[str]:

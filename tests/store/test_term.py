@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 
 import pytest
 from sqlalchemy import Engine
 
 from store.ledger import SqlLedger
 from tests.parts.postgresql import wait_until
+from tests.store.conftest import DATABASES
 from tests.store.histories import AT, LEASE_US, ticks
+from tests.store.racing import write_all
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.errors import FencedError, SequenceConflictError
 
@@ -103,3 +106,12 @@ def test_two_terms_that_write_at_once_never_both_write(ledger: SqlLedger) -> Non
         assert new == 2
         assert old.result() + pool.submit(write, 2).result() == len(rows) - 1
     assert list(ledger.read()) == rows
+
+
+@pytest.mark.parametrize("url", DATABASES[1:], indirect=True)  # memory has one process
+def test_processes_that_all_want_to_write_write_one_history(url: str, ledger: SqlLedger) -> None:
+    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
+        written = sum(pool.map(write_all, 3 * [url], "abc", 3 * [60]))
+    told = list(ledger.read())
+    assert told == ticks(60)[: len(told)]
+    assert written == len(told) == 60
