@@ -84,15 +84,13 @@ class Arrivals(msgspec.Struct, kw_only=True):
 
     last_us: int = 0
     every_us: int = 0  # between the last two times; 0: not known
-    feared: bool = False  # one of them preempted somebody who had run in vain
 
 
-class Vain(msgspec.Struct, frozen=True, kw_only=True):
-    """What workloads of one kind lost when one of them was last preempted."""
+class Vain(msgspec.Struct, kw_only=True):
+    """What is known of a kind of workload that was preempted after it had run."""
 
-    ran_us: int
-    by_queue: str  # the preemptor's ClusterQueue
-    by_priority: int
+    need_us: int = 0  # how long one runs, as far as is known: to its end, or until it was stopped
+    by: dict[str, int] = {}  # the preemptors' ClusterQueues and their priorities, the newest last
 
 
 class Workload(msgspec.Struct, kw_only=True, eq=False):

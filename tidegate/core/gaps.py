@@ -1,10 +1,10 @@
-"""Who ran in vain is not started into a gap that is about to close.
+"""Who would run in vain is not started into a gap that is about to close.
 
 A workload that is preempted loses what it ran. If whoever preempted it comes at regular times, the
 room that it leaves in between is too short for the same kind of workload each time, and starting it
 there wastes what the room could have done for others. So a kind that lost a run is held back while
-the next arrival of its preemptor's priority is nearer than that run was long, and less than a fifth
-of the time between two such arrivals is left.
+the next arrival of a preemptor's priority is nearer than the kind is known to run, and less than a
+third of the time between two such arrivals is left.
 
 Why that is fair stands in docs/adr/0006-not-starting-into-closing-gaps.md.
 """
@@ -15,11 +15,13 @@ from tidegate.core import deadlines
 from tidegate.core.charging import kind_of, shape_key
 from tidegate.core.draft import Arrivals, Draft, Vain, Workload
 from tidegate.core.forest import touch
-from tidegate.core.rooms import Room, Shape
+from tidegate.core.rooms import Shape
 
 FAMILY = "gap"
-SHORT = 5
-"""A gap is at most this part of the time between two arrivals."""
+SHORT = 3
+"""A gap is at most this part of the time between two arrivals: a third."""
+BY_MAX = 8
+"""How many preemptors are remembered for one kind."""
 
 
 def note_arrival(draft: Draft, workload: Workload) -> None:
@@ -30,48 +32,48 @@ def note_arrival(draft: Draft, workload: Workload) -> None:
     known = queue.get(workload.priority)
     if known is None:
         queue[workload.priority] = Arrivals(last_us=draft.now_us)
-        return
-    if draft.now_us > known.last_us:
-        known.every_us = draft.now_us - known.last_us
+    elif draft.now_us > known.last_us:
+        if known.last_us:
+            known.every_us = draft.now_us - known.last_us
         known.last_us = draft.now_us
-        room = draft.forest.rooms.get(workload.cluster_queue)
-        if known.feared and room is not None:
-            touch(draft, room.tree)
 
 
 def note_loss(draft: Draft, workload: Workload, preemptor: Workload | None) -> None:
-    """Remember what a preempted workload ran in vain; folds call this."""
+    """Remember by whom a workload that had run was preempted; folds call this."""
     ran_us = draft.now_us - workload.admitted_us if workload.admitted_us else 0
     if preemptor is None or ran_us <= 0:
         return
-    vain = Vain(ran_us=ran_us, by_queue=preemptor.cluster_queue, by_priority=preemptor.priority)
-    kind = kind_of(shape_key(draft, workload))
-    draft.vain.setdefault(workload.cluster_queue, {})[kind] = vain
-    feared = draft.arrivals.setdefault(vain.by_queue, {}).setdefault(vain.by_priority, Arrivals())
-    feared.feared = True
+    kinds = draft.vain.setdefault(workload.cluster_queue, {})
+    vain = kinds.setdefault(kind_of(shape_key(draft, workload)), Vain())
+    vain.need_us = max(vain.need_us, ran_us + 1)  # it would have run on
+    by = {name: one for name, one in vain.by.items() if name != preemptor.cluster_queue}
+    by[preemptor.cluster_queue] = preemptor.priority
+    vain.by = dict(list(by.items())[-BY_MAX:])
 
 
 def note_end(draft: Draft, workload: Workload) -> None:
-    """Forget what a kind lost once one of it has come to its end; folds call this."""
-    lost = draft.vain.get(workload.cluster_queue) if draft.vain else None
-    if lost and workload.admitted_us:
-        lost.pop(kind_of(shape_key(draft, workload)), None)
-        if not lost:
-            del draft.vain[workload.cluster_queue]
+    """Remember how long a kind that lost runs before runs to its end; folds call this."""
+    kinds = draft.vain.get(workload.cluster_queue) if draft.vain else None
+    if kinds and workload.admitted_us:
+        vain = kinds.get(kind_of(shape_key(draft, workload)))
+        if vain is not None:
+            vain.need_us = draft.now_us - workload.admitted_us
 
 
-def closes_at_us(draft: Draft, room: Room, shape: Shape) -> int:
-    """Return when the gap is over that a shape is not started into; 0: there is none."""
-    lost = draft.vain.get(room.name)
-    vain = None if lost is None else lost.get(kind_of(shape.key))
+def closes_at_us(draft: Draft, workload: Workload, shape: Shape) -> int:
+    """Return when the gap is over that a workload is not started into; 0: there is none.
+
+    Whoever was told to wait until some time does so: what is foreseen may change meanwhile.
+    """
+    held = workload.held
+    if held is not None and held.until_us > draft.now_us:
+        return held.until_us
+    kinds = draft.vain.get(workload.cluster_queue)
+    vain = None if kinds is None else kinds.get(kind_of(shape.key))
     if vain is None:
         return 0
-    known = draft.arrivals.get(vain.by_queue, {}).get(vain.by_priority)
-    if known is None or not known.every_us:
-        return 0
-    next_us = known.last_us + known.every_us
-    short_us = min(vain.ran_us, known.every_us // SHORT)
-    return next_us if draft.now_us < next_us <= draft.now_us + short_us else 0
+    times = (_next_us(draft, queue, one, vain.need_us) for queue, one in vain.by.items())
+    return max(times, default=0)
 
 
 def hold(draft: Draft, workload: Workload, until_us: int) -> None:
@@ -87,3 +89,13 @@ def end_due(draft: Draft) -> None:
         room = None if workload is None else draft.forest.rooms.get(workload.cluster_queue)
         if room is not None:
             touch(draft, room.tree)
+
+
+def _next_us(draft: Draft, queue: str, priority: int, need_us: int) -> int:
+    """Return when the next of a priority comes to a queue if that is too soon; 0 if it is not."""
+    known = draft.arrivals.get(queue, {}).get(priority)
+    if known is None or not known.every_us:
+        return 0
+    next_us = known.last_us + known.every_us
+    too_soon_us = min(need_us, known.every_us // SHORT)
+    return next_us if draft.now_us < next_us < draft.now_us + too_soon_us else 0

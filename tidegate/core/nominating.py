@@ -17,7 +17,7 @@ from tidegate.core.ordering import Entry, gate
 from tidegate.core.passing import Pass, Scan
 from tidegate.core.plain import Plain, answer, plain_of
 from tidegate.core.proposing import Proposal, propose
-from tidegate.core.rooms import Room
+from tidegate.core.rooms import Room, Shape
 from tidegate.model.ids import FlavorResource
 
 Outcome = Literal[
@@ -60,11 +60,14 @@ def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> N
     shape = workload.shape
     assert shape is not None
     if shape.proposed == room.tree.stamp and shape.proposed_rank is workload.rank and not scan:
-        return _again(cast("Nominee", shape.nominee))
-    found = _nominate(draft, room, workload, scan)
-    if not scan:
-        shape.nominee, shape.proposed = _again(found), room.tree.stamp
-        shape.proposed_rank = workload.rank
+        found = _again(cast("Nominee", shape.nominee))
+    else:
+        found = _nominate(draft, room, workload, scan)
+        if not scan:
+            shape.nominee, shape.proposed = _again(found), room.tree.stamp
+            shape.proposed_rank = workload.rank
+    if draft.vain and found.proposal is not None and found.proposal.works:
+        return _unless_in_gap(draft, found, shape)
     return found
 
 
@@ -102,8 +105,6 @@ def _again(before: Nominee) -> Nominee:
 def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nominee:
     made = Nominee(workload=workload, room=room)
     _look(draft, made, scan)
-    if draft.vain and _acts(made) and _in_gap(draft, room, workload, made):
-        made.proposal = None
     return made
 
 
@@ -121,16 +122,6 @@ def _look(draft: Draft, made: Nominee, scan: Scan) -> None:
         made.is_preemptor = draft.sticky.get(room.name) == workload.key
 
 
-def _acts(made: Nominee) -> bool:
-    """Tell whether it would start or preempt. Who waits anyway is not said to back off.
-
-    A gap closes by time alone, which nothing tells to those that were looked at before; so the
-    reason why one waits must not hang on it, or a scheduler that starts again would give another.
-    """
-    proposal = made.proposal
-    return proposal is not None and (proposal.assignment.mode == "Fit" or bool(proposal.targets))
-
-
 def _nominate_plain(draft: Draft, made: Nominee, plain: Plain) -> None:
     """Fill in what could be done for a plain workload."""
     found = answer(draft, made.room, made.workload, plain)
@@ -142,16 +133,24 @@ def _nominate_plain(draft: Draft, made: Nominee, plain: Plain) -> None:
     made.outcome = "no candidates" if found.reserves else "no fit"
 
 
-def _in_gap(draft: Draft, room: Room, workload: Workload, made: Nominee) -> bool:
-    """Tell whether a workload is held back from a gap that is about to close."""
-    shape = workload.shape
-    if draft.policy.compatibility == "kueue" or shape is None:
-        return False
-    made.until_us = closes_at_us(draft, room, shape)
-    if made.until_us:
-        made.outcome, made.reason = "refused", "BackingOff"
-        made.details = "its kind was preempted here before, and the same is about to happen again"
-    return bool(made.until_us)
+def _unless_in_gap(draft: Draft, found: Nominee, shape: Shape) -> Nominee:
+    """Hold a workload that could start back from a gap that is about to close.
+
+    Who waits anyway is not said to back off: a gap closes by time alone, which nothing tells to
+    those that were looked at before.
+    """
+    kueue = draft.policy.compatibility == "kueue"
+    until_us = 0 if kueue else closes_at_us(draft, found.workload, shape)
+    if not until_us:
+        return found
+    return Nominee(
+        workload=found.workload,
+        room=found.room,
+        outcome="refused",
+        reason="BackingOff",
+        details="its kind was preempted here before, and the same is about to happen again",
+        until_us=until_us,
+    )
 
 
 def _admissible(draft: Draft, room: Room, workload: Workload, made: Nominee) -> bool:
