@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from store.reporting.rows import PreemptionRow
+from store.reporting.rows import PreemptionRow, plain
 from store.reporting.sheet import Place, Sheet
 from tidegate.contracts import decisions, facts
 
@@ -49,7 +49,7 @@ def _preempt(sheet: Sheet, at: Place, event: decisions.WorkloadPreempted) -> Non
         by_uid=event.by_uid,
         by_cluster_queue=event.by_cluster_queue,
         reason=event.reason,
-        message=event.message,
+        message=plain(event.message),
         intent_seq=None if preemptor is None else preemptor.intent_seq,
         reservation_seq=victim.reservation_seq,
         admitted_us=victim.admitted_us,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from store.reporting.rows import QueueRow, QuotaRow
+from store.reporting.rows import QueueRow, QuotaRow, plain
 from store.reporting.sheet import Owner, Place, Sheet
 from tidegate.contracts import facts
 from tidegate.model.quota import Quota, ResourceGroup
@@ -27,13 +27,14 @@ def take(sheet: Sheet, at: Place, event: Taken) -> None:
         case facts.ClusterQueueDefined():
             owner: Owner = ("ClusterQueue", event.name)
             spec = event.spec
-            _grant(sheet, at, owner, spec.groups, event.author)
+            _grant(sheet, at, owner, spec.groups, plain(event.author))
             place: _Standing = (spec.cohort, spec.weight, spec.strategy, spec.stop_policy)
-            _stand(sheet, at, owner, place, event.author)
+            _stand(sheet, at, owner, place, plain(event.author))
         case facts.CohortDefined():
             owner = ("Cohort", event.name)
-            _grant(sheet, at, owner, event.spec.groups, event.author)
-            _stand(sheet, at, owner, (event.spec.parent, event.spec.weight, "", ""), event.author)
+            _grant(sheet, at, owner, event.spec.groups, plain(event.author))
+            place = (event.spec.parent, event.spec.weight, "", "")
+            _stand(sheet, at, owner, place, plain(event.author))
         case facts.LocalQueueDefined():
             local = event.spec
             owner = ("LocalQueue", f"{event.namespace}/{event.name}")

@@ -5,6 +5,11 @@ from __future__ import annotations
 import msgspec
 
 
+def plain(text: str) -> str:
+    """Return a free text as PostgreSQL can hold it: without NUL, which anybody may annotate."""
+    return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
 class WorkloadRow(msgspec.Struct, kw_only=True):
     """A row of ``report_workload``: one object from its submission to its removal."""
 

@@ -7,7 +7,7 @@ from typing import TypeAlias, assert_never
 import msgspec
 
 from store.reporting.priorities import priority_of
-from store.reporting.rows import WorkloadRow
+from store.reporting.rows import WorkloadRow, plain
 from store.reporting.sheet import Place, Sheet
 from tidegate.contracts import decisions, facts
 
@@ -45,14 +45,14 @@ def _change(sheet: Sheet, at: Place, row: WorkloadRow, event: Told) -> None:
         case facts.PodsReclaimed():
             row.reclaimed = _json(event.reclaimable)
         case facts.WorkloadFinished():
-            row.finished_us, row.outcome = at.at_us, event.reason
+            row.finished_us, row.outcome = at.at_us, plain(event.reason)
             _enter(row, at, "finished", event.reason, event.message)
         case facts.WorkloadRemoved():
             _enter(row, at, "removed")
             row.removed_us, row.removed_seq = at.at_us, at.seq
             del sheet.live[event.workload]
         case decisions.WorkloadHeld():
-            row.reason, row.message = event.reason, event.message
+            row.reason, row.message = event.reason, plain(event.message)
             row.cluster_queue = event.cluster_queue or row.cluster_queue
         case decisions.PreemptionIntended():
             row.intent_seq = at.seq
@@ -142,7 +142,7 @@ def _ask(
     event: facts.WorkloadSubmitted | facts.WorkloadChanged,
 ) -> None:
     row.local_queue, row.priority_class = event.queue, event.priority_class
-    row.author = event.author or row.author
+    row.author = plain(event.author) or row.author
     row.pods = _json({podset.name: podset.count for podset in event.podsets})
     row.own_priority, row.priority_boost = event.priority, event.priority_boost
     row.pod_priority_class = event.pod_priority_class
@@ -156,7 +156,7 @@ def _ask(
 def _enter(row: WorkloadRow, at: Place, phase: str, reason: str = "", message: str = "") -> None:
     if row.phase != phase:
         row.phase, row.phase_us = phase, at.at_us
-    row.reason, row.message = reason, message
+    row.reason, row.message = plain(reason), plain(message)
 
 
 def _json(counts: dict[str, int]) -> str:

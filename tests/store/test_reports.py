@@ -23,12 +23,13 @@ from store.reporting.projection import REPORTS, TAKEN, rebuild
 from store.reports import rows
 from store.views.catalog import VIEWS
 from tests.store.busy import Busy
-from tests.store.histories import LEASE_US
+from tests.store.histories import LEASE_US, sealed
+from tests.store.story import cluster_queue, minute, submitted
 from tests.store.text import shown
 from tidegate.cli.times import parse_utc
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry, Positions
-from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.facts import FactEvent, WorkloadFinished
 from tidegate.core.draft import Draft
 
 SET_ASIDE = {
@@ -193,6 +194,19 @@ def test_a_report_makes_no_difference_to_the_history(engine: Engine) -> None:
         ledger.append(1, entries[0].seq - 1, entries, Positions())
     assert not any(tables(engine).values())
     assert list(ledger.read()) == [entry for entries in turns for entry in entries]
+
+
+def test_a_free_text_may_hold_anything(engine: Engine) -> None:
+    strange = "a\0b'\"; -- % %s :x \N{WATER WAVE}"
+    told: list[FactEvent] = [
+        cluster_queue(0, "team-a", 8, strange),
+        submitted(1, "a/job-one", 1, author=strange),
+        WorkloadFinished(at_us=minute(2), workload="a/job-one", reason=strange, message=strange),
+    ]
+    written(engine, sealed(told))
+    [row] = rows(engine, "waits")
+    assert row["author"] == strange.replace("\0", "\ufffd")
+    assert {row["author"] for row in rows(engine, "quota_history")} == {row["author"]}
 
 
 def test_every_type_of_event_is_taken_or_set_aside() -> None:
