@@ -43,13 +43,10 @@ def _requeue(run_of: Pass, nominee: Nominee) -> bool:
     parks = nominee.outcome in _PARKED_ALONE
     if nominee.outcome in _PARKED_TOGETHER:
         parks = nominee.room.spec.strategy == "BestEffortFIFO"
-    if _said(nominee):
-        if parks and workload.shape is not None:
-            park(nominee.room, workload.shape)
-        return parks
-    held = _held(nominee, parked=False)
-    if workload.held != held and (nominee.outcome not in _PASSED_OVER or tree.idle):
-        _tell(run_of, nominee, held)
+    if not _said(nominee):
+        held = _held(nominee, parked=False)
+        if workload.held != held and (nominee.outcome not in _PASSED_OVER or tree.idle):
+            _tell(run_of, nominee, held)
     if parks and workload.shape is not None:
         park(nominee.room, workload.shape)
         workload.shape.tested = workload.shape.proposed  # what it was looked at with
