@@ -57,10 +57,16 @@ def in_turns(draft: Draft, entries: Iterable[Nominee]) -> Iterator[Nominee]:
     for entry in entries:
         by_tree.setdefault(id(entry.room.tree), []).append(entry)
     for left in by_tree.values():
-        if left[0].room.tree.root.is_cohort:
+        if left[0].room.tree.root.is_cohort and any(_acts(one) for one in left):
             yield from _tournament(draft.policy, left)
-        else:
+        else:  # one at most, or nobody whom the order could matter to
             yield from left
+
+
+def _acts(entry: Nominee) -> bool:
+    """Tell whether an entry may be admitted or preempt: the others only keep room from it."""
+    proposal = entry.proposal
+    return proposal is not None and (proposal.assignment.mode == "Fit" or bool(proposal.targets))
 
 
 def _tournament(policy: Policy, entries: list[Nominee]) -> Iterator[Nominee]:
