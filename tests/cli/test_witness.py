@@ -1,0 +1,49 @@
+"""A chain does not show that its tail was cut off; what was published last does."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Tidegate
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.nats import open_bus
+from tidegate.bus.streams import Streams
+from tidegate.cli.sample import LEDGER_ID, turns
+from tidegate.contracts.entry import Position
+
+
+@pytest.mark.real
+async def test_a_tail_that_was_cut_off_is_found_by_what_was_published(
+    tidegate: Tidegate, sample: Path, tmp_path: Path
+) -> None:
+    cut = tmp_path / "cut.db"
+    shutil.copy(sample, cut)
+    with closing(sqlite3.connect(cut)) as conn, conn:
+        conn.execute("DELETE FROM ledger_event WHERE seq > 70")
+    async with embedded_server(tmp_path / "nats") as url:
+        async with open_bus(url, cluster="local", name="test") as bus:
+            await bus.ensure(Streams())
+            _, counts = await bus.outbox().last(Position())
+            told = [entry for entries in turns() for entry in entries]
+            await bus.outbox().publish(LEDGER_ID, counts, told)
+
+        async def verify(ledger: Path, *witness: str) -> tuple[int, str]:
+            arguments = ("ledger", "verify", "--ledger", str(ledger), *witness)
+            result = await asyncio.to_thread(tidegate, *arguments)
+            return result.exit_code, result.stderr
+
+        assert await verify(sample, "--witness", url) == (0, "")
+        assert (await verify(cut, "--no-redecide"))[0] == 0
+        code, said = await verify(cut, "--no-redecide", "--witness", url)
+        assert (code, "seq 79" in said, "the end at 70" in said) == (1, True, True)
+
+
+def test_a_bus_that_does_not_answer_is_no_proof(tidegate: Tidegate) -> None:
+    result = tidegate("ledger", "verify", "--witness", "nats://127.0.0.1:1")
+    assert result.exit_code == 3
