@@ -69,6 +69,10 @@ class Ordeal:
         jobs = self.observer.jobs.values()
         return [job["metadata"]["name"] for job in jobs if job["spec"].get("suspend")]
 
+    def generation(self, name: str) -> int:
+        """Return how often a Job's spec was written."""
+        return int(self.observer.jobs[f"{self.namespace}/{name}"]["metadata"]["generation"])
+
 
 @asynccontextmanager
 async def ordeal(
