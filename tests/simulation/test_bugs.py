@@ -11,7 +11,7 @@ from tests.simulation.bugs.table import BUGS, KNOWN
 
 PAGE = Path(__file__).parents[2] / "docs/simulation.md"
 SEEDS = range(100)
-"""Which seed finds a bug changes with whatever else the worlds do: the known one may not any more."""
+"""Which seed finds a bug changes with whatever else the worlds do: the known one may not still."""
 
 
 @pytest.mark.slow
