@@ -117,6 +117,7 @@ async def test_the_newest_event_is_a_witness_and_a_cloud_event(tmp_path: Path) -
     assert newest is not None
     headers = newest.headers or {}
     assert headers["Tidegate-Hash"] == "03"
+    assert (headers["Tidegate-Epoch"], headers["Tidegate-Turn"]) == ("1", "1")
     assert (headers["ce-id"], headers["ce-type"]) == ("led/3", "dev.tidegate.WorkloadAdmitted")
     assert (headers["ce-subject"], headers["ce-source"]) == ("ns/job-x", "/tidegate/local/0")
     assert headers["ce-time"] == "2001-09-09T01:46:40.000003Z"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 
-from tidegate.bus.headers import identity
+from tidegate.bus.headers import identity, published
 from tidegate.bus.jetstream import JetStream
 from tidegate.bus.reader import StreamReader
 from tidegate.bus.streams import EVENTS
@@ -46,9 +46,9 @@ class NatsFeed:
                 patient_until = loop.time() + self._patience_s
                 for message in told:
                     at = message.at
-                    ledger_id, seq = identity(message.headers)
-                    if ledger_id:
-                        yield Published(ledger_id, seq, message.subject, message.payload)
+                    one = published(message.headers, message.subject, message.payload)
+                    if one is not None:
+                        yield one
         finally:
             await reader.close()
 

@@ -1,7 +1,8 @@
 """What stands beside an event on the bus: CloudEvents 1.0 in binary mode, and the witness.
 
 ``Tidegate-Hash`` is the entry's hash from the ledger's chain. A chain cannot see that its tail was
-cut off; the newest message's hash can.
+cut off; the newest message's hash can. With epoch and turn beside it a message has every column of
+its row, so that a ledger can be made again from EVENTS.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from tidegate.contracts.entry import Entry
+from tidegate.contracts.entry import Entry, Published
 from tidegate.contracts.subjects import name_of
 
 MESSAGE_ID = "Nats-Msg-Id"
 EXPECTED_SEQUENCE = "Nats-Expected-Last-Sequence"
-HASH = "Tidegate-Hash"
+HASH, EPOCH, TURN = "Tidegate-Hash", "Tidegate-Epoch", "Tidegate-Turn"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -26,6 +27,8 @@ def event_headers(ledger_id: str, entry: Entry) -> dict[str, str]:
     return {
         MESSAGE_ID: name,
         HASH: entry.hash.hex(),
+        EPOCH: str(entry.epoch),
+        TURN: str(entry.turn),
         "ce-specversion": "1.0",
         "ce-id": name,
         "ce-type": f"dev.tidegate.{entry.type}",
@@ -40,6 +43,22 @@ def identity(headers: Mapping[str, str]) -> tuple[str, int]:
     """Return the ledger id and seq of a message of EVENTS; ("", 0) if it is not one of ours."""
     ledger_id, _, seq = headers.get(MESSAGE_ID, "").rpartition("/")
     return (ledger_id, int(seq)) if ledger_id and seq.isdecimal() else ("", 0)
+
+
+def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Published | None:
+    """Return what a message of EVENTS says; None if it is not one of ours."""
+    ledger_id, seq = identity(headers)
+    if not ledger_id:
+        return None
+    return Published(
+        ledger_id=ledger_id,
+        seq=seq,
+        subject=subject,
+        payload=payload,
+        epoch=int(headers.get(EPOCH, "0")),
+        turn=int(headers.get(TURN, "0")),
+        hash=bytes.fromhex(headers.get(HASH, "")),
+    )
 
 
 def _about(subject: str) -> str:

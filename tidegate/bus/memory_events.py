@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 
 from tidegate.bus.faults import Fate
-from tidegate.bus.headers import event_headers, identity
+from tidegate.bus.headers import event_headers, identity, published
 from tidegate.bus.memory_stream import MemoryStream, New
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.errors import BusUnreachableError, PublishRefusedError
@@ -81,9 +81,9 @@ class MemoryFeed:
                 at = Position(self._stream.end.incarnation, 0)
             for kept in list(self._stream.after(at.seq)):
                 at = kept.at
-                ledger_id, seq = identity(kept.headers)
-                if not self._fate.strikes("event_lost"):
-                    yield Published(ledger_id, seq, kept.subject, kept.payload)
+                one = published(kept.headers, kept.subject, kept.payload)
+                if one is not None and not self._fate.strikes("event_lost"):
+                    yield one
             end = self._stream.end
             if at.incarnation == end.incarnation and at.seq >= end.seq:
                 await self._stream.change()

@@ -58,6 +58,9 @@ class Published(msgspec.Struct, frozen=True):
     seq: int  # in the ledger; what was retained may begin after 1
     subject: str
     payload: bytes  # the event's JSON
+    epoch: int = 0  # as in the ledger's row, as are the next two; 0, 0, b"": it does not say
+    turn: int = 0
+    hash: bytes = b""
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
