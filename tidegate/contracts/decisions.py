@@ -68,6 +68,7 @@ class QuotaReserved(
 
     assignment: tuple[PodSetAssignment, ...]
     borrows: int = 0  # height of the smallest cohort subtree that holds it; 0: own quota
+    checks: tuple[str, ...] = ()  # admission checks that have to be ready before it may run
 
 
 class WorkloadAdmitted(
@@ -142,6 +143,8 @@ class WorkloadEvicted(
     reason: str  # Preempted, PodsReadyTimeout, ClusterQueueStopped, …
     cause: str = ""
     message: str = ""
+    after_us: int = 0  # when it may be tried again; 0: no time is set
+    attempts: int = 0  # requeueState.count from here on; 0: as it was
 
 
 class QuotaReleased(

@@ -47,7 +47,7 @@ from tidegate.contracts.reception import (
     WatchesExpected,
 )
 from tidegate.model.ids import ObjectRef
-from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
 
 __all__ = [
     "ActuationFailed",
@@ -215,6 +215,7 @@ class CheckReported(
     state: str  # Pending, Ready, Retry, Rejected
     message: str = ""
     requeue_after_s: int = 0
+    updates: tuple[PodSetUpdate, ...] = ()  # what it puts into the job's template
 
 
 class WorkloadFinished(

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.model.ids import ObjectRef
-from tidegate.model.podset import PodSet
+from tidegate.model.podset import PodSet, PodSetUpdate
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec
 
@@ -40,6 +40,16 @@ class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     round: int = 0  # of the list that told it; 0: a watch
 
 
+class CheckSeen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an admission check's controller wrote into a Workload's status."""
+
+    name: str
+    state: str  # Pending, Ready, Retry, Rejected
+    message: str = ""
+    requeue_after_s: int = 0
+    updates: tuple[PodSetUpdate, ...] = ()
+
+
 class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="JobObserved/1"):
     """A job of any kind, a direct Workload (kind ``workload``) among them."""
 
@@ -63,6 +73,8 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
     held_quota: bool = False  # another controller's QuotaReserved=True stands on its Workload
+    checks: tuple[CheckSeen, ...] = ()  # as its Workload's status has them, by name
+    checks_since: str = ""  # the reset that they follow, "<ledger id>/<seq>"; empty: none was seen
     state: JobState = JobState()
 
 

@@ -17,7 +17,7 @@ from tidegate.core.deadlines import Deadlines
 from tidegate.core.heard import Heard
 from tidegate.core.rooms import Forest, Rank, Shape
 from tidegate.model.ids import FlavorResource, ObjectRef
-from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
 from tidegate.model.policy import Policy
 
 Phase = Literal["pending", "reserved", "admitted", "evicting", "inactive", "finished"]
@@ -57,6 +57,7 @@ class CheckState(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     requeue_after_s: int = 0
     at_us: int = 0
+    updates: tuple[PodSetUpdate, ...] = ()
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,6 +141,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     scan_cycle: int = 0  # the cycle of that
     scan_seq: int = 0  # the event of that
     checks: dict[str, CheckState] = {}
+    checks_seq: int = 0  # the event since which their controllers' words count; 0: from the start
     stopped: bool = False  # the stop that was ordered last is proven
     executed_us: int = 0  # admitted before, for the maximum execution time
     order: Order | None = None
@@ -147,6 +149,9 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     state: JobState = JobState()
     state_us: int = 0  # when it last changed
     ready: bool = False  # all pods were ready when last told
+    ready_us: int = 0  # when that last changed
+    recovering: bool = False  # its pods were all ready in this run, and are not any more
+    expired: bool = False  # its retention is over, and its object was ordered to go
     held_quota: bool = False  # another controller had reserved quota when it was first seen
     failure: Failure | None = None  # of the order that stands
     repeated: int = 0  # how often the order that stands was given again

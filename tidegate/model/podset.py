@@ -97,6 +97,16 @@ class TopologyDomain(msgspec.Struct, frozen=True, kw_only=True):
     count: int
 
 
+class PodSetUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an admission check puts into one podset's template when the job starts."""
+
+    name: str
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Toleration, ...] = ()
+
+
 class PodSetAssignment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one podset was given."""
 
