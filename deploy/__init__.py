@@ -1,1 +1,1 @@
-"""Manifests and images of Tidegate, as files: the wheel carries them so that it can install them."""
+"""Manifests and images of Tidegate, as files: the wheel carries them, since it installs them."""
