@@ -31,6 +31,7 @@ from tidegate.contracts.reception import (
     TimePassed,
     WatchesExpected,
 )
+from tidegate.core import timing
 from tidegate.core.draft import Draft
 from tidegate.core.folding.admissions import apply_decision
 from tidegate.core.folding.definitions import apply_definition
@@ -48,12 +49,14 @@ def apply(draft: Draft, event: FactEvent | DecisionEvent) -> None:
             apply_observed(draft, event)
         case WorkloadDecision():
             apply_decision(draft, event)
+            timing.follow(draft, event)
         case WorkloadFact():
             apply_workload(draft, event)
+            timing.follow(draft, event)
         case Named():
             apply_definition(draft, event)
         case ClusterQueueReadinessChanged():
-            draft.readiness[event.cluster_queue] = (event.active, event.reason)
+            draft.readiness[event.cluster_queue] = (event.active, event.reason, event.message)
         case _:
             _apply_reception(draft, event)
 

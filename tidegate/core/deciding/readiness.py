@@ -5,12 +5,18 @@ Source: behaviour.md 8.9; conformance/queue-readiness.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
+from tidegate.contracts.definitions import CheckDefined
 from tidegate.core.draft import Draft
+from tidegate.model.quota import CheckRule
+
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+PROVISIONING = "kueue.x-k8s.io/provisioning-request"
+"""Names of the controllers of two sorts of AdmissionCheck."""
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +46,7 @@ def tell_readiness(draft: Draft) -> Iterator[list[DecisionEvent]]:
         if found.active and room.tree.cyclic:
             said = "Its cohorts are their own ancestors."
             found = Readiness(active=False, reason="CohortCycle", message=said)
-        if draft.readiness.get(name) != (found.active, found.reason):
+        if draft.readiness.get(name) != (found.active, found.reason, found.message):
             changed = ClusterQueueReadinessChanged(
                 at_us=draft.now_us,
                 cluster_queue=name,
@@ -62,9 +68,28 @@ def _wrong(draft: Draft, cluster_queue: str) -> Iterator[tuple[str, str]]:
     flavors = [flavor.flavor for group in spec.groups for flavor in group.flavors]
     if missing := [name for name in flavors if name not in objects.flavors]:
         yield "FlavorNotFound", f"There is no ResourceFlavor {', '.join(missing)}."
-    names = [check.name for check in spec.checks]
-    if missing := [name for name in names if name not in objects.checks]:
+    yield from _wrong_with_checks(spec.checks, objects.checks)
+
+
+def _wrong_with_checks(
+    rules: Collection[CheckRule], defined: Mapping[str, CheckDefined]
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong; a MultiKueue check is never active, whatever its status says."""
+    if missing := [rule.name for rule in rules if rule.name not in defined]:
         yield "AdmissionCheckNotFound", f"There is no AdmissionCheck {', '.join(missing)}."
-    known = [objects.checks[name] for name in names if name in objects.checks]
-    if inactive := [check.name for check in known if not check.active]:
-        yield "AdmissionCheckInactive", f"AdmissionCheck {', '.join(inactive)} is not active."
+    known = [(rule, defined[rule.name]) for rule in rules if rule.name in defined]
+    distant = [rule for rule, check in known if check.controller == MULTIKUEUE]
+    idle = [rule.name for rule, check in known if rule not in distant and not check.active]
+    if idle:
+        yield "AdmissionCheckInactive", f"AdmissionCheck {', '.join(idle)} is not active."
+    if distant:
+        names = ", ".join(rule.name for rule in distant)
+        yield "AdmissionCheckInactive", f"AdmissionCheck {names} needs MultiKueue: not supported."
+    if len(distant) > 1:
+        yield "MultipleMultiKueueAdmissionChecks", "Only one check may be of MultiKueue."
+    if any(rule.on_flavors for rule in distant):
+        said = "A check of MultiKueue is for all flavors: take its onFlavors away."
+        yield "MultiKueueAdmissionCheckAppliedPerFlavor", said
+    if distant and any(check.controller == PROVISIONING for _, check in known):
+        said = "MultiKueue and ProvisioningRequests do not go together."
+        yield "MultiKueueWithProvisioningRequest", said

@@ -1,0 +1,119 @@
+"""Whether a ClusterQueue admits, and what it says if not: each time that changes, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.contracts.decisions import ClusterQueueReadinessChanged
+from tidegate.contracts.facts import (
+    CheckDefined,
+    CheckRemoved,
+    ClusterQueueDefined,
+    FactEvent,
+    FlavorDefined,
+    LedgerOpened,
+    WatchesExpected,
+)
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.rules import decide
+from tidegate.model.quota import (
+    CheckRule,
+    ClusterQueueSpec,
+    FlavorQuotas,
+    FlavorSpec,
+    Quota,
+    ResourceGroup,
+)
+
+MULTIKUEUE, PROVISIONING = "kueue.x-k8s.io/multikueue", "kueue.x-k8s.io/provisioning-request"
+
+
+def check(name: str, controller: str = "example.com/budget", *, active: bool = True) -> FactEvent:
+    return CheckDefined(at_us=1, name=name, controller=controller, active=active)
+
+
+def queue(*checks: CheckRule, flavor: str = "spot") -> FactEvent:
+    quotas = FlavorQuotas(flavor=flavor, quotas={"cpu": Quota(nominal=1_000)})
+    groups = (ResourceGroup(resources=("cpu",), flavors=(quotas,)),)
+    return ClusterQueueDefined(
+        at_us=1, name="q", spec=ClusterQueueSpec(groups=groups, checks=checks)
+    )
+
+
+def tell(draft: Draft, *facts: FactEvent) -> tuple[str, str]:
+    """Fold facts and return the reason and message that are told then; empty: nothing is."""
+    for fact in facts:
+        apply(draft, fact)
+    told = [one for one in decide(draft) if isinstance(one, ClusterQueueReadinessChanged)]
+    assert all(one.active == (one.reason == "Ready") for one in told)
+    return (told[0].reason, told[0].message) if told else ("", "")
+
+
+@pytest.fixture
+def draft() -> Draft:
+    """Return a draft that waits for no list and knows one flavor."""
+    opened = Draft()
+    for fact in (
+        LedgerOpened(at_us=0, ledger_id="ledger-1"),
+        WatchesExpected(at_us=0, resources=()),
+        FlavorDefined(at_us=0, name="spot", spec=FlavorSpec()),
+    ):
+        apply(opened, fact)
+    return opened
+
+
+def test_a_queue_with_a_multikueue_check_is_inactive_and_says_why(draft: Draft) -> None:
+    # Another controller may have left the check with Active=True.
+    told = tell(draft, check("far", MULTIKUEUE), queue(CheckRule(name="far")))
+    said = "AdmissionCheck far needs MultiKueue: not supported."
+    assert told == ("AdmissionCheckInactive", said)
+
+
+def test_a_queue_admits_once_its_multikueue_check_is_taken_away(draft: Draft) -> None:
+    tell(draft, check("far", MULTIKUEUE), queue(CheckRule(name="far")))
+    assert tell(draft, queue())[0] == "Ready"
+
+
+@pytest.mark.parametrize(
+    ("checks", "rules", "said"),
+    [
+        ((("a", MULTIKUEUE), ("b", MULTIKUEUE)), {"a": (), "b": ()}, "Only one check"),
+        ((("a", MULTIKUEUE),), {"a": ("spot",)}, "take its onFlavors away"),
+        ((("a", MULTIKUEUE), ("b", PROVISIONING)), {"a": (), "b": ()}, "do not go together"),
+    ],
+)
+def test_what_else_is_wrong_with_multikueue_checks_is_said_too(
+    draft: Draft,
+    checks: tuple[tuple[str, str], ...],
+    rules: dict[str, tuple[str, ...]],
+    said: str,
+) -> None:
+    named = [CheckRule(name=name, on_flavors=flavors) for name, flavors in rules.items()]
+    _, message = tell(draft, *(check(*each) for each in checks), queue(*named))
+    assert said in message
+
+
+def test_a_queue_with_an_unknown_check_is_inactive_until_it_comes(draft: Draft) -> None:
+    told = tell(draft, queue(CheckRule(name="budget")))
+    assert told == ("AdmissionCheckNotFound", "There is no AdmissionCheck budget.")
+    told = tell(draft, check("budget", active=False))
+    assert told == ("AdmissionCheckInactive", "AdmissionCheck budget is not active.")
+    assert tell(draft, check("budget"))[0] == "Ready"
+    assert tell(draft, CheckRemoved(at_us=1, name="budget"))[0] == "AdmissionCheckNotFound"
+
+
+def test_the_message_is_told_again_when_only_it_changes(draft: Draft) -> None:
+    rules = CheckRule(name="a"), CheckRule(name="b")
+    assert tell(draft, queue(*rules))[1] == "There is no AdmissionCheck a, b."
+    told = tell(draft, check("a"))
+    assert told == ("AdmissionCheckNotFound", "There is no AdmissionCheck b.")
+    assert tell(draft, queue(*rules)) == ("", "")
+
+
+def test_everything_that_is_wrong_is_in_the_message_and_the_first_is_the_reason(
+    draft: Draft,
+) -> None:
+    reason, message = tell(draft, queue(CheckRule(name="budget"), flavor="gone"))
+    assert reason == "FlavorNotFound"
+    assert message == "There is no ResourceFlavor gone. There is no AdmissionCheck budget."
