@@ -37,8 +37,11 @@ def get_log(name: str) -> FilteringBoundLogger:
 
 
 def _processors(*, console: bool) -> Sequence[Processor]:
+    # A richer traceback would print the values of variables, and a token is one.
     render: Processor = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
         if console
         else structlog.processors.JSONRenderer()
     )
