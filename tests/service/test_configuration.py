@@ -138,19 +138,3 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 )
 def test_durations_are_gos(text: str, microseconds: int) -> None:
     assert duration_us(text, "here") == microseconds
-
-
-@pytest.mark.parametrize(
-    "section",
-    [
-        "waitForPodsReady: {timeout: 5m}",
-        "objectRetentionPolicies: {workloads: {afterFinished: 1h}}",
-    ],
-)
-def test_a_section_that_no_rule_acts_on_yet_is_refused_by_name(
-    tmp_path: Path, section: str
-) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(V1BETA2 + section)
-    with pytest.raises(SettingsError, match=f"{section.partition(':')[0]} is not supported yet"):
-        read_configuration(str(path))

@@ -13,6 +13,7 @@ from tidegate.core.nominating import Nominee
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
 from tidegate.core.proposing import Proposal, propose, propose_again
+from tidegate.core.timing import admission_blocked
 from tidegate.core.tree import Cell, add, fits, remove
 from tidegate.model.ids import FlavorResource
 
@@ -25,6 +26,9 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
     if proposal is None:
         if reserving:
             _reserve_plain(run_of, nominee)
+        return
+    if _waits_for_pods(run_of, nominee, proposal):
+        _skip(nominee, "", "WaitingForPodsReady")
         return
     if nominee.intent is not None:
         nominee.outcome = "admitted" if fulfil(run_of, nominee) else "left"
@@ -50,6 +54,12 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
         _skip(nominee, "another workload preempts the same workloads")
     else:
         _act(run_of, nominee, proposal)
+
+
+def _waits_for_pods(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
+    """Tell whether it would start, had everybody else's pods been ready; step 12."""
+    would_start = nominee.intent is not None or proposal.assignment.mode == "Fit"
+    return would_start and admission_blocked(run_of.draft)
 
 
 def _act(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:

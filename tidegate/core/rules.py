@@ -15,6 +15,7 @@ from tidegate.core.deciding.intents import abandon
 from tidegate.core.deciding.leaving import attend
 from tidegate.core.deciding.readiness import tell_readiness
 from tidegate.core.deciding.repair import repair
+from tidegate.core.deciding.timeouts import time_out
 from tidegate.core.deciding.waiting import requeue_due
 from tidegate.core.draft import Draft
 from tidegate.core.forest import forest
@@ -26,6 +27,7 @@ Rule: TypeAlias = Callable[[Draft], Iterator[list[DecisionEvent]]]
 
 RULES: tuple[Rule, ...] = (
     tell_readiness,  # before anything is refused because of it
+    time_out,  # who must leave because time is up is not to be asked for more
     attend,  # who must leave, and who has left: their quota counts for all that follows
     requeue_due,  # whose time has come competes in this turn's cycles
     abandon,  # an intent that can no longer be met keeps nothing from others

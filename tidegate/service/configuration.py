@@ -47,11 +47,6 @@ UNUSED = {
     "queueVisibility": "tidegate queue list shows what it kept",
     "multiKueue": "one ledger may hold several clusters instead",
 }
-UNBUILT = {
-    "waitForPodsReady": "nobody is evicted because pods are not ready",
-    "objectRetentionPolicies": "finished Workloads stay until their Jobs go",
-}
-"""Sections that are read and understood, but that no rule of the core acts on yet."""
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +72,6 @@ def read_configuration(path: str) -> Configuration:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"The configuration {path} cannot be read: {error}") from error
     try:
-        _refuse_unbuilt(text)
         return parse_configuration(text)
     except SettingsError as error:
         raise SettingsError(f"In {path}: {error}") from error
@@ -103,17 +97,6 @@ def parse_configuration(text: str) -> Configuration:
         label_keys_to_copy=integrations.label_keys_to_copy,
         warnings=tuple(_warnings(told)),
     )
-
-
-def _refuse_unbuilt(text: str) -> None:
-    try:
-        told = msgspec.yaml.decode(text, type=dict[str, Any])
-    except msgspec.DecodeError:
-        return  # whoever parses it says what is wrong
-    for section, instead in UNBUILT.items():
-        given = told.get(section)
-        if given and given.get("enable") is not False:
-            raise SettingsError(f"{section} is not supported yet ({instead}): take it out.")
 
 
 def _warnings(told: dict[str, Any]) -> Iterator[str]:

@@ -83,6 +83,9 @@ def _submit(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterat
         held_quota=job.held_quota,
         **_asked(job),
     )
+    known = draft.workloads.get(job.workload)
+    if known is not None and known.uid == job.uid and _is_ready(known, job.state):
+        yield PodsReadyReported(at_us=at_us, workload=job.workload, uid=job.uid, ready=True)
 
 
 def _update(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:

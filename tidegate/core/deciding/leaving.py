@@ -17,12 +17,14 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.deciding.checks import attend_checks
+from tidegate.core.deciding.waiting import BACKOFF_FINISHED
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.orders import stop_order
 
 DEACTIVATED = "Deactivated"
 _STOPS_QUEUE = "ClusterQueueStopped"
 _STOPS_LOCAL = "LocalQueueStopped"
+_BACKS_OFF = ("PodsReadyTimeout", "AdmissionCheck")
 
 
 def attend(draft: Draft) -> Iterator[list[DecisionEvent]]:
@@ -109,6 +111,8 @@ def _requeued(draft: Draft, workload: Workload, reason: str) -> WorkloadRequeued
     """Return that it waits again: until its queue is opened, its time has come, or at once."""
     stopped = dict(_stop_policies(draft, workload))
     still = reason not in (_STOPS_QUEUE, _STOPS_LOCAL) or stopped.get(reason, "None") != "None"
+    if reason in _BACKS_OFF and workload.requeue_after_us <= draft.now_us:
+        reason = BACKOFF_FINISHED  # it was over before the job had stopped
     return WorkloadRequeued(
         at_us=draft.now_us,
         workload=workload.key,

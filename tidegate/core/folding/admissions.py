@@ -71,6 +71,7 @@ def _fold_quota(draft: Draft, workload: Workload, event: _Quota) -> None:
             _reserve(draft, workload, event)
         case WorkloadAdmitted():
             workload.phase, workload.admitted_us = "admitted", event.at_us
+            workload.recovering = False
             decay.consume(draft, workload)
             draft.forest.agenda[workload.key] = None
             watch(draft, workload)
@@ -207,17 +208,29 @@ def _fold_eviction(
                 begin_leaving(draft, workload)
                 watch(draft, workload)
             _forget_checks(workload)
-            workload.deactivated_cause = event.cause if event.reason == "Deactivated" else ""
+            _back_off(workload, event)
         case WorkloadRequeued():
             _requeue(draft, workload, event)
         case WorkloadDeactivated():
-            leave(draft, workload)
-            workload.phase, workload.held = "inactive", None
-            deadlines.clear(draft, f"requeue/{workload.key}")
+            _deactivate(draft, workload)
         case WorkloadExpired():
-            deadlines.clear(draft, f"retention/{workload.key}")
+            workload.expired = True
         case _:
             assert_never(event)
+
+
+def _back_off(workload: Workload, event: WorkloadEvicted) -> None:
+    workload.deactivated_cause = event.cause if event.reason == "Deactivated" else ""
+    workload.requeue_after_us = max(workload.requeue_after_us, event.after_us)
+    workload.requeue_count = event.attempts or workload.requeue_count
+
+
+def _deactivate(draft: Draft, workload: Workload) -> None:
+    """Let a workload wait for nothing: what it did before is forgotten once it is activated."""
+    leave(draft, workload)
+    workload.phase, workload.held = "inactive", None
+    workload.requeue_after_us = workload.requeue_count = workload.executed_us = 0
+    deadlines.clear(draft, f"requeue/{workload.key}")
 
 
 def _forget_checks(workload: Workload) -> None:

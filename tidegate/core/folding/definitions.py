@@ -27,6 +27,7 @@ from tidegate.contracts.definitions import (
     WorkloadPriorityClassDefined,
     WorkloadPriorityClassRemoved,
 )
+from tidegate.core import timing
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import HOLDING, forest
 from tidegate.core.heads import leave, place, wake
@@ -85,6 +86,7 @@ def _configure(draft: Draft, event: PolicyConfigured) -> None:
     draft.redefined_seq = draft.seq
     draft.forest.stale = True
     _requests_changed(draft, list(draft.workloads.values()))
+    timing.follow_policy(draft)
 
 
 def _fold_quota(draft: Draft, event: _Quota) -> None:  # noqa: C901 - an arm an event

@@ -62,7 +62,7 @@ def apply_workload(draft: Draft, event: WorkloadEvent) -> None:  # noqa: C901 - 
         case PodsReclaimed():
             _reclaim(draft, workload, event)
         case PodsReadyReported():
-            workload.ready = event.ready
+            _fold_ready(workload, event)
         case CheckReported():
             _check(workload, event)
         case _:
@@ -240,6 +240,11 @@ def _reclaim(draft: Draft, workload: Workload, event: PodsReclaimed) -> None:
     else:
         workload.parked, workload.scan = False, ()
         place(draft, workload)
+
+
+def _fold_ready(workload: Workload, event: PodsReadyReported) -> None:
+    workload.recovering = workload.phase == "admitted" and not event.ready
+    workload.ready, workload.ready_us = event.ready, event.at_us
 
 
 def _check(workload: Workload, event: CheckReported) -> None:

@@ -1,0 +1,110 @@
+"""When time alone makes something follow for a workload: set as deadlines by folds.
+
+Three families: ``ready`` (its pods have been ready too late, or not again), ``execution`` (it has
+run as long as it may) and ``retention`` (nobody needs its object any more).
+
+Source: behaviour.md 8.6, 8.8, 10.
+"""
+
+from __future__ import annotations
+
+from tidegate.contracts import decisions, facts
+from tidegate.core import deadlines
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.forest import HOLDING, forest, touch
+
+READY, EXECUTION, RETENTION = "ready", "execution", "retention"
+_SECOND_US = 1_000_000
+_TELLING = frozenset(
+    {
+        facts.WorkloadAdopted,
+        facts.WorkloadChanged,
+        facts.WorkloadFinished,
+        facts.PodsReadyReported,
+        decisions.WorkloadAdmitted,
+        decisions.WorkloadEvicted,
+        decisions.WorkloadDeactivated,
+        decisions.WorkloadExpired,
+        decisions.QuotaReleased,
+    }
+)
+"""What may move a deadline; ``WorkloadRemoved`` clears them by itself."""
+_OPENING = frozenset(
+    {
+        facts.PodsReadyReported,
+        facts.WorkloadFinished,
+        facts.WorkloadRemoved,
+        decisions.QuotaReleased,
+    }
+)
+"""What may let others in where admission waits for everybody's pods."""
+
+
+def follow(draft: Draft, event: facts.WorkloadFact | decisions.WorkloadDecision) -> None:
+    """Set the deadlines of the workload that an event, folded already, tells of."""
+    kind = type(event)
+    if kind in _TELLING:
+        workload = draft.workloads.get(event.workload)
+        if workload is not None:
+            set_deadlines(draft, workload)
+    ready = draft.policy.pods_ready
+    if ready is not None and ready.block_admission and kind in _OPENING:
+        for tree in forest(draft).trees:
+            touch(draft, tree)
+
+
+def follow_policy(draft: Draft) -> None:
+    """Set everybody's deadlines anew: the policy has changed."""
+    for workload in draft.workloads.values():
+        set_deadlines(draft, workload)
+
+
+def set_deadlines(draft: Draft, workload: Workload) -> None:
+    """Set or clear each of a workload's deadlines as it stands."""
+    for family, at_us in (
+        (READY, _ready_by_us(draft, workload)),
+        (EXECUTION, _ends_us(workload)),
+        (RETENTION, _expires_us(draft, workload)),
+    ):
+        key = f"{family}/{workload.key}"
+        if at_us is None:
+            deadlines.clear(draft, key)
+        elif at_us > draft.now_us:
+            deadlines.set(draft, key, at_us)
+        else:
+            deadlines.set_due(draft, key)
+
+
+def admission_blocked(draft: Draft) -> bool:
+    """Tell whether nobody may be admitted before the pods of all that hold quota are ready."""
+    ready = draft.policy.pods_ready
+    if ready is None or not ready.block_admission:
+        return False
+    return any(one.phase in HOLDING and not one.ready for one in draft.workloads.values())
+
+
+def _ready_by_us(draft: Draft, workload: Workload) -> int | None:
+    told = draft.policy.pods_ready
+    if told is None or workload.phase != "admitted" or workload.ready:
+        return None
+    if not workload.recovering:
+        return workload.admitted_us + told.timeout_us
+    within_us = told.timeout_us if told.recovery_timeout_us is None else told.recovery_timeout_us
+    return workload.ready_us + within_us if within_us else None
+
+
+def _ends_us(workload: Workload) -> int | None:
+    if workload.phase != "admitted" or not workload.max_execution_s:
+        return None
+    return workload.admitted_us + workload.max_execution_s * _SECOND_US - workload.executed_us
+
+
+def _expires_us(draft: Draft, workload: Workload) -> int | None:
+    policy = draft.policy
+    if workload.expired:
+        return None
+    if workload.phase == "finished" and policy.retain_finished_us is not None:
+        return workload.finished_us + policy.retain_finished_us
+    kept_us = policy.retain_deactivated_us
+    by_us = workload.phase == "inactive" and workload.deactivated_cause
+    return workload.evicted_us + kept_us if by_us and kept_us is not None else None
