@@ -1,8 +1,8 @@
-"""What must be known of other objects to observe a job: its Workload and its namespace.
+"""What must be known of other objects to observe a job: its Workload, its namespace, its owners.
 
 The user's wishes about a job that is queued stand on its Workload: ``spec.active``, and whether
-another controller has reserved quota for it. Its namespace says whether it is managed at all. The
-cache is rebuilt by every list.
+another controller has reserved quota for it. Its namespace says whether it is managed at all, and
+so do its owners. The cache is rebuilt by every list.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ingest.lineage import Lineage
 from ingest.scope import Scope
 from tidegate.contracts.observations import JobObserved
 from tidegate.jobs.asking import identified
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.workload import holds_quota_of_another
-from tidegate.kinds.meta import ObjectMeta, OwnerReference
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
 from tidegate.kinds.workload import Workload
 
@@ -50,7 +51,7 @@ class Joins:
     def __init__(self, kinds: Sequence[JobKind[Any]], scope: Scope) -> None:
         self._scope = scope
         self._labels = dict[str, dict[str, str]]()  # by namespace
-        self._kinds = {(kind.group, kind.kind) for kind in kinds}
+        self._lineage = Lineage(kinds)
         self._wishes = dict[str, Wishes]()  # by the job's uid
         self._about = dict[str, str]()  # a Workload's uid to its job's
         self._jobs = dict[str, Asking]()  # by uid
@@ -58,16 +59,20 @@ class Joins:
     def stands_for(self, found: Workload) -> str:
         """Return the uid of the job that a Workload stands for; empty: it was made directly."""
         owner = found.metadata.controller()
-        return owner.uid if owner is not None and self._knows(owner) else ""
+        return owner.uid if owner is not None and self._lineage.knows(owner) else ""
 
-    def job(self, kind: JobKind[Any], found: Any) -> Told:  # noqa: ANN401 - of the kind's own type
-        """Remember a job that asks to be managed, and return it with what is known about it."""
+    def job(self, kind: JobKind[Any], found: Any) -> Iterator[Told]:  # noqa: ANN401 - of the kind's own type
+        """Remember a job that asks to be managed; yield it, and what it owns if that changes."""
         meta: ObjectMeta = found.metadata
         self._jobs.pop(meta.uid, None)
-        if not self._scope.asks(meta):
-            return kind.resource, identified(kind, meta)
-        self._jobs[meta.uid] = Asking(kind=kind, meta=meta, alone=kind.observe(found))
-        return self._told(self._jobs[meta.uid])
+        asks = self._scope.asks(meta)
+        below = list(self._lineage.note(kind, meta, asks=asks))
+        if asks:
+            self._jobs[meta.uid] = Asking(kind=kind, meta=meta, alone=kind.observe(found))
+            yield self._told(self._jobs[meta.uid])
+        else:
+            yield kind.resource, identified(kind, meta)
+        yield from (self._told(self._jobs[uid]) for uid in below if uid in self._jobs)
 
     def namespace(self, found: Namespace) -> Iterator[Told]:
         """Remember a namespace's labels, and yield the jobs in it if that changes them."""
@@ -92,8 +97,7 @@ class Joins:
 
     def forget(self, uid: str) -> Iterator[Told]:
         """Forget a job or a Workload that is gone; yield the job that its wishes were about."""
-        self._jobs.pop(uid, None)
-        self._drop(uid)
+        self._remove(uid)
         if uid in self._about:
             yield from self._wish(self._about.pop(uid), NONE)
 
@@ -101,14 +105,19 @@ class Joins:
         """Forget the jobs that a list of the resource no longer has; nothing follows for others."""
         for uid in [uid for uid, job in self._jobs.items() if job.kind.resource == resource]:
             if uid not in present:
-                self._jobs.pop(uid)
-                self._drop(uid)
+                self._remove(uid)
+        self._lineage.listed(resource, present)
         yield from ()
 
     def listed_workloads(self, present: Collection[str]) -> Iterator[Told]:
         """Forget the Workloads that a list no longer has; yield the jobs that this changes."""
         for uid in [uid for uid in self._about if uid not in present]:
             yield from self._wish(self._about.pop(uid), NONE)
+
+    def _remove(self, uid: str) -> None:
+        job = self._jobs.pop(uid, None)
+        self._lineage.forget(uid, "" if job is None else self._lineage.owner(job.meta))
+        self._drop(uid)
 
     def _drop(self, job: str) -> None:
         self._about.pop(self._wishes.pop(job, NONE).workload, None)
@@ -125,14 +134,11 @@ class Joins:
 
     def _told(self, job: Asking) -> Told:
         namespace = job.meta.namespace
-        if not self._scope.covers(namespace, self._labels.get(namespace)):
+        covered = self._scope.covers(namespace, self._labels.get(namespace))
+        if not covered or self._lineage.is_child(job.meta):
             return job.kind.resource, identified(job.kind, job.meta)
         wishes = self._wishes.get(job.meta.uid, NONE)
         told = msgspec.structs.replace(
             job.alone, active=wishes.active, held_quota=wishes.held_quota
         )
         return job.kind.resource, told
-
-    def _knows(self, owner: OwnerReference) -> bool:
-        group, _, _ = owner.api_version.rpartition("/")
-        return (group, owner.kind) in self._kinds

@@ -99,7 +99,7 @@ def _job(kind: JobKind[Any], joins: Joins) -> Watched:
         resource=kind.resource,
         path=kind.path(),
         kind=kind.seen,
-        observe=lambda found: (joins.job(kind, found),),
+        observe=lambda found: joins.job(kind, found),
         gone=joins.forget,
         listed=lambda present: joins.listed_jobs(kind.resource, present),
         optional=kind.optional,

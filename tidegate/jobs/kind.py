@@ -92,6 +92,7 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     start: Callable[[Start, Object], Step]
     stop: Callable[[Stop, Object, float], Step]
     """The float is for how long (seconds) this stop has been waiting for the kind's controller."""
+    owns: bool = True  # its controller makes objects that may be jobs of another kind
     optional: bool = True  # a CRD that a cluster may lack; False: built into Kubernetes
     podsets: Callable[[Object], list[Object]]
     """Return the podsets of its Workload object, templates as their owner wrote them."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.errors import NotSupportedError
-from tidegate.jobs import batch_job, workload
+from tidegate.jobs import batch_job, jobset, workload
 from tidegate.jobs.kind import JobKind
 
 JOB_KINDS: dict[str, JobKind[Any]] = {
     kind.name: kind
     for kind in (
         batch_job.KIND,
+        jobset.KIND,
         workload.KIND,
     )
 }

@@ -1,0 +1,92 @@
+"""Whose child a job is: only the topmost managed object of a chain of owners is queued.
+
+Owners are followed over controller references to kinds that are watched, by uid. An owner that was
+not seen yet may turn out to be managed, so what it owns is left alone until it is seen.
+
+Source: behaviour.md 15.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from tidegate.jobs.kind import JobKind
+from tidegate.kinds.meta import ObjectMeta, OwnerReference
+
+DEPTH_MAX = 10
+
+
+class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
+    """An object that may own others."""
+
+    resource: str
+    owner: str  # uid of its own controller, if that is of a watched kind
+    asks: bool  # to be managed
+
+
+class Lineage:
+    """What is watched and may own others, and who hangs on whom."""
+
+    def __init__(self, kinds: Sequence[JobKind[Any]]) -> None:
+        self._kinds = {(kind.group, kind.kind) for kind in kinds}
+        self._seen = dict[str, Ancestor]()  # by uid
+        self._children = dict[str, dict[str, None]]()  # uids by their owner's
+
+    def knows(self, owner: OwnerReference) -> bool:
+        """Tell whether an owner is of a kind that is watched."""
+        group, _, _ = owner.api_version.rpartition("/")
+        return (group, owner.kind) in self._kinds
+
+    def note(self, kind: JobKind[Any], meta: ObjectMeta, *, asks: bool) -> Iterator[str]:
+        """Remember an object; yield the uids of those below it if that may change for them."""
+        owner = self.owner(meta)
+        if owner and (kind.owns or asks):
+            self._children.setdefault(owner, {})[meta.uid] = None
+        if not kind.owns:
+            return
+        found = Ancestor(resource=kind.resource, owner=owner, asks=asks)
+        if self._seen.get(meta.uid) != found:
+            self._seen[meta.uid] = found
+            yield from self._below(meta.uid)
+
+    def is_child(self, meta: ObjectMeta) -> bool:
+        """Tell whether a managed object is above it, or one of which nobody knows yet."""
+        owner = self.owner(meta)
+        for _ in range(DEPTH_MAX):
+            if not owner:
+                return False
+            above = self._seen.get(owner)
+            if above is None or above.asks:
+                return True
+            owner = above.owner
+        return False
+
+    def forget(self, uid: str, owner: str = "") -> None:
+        """Forget an object that is gone; what it owned goes too, or is told anew."""
+        gone = self._seen.pop(uid, None)
+        above = owner if gone is None else gone.owner
+        siblings = self._children.get(above)
+        if siblings is not None:
+            siblings.pop(uid, None)
+            if not siblings:
+                del self._children[above]
+
+    def listed(self, resource: str, present: Collection[str]) -> None:
+        """Forget the objects of a resource that a list no longer has."""
+        here = [uid for uid, one in self._seen.items() if one.resource == resource]
+        for uid in here:
+            if uid not in present:
+                self.forget(uid)
+
+    def owner(self, meta: ObjectMeta) -> str:
+        """Return the uid of its controller, if that is of a watched kind."""
+        owner = meta.controller()
+        return owner.uid if owner is not None and self.knows(owner) else ""
+
+    def _below(self, uid: str, depth: int = DEPTH_MAX) -> Iterator[str]:
+        for child in list(self._children.get(uid, ())) if depth else ():
+            yield child
+            yield from self._below(child, depth - 1)

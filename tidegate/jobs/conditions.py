@@ -1,0 +1,24 @@
+"""Conditions in a status that is looked at as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tidegate.errors import UndecodableError
+from tidegate.jobs.paths import found_at, shown
+
+CONDITIONS = ("status", "conditions")
+
+
+def holding(obj: Any, kinds: Iterable[str]) -> Mapping[str, Any] | None:  # noqa: ANN401 - any JSON
+    """Return the first condition that is true and of one of these types, in the types' order.
+
+    Raises:
+        UndecodableError: the conditions are none.
+    """
+    found = found_at(obj, CONDITIONS) or []
+    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
+        raise UndecodableError(f"{shown(CONDITIONS)}: these are not conditions.")
+    true = {str(one.get("type")): one for one in found if one.get("status") == "True"}
+    return next((true[kind] for kind in kinds if kind in true), None)

@@ -1,0 +1,91 @@
+"""JobSet: a podset for each replicatedJob, suspended by ``spec.suspend``.
+
+Its controller makes the Jobs and takes what was put into the templates over into them.
+
+Source: behaviour.md 16, JobSet.
+"""
+
+from __future__ import annotations
+
+from tidegate.errors import UndecodableError
+from tidegate.jobs.conditions import holding
+from tidegate.jobs.kind import Object
+from tidegate.jobs.layout import Layout, Place, Standing
+from tidegate.jobs.paths import found_at, number_at, text_at
+from tidegate.jobs.suspended import Identity, suspended_kind
+
+_JOBS = ("spec", "replicatedJobs")
+_STATUSES = ("status", "replicatedJobsStatus")
+_OUTCOMES = {"Completed": "Succeeded", "Failed": "Failed"}
+
+
+def places(obj: Object) -> tuple[Place, ...]:
+    """Return the podsets, one a replicatedJob, in their order."""
+    return tuple(
+        Place(
+            name=_named(one),
+            count=number_at(one, ("replicas",), 1) * _pods_of_one(one),
+            template=(*_JOBS, at, "template", "spec", "template"),
+        )
+        for at, one in enumerate(_listed(obj, _JOBS))
+    )
+
+
+def standing(obj: Object) -> Standing:
+    """Return how a JobSet stands; its status counts Jobs, not pods."""
+    ended = holding(obj, _OUTCOMES)
+    statuses = _listed(obj, _STATUSES)
+    jobs = sum(number_at(one, ("replicas",), 1) for one in _listed(obj, _JOBS))
+    done = sum(number_at(one, (field,)) for one in statuses for field in ("ready", "succeeded"))
+    return Standing(
+        finished="" if ended is None else _OUTCOMES[str(ended["type"])],
+        message="" if ended is None else str(ended.get("message", "")),
+        active=sum(number_at(one, ("active",)) for one in statuses),
+        ready=0 < jobs <= done,
+        reclaimable=_reclaimable(obj),
+    )
+
+
+def _reclaimable(obj: Object) -> dict[str, int]:
+    pods = {_named(one): _pods_of_one(one) for one in _listed(obj, _JOBS)}
+    succeeded = {
+        text_at(one, ("name",)): number_at(one, ("succeeded",)) for one in _listed(obj, _STATUSES)
+    }
+    return {
+        name: count * pods[name] for name, count in succeeded.items() if count and pods.get(name)
+    }
+
+
+def _pods_of_one(replicated: Object) -> int:
+    """Return the pods that one of its Jobs runs at once."""
+    job = ("template", "spec")
+    parallelism = number_at(replicated, (*job, "parallelism"), 1)
+    return min(parallelism, number_at(replicated, (*job, "completions"), parallelism))
+
+
+def _named(replicated: Object) -> str:
+    name = text_at(replicated, ("name",))
+    if not name:
+        raise UndecodableError("spec.replicatedJobs: each has a name.")
+    return name
+
+
+def _listed(obj: Object, path: tuple[str, ...]) -> list[Object]:
+    found = found_at(obj, path)
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise UndecodableError(f"{'.'.join(path)}: this is not a list of objects.")
+    return found
+
+
+KIND = suspended_kind(
+    Identity(
+        name="jobset.x-k8s.io/jobset",
+        group="jobset.x-k8s.io",
+        version="v1alpha2",
+        kind="JobSet",
+        plural="jobsets",
+    ),
+    Layout(suspend=("spec", "suspend"), places=places, standing=standing),
+)

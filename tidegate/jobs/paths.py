@@ -1,0 +1,99 @@
+"""Fields of an object by their path: read, written into a copy, and taken out without a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from tidegate.errors import UndecodableError
+
+Path: TypeAlias = tuple[str | int, ...]
+"""Names of fields and indexes of lists, from the object down."""
+
+
+def parsed(text: str) -> Path:
+    """Return the path that ``spec.pods.0.template`` names."""
+    return tuple(int(part) if part.isdecimal() else part for part in text.split("."))
+
+
+def shown(path: Path) -> str:
+    """Return a path as people write it."""
+    return ".".join(str(part) for part in path)
+
+
+def found_at(obj: Any, path: Path) -> Any:  # noqa: ANN401 - any JSON
+    """Return what stands at a path; None where there is nothing."""
+    for part in path:
+        match obj, part:
+            case Mapping(), str():
+                obj = obj.get(part)
+            case list() | tuple(), int() if part < len(obj):
+                obj = obj[part]
+            case _:
+                return None
+    return obj
+
+
+def with_value(obj: Any, path: Path, value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return a copy in which a path has a value; ``None`` takes the field out of its parent.
+
+    Objects on the way that are missing are made, lists are not. ``obj`` stays as it was.
+    """
+    if not path:
+        return value
+    first, rest = path[0], path[1:]
+    match obj, first:
+        case list(), int():
+            kept = enumerate(obj)
+            return [with_value(one, rest, value) if at == first else one for at, one in kept]
+        case ((Mapping() | None), str()):
+            result = dict(obj or {})
+            below = with_value(result.get(first), rest, value)
+            if below is None:
+                result.pop(first, None)
+            else:
+                result[first] = below
+            return result
+        case _:
+            raise UndecodableError(f"{shown(path)}: there is nothing that could hold it.")
+
+
+def missing_parents(obj: Any, path: Path) -> tuple[str, ...]:  # noqa: ANN401 - any JSON
+    """Return the paths on the way to ``path`` at which nothing stands, the topmost first."""
+    ways = (path[:depth] for depth in range(1, len(path)))
+    return tuple(shown(way) for way in ways if found_at(obj, way) is None)
+
+
+def without_empty(obj: Any, paths: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
+    """Return a copy without those of these objects that are empty; the deepest comes last."""
+    for text in reversed(paths):
+        path = parsed(text)
+        if found_at(obj, path) == {}:
+            obj = with_value(obj, path, None)
+    return obj
+
+
+def number_at(obj: Any, path: Path, default: int = 0) -> int:  # noqa: ANN401 - any JSON
+    """Return the number of pods, or the like, at a path; ``default`` where there is nothing.
+
+    Raises:
+        UndecodableError: it is no whole number from 0 to 2,147,483,647.
+    """
+    value = found_at(obj, path)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
+        raise UndecodableError(f"{shown(path)}: {value!r} is not a number of pods.")
+    return value
+
+
+def text_at(obj: Any, path: Path) -> str:  # noqa: ANN401 - any JSON
+    """Return the text at a path, empty where there is none.
+
+    Raises:
+        UndecodableError: something else stands there.
+    """
+    value = found_at(obj, path)
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise UndecodableError(f"{shown(path)}: {str(value)[:80]!r} is not a text.")
