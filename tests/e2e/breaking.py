@@ -7,6 +7,7 @@ import base64
 import os
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from tidegate.cluster.supervisor import Program
 def nats_process(state: Path) -> psutil.Process:
     """Return the nats-server that keeps its streams below a folder."""
     for child in psutil.Process().children(recursive=True):
-        if child.name() == "nats-server" and str(state) in " ".join(child.cmdline()):
-            return child
+        with suppress(psutil.NoSuchProcess):  # it ended meanwhile, waited for or not
+            if child.name() == "nats-server" and str(state) in " ".join(child.cmdline()):
+                return child
     message = f"no nats-server runs in {state}"
     raise AssertionError(message)
 
