@@ -1,0 +1,177 @@
+"""Measure the whole system: ``python -m bench.cluster [--config baseline|large|jobs]``.
+
+A real API server and etcd, NATS, a ledger and the three services as they are deployed, and this
+process, which submits the load as time passes and plays its running. Everything shares the machine,
+so the raw rates of the API server in the same run, and the bound that quota and arrivals set, stand
+beside the figures. ``--external`` leaves Tidegate out: the cluster of ``--kubeconfig`` has a
+controller that speaks kueue.x-k8s.io, with its CRDs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from bench.cluster import objects, sending
+from bench.cluster.figures import Figures, bound_s, lines, used_share, waits_s
+from bench.cluster.playing import Play
+from bench.cluster.processes import Processes
+from bench.cluster.stages import lags
+from bench.loads import BASELINE, LARGE, NAMESPACE, Kind, Load
+from tidegate.cluster.go.building import build
+from tidegate.cluster.go.plane import ControlPlane
+from tidegate.cluster.install import apply, install, manifests_folder
+from tidegate.cluster.running import SERVICES, Wanted, run_services
+from tidegate.kube.client import Access, connect
+from tidegate.kube.ports import KubernetesApi
+
+MS = 1_000
+JOBS = Load(
+    "jobs",
+    cohorts=2,
+    queues_each=3,
+    kinds=(
+        Kind("small", 1, 50, count=70, every_us=500 * MS, run_us=1_000 * MS),
+        Kind("medium", 5, 100, count=20, every_us=2_000 * MS, run_us=2_000 * MS),
+        Kind("large", 20, 200, count=10, every_us=4_000 * MS, run_us=3_000 * MS),
+    ),
+)
+LOADS = {"baseline": BASELINE, "large": LARGE, "jobs": JOBS}
+NO_TOPOLOGIES = "tas: not supported yet: Tidegate does not schedule by topology"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print, and return 0."""
+    asked = _parser().parse_args(arguments)
+    if asked.config == "tas":
+        print(NO_TOPOLOGIES, file=sys.stderr)
+        return 2
+    figures = asyncio.run(measure(asked))
+    print("\n".join(lines(figures)))
+    if asked.json:
+        asked.json.write_bytes(msgspec.json.format(msgspec.json.encode(figures)) + b"\n")
+    return 0
+
+
+async def measure(asked: Namespace) -> Figures:
+    """Run a load once, on a control plane of its own unless one is given."""
+    load = _part(LOADS[asked.config], asked.part)
+    with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
+        async with _kubeconfig(asked, Path(folder)) as kubeconfig:
+            access = Access(kubeconfig=str(kubeconfig), connections_max=3 * sending.CLIENTS)
+            async with connect(access) as api:
+                return await _on(api, load, asked, kubeconfig, Path(folder))
+
+
+async def _on(
+    api: KubernetesApi, load: Load, asked: Namespace, kubeconfig: Path, folder: Path
+) -> Figures:
+    if not asked.external:
+        await install(api, manifests_folder(), _tell)
+    _tell("measuring the raw rates")
+    raw = await sending.raw_rates(api, asked.raw)
+    await apply(api, objects.namespace(NAMESPACE))
+    for made in (*objects.queues(load), *objects.priority_classes(load)):
+        await apply(api, made)
+    wanted = Wanted(
+        state=folder / "instance",
+        kubeconfig=kubeconfig,
+        ledger=asked.ledger,
+        config=str(asked.configuration or ""),
+        services=() if asked.external else SERVICES,
+    )
+    async with run_services(wanted, _tell) as running:
+        ledger = "" if asked.external else running.ledger
+        return await _play(api, load, asked, raw, ledger)
+
+
+async def _play(
+    api: KubernetesApi, load: Load, asked: Namespace, raw: sending.Rates, ledger: str
+) -> Figures:
+    play = Play(api, load, jobs=asked.config == "jobs", external=asked.external)
+    processes = Processes()
+    processes.sample()
+    before, began_us = await sending.writes(api), time.time_ns() // 1_000
+    async with asyncio.timeout(asked.timeout_s), asyncio.TaskGroup() as tasks:
+        sampling = tasks.create_task(processes.run())
+        wall_s = await play.run(_tell)
+        sampling.cancel()
+    processes.sample()
+    written = await sending.writes(api)
+    others = {name: count - before.get(name, 0) for name, count in written.items()}
+    _discount(others, load, jobs=play.jobs)
+    return Figures(
+        config=load.name,
+        ledger=(ledger or "external").partition(":")[0].partition("+")[0],
+        workloads=load.count,
+        raw=raw,
+        bound_s=bound_s(load),
+        wall_s=wall_s,
+        late_s=play.late_s,
+        used_share=used_share(play),
+        evictions=play.evictions,
+        waits_s=waits_s(load, play.courses.values()),
+        writes={name: count for name, count in others.items() if count > 0},
+        lags=tuple(lags(ledger, play.courses, began_us)) if ledger else (),
+        processes=processes.shares,
+    )
+
+
+def _discount(writes: dict[str, int], load: Load, *, jobs: bool) -> None:
+    """Take off what this process wrote itself."""
+    if jobs:
+        writes["jobs"] = writes.get("jobs", 0) - load.count
+        return
+    writes["workloads"] = writes.get("workloads", 0) - load.count
+    writes["workloads/status"] = writes.get("workloads/status", 0) - load.count
+
+
+def _part(load: Load, part: int) -> Load:
+    """Return a load of a part of the arrivals of each size, to try things on."""
+    kinds = tuple(replace(kind, count=max(kind.count // part, 1)) for kind in load.kinds)
+    return replace(load, kinds=kinds)
+
+
+@asynccontextmanager
+async def _kubeconfig(asked: Namespace, folder: Path) -> AsyncGenerator[Path]:
+    if asked.kubeconfig:
+        yield asked.kubeconfig
+        return
+    binaries = build(lambda what, done, total: _tell(f"{what} {done} of {total}"))
+    plane = ControlPlane(folder / "control-plane", binaries, nodes_count=3)
+    await asyncio.to_thread(plane.up, _tell)
+    try:
+        yield plane.kubeconfig
+    finally:
+        await asyncio.to_thread(plane.remove)
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="python -m bench.cluster", description=__doc__)
+    parser.add_argument("--config", choices=(*LOADS, "tas"), default="baseline")
+    parser.add_argument("--ledger", default="", help="URL of the ledger; SQLite in a file")
+    parser.add_argument("--configuration", type=Path, help="Kueue's Configuration file")
+    parser.add_argument("--kubeconfig", type=Path, help="an existing cluster; else its own")
+    parser.add_argument("--external", action="store_true", help="another controller is measured")
+    parser.add_argument("--part", type=int, default=1, help="one in so many arrivals only")
+    parser.add_argument("--raw", type=int, default=2_000, help="Workloads of the raw rates")
+    parser.add_argument("--timeout-s", type=float, default=1_800.0)
+    parser.add_argument("--json", type=Path, help="also write the figures here")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,90 @@
+"""What a run of the whole system gave, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from statistics import mean
+
+import msgspec
+
+from bench.cluster.playing import Course, Play
+from bench.cluster.processes import Share
+from bench.cluster.sending import Rates
+from bench.cluster.stages import Lag
+from bench.loads import QUOTA_CPU, Load
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    config: str
+    ledger: str  # sqlite or postgresql
+    workloads: int
+    raw: Rates
+    bound_s: float  # that quota and arrivals set
+    wall_s: float
+    late_s: float  # by how much the benchmark itself fell behind the arrivals at worst
+    used_share: float  # of all quota, mean while work was pending
+    evictions: int
+    waits_s: dict[str, float]  # mean time to admission, by size
+    writes: dict[str, int]  # by others than the benchmark, by resource
+    lags: tuple[Lag, ...]
+    processes: dict[str, Share]
+
+    @property
+    def workloads_per_s(self) -> float:
+        """Return the rate at which workloads were brought to their end."""
+        return self.workloads / self.wall_s
+
+    @property
+    def writes_per_workload(self) -> float:
+        """Return how often the API server was written to for one workload."""
+        return sum(self.writes.values()) / self.workloads
+
+
+def bound_s(load: Load) -> float:
+    """Return how long a load takes at least: its work over all quota, or its last arrival's end."""
+    by_quota = load.work_cpu_us / (load.queues * QUOTA_CPU) / 1e6
+    by_arrival = max((one.count - 1) * one.every_us + one.run_us for one in load.kinds) / 1e6
+    return max(by_quota, by_arrival)
+
+
+def waits_s(load: Load, courses: Iterable[Course]) -> dict[str, float]:
+    """Return the mean time from creation to admission of each size, in seconds."""
+    found: dict[str, list[float]] = {kind.name: [] for kind in load.kinds}
+    for one in courses:
+        kind = one.arrival.name.partition("-")[0]
+        found[kind].append(max(one.admitted_s - one.created_s, 0.0))
+    return {kind: mean(waits) for kind, waits in found.items()}
+
+
+def used_share(play: Play) -> float:
+    """Return the mean share of all quota that was in use while work was pending."""
+    return mean(play.shares) if play.shares else 0.0
+
+
+def lines(figures: Figures) -> Iterable[str]:
+    """Yield the figures as lines for a person."""
+    raw = figures.raw
+    yield f"{figures.config}: {figures.workloads} workloads, ledger on {figures.ledger}"
+    yield f"  raw creates                    {raw.creates_per_s:9.0f} /s"
+    yield f"  raw status patches             {raw.patches_per_s:9.0f} /s"
+    yield f"  bound by quota and arrivals    {figures.bound_s:9.1f} s"
+    yield f"  wall time                      {figures.wall_s:9.1f} s"
+    yield f"  over the bound                 {figures.wall_s / figures.bound_s:9.2f} x"
+    yield f"  workloads                      {figures.workloads_per_s:9.1f} /s"
+    yield f"  quota in use while pending     {100 * figures.used_share:9.1f} %"
+    yield f"  evictions                      {figures.evictions:9d}"
+    yield f"  arrivals late by at most       {figures.late_s:9.2f} s"
+    yield f"  writes per workload            {figures.writes_per_workload:9.2f}"
+    for resource, count in sorted(figures.writes.items(), key=lambda item: -item[1]):
+        yield f"    {resource:<28} {count / figures.workloads:9.2f}"
+    yield "  mean time to admission"
+    for kind, wait_s in figures.waits_s.items():
+        yield f"    {kind:<28} {wait_s:9.2f} s"
+    yield "  lag of each stage                      p50        p99"
+    for lag in figures.lags:
+        yield f"    {lag.stage:<34} {lag.p50_ms:7.0f} ms {lag.p99_ms:7.0f} ms"
+    yield "  process                              CPU       peak"
+    for name, share in sorted(figures.processes.items(), key=lambda item: -item[1].cpu_s):
+        yield f"    {name:<30} {share.cpu_s:7.1f} s {share.peak_mib:7.0f} MiB"

@@ -1,0 +1,106 @@
+"""The measured loads as objects: flavor, queues, Workloads and Jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from bench.loads import BORROWING_CPU, NAMESPACE, QUOTA_CPU, Arrival, Load
+
+Object = dict[str, Any]
+KUEUE = "kueue.x-k8s.io/v1beta2"
+WORKLOADS = f"/apis/{KUEUE}/namespaces/{NAMESPACE}/workloads"
+JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+
+
+def namespace(name: str) -> Object:
+    """Return a namespace."""
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def queues(load: Load) -> Iterator[Object]:
+    """Yield the flavor, the ClusterQueues in their cohorts, and a LocalQueue for each."""
+    yield {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "default"}}
+    for index in range(load.queues):
+        yield _cluster_queue(index, f"cohort-{index // load.queues_each}")
+        yield {
+            "apiVersion": KUEUE,
+            "kind": "LocalQueue",
+            "metadata": {"name": f"lq-{index}", "namespace": NAMESPACE},
+            "spec": {"clusterQueue": f"queue-{index}"},
+        }
+
+
+def workload(arrival: Arrival) -> bytes:
+    """Return a Workload that nobody owns, as JSON; its priority is given as a number."""
+    podset = {"name": "main", "count": 1, "template": {"spec": _pod(arrival.cpu)}}
+    body: Object = {
+        "apiVersion": KUEUE,
+        "kind": "Workload",
+        "metadata": {"name": arrival.name},
+        "spec": {
+            "queueName": f"lq-{arrival.queue}",
+            "priority": arrival.priority,
+            "podSets": [podset],
+        },
+    }
+    return msgspec.json.encode(body)
+
+
+def priority_classes(load: Load) -> Iterator[Object]:
+    """Yield a WorkloadPriorityClass for each size, for Jobs have no number of their own."""
+    for kind in load.kinds:
+        yield {
+            "apiVersion": KUEUE,
+            "kind": "WorkloadPriorityClass",
+            "metadata": {"name": kind.name},
+            "value": kind.priority,
+        }
+
+
+def job(arrival: Arrival) -> bytes:
+    """Return a queued Job of one pod that runs as long as the arrival says, as JSON."""
+    labels = {
+        "kueue.x-k8s.io/queue-name": f"lq-{arrival.queue}",
+        "kueue.x-k8s.io/priority-class": arrival.name.partition("-")[0],
+    }
+    seconds = {"simulate/seconds": str(arrival.run_us / 1e6)}
+    template = {"metadata": {"annotations": seconds}, "spec": _pod(arrival.cpu)}
+    body: Object = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": arrival.name, "labels": labels},
+        "spec": {"suspend": True, "template": template},
+    }
+    return msgspec.json.encode(body)
+
+
+def _cluster_queue(index: int, cohort: str) -> Object:
+    quota = {
+        "name": "cpu",
+        "nominalQuota": str(QUOTA_CPU),
+        "borrowingLimit": str(BORROWING_CPU),
+    }
+    group = {
+        "coveredResources": ["cpu"],
+        "flavors": [{"name": "default", "resources": [quota]}],
+    }
+    return {
+        "apiVersion": KUEUE,
+        "kind": "ClusterQueue",
+        "metadata": {"name": f"queue-{index}"},
+        "spec": {
+            "cohortName": cohort,
+            "namespaceSelector": {},
+            "preemption": {"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority"},
+            "resourceGroups": [group],
+        },
+    }
+
+
+def _pod(cpu: int) -> Object:
+    asked = {"requests": {"cpu": str(cpu)}}
+    container = {"name": "c", "image": "none", "resources": asked}
+    return {"restartPolicy": "Never", "containers": [container]}

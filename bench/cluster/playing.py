@@ -1,0 +1,237 @@
+"""Submit a load as time passes and play its running: whose time is over is finished.
+
+Nobody but this process decides when a Workload has run. It runs from when the API server says
+Admitted, loses its run when that is taken back, and is finished by a condition, as the controller
+that owns its pods would do. Jobs run and finish by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+import msgspec
+
+from bench.cluster.objects import JOBS, WORKLOADS, job, workload
+from bench.cluster.sending import CLIENTS, condition, send
+from bench.loads import QUOTA_CPU, Arrival, Load
+from tidegate.kube.ports import KubernetesApi
+
+SAMPLE_S = 0.2
+TICK_S = 0.005
+
+
+class Condition(msgspec.Struct, frozen=True, rename="camel"):
+    """What is read of a condition."""
+
+    type: str
+    status: str
+
+
+class Status(msgspec.Struct, frozen=True, rename="camel"):
+    """What is read of a Workload's status or a Job's."""
+
+    conditions: tuple[msgspec.Raw, ...] = ()
+
+
+class Spec(msgspec.Struct, frozen=True):
+    """What is read of a Job's spec."""
+
+    suspend: bool = False
+
+
+class Meta(msgspec.Struct, frozen=True, rename="camel"):
+    """What is read of an object's metadata."""
+
+    name: str = ""
+    resource_version: str = ""
+
+
+class Item(msgspec.Struct, frozen=True):
+    """What is read of a Workload or a Job."""
+
+    metadata: Meta = Meta()
+    spec: Spec = Spec()
+    status: Status = Status()
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One line of a watch."""
+
+    type: str
+    object: Item
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """What is read of a list."""
+
+    metadata: Meta
+
+
+@dataclass
+class Course:
+    """What became of one workload; seconds of the run's own clock, -1: not yet."""
+
+    arrival: Arrival
+    created_s: float = -1.0  # when the API server had taken it
+    admitted_s: float = -1.0  # for the first time
+    running_s: float = -1.0  # since when it runs now
+    finished_s: float = -1.0
+    conditions: tuple[msgspec.Raw, ...] = ()
+
+
+@dataclass
+class Play:
+    """One load on one cluster."""
+
+    api: KubernetesApi
+    load: Load
+    jobs: bool = False
+    external: bool = False
+    courses: dict[str, Course] = field(default_factory=dict)
+    shares: list[float] = field(default_factory=list)  # of all quota, while work was pending
+    late_s: float = 0.0  # by how much this process fell behind the arrivals at worst
+    evictions: int = 0
+    finished: int = 0
+    _admitted_cpu: int = 0
+    _pending: int = 0
+    _began_s: float = 0.0
+    _ends: list[tuple[float, str, float]] = field(default_factory=list)
+    _finishing: asyncio.Queue[Course] = field(default_factory=asyncio.Queue)
+
+    @property
+    def now_s(self) -> float:
+        """Return the seconds since the run began."""
+        return time.perf_counter() - self._began_s
+
+    async def run(self, tell: Callable[[str], None]) -> float:
+        """Play everything; return the seconds until the last workload was finished."""
+        path = JOBS if self.jobs else WORKLOADS
+        since = await self._newest(path)
+        self._began_s = time.perf_counter()
+        async with asyncio.TaskGroup() as tasks:
+            helpers = [
+                tasks.create_task(self._watch(path, since)),
+                tasks.create_task(self._sample(tell)),
+                tasks.create_task(self._end_runs()),
+                *(tasks.create_task(self._finish()) for _ in range(CLIENTS)),
+            ]
+            await self._submit(path)
+            while self.finished < self.load.count:
+                await asyncio.sleep(TICK_S)
+            ended_s = self.now_s
+            for helper in helpers:
+                helper.cancel()
+        return ended_s
+
+    async def _newest(self, path: str) -> str:
+        listed = await send(self.api, "GET", path)
+        return msgspec.json.decode(listed, type=Listing).metadata.resource_version
+
+    async def _submit(self, path: str) -> None:
+        room = asyncio.Semaphore(CLIENTS)
+        async with asyncio.TaskGroup() as tasks:
+            for arrival in self.load.arrivals(staggered=False):
+                while self.now_s < arrival.at_us / 1e6:
+                    await asyncio.sleep(TICK_S)
+                await room.acquire()
+                self.late_s = max(self.late_s, self.now_s - arrival.at_us / 1e6)
+                self.courses[arrival.name] = course = Course(arrival)
+                tasks.create_task(self._create(path, course, room))
+
+    async def _create(self, path: str, course: Course, room: asyncio.Semaphore) -> None:
+        body = job(course.arrival) if self.jobs else workload(course.arrival)
+        try:
+            await send(self.api, "POST", path, body)
+        finally:
+            room.release()
+        course.created_s = self.now_s
+        self._pending += 1
+
+    async def _watch(self, path: str, since: str) -> None:
+        """Follow the objects; a watch that ends goes on where it was."""
+        decoder = msgspec.json.Decoder(Change)
+        while True:
+            query = {"resourceVersion": since, "timeoutSeconds": "3600"}
+            async with self.api.watch(path, query) as lines:
+                async for line in lines:
+                    change = decoder.decode(line)
+                    since = change.object.metadata.resource_version or since
+                    if change.type in {"ADDED", "MODIFIED"}:
+                        self._see(change.object)
+
+    def _see(self, item: Item) -> None:
+        course = self.courses[item.metadata.name]
+        course.conditions = item.status.conditions
+        held = set(_held(item.status.conditions))
+        running = not item.spec.suspend if self.jobs else {"Admitted", "QuotaReserved"} <= held
+        if held & {"Finished", "Complete"}:
+            self._see_finished(course)
+        elif running and course.running_s < 0:
+            self._see_started(course)
+        elif course.running_s >= 0 and (not running or "Evicted" in held):
+            self._see_stopped(course)
+
+    def _see_started(self, course: Course) -> None:
+        course.running_s = self.now_s
+        if course.admitted_s < 0:
+            course.admitted_s = course.running_s
+        self._admitted_cpu += course.arrival.cpu
+        self._pending -= 1
+        if not self.jobs:
+            due_s = course.running_s + course.arrival.run_us / 1e6
+            heappush(self._ends, (due_s, course.arrival.name, course.running_s))
+
+    def _see_stopped(self, course: Course) -> None:
+        course.running_s = -1.0
+        self._admitted_cpu -= course.arrival.cpu
+        self._pending += 1
+        self.evictions += 1
+
+    def _see_finished(self, course: Course) -> None:
+        if course.finished_s >= 0:
+            return
+        course.finished_s = self.now_s
+        self.finished += 1
+        if course.running_s >= 0:
+            self._admitted_cpu -= course.arrival.cpu
+        else:
+            self._pending -= 1
+
+    async def _end_runs(self) -> None:
+        while True:
+            while self._ends and self._ends[0][0] <= self.now_s:
+                _, name, running_s = heappop(self._ends)
+                course = self.courses[name]
+                if course.running_s == running_s:
+                    self._finishing.put_nowait(course)
+            await asyncio.sleep(TICK_S)
+
+    async def _finish(self) -> None:
+        while True:
+            course = await self._finishing.get()
+            said = [*_other_than("Finished", course.conditions), condition("Finished", "Succeeded")]
+            body = msgspec.json.encode({"status": {"conditions": said}})
+            await send(self.api, "PATCH", f"{WORKLOADS}/{course.arrival.name}/status", body)
+
+    async def _sample(self, tell: Callable[[str], None]) -> None:
+        quota, told_s = self.load.queues * QUOTA_CPU, 0.0
+        while True:
+            await asyncio.sleep(SAMPLE_S)
+            if self._pending > 0:
+                self.shares.append(self._admitted_cpu / quota)
+            if self.now_s - told_s > 5:  # noqa: PLR2004 - seconds
+                told_s = self.now_s
+                tell(f"{self.finished} of {self.load.count} after {told_s:.0f} s")
+
+
+def _held(conditions: Iterable[msgspec.Raw]) -> Iterable[str]:
+    read = (msgspec.json.decode(one, type=Condition) for one in conditions)
+    return (one.type for one in read if one.status == "True")
+
+
+def _other_than(kind: str, conditions: Iterable[msgspec.Raw]) -> list[msgspec.Raw]:
+    return [one for one in conditions if msgspec.json.decode(one, type=Condition).type != kind]

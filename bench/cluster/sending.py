@@ -1,0 +1,96 @@
+"""Requests of the benchmark's own, so many at once, and how fast an API server takes them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+import msgspec
+
+from bench.cluster.objects import KUEUE, namespace, workload
+from bench.loads import Arrival
+from tidegate.cluster.install import apply
+from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi
+
+CLIENTS = 32
+RAW = "raw"
+_WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION")
+_COUNT = re.compile(r"apiserver_request_total\{(.*)\} (\S+)")
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+
+class Rates(msgspec.Struct, frozen=True, kw_only=True):
+    """Writes a second that one client gets from the API server when nothing else asks."""
+
+    creates_per_s: float
+    patches_per_s: float  # of a Workload's status
+
+
+async def send(
+    api: KubernetesApi, method: str, path: str, body: bytes | None = None
+) -> msgspec.Raw:
+    """Send one request that has to succeed, and return the body of the answer."""
+    content = MERGE_PATCH if method == "PATCH" else JSON
+    answer = await api.request(method, path, body=body, content_type=content)
+    assert answer.status < 400, f"{method} {path}: {answer.status} {answer.body!r}"  # noqa: PLR2004 - an error
+    return msgspec.Raw(answer.body)
+
+
+async def all_of(work: Iterable[Coroutine[Any, Any, Any]]) -> None:
+    """Run them, ``CLIENTS`` at once."""
+    coming = iter(work)
+
+    async def client() -> None:
+        for one in coming:
+            await one
+
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(CLIENTS):
+            tasks.create_task(client())
+
+
+async def raw_rates(api: KubernetesApi, count: int) -> Rates:
+    """Create ``count`` Workloads in a namespace of their own, patch their status, delete them."""
+    await apply(api, namespace(RAW))
+    path = f"/apis/{KUEUE}/namespaces/{RAW}/workloads"
+    arrivals = [
+        Arrival(at_us=0, name=f"raw-{number}", queue=0, cpu=1, priority=0, run_us=0)
+        for number in range(count)
+    ]
+    began_s = time.perf_counter()
+    await all_of(send(api, "POST", path, workload(one)) for one in arrivals)
+    created_s = time.perf_counter()
+    body = msgspec.json.encode({"status": {"conditions": [condition("Finished", "Succeeded")]}})
+    await all_of(send(api, "PATCH", f"{path}/{one.name}/status", body) for one in arrivals)
+    patched_s = time.perf_counter()
+    await send(api, "DELETE", path)
+    return Rates(
+        creates_per_s=count / (created_s - began_s),
+        patches_per_s=count / (patched_s - created_s),
+    )
+
+
+def condition(kind: str, reason: str) -> dict[str, str]:
+    """Return a condition that holds."""
+    return {
+        "type": kind,
+        "status": "True",
+        "reason": reason,
+        "message": "",
+        "lastTransitionTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+async def writes(api: KubernetesApi) -> dict[str, int]:
+    """Return how often each resource was written, as the API server counts it."""
+    answer = await api.request("GET", "/metrics")
+    told = dict[str, int]()
+    for labels, value in _COUNT.findall(answer.body.decode()):
+        said = dict(_LABEL.findall(labels))
+        if said["verb"] in _WRITES:
+            resource = said["resource"] + (f"/{said['subresource']}" if said["subresource"] else "")
+            told[resource] = told.get(resource, 0) + int(float(value))
+    return told
