@@ -42,6 +42,7 @@ COMMANDS = (
     Command("usage", "usage", "usage"),
     Command("events", "events", "events"),
     Command("report", "report", "report"),
+    Command("replay", "replay", "replay"),
     Command("ledger", "ledger", "app"),
     Command("shadow", "shadow", "shadow"),
     Command("up", "up", "up"),

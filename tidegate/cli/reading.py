@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 
 import typer
 
-from tidegate.cli.archive import Archive, is_archive
+from store.archive import Archive, is_archive
 from tidegate.cli.instance import read_instance
 from tidegate.cli.progress import watched
 from tidegate.cli.times import parse_utc, utc
@@ -49,9 +49,9 @@ class Entries(Protocol):
         """Yield the entries with ``after`` < seq <= ``until``, in order, in constant memory."""
         ...
 
-
-class _Dated(Protocol):
-    def seq_at(self, at_us: int) -> int: ...
+    def seq_at(self, at_us: int) -> int:
+        """Return the seq of the last entry that is not later than a time; 0: there is none."""
+        ...
 
 
 class Reader(NamedTuple):
@@ -65,6 +65,16 @@ class Reader(NamedTuple):
     def entries(self, what: str = "reading") -> Iterator[Entry]:
         """Yield all entries up to the end, showing progress."""
         return watched(self.ledger.read(until=self.end), what, self.end)
+
+    def seq_of(self, text: str, option: str, *, onwards: bool = False) -> int:
+        """Return the seq that an option tells: itself, or the last one up to a time.
+
+        ``onwards``: the first one from that time on.
+
+        Raises:
+            BadParameter: it is neither, or lies outside the ledger.
+        """
+        return _seq_of(text, option, self, onwards=onwards)
 
     def report(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of a SQL report.
@@ -111,10 +121,10 @@ def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator
     where = url or _of_the_instance()
     with ExitStack() as opened:
         if is_archive(where):
-            now, dated = _open_archive(Path(where))
+            now = _open_archive(Path(where))
         else:
-            now, dated = opened.enter_context(_open_ledger(where))
-        then = now._replace(end=_seq_of(as_of, dated, now.end)) if as_of else now
+            now = opened.enter_context(_open_ledger(where))
+        then = now._replace(end=now.seq_of(as_of, "--as-of")) if as_of else now
         if reports and (as_of or now.engine is None):
             engine = opened.enter_context(_reports_of(then))
             then = then._replace(engine=engine)
@@ -122,7 +132,7 @@ def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator
 
 
 @contextmanager
-def _open_ledger(where: str) -> Generator[tuple[Reader, _Dated]]:
+def _open_ledger(where: str) -> Generator[Reader]:
     try:
         from store.engine import open_engine, shown  # noqa: PLC0415 - SQL may be absent
         from store.ledger import SqlLedger  # noqa: PLC0415
@@ -137,16 +147,16 @@ def _open_ledger(where: str) -> Generator[tuple[Reader, _Dated]]:
         ledger = SqlLedger(engine)
         newest = ledger.newest()
         end = 0 if newest is None else newest.seq
-        yield Reader(shown(engine), ledger, end, engine), ledger
+        yield Reader(shown(engine), ledger, end, engine)
     finally:
         engine.dispose()
 
 
-def _open_archive(path: Path) -> tuple[Reader, _Dated]:
+def _open_archive(path: Path) -> Reader:
     if not path.is_file():
         raise LedgerUnreachableError(f"There is no archive at {path}: check --ledger.")
     archive = Archive(path)
-    return Reader(str(path), archive, archive.end(), None), archive
+    return Reader(str(path), archive, archive.end(), None)
 
 
 @contextmanager
@@ -158,18 +168,22 @@ def _reports_of(then: Reader) -> Generator[Any]:
         yield engine
 
 
-def _seq_of(text: str, ledger: _Dated, end: int) -> int:
+def _seq_of(text: str, option: str, reader: Reader, *, onwards: bool) -> int:
     if text.isdecimal():
         seq = int(text)
     else:
         try:
-            seq = ledger.seq_at(parse_utc(text))
+            at_us = parse_utc(text)
         except ValueError:
             raise typer.BadParameter(
-                f"--as-of {text!r} is neither a seq nor a time such as 2026-03-02T08:30:00Z."
+                f"{option} {text!r} is neither a seq nor a time such as 2026-03-02T08:30:00Z."
             ) from None
-    if not 0 < seq <= end:
-        raise typer.BadParameter(f"--as-of {text}: the ledger holds the events from 1 to {end}.")
+        ledger = reader.ledger
+        seq = ledger.seq_at(at_us - 1) + 1 if onwards else ledger.seq_at(at_us)
+    if not 0 < seq <= reader.end:
+        raise typer.BadParameter(
+            f"{option} {text}: the ledger holds the events from 1 to {reader.end}."
+        )
     return seq
 
 

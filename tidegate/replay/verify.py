@@ -1,7 +1,6 @@
 """The audit of a ledger: its chain, its witness, and every decision taken again.
 
-The same facts in other batches give other decisions, so they are decided again at the recorded
-turns. A turn is read whole, a history never: constant memory beside the draft.
+A turn is read whole, a history never: constant memory beside the draft.
 """
 
 from __future__ import annotations
@@ -11,19 +10,13 @@ from itertools import groupby
 
 import msgspec
 
-from tidegate.contracts.codec import decode
-from tidegate.contracts.decisions import Decision
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.core import chain
 from tidegate.core.chain import GENESIS
 from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
 from tidegate.errors import AuditError, WitnessError
-
-DECISIONS_MAX = 1_000
-"""A turn's bound on decisions, as the scheduler's is."""
+from tidegate.replay.again import DECISIONS_MAX, Divergence, decide_again
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,12 +66,15 @@ def verify(
         UndecodableError: an entry holds an event that this version does not know.
     """
     count, draft = _Count(), Draft()
-    for turn, rows in groupby(chain.verify(entries), key=lambda entry: entry.turn):
+    for _, rows in groupby(chain.verify(entries), key=lambda entry: entry.turn):
         told = list(rows)
         for entry in told:
             _compare(witness, entry)
         if redecide:
-            count.decisions += _decide_again(draft, turn, told, decisions_max)
+            again = decide_again(draft, told, decisions_max)
+            if again.divergence is not None:
+                raise _differs(again.divergence)
+            count.decisions += again.decisions
         _add(count, told)
     if witness is not None and witness.seq > count.head.seq:
         raise WitnessError(f"an entry with seq {witness.seq}", f"the end at {count.head.seq}")
@@ -112,26 +108,12 @@ def _audit(count: _Count) -> Audit:
     )
 
 
-def _decide_again(draft: Draft, turn: int, told: Sequence[Entry], decisions_max: int) -> int:
-    """Fold a turn's facts, decide, and compare with what was recorded; return how many."""
-    events = [decode(entry.payload) for entry in told]
-    facts = [event for event in events if not isinstance(event, Decision)]
-    recorded = events[len(facts) :]
-    for fact in facts:
-        apply(draft, fact)
-    decided: Sequence[Event] = decide(draft, decisions_max=decisions_max)
-    first = told[0].seq + len(facts)
-    for place in range(max(len(recorded), len(decided))):
-        was = recorded[place] if place < len(recorded) else None
-        now = decided[place] if place < len(decided) else None
-        if was != now:
-            raise _differs(turn, first + place, was, now)
-    return len(recorded)
-
-
-def _differs(turn: int, seq: int, was: Event | None, now: Event | None) -> AuditError:
-    error = AuditError(_said(was, f"no decision at seq {seq}"), _said(now, "no decision"))
-    error.seq, error.turn = seq, turn
+def _differs(found: Divergence) -> AuditError:
+    error = AuditError(
+        _said(found.recorded, f"no decision at seq {found.seq}"),
+        _said(found.decided, "no decision"),
+    )
+    error.seq, error.turn = found.seq, found.turn
     return error
 
 

@@ -1,0 +1,126 @@
+"""Replays of ledgers, archives and growing ledgers, and what forged histories show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from store import migrate
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from tests.cli.conftest import Tidegate
+from tidegate.cli.sample import turns
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import DecisionEvent, WorkloadHeld, WorkloadPreempted
+from tidegate.contracts.entry import Entry, Positions
+from tidegate.contracts.facts import FactEvent
+from tidegate.core.chain import GENESIS, seal
+
+Told = FactEvent | DecisionEvent
+Change = Callable[[list[Told]], list[Told]]
+
+
+def written(file: Path, change: Change) -> Path:
+    """Write the sample with each turn's events changed, and sealed as if nothing had been."""
+    engine = open_engine(str(file))
+    migrate.upgrade(engine)
+    ledger, head = SqlLedger(engine, clock_us=lambda: 0), GENESIS
+    ledger.lead("forger", 0)
+    for entries in turns():
+        events = change([decode(entry.payload) for entry in entries])
+        sealed: list[Entry] = seal(head, 1, "local", events)
+        ledger.append(1, head.seq, sealed, Positions())
+        head = sealed[-1]
+    engine.dispose()
+    return file
+
+
+def preempted_for_another(events: list[Told]) -> list[Told]:
+    return [
+        replace(one, reason="InClusterQueue") if isinstance(one, WorkloadPreempted) else one
+        for one in events
+    ]
+
+
+def without_reasons(events: list[Told]) -> list[Told]:
+    return [one for one in events if not isinstance(one, WorkloadHeld)]
+
+
+def held_by_smaller_numbers(events: list[Told]) -> list[Told]:
+    return [
+        replace(one, tried=(replace(one.tried[0], free=7), *one.tried[1:]))
+        if isinstance(one, WorkloadHeld)
+        else one
+        for one in events
+    ]
+
+
+def admitting_somebody_twice(events: list[Told]) -> list[Told]:
+    return [*events, events[-1]] if isinstance(events[-1], WorkloadHeld) else events
+
+
+@pytest.mark.parametrize(
+    ("change", "seq", "field"),
+    [
+        (preempted_for_another, 43, "reason"),
+        (without_reasons, 46, "type"),
+        (held_by_smaller_numbers, 46, "tried[0].free"),
+        (admitting_somebody_twice, 47, "type"),
+    ],
+)
+def test_a_decision_that_the_core_would_not_take_is_found_and_explained(
+    tidegate: Tidegate, tmp_path: Path, change: Change, seq: int, field: str
+) -> None:
+    forged = written(tmp_path / "forged.db", change)
+    assert tidegate("replay", "--ledger", str(forged)).exit_code == 0
+    result = tidegate("replay", "--verify", "-o", "json", "--ledger", str(forged))
+    found = json.loads(result.stdout)
+    assert (result.exit_code, found["agrees"], found["divergence"]["seq"]) == (1, False, seq)
+    assert [one["field"] for one in found["divergence"]["differences"]] == [field]
+    assert f"otherwise than seq {seq}" in result.stderr
+    assert f"  {field}: recorded " in result.stderr
+
+
+def test_a_replay_that_ends_before_the_forgery_agrees(tidegate: Tidegate, tmp_path: Path) -> None:
+    forged = str(written(tmp_path / "forged.db", preempted_for_another))
+    assert tidegate("replay", "--verify", "--to", "40", "--ledger", forged).exit_code == 0
+    assert tidegate("replay", "--verify", "--to", "41", "--ledger", forged).exit_code == 1
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
+def test_an_archive_replays_as_its_ledger_does(
+    tidegate: Tidegate, tmp_path: Path, suffix: str
+) -> None:
+    archive = str(tmp_path / f"history.{suffix}")
+    assert tidegate("ledger", "export", archive).exit_code == 0
+    there = tidegate("replay", "--verify", "-o", "name", "--ledger", archive)
+    assert there.stdout == tidegate("replay", "-o", "name").stdout != ""
+
+
+def test_a_replay_ends_where_the_ledger_ended_though_a_writer_goes_on(
+    tidegate: Tidegate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    growing, told = tmp_path / "growing.db", list(turns())
+    engine = open_engine(str(growing))
+    migrate.upgrade(engine)
+    ledger = SqlLedger(engine, clock_us=lambda: 0)
+    ledger.lead("writer", 0)
+    for entries in told[:5]:
+        ledger.append(1, entries[0].seq - 1, entries, Positions())
+    read = SqlLedger.read
+
+    def read_while_written(self: SqlLedger, after: int = 0, until: int | None = None) -> object:
+        for entry in read(self, after, until):
+            if entry.seq == told[4][0].seq:
+                ledger.append(1, told[4][-1].seq, told[5], Positions())
+            yield entry
+
+    monkeypatch.setattr(SqlLedger, "read", read_while_written)
+    result = tidegate("replay", "--verify", "-o", "json", "--ledger", str(growing))
+    monkeypatch.undo()
+    engine.dispose()
+    assert json.loads(result.stdout)["to"] == told[4][-1].seq

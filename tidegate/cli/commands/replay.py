@@ -1,0 +1,215 @@
+"""``tidegate replay``: the history folded again, and decided again if asked for."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from tidegate.cli.commands.why import COLOURS
+from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_record, say
+from tidegate.cli.progress import watched
+from tidegate.cli.reading import LedgerOption, Reader, open_reader
+from tidegate.cli.times import utc
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import Event
+from tidegate.core.chain import GENESIS
+from tidegate.core.draft import Draft
+from tidegate.errors import TidegateError
+from tidegate.replay.again import Divergence
+from tidegate.replay.play import Turn, play
+from tidegate.replay.sentences import Told, sentence
+
+_SECOND_US = 1_000_000
+_TYPE_WIDTH = 22
+
+
+class Range(msgspec.Struct, frozen=True, kw_only=True):
+    """Which entries are shown, and where the replay ends."""
+
+    first: int = 1
+    last: int
+    until: str = ""  # the first of this type, from ``first`` on, ends it
+
+    def ends(self, turn: Turn) -> bool:
+        """Tell whether a turn is the last: turns are taken whole."""
+        return turn.entries[-1].seq >= self.last or any(
+            entry.type == self.until and entry.seq >= self.first for entry in turn.entries
+        )
+
+    def shown(self, turn: Turn) -> Iterator[tuple[Entry, Event]]:
+        """Yield the entries of a turn that are asked for."""
+        for entry, event in zip(turn.entries, turn.events, strict=True):
+            if self.first <= entry.seq <= self.last:
+                yield entry, event
+                if entry.type == self.until:
+                    return
+
+
+def replay(  # noqa: PLR0913 - each is an option
+    *,
+    since: Annotated[
+        str, typer.Option("--from", metavar="SEQ|TIME", help="Count and show from here on.")
+    ] = "",
+    to: Annotated[
+        str, typer.Option("--to", metavar="SEQ|TIME", help="End after the turn of this event.")
+    ] = "",
+    until_event: Annotated[
+        str,
+        typer.Option(metavar="SEQ|TYPE", help="End after this event, or the first of this type."),
+    ] = "",
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Take every decision again and compare.")
+    ] = False,
+    speed: Annotated[
+        float,
+        typer.Option(min=0, help="Print events as they happened, so many times as fast; 0: don't."),
+    ] = 0.0,
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Fold the ledger again from its first event; with --verify, decide again.
+
+    Needs neither NATS nor Kubernetes and only reads, also while a scheduler writes: it ends where
+    the ledger ended when it was opened. The state at an event needs all before it, so folding
+    begins with the first one whatever --from says. With --verify the first decision that the core
+    takes otherwise today is told field by field, and the exit code is 1.
+
+    Examples:
+      tidegate replay --verify
+
+      tidegate replay --from 2026-03-02T08:30:00Z --to 2026-03-02T09:00:00Z --speed 60
+
+      tidegate replay --verify --until-event WorkloadPreempted --ledger history.jsonl.gz
+    """
+    with open_reader(ledger, reports=False) as reader:
+        asked = _range(reader, since, to, until_event)
+        record, divergence = _Replay(reader, asked, verify=verify).run(_shower(speed, output))
+    if speed and output is Output.JSON:
+        typer.echo(json_line(record))
+    else:
+        if output in {Output.TABLE, Output.WIDE}:
+            record["divergence"] = None if divergence is None else f"seq {divergence.seq}"
+        print_record(record, output, name="headHash")
+    if divergence is not None:
+        raise typer.Exit(1)
+
+
+class _Replay:
+    """What was met on the way."""
+
+    def __init__(self, reader: Reader, asked: Range, *, verify: bool) -> None:
+        self._reader, self._asked, self._verify = reader, asked, verify
+        self._draft, self._head = Draft(), GENESIS
+        self._events = self._turns = self._decisions = 0
+
+    def run(self, show: Callable[[Entry, Event], None]) -> tuple[dict[str, Any], Divergence | None]:
+        """Play the range; return what to print, and where the core decides otherwise."""
+        what = "deciding again" if self._verify else "replaying"
+        entries = watched(self._reader.ledger.read(until=self._reader.end), what, self._asked.last)
+        met = not self._asked.until
+        for turn in play(entries, self._draft, redecide=self._verify):
+            for entry, event in self._asked.shown(turn):
+                self._events += 1
+                met = met or entry.type == self._asked.until
+                show(entry, event)
+            self._turns += 1
+            self._decisions += turn.decisions
+            self._head = turn.entries[-1]
+            if turn.divergence is not None:
+                _tell(turn.divergence)
+                return self._record(turn.divergence), turn.divergence
+            if self._asked.ends(turn):
+                break
+        if not met:
+            raise TidegateError(
+                f"No {self._asked.until} from seq {self._asked.first} to {self._asked.last}: see "
+                "`tidegate events` for the types there are."
+            )
+        return self._record(None), None
+
+    def _record(self, divergence: Divergence | None) -> dict[str, Any]:
+        phases = Counter(one.phase for one in self._draft.workloads.values())
+        said: Any = divergence is None if self._verify else None
+        return {
+            "ledger": self._reader.url,
+            "from": self._asked.first,
+            "to": self._head.seq,
+            "events": self._events,
+            "turns": self._turns,
+            "decisionsTakenAgain": self._decisions if self._verify else None,
+            "agrees": said,
+            "headHash": self._head.hash.hex(),
+            "headAt": utc(self._head.at_us),
+            "workloads": ", ".join(f"{n} {phase}" for phase, n in sorted(phases.items())),
+            "divergence": None if divergence is None else _divergence(divergence),
+        }
+
+
+def _range(reader: Reader, since: str, to: str, until_event: str) -> Range:
+    if reader.end == 0:
+        raise TidegateError(f"The ledger {reader.url} is empty: there is nothing to replay.")
+    first = reader.seq_of(since, "--from", onwards=True) if since else 1
+    last = reader.seq_of(to, "--to") if to else reader.end
+    if until_event.isdecimal():
+        last, until_event = min(last, reader.seq_of(until_event, "--until-event")), ""
+    if first > last:
+        raise typer.BadParameter(f"--from is seq {first}, after the end at {last}.")
+    return Range(first=first, last=last, until=until_event)
+
+
+def _shower(speed: float, output: Output) -> Callable[[Entry, Event], None]:
+    """Return what prints each event when it is its time."""
+    if not speed:
+        return lambda _entry, _event: None
+    begun = time.monotonic()
+    first_us = list[int]()
+
+    def show(entry: Entry, event: Event) -> None:
+        if not first_us:
+            first_us.append(entry.at_us)
+        due_s = begun + (entry.at_us - first_us[0]) / _SECOND_US / speed
+        time.sleep(max(0.0, due_s - time.monotonic()))
+        typer.echo(
+            json_line(_event(entry, event)) if output is Output.JSON else _line(entry, event)
+        )
+
+    return show
+
+
+def _event(entry: Entry, event: Event) -> dict[str, Any]:
+    return {"seq": entry.seq, "at": utc(entry.at_us), "type": entry.type, "event": event}
+
+
+def _line(entry: Entry, event: Event) -> str:
+    what = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
+    name = getattr(event, "workload", "") or getattr(event, "name", "")
+    told = sentence(event, name) if isinstance(event, Told) and name else ""
+    return f"{entry.seq:>7}  {utc(entry.at_us)}  {what}  {name}  {told}".rstrip()
+
+
+def _tell(found: Divergence) -> None:
+    """Say on standard error where history and core part."""
+    say(f"The core decides otherwise than seq {found.seq} (turn {found.turn}) records:")
+    for who, event in (("recorded", found.recorded), ("decided now", found.decided)):
+        name = getattr(event, "workload", "")
+        told = f"{name} {sentence(event, name)}" if isinstance(event, Told) else "nothing"
+        kind = "" if event is None else f"{type(event).__name__} "
+        say(f"  {who + ':':<13}{kind}{told}")
+    for one in found.differences:
+        say(f"  {one.field}: recorded {one.recorded}, decided {one.decided}")
+
+
+def _divergence(found: Divergence) -> dict[str, Any]:
+    return {
+        "seq": found.seq,
+        "turn": found.turn,
+        "at": utc(found.at_us),
+        "recorded": found.recorded,
+        "decided": found.decided,
+        "differences": found.differences,
+    }

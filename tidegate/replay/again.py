@@ -1,0 +1,120 @@
+"""A turn's decisions taken again, and where they differ from what was recorded.
+
+The same facts in other batches give other decisions, so they are decided again at the recorded
+turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from tidegate.contracts.codec import decode, type_name
+from tidegate.contracts.decisions import Decision, DecisionEvent
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import Event, FactEvent
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.rules import decide
+
+DECISIONS_MAX = 1_000
+"""A turn's bound on decisions, as the scheduler's is."""
+NOTHING = "nothing"
+_MANY = (list, tuple)
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """One field of which the two decisions tell otherwise."""
+
+    field: str  # where: "tried[0].free"; "type" if they are of different types
+    recorded: str  # as JSON
+    decided: str
+
+
+class Divergence(msgspec.Struct, frozen=True, kw_only=True):
+    """The first place where the history and the core part."""
+
+    seq: int  # of the first entry that differs, or where one is missing
+    turn: int
+    at_us: int
+    recorded: Event | None  # None: the core decides something that was not recorded
+    decided: Event | None  # None: the core decides nothing more there
+    differences: tuple[Difference, ...] = ()
+
+
+class Again(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn that was decided again."""
+
+    events: list[FactEvent | DecisionEvent]  # as recorded
+    decisions: int  # how many of them
+    divergence: Divergence | None = None
+
+
+def decide_again(draft: Draft, told: Sequence[Entry], decisions_max: int = DECISIONS_MAX) -> Again:
+    """Fold a turn's facts, decide, and compare with what was recorded.
+
+    Args:
+        draft: as it was before the turn; afterwards as the core decided, so after a divergence it
+            is not the ledger's any more.
+        told: the whole turn.
+        decisions_max: the bound that the turn was decided with.
+    """
+    events: list[FactEvent | DecisionEvent] = []
+    facts = 0
+    for entry in told:
+        event = decode(entry.payload)
+        events.append(event)
+        if not isinstance(event, Decision):
+            apply(draft, event)
+            facts += 1
+    recorded, decided = events[facts:], decide(draft, decisions_max=decisions_max)
+    return Again(
+        events=events,
+        decisions=len(recorded),
+        divergence=_first(told, facts, recorded, decided),
+    )
+
+
+def differences(recorded: Event | None, decided: Event | None) -> tuple[Difference, ...]:
+    """Return where two events tell otherwise, field by field, in the fields' order."""
+    if type(recorded) is not type(decided):
+        was, now = (NOTHING if one is None else type_name(one) for one in (recorded, decided))
+        return (_differing("type", was, now),)
+    return tuple(_within("", msgspec.to_builtins(recorded), msgspec.to_builtins(decided)))
+
+
+def _first(
+    told: Sequence[Entry], facts: int, recorded: Sequence[Event], decided: Sequence[Event]
+) -> Divergence | None:
+    for place in range(max(len(recorded), len(decided))):
+        was = recorded[place] if place < len(recorded) else None
+        now = decided[place] if place < len(decided) else None
+        if was != now:
+            return Divergence(
+                seq=told[0].seq + facts + place,
+                turn=told[0].turn,
+                at_us=told[-1].at_us,
+                recorded=was,
+                decided=now,
+                differences=differences(was, now),
+            )
+    return None
+
+
+def _within(path: str, was: Any, now: Any) -> Iterator[Difference]:  # noqa: ANN401 - any JSON
+    if isinstance(was, dict) and isinstance(now, dict):
+        for name in dict.fromkeys((*was, *now)):
+            inner = f"{path}.{name}" if path else str(name)
+            yield from _within(inner, was.get(name), now.get(name))
+    elif isinstance(was, _MANY) and isinstance(now, _MANY) and len(was) == len(now):
+        for index, (before, after) in enumerate(zip(was, now, strict=True)):
+            yield from _within(f"{path}[{index}]", before, after)
+    elif was != now:
+        yield _differing(path, was, now)
+
+
+def _differing(field: str, was: Any, now: Any) -> Difference:  # noqa: ANN401 - any JSON
+    recorded, decided = (msgspec.json.encode(one).decode() for one in (was, now))
+    return Difference(field=field, recorded=recorded, decided=decided)
