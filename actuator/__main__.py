@@ -31,6 +31,7 @@ async def actuate(service: Service, settings: Settings) -> None:
             cluster=settings.cluster,
             name=service.name,
             credentials=settings.nats_credentials,
+            ca=settings.nats_ca,
         ) as bus,
     ):
         metrics = Metrics(service.registry)

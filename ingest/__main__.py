@@ -40,6 +40,7 @@ async def ingest(service: Service, settings: Settings) -> None:
             cluster=settings.cluster,
             name=service.name,
             credentials=settings.nats_credentials,
+            ca=settings.nats_ca,
         ) as bus,
     ):
         outlet, metrics = bus.outlet(), Metrics(service.registry)

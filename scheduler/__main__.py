@@ -39,6 +39,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
         cluster=settings.cluster,
         name=service.name,
         credentials=settings.nats_credentials,
+        ca=settings.nats_ca,
     ) as bus:
         await bus.ensure(_streams(settings))
         status = Status(service.registry)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -108,9 +109,13 @@ async def open_bus(
     cluster: str,
     name: str,
     credentials: str = "",
+    ca: str = "",
     patience_s: float = PATIENCE_S,
 ) -> AsyncGenerator[NatsBus, None]:
     """Connect to NATS and yield the bus; close it at the end.
+
+    Answers come under ``_INBOX_<name>.``, so that an account may be kept from hearing others'.
+    ``ca`` is the file of the authority that the servers' certificates are checked against.
 
     Raises:
         BusUnreachableError: no connection within ``patience_s`` seconds.
@@ -127,6 +132,8 @@ async def open_bus(
                 servers=[part.strip() for part in url.split(",")],
                 name=f"tidegate-{name}",
                 user_credentials=credentials or None,
+                tls=ssl.create_default_context(cafile=ca) if ca else None,
+                inbox_prefix=f"_INBOX_{name}",
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=1,
                 ping_interval=10,

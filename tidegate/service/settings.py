@@ -26,6 +26,9 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
         str, Meta(description="NATS servers, comma between them; a user or token may stand in it")
     ] = "nats://127.0.0.1:4222"
     nats_credentials: Annotated[str, Meta(description="path of a NATS credentials file")] = ""
+    nats_ca: Annotated[
+        str, Meta(description="path of the CA that signed NATS' certificate; the system's own")
+    ] = ""
     replicas: Annotated[
         int, Meta(ge=1, le=5, description="replicas of the streams; 3 or 5 on a NATS cluster")
     ] = 1
