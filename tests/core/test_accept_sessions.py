@@ -190,6 +190,18 @@ OUTDATED: list[Step] = [
 ]
 """After the restore a watch tells of an object that an older list would have had."""
 
+NAMESAKE: list[Step] = [
+    *(("write", "x", 1), ("begin", "a", 0), ("begin", "b", 0), ("end", "a", 0)),
+    *(("write", "x", 0), ("write", "x", 1), ("watch", "a", 2), ("end", "b", 0)),
+]
+"""After the restore another object takes the name of one that is known at a newer version."""
+
+UNSAID: list[Step] = [
+    *(("write", "x", 1), ("begin", "a", 0), ("begin", "b", 0), ("end", "b", 0)),
+    *(("write", "x", 0), ("begin", "b", 0), ("end", "a", 0), ("end", "b", 0)),
+]
+"""After the restore a session lists what it told long ago, and of whose end it never heard."""
+
 
 def play(resource: str, steps: list[Step]) -> tuple[Bus, Cluster]:
     bus, cluster = Bus().opened(), Cluster()
@@ -264,6 +276,9 @@ def test_losses_and_restarts_end_at_the_truth(resource: str, steps: list[Step]) 
 )
 @example(JOBS, CAUGHT_UP, 2, [("write", "x", 0)])
 @example(JOBS, OUTDATED, 1, [("write", "x", 1), ("write", "x", 1)])
+@example(JOBS, NAMESAKE, 3, [("write", "x", 1), ("write", "x", 1)])
+@example(JOBS, UNSAID, 1, [])
+@example(FLAVORS, NAMESAKE, 3, [("write", "x", 1), ("write", "x", 1)])
 def test_a_restored_cluster_ends_at_the_truth(
     resource: str, before: list[Step], back: int, after: list[Step]
 ) -> None:

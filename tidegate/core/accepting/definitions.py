@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tidegate.contracts import definitions as told
 from tidegate.contracts import observations as seen
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.accepting.versions import bury, is_outdated, note
+from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.draft import Draft
 from tidegate.core.resources import Defined, room
 
@@ -118,6 +118,7 @@ def take_definition(draft: Draft, at_us: int, observed: DefinitionObserved) -> I
         return
     if known is not None and not same:
         if observed.version < known.version:
+            pass_over(draft, row.resource, observed, known.version, doubted=True)
             return
         yield remove_definition(draft, at_us, row.resource, known, observed.version)
         known = None

@@ -18,7 +18,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.core.accepting.adoption import is_complete
-from tidegate.core.accepting.versions import bury, is_outdated, note
+from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.wanted import is_stopped
 from tidegate.model.ids import ObjectRef
@@ -59,8 +59,9 @@ def remove_job(draft: Draft, at_us: int, known: Workload, version: int) -> Workl
 def _submit(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     reference = ObjectRef(kind=job.kind, namespace=job.namespace, name=job.name, uid=job.uid)
     for namesake in _namesakes(draft, reference, job.workload):
-        if job.version < namesake.version:
-            return  # the past
+        if job.version < namesake.version:  # the past
+            pass_over(draft, resource, job, namesake.version, doubted=True)
+            return
         yield remove_job(draft, at_us, namesake, job.version)
     if not _is_managed(draft, job) or job.finished or _is_going(job):
         return

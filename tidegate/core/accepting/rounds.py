@@ -64,9 +64,10 @@ def end_round(
     present = frozenset(uid for piece in roll.pieces.values() for uid in piece)
     restored = roll.restored or told.list_version < roll.floor
     yield from _remove(draft, at_us, told, present, restored=restored)
+    came_back = _came_back(draft, told, present, restored=restored)
     if restored:
         _forget_versions(draft, told.resource)
-    if _came_back(draft, told, present):
+    if came_back:
         yield GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq)
     _note_list(draft, told)
     if restored or not _was_completed(draft, told.resource) or draft.rounds[told.resource].stale:
@@ -99,13 +100,20 @@ def _remove(
             yield remove_job(draft, at_us, draft.workloads[key], told.list_version)
 
 
-def _came_back(draft: Draft, told: SyncCompleted, present: frozenset[str]) -> bool:
+def _came_back(
+    draft: Draft, told: SyncCompleted, present: frozenset[str], *, restored: bool
+) -> bool:
     # Present in a list newer than what it was taken for dead by: only a restore does that, and an
-    # earlier round missed it. It has to be told again.
+    # earlier round missed it. It has to be told again, as does all that a restore brings back and
+    # the list's session, which knew no better, did not tell.
     came_back = False
     for taken in (draft.heard.gone, draft.heard.doubted):
         dead = taken.get(told.resource, {})
-        back = [uid for uid, at in dead.items() if uid in present and at < told.list_version]
+        back = [
+            uid
+            for uid, at in dead.items()
+            if uid in present and (restored or at < told.list_version)
+        ]
         for uid in back:
             del dead[uid]
         came_back = came_back or bool(back)

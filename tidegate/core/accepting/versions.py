@@ -19,14 +19,22 @@ def is_outdated(draft: Draft, resource: str, seen: Observed, known: int | None) 
     if newer is None:
         draft.heard.doubted.get(resource, {}).pop(seen.uid, None)
         return False
-    if known is None:
+    pass_over(draft, resource, seen, newer, doubted=known is None)
+    return True
+
+
+def pass_over(draft: Draft, resource: str, seen: Observed, newer: int, *, doubted: bool) -> None:
+    """Take ``seen`` for outdated, because of what was known at version ``newer``.
+
+    ``doubted``: it is taken for dead, until a later list has it.
+    """
+    if doubted:
         draft.heard.doubted.setdefault(resource, {})[seen.uid] = newer
     roll = draft.heard.rolls.get(roll_key(seen.session, resource, seen.round))
     if roll is not None:
         roll.passed_over[seen.uid] = seen
         # The list is as new as all that was known when it began, and yet older than this.
         roll.restored = roll.restored or newer <= roll.floor
-    return True
 
 
 def roll_key(session: str, resource: str, number: int) -> str:
