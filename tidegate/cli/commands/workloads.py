@@ -1,0 +1,128 @@
+"""``tidegate workloads``: who waits and who holds quota, and who did."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tidegate.cli.output import Column, Output, OutputOption, print_records
+from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
+from tidegate.cli.times import utc
+from tidegate.core.draft import Workload
+from tidegate.replay.travel import as_of as folded
+
+PHASES = ("pending", "reserved", "admitted", "evicting", "inactive", "finished")
+_COLORS = {"admitted": "green", "evicting": "magenta", "pending": "yellow"}
+_COLUMNS = (
+    Column("WORKLOAD", "workload"),
+    Column("JOB", "job"),
+    Column("PHASE", "phase", colour=_COLORS.get),
+    Column("QUEUE", "clusterQueue"),
+    Column("LOCAL QUEUE", "localQueue", wide=True),
+    Column("PRIORITY", "priority", right=True),
+    Column("AUTHOR", "author", wide=True),
+    Column("SINCE", "since"),
+    Column("REASON", "reason"),
+)
+
+
+def workloads(  # noqa: PLR0913 - each is an option
+    queue: Annotated[str, typer.Argument(help="Only of this ClusterQueue.")] = "",
+    *,
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace.")] = "",
+    phase: Annotated[
+        str, typer.Option(help=f"Only in these phases, with commas: {', '.join(PHASES)}.")
+    ] = "",
+    everybody: Annotated[
+        bool,
+        typer.Option("--all", "-a", help="Also who is inactive or finished: folds the ledger."),
+    ] = False,
+    as_of: AsOfOption = "",
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List workloads: who waits, who holds quota, and with --all who ended or is inactive.
+
+    Examples:
+      tidegate workloads
+
+      tidegate workloads team-a --phase pending -o name
+
+      tidegate workloads --all --as-of 2026-03-02T09:00:00Z -o wide
+    """
+    wanted = _phases(phase)
+    folds = everybody or not wanted <= {"pending", "reserved", "admitted", "evicting"}
+    with open_reader(ledger, as_of, reports=not folds) as reader:
+        records = _folded(reader) if folds else _reported(reader)
+    found = [
+        one
+        for one in sorted(records, key=lambda one: (one["clusterQueue"], one["workload"]))
+        if queue in {"", one["clusterQueue"]}
+        and namespace in {"", one["namespace"]}
+        and (not wanted or one["phase"] in wanted)
+    ]
+    print_records(found, _COLUMNS, output, name="workload", nothing="There is no such workload.")
+
+
+def _phases(text: str) -> set[str]:
+    wanted = set(filter(None, text.split(",")))
+    if unknown := sorted(wanted.difference(PHASES)):
+        raise typer.BadParameter(
+            f"--phase {', '.join(unknown)}: the phases are {', '.join(PHASES)}."
+        )
+    return wanted
+
+
+def _reported(reader: Reader) -> list[dict[str, Any]]:
+    waiting = [_record(row, "pending", row["since"], row) for row in reader.report("queue_now")]
+    holding = {row["workload"]: row for row in reader.report("admitted_now")}
+    return waiting + [
+        _record(row, row["phase"], row["admitted_at"] or row["reserved_at"], {})
+        for row in holding.values()
+    ]
+
+
+def _record(row: dict[str, Any], phase: str, since: str, held: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "workload": row["workload"],
+        "namespace": row["namespace"],
+        "job": f"{row['job_kind']}/{row['job_name']}",
+        "phase": phase,
+        "clusterQueue": row["cluster_queue"],
+        "localQueue": row["local_queue"],
+        "priority": row["priority"],
+        "priorityClass": row["priority_class"],
+        "author": row["author"],
+        "since": since,
+        "reason": held.get("reason", ""),
+    }
+
+
+def _folded(reader: Reader) -> list[dict[str, Any]]:
+    draft, _ = folded(reader.entries("folding"))
+    return [_of(workload) for workload in draft.workloads.values()]
+
+
+def _of(workload: Workload) -> dict[str, Any]:
+    since_us = {
+        "reserved": workload.reserved_us,
+        "admitted": workload.admitted_us,
+        "evicting": workload.admitted_us or workload.reserved_us,
+        "finished": workload.finished_us,
+    }.get(workload.phase, workload.evicted_us or workload.created_us)
+    held = workload.held.reason if workload.held is not None else ""
+    reason = {"pending": held, "inactive": workload.deactivated_cause}.get(workload.phase, "")
+    return {
+        "workload": workload.key,
+        "namespace": workload.key.partition("/")[0],
+        "job": f"{workload.job.kind}/{workload.job.name}",
+        "phase": workload.phase,
+        "clusterQueue": workload.cluster_queue,
+        "localQueue": workload.queue,
+        "priority": workload.priority,
+        "priorityClass": workload.priority_class,
+        "author": workload.author,
+        "since": utc(since_us) if since_us else None,
+        "reason": reason,
+    }
