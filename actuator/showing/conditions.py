@@ -27,8 +27,15 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 
-_WAITS_AGAIN = ("", "Preempted", "NodeFailures")
-"""Evictions after which it is queued at once; after others Requeued is False until it may be."""
+_WAITS_AGAIN = (
+    "",
+    "Preempted",
+    "NodeFailures",
+    "BackoffFinished",
+    "ClusterQueueRestarted",
+    "LocalQueueRestarted",
+)
+"""Reasons with which it is queued at once; after others Requeued is False until it may be."""
 
 
 def show_fact(shown: Shown, event: FactEvent | DecisionEvent) -> bool:

@@ -17,6 +17,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.deciding.checks import attend_checks
+from tidegate.core.deciding.unoffered import attend_pending
 from tidegate.core.deciding.waiting import BACKOFF_FINISHED
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.orders import stop_order
@@ -50,6 +51,8 @@ def _attend(draft: Draft, workload: Workload) -> list[DecisionEvent]:
             return _released(draft, workload) if workload.stopped else []
         case "pending" if not workload.active:
             return [_deactivated(draft, workload)]
+        case "pending":
+            return attend_pending(draft, workload)
         case "reserved" | "admitted":
             return _must_leave(draft, workload) or attend_checks(draft, workload)
         case _:

@@ -162,6 +162,7 @@ def _fold_preemption(draft: Draft, workload: Workload, event: _Preemption) -> No
         case PreemptionAbandoned():
             workload.held = None
             place(draft, workload)  # without its intent it competes again
+            draft.forest.agenda[workload.key] = None
         case WorkloadPreempted():
             workload.preempted_reason, workload.displaced_seq = event.reason, draft.seq
             workload.preempted_us = event.at_us

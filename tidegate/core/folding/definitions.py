@@ -140,15 +140,6 @@ def _follow_queue(draft: Draft, cluster_queue: str) -> None:
     if room is None or spec is None:
         return
     draft.forest.agenda.update(dict.fromkeys(room.holding))
-    if spec.spec.stop_policy == "None":
-        _restart(draft, list(room.waiting.values()), "ClusterQueueStopped")
-
-
-def _restart(draft: Draft, workloads: list[Workload], stopped: str) -> None:
-    for workload in workloads:
-        if workload.requeue_reason == stopped:
-            workload.requeue_reason = ""
-            place(draft, workload)
 
 
 def _fold_local_queue(draft: Draft, event: LocalQueueDefined | LocalQueueRemoved) -> None:
@@ -162,9 +153,6 @@ def _fold_local_queue(draft: Draft, event: LocalQueueDefined | LocalQueueRemoved
         case _:
             assert_never(event)
     _lead(draft, key)
-    if isinstance(event, LocalQueueDefined) and event.spec.stop_policy == "None":
-        waiting = [draft.workloads[one] for one in draft.by_queue.get(key, ())]
-        _restart(draft, waiting, "LocalQueueStopped")
 
 
 def _lead(draft: Draft, local_queue: str) -> None:
@@ -175,6 +163,7 @@ def _lead(draft: Draft, local_queue: str) -> None:
         if workload.phase in HOLDING:
             draft.forest.agenda[key] = None
         elif workload.phase == "pending":
+            draft.forest.agenda[key] = None
             to_queue(draft, workload, "" if defined is None else defined.spec.cluster_queue)
 
 

@@ -87,7 +87,9 @@ def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
     if workload.shape is None:
         place(draft, workload)
     note_arrival(draft, workload)
-    if not workload.active or not workload.state.suspended:
+    room = draft.forest.rooms.get(workload.cluster_queue)
+    idle = workload.shape is None or room is None or not room.active
+    if idle or not workload.active or not workload.state.suspended:
         draft.forest.agenda[event.workload] = None
     watch(draft, workload)
 
