@@ -1,0 +1,156 @@
+"""The life of a job of each kind: created, suspended, placed, running, preempted, finished.
+
+A flavor gives its nodes' label and a toleration; they stand in every template while the job runs,
+and after a preemption the spec is what its owner wrote, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.e2e.cast import KUEUE, tidegate, until
+from tests.e2e.kinds import ACTS, Act, has_condition
+from tests.e2e.operators import at_work
+from tidegate.cluster.install import apply
+from tidegate.cluster.running import Wanted, run_services
+from tidegate.kinds.manifests import policies
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
+
+pytestmark = pytest.mark.real
+Object = dict[str, Any]
+NODES = {"tide": "spring"}
+TOLERATION = {"key": "spot", "operator": "Exists", "effect": "NoSchedule"}
+PRIORITY = "kueue.x-k8s.io/priority-class"
+INJECTED = "tidegate.dev/injected"
+
+
+async def test_a_job_is_placed_run_preempted_as_it_was_and_finished(
+    api: KubernetesApi, own_api: str, tmp_path: Path, act: Act
+) -> None:
+    await prepare(api, act)
+    config = tmp_path / "configuration.yaml"
+    config.write_text(configuration(act))
+    wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
+    async with at_work(api, act.operator), run_services(wanted, print) as running:
+        made = await create(api, act, "low", 8)
+        assert act.is_suspended(made)
+        await until(seen(api, act, "low", act.active), "it runs")
+        check_placed(act, await read(api, act, "low"))
+        await create(api, act, "high", 1)
+        await until(seen(api, act, "low", restored(act)), "it is suspended and restored")
+        stopped = await read(api, act, "low")
+        assert msgspec.json.encode(stopped["spec"]) == msgspec.json.encode(made["spec"])
+        for name in ("high", "low"):
+            await until(seen(api, act, name, act.finished), f"{name} finishes")
+        await until(lambda: workloads_finished(api, act), "both Workloads say so")
+        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+
+
+@pytest.fixture(params=ACTS, ids=lambda act: act.namespace)
+def act(request: pytest.FixtureRequest) -> Act:
+    found: Act = request.param
+    return found
+
+
+def check_placed(act: Act, found: Object) -> None:
+    assert not act.is_suspended(found)
+    for template in act.templates(found):
+        assert template["spec"]["nodeSelector"] == NODES
+        assert TOLERATION in template["spec"]["tolerations"]
+        assert "kueue.x-k8s.io/podset" in template["metadata"]["labels"]
+
+
+def restored(act: Act) -> Callable[[Object], bool]:
+    def holds(found: Object) -> bool:
+        marks = found["metadata"].get("annotations", {})
+        return act.is_suspended(found) and INJECTED not in marks
+
+    return holds
+
+
+def configuration(act: Act) -> str:
+    told: Object = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "integrations": {"frameworks": [act.framework]},
+    }
+    return msgspec.yaml.encode(told).decode()
+
+
+async def prepare(api: KubernetesApi, act: Act) -> None:
+    """Define the kind, its policies, two priorities, labelled nodes and a queue of 2 CPUs."""
+    if act.crd is not None:
+        await apply(api, act.crd)
+    for policy in policies((act.framework,)):
+        await apply(api, policy)
+    for node in (await get(api, "/api/v1/nodes"))["items"]:
+        body = msgspec.json.encode({"metadata": {"labels": NODES}})
+        path = f"/api/v1/nodes/{node['metadata']['name']}"
+        await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
+    for found in queue_objects(act.namespace):
+        await apply(api, found)
+    await until(lambda: is_born_suspended(api, act), "its policy is in force")
+
+
+def queue_objects(name: str) -> list[Object]:
+    quota = [{"name": "cpu", "nominalQuota": "2"}]
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": name, "resources": quota}]}
+    queue: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
+    queue["preemption"] = {"withinClusterQueue": "LowerPriority"}
+    flavor = {"nodeLabels": NODES, "tolerations": [TOLERATION]}
+    values = {"low": 1, "high": 10}
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},
+        *(kueue("WorkloadPriorityClass", one, value=value) for one, value in values.items()),
+        kueue("ResourceFlavor", name, spec=flavor),
+        kueue("ClusterQueue", name, spec=queue),
+        kueue("LocalQueue", name, name, spec={"clusterQueue": name}),
+    ]
+
+
+def kueue(kind: str, name: str, namespace: str = "", **fields: object) -> Object:
+    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": KUEUE, "kind": kind, "metadata": metadata, **fields}
+
+
+async def is_born_suspended(api: KubernetesApi, act: Act) -> bool:
+    body = msgspec.json.encode(act.make("probe", act.namespace, 1))
+    answer = await api.request("POST", act.collection, query={"dryRun": "All"}, body=body)
+    return answer.status == 201 and act.is_suspended(msgspec.json.decode(answer.body))
+
+
+async def create(api: KubernetesApi, act: Act, name: str, seconds: float) -> Object:
+    found = act.make(name, act.namespace, seconds)
+    found["metadata"]["labels"] |= {PRIORITY: name}
+    answer = await api.request("POST", act.collection, body=msgspec.json.encode(found))
+    assert answer.status == 201, answer.body
+    made: Object = msgspec.json.decode(answer.body)
+    return made
+
+
+async def read(api: KubernetesApi, act: Act, name: str) -> Object:
+    return await get(api, f"{act.collection}/{name}")
+
+
+def seen(
+    api: KubernetesApi, act: Act, name: str, holds: Callable[[Object], bool]
+) -> Callable[[], Any]:
+    async def look() -> bool:
+        return holds(await read(api, act, name))
+
+    return look
+
+
+async def workloads_finished(api: KubernetesApi, act: Act) -> bool:
+    found = await get(api, f"/apis/{KUEUE}/namespaces/{act.namespace}/workloads")
+    return [has_condition(one, "Finished") for one in found["items"]] == [True, True]
+
+
+async def get(api: KubernetesApi, path: str) -> Object:
+    found: Object = msgspec.json.decode((await api.request("GET", path)).body)
+    return found
