@@ -9,12 +9,16 @@ import msgspec
 import yaml
 
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
-from tidegate.jobs import batch_job, workload
+from tidegate.jobs import batch_job, jobset, workload
 from tidegate.jobs.kind import JobKind, Object, Start, Stop
 from tidegate.model.ids import ObjectRef
 
 HERE = Path(__file__).parent
-KINDS: dict[str, JobKind[Any]] = {"batch_job": batch_job.KIND, "workload": workload.KIND}
+KINDS: dict[str, JobKind[Any]] = {
+    "batch_job": batch_job.KIND,
+    "jobset": jobset.KIND,
+    "workload": workload.KIND,
+}
 CASES = {
     f"{folder}/{path.stem}": path
     for folder in KINDS

@@ -1,0 +1,39 @@
+"""What a start put into a job, a stop takes out: byte for byte, for every kind."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.jobs.cases import case, kind_of, start_of, stop_of
+from tests.jobs.walking import carried_out, merged
+
+STARTS = (
+    "batch_job/start_plain",
+    "batch_job/start_placed",
+    "batch_job/start_partial",
+    "jobset/start_placed",
+)
+RUNS = {
+    "status": {
+        "startTime": "2026-03-01T08:01:00Z",
+        "active": 2,
+        "replicatedJobsStatus": [{"name": "worker", "active": 1}],
+    }
+}
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_a_stop_restores_what_a_start_changed_byte_for_byte(name: str) -> None:
+    found = case(name)
+    kind = kind_of(name)
+    began = carried_out(kind, found["job"], start_of(found))
+    running = merged(began, RUNS)
+    ended = carried_out(kind, running, stop_of(9))
+    before = {**found["job"]["spec"], "suspend": True}
+    assert msgspec.json.encode(ended["spec"]) == msgspec.json.encode(before)
+    written = ended["metadata"]["annotations"]
+    assert written == {
+        **found["job"]["metadata"].get("annotations", {}),
+        "tidegate.dev/decision": "L1/9",
+    }
