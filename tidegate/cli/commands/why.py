@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -14,9 +15,14 @@ from tidegate.cli.output import (
     say,
 )
 from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
-from tidegate.cli.times import utc
+from tidegate.cli.times import span, utc
+from tidegate.replay.around import Around, Freed, around
+from tidegate.replay.sentences import tried_text
+from tidegate.replay.waits import Wait, freed_text, lines, waits
 from tidegate.replay.why import Line, Story, names
 from tidegate.replay.why import why as story_of
+
+Notes: TypeAlias = Mapping[int, Around]
 
 COLOURS = {
     "WorkloadAdmitted": "green",
@@ -26,9 +32,10 @@ COLOURS = {
     "WorkloadHeld": "yellow",
     "ActuationFailed": "red",
 }
+_SECOND_US = 1_000_000
 
 
-def why(
+def why(  # noqa: PLR0913 - each is an option
     name: Annotated[
         str,
         typer.Argument(
@@ -38,14 +45,20 @@ def why(
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Look in this namespace only.")
     ] = "",
+    *,
+    brief: Annotated[
+        bool,
+        typer.Option("--brief", help="Its own events alone: reads faster, folds no history."),
+    ] = False,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Tell why a workload waits, runs or was stopped.
 
-    Prints what happened to it since its submission: each wait with its reason in numbers, its
-    admission, who preempted it, and with which event of the ledger.
+    Prints what happened to it since its submission: each wait with its reason in numbers and who
+    was ahead of it, its admission and what made room for it, who preempted it and what had been
+    borrowed, each with the seq of the event of the ledger that says so.
 
     Examples:
       tidegate why job/train -n team-a
@@ -55,15 +68,22 @@ def why(
       tidegate why job/train --ledger postgresql://reader@db/tidegate
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        key = _find(reader, f"{namespace}/{name}" if namespace else name)
+        key = find(reader, f"{namespace}/{name}" if namespace else name)
         story = story_of(reader.entries("telling"), key)
+        notes = {} if brief else around(reader.entries("folding"), key, story.lines[-1].seq)
     if output in {Output.TABLE, Output.WIDE}:
-        _tell(story, wide=output is Output.WIDE)
+        _tell(story, notes, wide=output is Output.WIDE)
     else:
-        print_record(_record(story), output, name="workload")
+        print_record(_record(story, notes), output, name="workload")
 
 
-def _find(reader: Reader, text: str) -> str:
+def find(reader: Reader, text: str) -> str:
+    """Return the key of the workload that a text means, the newest of its name.
+
+    Raises:
+        Exit: the ledger knows none.
+        BadParameter: there are some in several namespaces.
+    """
     found = names(reader.entries("looking"), text)
     spaces = sorted({key.partition("/")[0] for key in found})
     if not found:
@@ -76,16 +96,34 @@ def _find(reader: Reader, text: str) -> str:
     return found[-1]
 
 
-def _tell(story: Story, *, wide: bool) -> None:
+def _tell(story: Story, notes: Notes, *, wide: bool) -> None:
     job = f", {story.job.kind} {story.job.name}" if story.job is not None else ""
     queue = f" in {story.cluster_queue}" if story.cluster_queue else ""
     typer.echo(f"{story.workload}{job}: {story.phase}{queue}")
     width = max((len(line.what) for line in story.lines), default=0)
-    for line in story.lines:
+    for line, more in lines(story, notes):
         what = coloured(line.what.ljust(width), COLOURS.get(line.what))
-        typer.echo(f"{line.seq:>7}  {utc(line.at_us)}  {what}  {line.text}".rstrip())
+        text = f"{line.text} {more}".rstrip()
+        typer.echo(f"{line.seq:>7}  {utc(line.at_us)}  {what}  {text}".rstrip())
         for numbers in _numbers(line) if wide else ():
             typer.echo(f"{'':>7}  {numbers}")
+    for wait in waits(story, notes):
+        typer.echo(_wait(wait))
+
+
+def _wait(wait: Wait) -> str:
+    """Say one wait: how long, from which seq to which, for what, and what ended it."""
+    if wait.outcome:
+        lasted = span((wait.to_us - wait.from_us) / _SECOND_US)
+        text = f"Waited {lasted}, seq {wait.from_seq} to {wait.to_seq}, then {wait.outcome}"
+    else:
+        text = f"Waits since {utc(wait.from_us)}, seq {wait.from_seq}"
+    if wait.reason:
+        text += f"; held for {wait.reason} (seq {wait.held_seq}): "
+        text += "; ".join(map(tried_text, wait.tried)) or "no quota was looked at"
+    if wait.freed:
+        text += f"; ended when {'; '.join(map(freed_text, wait.freed))}"
+    return text + "."
 
 
 def _numbers(line: Line) -> list[str]:
@@ -96,22 +134,68 @@ def _numbers(line: Line) -> list[str]:
     ]
 
 
-def _record(story: Story) -> dict[str, Any]:
+def _record(story: Story, notes: Notes) -> dict[str, Any]:
     return {
         "workload": story.workload,
         "uid": story.uid,
         "job": story.job,
         "phase": story.phase,
         "clusterQueue": story.cluster_queue,
-        "lines": [
-            {
-                "seq": line.seq,
-                "at": utc(line.at_us),
-                "type": line.what,
-                "text": line.text,
-                "reason": line.reason,
-                "tried": line.tried,
-            }
-            for line in story.lines
-        ],
+        "lines": [_line(line, notes) for line in story.lines],
+        "waits": [_waited(wait) for wait in waits(story, notes)],
+    }
+
+
+def _line(line: Line, notes: Notes) -> dict[str, Any]:
+    note = notes.get(line.seq)
+    return {
+        "seq": line.seq,
+        "at": utc(line.at_us),
+        "type": line.what,
+        "text": line.text,
+        "reason": line.reason,
+        "tried": line.tried,
+        **({} if note is None else _note(note)),
+    }
+
+
+def _note(note: Around) -> dict[str, Any]:
+    mine, theirs = note.priorities or (None, None)
+    told: dict[str, Any] = {
+        "ahead": note.ahead,
+        "aheadFirst": note.ahead_first,
+        "freedBy": [_freed(one) for one in note.freed],
+        "priority": mine,
+        "preemptorPriority": theirs,
+        "intentSeq": note.intent_seq,
+        "borrowed": note.borrowed,
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def _freed(freed: Freed) -> dict[str, Any]:
+    return {
+        "seq": freed.seq,
+        "at": utc(freed.at_us),
+        "type": freed.what,
+        "who": freed.who,
+        "amounts": freed.amounts,
+    }
+
+
+def _waited(wait: Wait) -> dict[str, Any]:
+    ended = bool(wait.outcome)
+    return {
+        "fromSeq": wait.from_seq,
+        "from": utc(wait.from_us),
+        "toSeq": wait.to_seq if ended else None,
+        "to": utc(wait.to_us) if ended else None,
+        "seconds": (wait.to_us - wait.from_us) / _SECOND_US if ended else None,
+        "outcome": wait.outcome,
+        "reason": wait.reason,
+        "heldSeq": wait.held_seq or None,
+        "tried": wait.tried,
+        "ahead": wait.ahead,
+        "aheadFirst": wait.ahead_first,
+        "freedBy": [_freed(one) for one in wait.freed],
     }

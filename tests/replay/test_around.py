@@ -1,0 +1,77 @@
+"""What the events of others say of one workload's waits: who was ahead, and what made room."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.replay.world import World
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import WorkloadPreempted
+from tidegate.replay.around import Around, around
+from tidegate.replay.waits import Wait, lines, waits
+from tidegate.replay.why import names, why
+
+
+@pytest.fixture
+def world() -> World:
+    """A small job runs in c; two more wait behind it, the later one larger in priority."""
+    world = World().open()
+    world.turn(world.submit("c", 3, 0))
+    world.turn(*world.obey(next(iter(world.jobs))))
+    world.turn(world.wait(5), world.submit("c", 4, 0))
+    world.turn(world.wait(5), world.submit("c", 3, 0))
+    return world
+
+
+def looked(world: World, job: str) -> tuple[dict[int, Around], list[Wait], list[str]]:
+    [key] = names(world.entries, job)
+    story = why(world.entries, key)
+    notes = around(world.entries, key, world.entries[-1].seq)
+    return notes, waits(story, notes), [more for _, more in lines(story, notes) if more]
+
+
+def test_who_stands_before_it_in_its_queue_is_ahead(world: World) -> None:
+    small, second, third = world.jobs
+    _, [waited], said = looked(world, third)
+    [ahead] = names(world.entries, second)
+    assert (waited.outcome, waited.reason) == ("", "WaitingForQuota")
+    assert (waited.ahead, waited.ahead_first) == (1, (ahead,))
+    assert said == [f"Ahead of it in c: {ahead}."]
+    assert looked(world, second)[1][0].ahead == 0
+    assert looked(world, small)[1][0].outcome == "admitted"
+
+
+def test_what_ended_just_before_its_reservation_made_room(world: World) -> None:
+    small, second, _ = world.jobs
+    [ended] = names(world.entries, small)
+    world.turn(world.wait(5), world.finish(small))
+    notes, [waited], _ = looked(world, second)
+    [freed] = waited.freed
+    assert (freed.what, freed.who) == ("WorkloadFinished", ended)
+    assert freed.amounts == {"f": {"cpu": "3"}}
+    assert notes[waited.reserved_seq].freed == waited.freed
+    assert waited.held_seq < freed.seq < waited.reserved_seq == waited.to_seq - 1
+
+
+def test_quota_that_was_raised_made_room(world: World) -> None:
+    _, second, _ = world.jobs
+    world.quotas["c"] = 20
+    world.turn(world.wait(5), world.queue("c"))
+    _, [waited], [said] = looked(world, second)
+    assert [(one.what, one.who) for one in waited.freed] == [("ClusterQueueDefined", "c")]
+    assert said.startswith("Room was made: c changed (ClusterQueueDefined) (seq ")
+
+
+def test_the_preemptors_priority_and_what_was_borrowed_are_told() -> None:
+    world = World().open()
+    for cpus in (5, 3, 4):
+        world.turn(world.submit("a", cpus, 0))
+        world.all_obey()
+    world.turn(world.wait(5), world.submit("b", 3, 2))
+    [preempted] = [one for one in world.entries if one.type == "WorkloadPreempted"]
+    victim = decode(preempted.payload)
+    assert isinstance(victim, WorkloadPreempted)
+    note = around(world.entries, victim.workload, preempted.seq)[preempted.seq]
+    assert note.priorities == (0, 2)
+    assert note.borrowed == {"f": {"cpu": "4"}, "g": {"cpu": "2"}}
+    assert world.entries[note.intent_seq - 1].type == "PreemptionIntended"
