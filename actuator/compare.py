@@ -12,17 +12,18 @@ from typing import TypeAlias
 from actuator.calls import Calls
 from actuator.showing import reading
 from actuator.showing.board import Board, Seed
+from actuator.showing.shares import SharesShown
 from actuator.write import KUEUE, Writer
 from tidegate.errors import QuantityError, UndecodableError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.decode import read
-from tidegate.kinds.queues import ClusterQueue, LocalQueue
+from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.kinds.workload import Workload
 from tidegate.service.logs import get_log
 
 PAGE_MAX = 500
 Place: TypeAlias = tuple[str, str]
-"""A kind (Workload, ClusterQueue, LocalQueue) and a key on the board."""
+"""A kind (Workload, ClusterQueue, Cohort, LocalQueue) and a key on the board."""
 _log = get_log("compare")
 
 
@@ -36,7 +37,8 @@ class Comparison:
 
     async def differing(self) -> list[Place]:
         """Return the places on the board that do not show what they shall; errors of ``Calls``."""
-        queues = [("ClusterQueue", one) async for one in self._listed("clusterqueues")]
+        queues = [("Cohort", one) async for one in self._listed("cohorts")]
+        queues += [("ClusterQueue", one) async for one in self._listed("clusterqueues")]
         queues += [("LocalQueue", one) async for one in self._listed("localqueues")]
         if self.board.fills_in:
             await self._fill_in(queues)
@@ -45,6 +47,7 @@ class Comparison:
             if self._workload_is_same(found):
                 same.add(("Workload", _key(found)))
         same |= {(kind, _key(found)) for kind, found in queues if self._queue_is_same(kind, found)}
+        self.board.mark_moved()  # from here on only what moves again is marked
         self.board.mark_all()
         return [place for place in self.board.take_changed() if place not in same]
 
@@ -82,19 +85,17 @@ class Comparison:
         return not about and not self.writer.status_patch(shown, found)
 
     def _queue_is_same(self, kind: str, found: Object) -> bool:
-        key = _key(found)
-        wanted = (
-            self.writer.cluster_queue_patch(key, found)
-            if kind == "ClusterQueue"
-            else self.writer.local_queue_patch(key, found)
-        )
-        return not wanted
+        return not self.writer.queue_patch(kind, _key(found), found)
 
 
 def _seeds(kind: str, found: Object) -> list[Seed]:
     match kind:
         case "ClusterQueue":
-            return list(reading.cluster_queue(read(found, ClusterQueue)))
+            queue = read(found, ClusterQueue)
+            shares = [] if queue.status.fair_sharing is None else [SharesShown()]
+            return [*reading.cluster_queue(queue), *shares]
+        case "Cohort":
+            return [reading.cohort(read(found, Cohort))]
         case "LocalQueue":
             return [reading.local_queue(read(found, LocalQueue))]
         case _:

@@ -176,10 +176,12 @@ class Projector:
                 case "Workload":
                     await self._writer.workload(key)
                     await self._tell(key)
-                case "ClusterQueue":
-                    await self._writer.cluster_queue(key)
+                case "Shares":
+                    self._board.mark_moved()
+                    self._due.update(dict.fromkeys(self._board.take_changed(), 0))
+                    return
                 case _:
-                    await self._writer.local_queue(key)
+                    await self._writer.queue(kind, key)
         except (ApiUnreachableError, ApiStatusError):
             self._due.setdefault(place, tries + 1)
             raise

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from actuator.apply import pinned
 from actuator.calls import Calls
-from actuator.showing import objects
+from actuator.showing import objects, queues
 from actuator.showing.board import Board
 from actuator.showing.counts import Numbers
 from actuator.showing.shown import Shown
@@ -45,46 +45,26 @@ class Writer:
         if status:
             await self.calls.patch(f"{path}/status", pinned(status, found))
 
-    async def cluster_queue(self, name: str) -> None:
-        """Write a ClusterQueue's status."""
-        path = f"{KUEUE}/clusterqueues/{name}"
-        found = await self.calls.read(path) if name in self.board.cluster_queues else None
-        if found is not None:
-            await self._write_status(path, found, self.cluster_queue_patch(name, found))
+    async def queue(self, kind: str, key: str) -> None:
+        """Write the status of a ClusterQueue, a Cohort or a LocalQueue."""
+        path = queue_path(kind, key)
+        found = await self.calls.read(path) if self._is_defined(kind, key) else None
+        patch = {} if found is None else self.queue_patch(kind, key, found)
+        if found is not None and patch:
+            await self.calls.patch(f"{path}/status", pinned(patch, found))
 
-    async def local_queue(self, key: str) -> None:
-        """Write a LocalQueue's status."""
-        namespace, _, name = key.partition("/")
-        path = f"{KUEUE}/namespaces/{namespace}/localqueues/{name}"
-        found = await self.calls.read(path) if key in self.board.local_queues else None
-        if found is not None:
-            await self._write_status(path, found, self.local_queue_patch(key, found))
-
-    def cluster_queue_patch(self, name: str, found: Object) -> Object:
-        """Return what a ClusterQueue's status lacks; empty if nothing."""
-        defined = self.board.cluster_queues.get(name)
-        if defined is None:
+    def queue_patch(self, kind: str, key: str, found: Object) -> Object:
+        """Return what the status of a queue or cohort lacks; empty if nothing."""
+        if not self._is_defined(kind, key):
             return {}
         status = found.get("status", {})
-        numbers = self.board.numbers.get(name, Numbers())
-        readiness = self.board.readiness.get(name)
-        wanted = objects.cluster_queue_status(defined.spec, numbers, readiness, status)
-        return difference({"status": status}, {"status": wanted})
-
-    def local_queue_patch(self, key: str, found: Object) -> Object:
-        """Return what a LocalQueue's status lacks; empty if nothing."""
-        defined = self.board.local_queues.get(key)
-        if defined is None:
-            return {}
-        queue = self.board.cluster_queues.get(defined.spec.cluster_queue)
-        status = found.get("status", {})
-        wanted = objects.local_queue_status(
-            defined.spec,
-            None if queue is None else queue.spec,
-            self.board.local_numbers.get(key, Numbers()),
-            self.board.readiness.get(defined.spec.cluster_queue),
-            status,
-        )
+        match kind:
+            case "ClusterQueue":
+                wanted = self._cluster_queue(key, status)
+            case "Cohort":
+                wanted = queues.cohort_status(self.board.shares.of_cohort(key), status)
+            case _:
+                wanted = self._local_queue(key, status)
         return difference({"status": status}, {"status": wanted})
 
     async def event(self, found: Object) -> None:
@@ -142,11 +122,45 @@ class Writer:
         options = {"preconditions": {"uid": found["metadata"]["uid"]}}
         await self.calls.delete(workload_path(shown), options)
 
-    async def _write_status(self, path: str, found: Object, patch: Object) -> None:
-        if patch:
-            await self.calls.patch(f"{path}/status", pinned(patch, found))
+    def _is_defined(self, kind: str, key: str) -> bool:
+        board = self.board
+        match kind:
+            case "ClusterQueue":
+                return key in board.cluster_queues
+            case "Cohort":
+                return key in board.cohorts
+            case _:
+                return key in board.local_queues
+
+    def _cluster_queue(self, name: str, status: Object) -> Object:
+        board = self.board
+        return queues.cluster_queue_status(
+            board.cluster_queues[name].spec,
+            board.numbers.get(name, Numbers()),
+            board.readiness.get(name),
+            board.shares.of_queue(name),
+            status,
+        )
+
+    def _local_queue(self, key: str, status: Object) -> Object:
+        board, defined = self.board, self.board.local_queues[key]
+        queue = board.cluster_queues.get(defined.spec.cluster_queue)
+        return queues.local_queue_status(
+            defined,
+            None if queue is None else queue.spec,
+            board.local_numbers.get(key, Numbers()),
+            board.readiness.get(defined.spec.cluster_queue),
+            status,
+        )
 
 
 def workload_path(shown: Shown) -> str:
     """Return the path of a Workload object."""
     return f"{KUEUE}/namespaces/{shown.namespace}/workloads/{shown.name}"
+
+
+def queue_path(kind: str, key: str) -> str:
+    """Return the path of a ClusterQueue, a Cohort or a LocalQueue."""
+    namespace, _, name = key.rpartition("/")
+    inside = f"namespaces/{namespace}/" if namespace else ""
+    return f"{KUEUE}/{inside}{kind.lower()}s/{name}"

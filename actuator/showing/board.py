@@ -11,13 +11,17 @@ from typing import TypeAlias
 
 from actuator.showing.conditions import show_decision, show_fact, submitted
 from actuator.showing.counts import Numbers, Share, share
+from actuator.showing.shares import Redefined, Shares, SharesShown
 from actuator.showing.shown import Shown
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
 from tidegate.contracts.definitions import (
     ClusterQueueDefined,
     ClusterQueueRemoved,
+    CohortDefined,
+    CohortRemoved,
     LocalQueueDefined,
     LocalQueueRemoved,
+    PolicyConfigured,
     PriorityClassDefined,
     WorkloadPriorityClassDefined,
 )
@@ -25,8 +29,17 @@ from tidegate.contracts.facts import FactEvent, WorkloadRemoved, WorkloadSubmitt
 
 UNHEARD_MAX = 100_000
 """Events kept about workloads that are not read back yet; of more, the oldest are passed over."""
-Seed: TypeAlias = Shown | ClusterQueueDefined | LocalQueueDefined | ClusterQueueReadinessChanged
+Seed: TypeAlias = (
+    Shown
+    | ClusterQueueDefined
+    | ClusterQueueReadinessChanged
+    | CohortDefined
+    | LocalQueueDefined
+    | SharesShown
+)
 """What can be read back from Kubernetes."""
+SHARES = ("Shares", "")
+"""The place that counts as changed when shares may have moved: see ``mark_moved``."""
 
 
 class Board:
@@ -35,10 +48,12 @@ class Board:
     def __init__(self) -> None:
         self.workloads = dict[str, Shown]()  # by key
         self.cluster_queues = dict[str, ClusterQueueDefined]()
+        self.cohorts = set[str]()
         self.local_queues = dict[str, LocalQueueDefined]()  # by "<namespace>/<name>"
         self.readiness = dict[str, ClusterQueueReadinessChanged]()
         self.numbers = dict[str, Numbers]()  # by ClusterQueue
         self.local_numbers = dict[str, Numbers]()  # by LocalQueue
+        self.shares = Shares(self.numbers)
         self.priorities = dict[tuple[str, str], int]()  # by kind of class and name
         self.removed = dict[str, Shown]()  # whose Workload object shall go
         self.changed = dict[tuple[str, str], None]()  # ("Workload", key), … in order
@@ -76,8 +91,12 @@ class Board:
                 self._learn_queue(found)
             case LocalQueueDefined() if _key(found) not in self.local_queues:
                 self._learn_queue(found)
+            case CohortDefined() if found.name not in self.cohorts:
+                self._learn_queue(found)
             case ClusterQueueReadinessChanged():
                 self.readiness.setdefault(found.cluster_queue, found)
+            case SharesShown():
+                self.shares.shown()
             case _:
                 pass
 
@@ -97,6 +116,11 @@ class Board:
         self.changed.update(dict.fromkeys(("Workload", key) for key in self.workloads))
         self.changed.update(dict.fromkeys(("ClusterQueue", key) for key in self.cluster_queues))
         self.changed.update(dict.fromkeys(("LocalQueue", key) for key in self.local_queues))
+        self.changed.update(dict.fromkeys(("Cohort", key) for key in self.cohorts))
+
+    def mark_moved(self) -> None:
+        """Let the queues and cohorts count as changed whose share a redefinition has moved."""
+        self.changed.update(dict.fromkeys(self.shares.moved()))
 
     def _learn_workload(self, event: FactEvent | DecisionEvent, decision: str) -> None:
         key = getattr(event, "workload", "")
@@ -117,11 +141,22 @@ class Board:
         match event:
             case ClusterQueueDefined():
                 self.cluster_queues[event.name] = event
+                self._redefine(event)
                 self._mark_queue(event.name)
             case ClusterQueueRemoved():
                 self.cluster_queues.pop(event.name, None)
-                self.readiness.pop(event.name, None)
+                self.readiness[event.name] = _gone(event)
+                self._redefine(event)
                 self._mark_queue(event.name)
+            case CohortDefined():
+                self.cohorts.add(event.name)
+                self._redefine(event)
+                self.changed["Cohort", event.name] = None
+            case CohortRemoved():
+                self.cohorts.discard(event.name)
+                self._redefine(event)
+            case PolicyConfigured():
+                self._redefine(event)
             case LocalQueueDefined():
                 self.local_queues[_key(event)] = event
                 self._lead(_key(event), event.spec.cluster_queue)
@@ -130,6 +165,10 @@ class Board:
                 self._lead(_key(event), "")
             case _:
                 pass
+
+    def _redefine(self, event: Redefined) -> None:
+        self.shares.define(event)
+        self.changed[SHARES] = None
 
     def _submit(self, event: WorkloadSubmitted, decision: str) -> None:
         shown = submitted(event)
@@ -171,9 +210,17 @@ class Board:
         if one.cluster_queue:
             self.numbers.setdefault(one.cluster_queue, Numbers()).add(one, sign)
             self.changed["ClusterQueue", one.cluster_queue] = None
+            self._share(one, sign)
         if one.local_queue:
             self.local_numbers.setdefault(one.local_queue, Numbers()).add(one, sign)
             self.changed["LocalQueue", one.local_queue] = None
+
+    def _share(self, one: Share, sign: int) -> None:
+        if one.usage:
+            self.shares.charge(one.cluster_queue, one.usage, sign)
+        if one.usage and self.shares.on:
+            above = self.shares.cohorts_above(one.cluster_queue)
+            self.changed.update(dict.fromkeys(("Cohort", name) for name in above))
 
     def _mark_queue(self, name: str) -> None:
         """A ClusterQueue's readiness shows on its LocalQueues too."""
@@ -185,3 +232,10 @@ class Board:
 
 def _key(event: LocalQueueDefined | LocalQueueRemoved) -> str:
     return f"{event.namespace}/{event.name}"
+
+
+def _gone(event: ClusterQueueRemoved) -> ClusterQueueReadinessChanged:
+    """Return since when its LocalQueues lead nowhere."""
+    return ClusterQueueReadinessChanged(
+        at_us=event.at_us, cluster_queue=event.name, active=False, reason="NotFound"
+    )

@@ -1,22 +1,19 @@
-"""The JSON of what is shown: a Workload's spec and status, the statuses of queues."""
+"""The JSON of what is shown of a workload: its Workload's spec and status."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
-from actuator.showing.counts import FlavorUsage, Numbers
 from actuator.showing.shown import Shown
-from tidegate.contracts.decisions import ClusterQueueReadinessChanged
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds import names
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import render
-from tidegate.model.quota import ClusterQueueSpec, LocalQueueSpec
 
 API_VERSION = f"{names.GROUP}/{names.VERSIONS[0]}"
 _OURS = ("QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued")
@@ -81,105 +78,6 @@ def workload_status(shown: Shown, found: Object) -> Object:
         done = [{"name": name, "count": count} for name, count in shown.reclaimable.items()]
         _put(status, "reclaimablePods", done)
     return status
-
-
-def cluster_queue_status(
-    spec: ClusterQueueSpec,
-    numbers: Numbers,
-    readiness: ClusterQueueReadinessChanged | None,
-    found: Object,
-) -> Object:
-    """Return a ClusterQueue's status as it shall be; ``found`` is the present one."""
-    status = {**found, **_counts(numbers)}
-    for field, usage in _usages(numbers):
-        status[field] = _flavors(spec, usage, borrowed=True)
-    if readiness is not None:
-        active = _active(
-            readiness.active, readiness.reason, readiness.message, stamp(readiness.at_us)
-        )
-        status["conditions"] = _with_condition(found, active)
-    return status
-
-
-def local_queue_status(
-    spec: LocalQueueSpec,
-    queue: ClusterQueueSpec | None,
-    numbers: Numbers,
-    readiness: ClusterQueueReadinessChanged | None,
-    found: Object,
-) -> Object:
-    """Return a LocalQueue's status as it shall be; ``queue`` is its ClusterQueue, if there is."""
-    status = {**found, **_counts(numbers)}
-    for field, usage in _usages(numbers):
-        status[field] = [] if queue is None else _flavors(queue, usage, borrowed=False)
-    at = stamp(0 if readiness is None else readiness.at_us)
-    status["conditions"] = _with_condition(found, _local_active(spec, queue, readiness, at))
-    return status
-
-
-def _local_active(
-    spec: LocalQueueSpec,
-    queue: ClusterQueueSpec | None,
-    readiness: ClusterQueueReadinessChanged | None,
-    at: str,
-) -> Object:
-    if spec.stop_policy != "None":
-        return _active(False, "Stopped", "LocalQueue is stopped", at)  # noqa: FBT003 - a status
-    if queue is None:
-        said = "Can't submit new workloads to clusterQueue"
-        return _active(False, "ClusterQueueDoesNotExist", said, at)  # noqa: FBT003 - a status
-    if readiness is not None and not readiness.active:
-        said = "Can't submit new workloads to clusterQueue"
-        return _active(False, "ClusterQueueIsInactive", said, at)  # noqa: FBT003 - a status
-    return _active(True, "Ready", "Can submit new workloads to localQueue", at)  # noqa: FBT003 - a status
-
-
-def _active(active: bool, reason: str, message: str, at: str) -> Object:  # noqa: FBT001 - a status
-    return {
-        "type": "Active",
-        "status": str(active),
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": at,
-    }
-
-
-def _with_condition(found: Object, wanted: Object) -> list[Object]:
-    """Put a condition in place of the one of its type, whose time stays if its status does."""
-    held = {one["type"]: one for one in found.get("conditions", ())}
-    before = held.get(wanted["type"], {})
-    if before.get("status") == wanted["status"]:
-        wanted = {**wanted, "lastTransitionTime": before["lastTransitionTime"]}
-    return list({**held, wanted["type"]: wanted}.values())
-
-
-def _counts(numbers: Numbers) -> Object:
-    return {
-        "pendingWorkloads": numbers.pending,
-        "reservingWorkloads": numbers.reserving,
-        "admittedWorkloads": numbers.admitted,
-    }
-
-
-def _usages(numbers: Numbers) -> Sequence[tuple[str, FlavorUsage]]:
-    return (
-        ("flavorsReservation", numbers.reserved_usage),
-        ("flavorsUsage", numbers.admitted_usage),
-    )
-
-
-def _flavors(spec: ClusterQueueSpec, usage: FlavorUsage, *, borrowed: bool) -> list[Object]:
-    flavors = list[Object]()
-    for group in spec.groups:
-        for flavor in group.flavors:
-            resources = list[Object]()
-            for name, quota in flavor.quotas.items():
-                units = usage[flavor.flavor, name]
-                over = max(units - quota.nominal, 0) if spec.cohort else 0
-                told = {"name": name, "total": render(name, units)}
-                resources.append({**told, "borrowed": render(name, over)} if borrowed else told)
-            flavors.append({"name": flavor.flavor, "resources": resources})
-    return flavors
 
 
 def _priority(shown: Shown, priorities: Mapping[tuple[str, str], int]) -> Object:

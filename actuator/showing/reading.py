@@ -10,14 +10,18 @@ from typing import Literal
 
 from actuator.showing.shown import Phase, Shown
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
-from tidegate.contracts.definitions import ClusterQueueDefined, LocalQueueDefined
+from tidegate.contracts.definitions import (
+    ClusterQueueDefined,
+    CohortDefined,
+    LocalQueueDefined,
+)
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.meta import Condition, ObjectMeta
 from tidegate.kinds.names import DECISION
 from tidegate.kinds.podsets import written
-from tidegate.kinds.queues import ClusterQueue, LocalQueue
+from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.kinds.times import micros
-from tidegate.kinds.translate import cluster_queue_spec, local_queue_spec
+from tidegate.kinds.translate import cluster_queue_spec, cohort_spec, local_queue_spec
 from tidegate.kinds.workload import Workload
 from tidegate.kinds.workload_status import Admission
 from tidegate.model.ids import ObjectRef
@@ -78,6 +82,15 @@ def cluster_queue(found: ClusterQueue) -> tuple[ClusterQueueDefined, ClusterQueu
         reason=active.reason if active else "Unknown",
         message=active.message if active else "Nobody said yet.",
     )
+
+
+def cohort(found: Cohort) -> CohortDefined:
+    """Return a Cohort's definition.
+
+    Raises:
+        UndecodableError: an amount in it is none.
+    """
+    return CohortDefined(at_us=0, name=found.metadata.name, spec=cohort_spec(found))
 
 
 def local_queue(found: LocalQueue) -> LocalQueueDefined:
