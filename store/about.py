@@ -6,17 +6,17 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, func, select
 
-from store import term
+from store import archived, term
 from store.clock import now_us
 from store.engine import shown
 from store.entries import newest
 from store.failures import reading
 from store.schema import revision
-from store.tables import ledger_event, ledger_snapshot, ledger_writer
+from store.tables import ledger_snapshot, ledger_writer
 from tidegate.contracts.codec import decode
 from tidegate.contracts.facts import LedgerOpened
 
-_event, _writer, _snapshot = ledger_event.c, ledger_writer.c, ledger_snapshot.c
+_writer, _snapshot = ledger_writer.c, ledger_snapshot.c
 
 
 def about(engine: Engine, partition: int = 0) -> dict[str, Any]:
@@ -37,6 +37,7 @@ def about(engine: Engine, partition: int = 0) -> dict[str, Any]:
             "head_us": None if head is None else head.at_us,
             "turns": 0 if head is None else head.turn,
             **_writing(conn, partition),
+            "archivedSeq": max((part.seq for part in archived.parts(conn, partition)), default=0),
             "snapshotSeq": conn.scalar(
                 select(func.max(_snapshot.seq)).where(_snapshot.partition == partition)
             ),
@@ -45,14 +46,8 @@ def about(engine: Engine, partition: int = 0) -> dict[str, Any]:
 
 def _identity(conn: Connection, partition: int) -> dict[str, Any]:
     """Return the ledger's id: the last that it was given."""
-    opened = (
-        select(_event.payload)
-        .where(_event.partition == partition, _event.type == LedgerOpened.__name__)
-        .order_by(_event.seq.desc())
-        .limit(1)
-    )
-    payload = conn.scalar(opened)
-    event = None if payload is None else decode(payload)
+    payload = archived.last_opened(conn, partition)
+    event = decode(payload) if payload else None
     if not isinstance(event, LedgerOpened):
         return {"ledgerId": "", "cluster": "", "software": ""}
     return {"ledgerId": event.ledger_id, "cluster": event.cluster, "software": event.software}

@@ -25,9 +25,8 @@ def page(conn: Connection, partition: int, after: int, until: int | None = None)
     return [_entry(row) for row in rows]
 
 
-def pages(conn: Connection, partition: int) -> Iterator[list[Entry]]:
-    """Yield all entries of a partition, in order, in pages."""
-    after = 0
+def pages(conn: Connection, partition: int, after: int = 0) -> Iterator[list[Entry]]:
+    """Yield the entries of a partition behind ``after``, in order, in pages; none from archives."""
     while found := page(conn, partition, after):
         yield found
         after = found[-1].seq
@@ -40,13 +39,13 @@ def newest(conn: Connection, partition: int) -> Entry | None:
     return None if row is None else _entry(row)
 
 
-def seq_at(conn: Connection, partition: int, at_us: int) -> int:
-    """Return the seq of the last entry that is not later than a time; 0: there is none.
+def seq_at(conn: Connection, partition: int, at_us: int, low: int = 0) -> int:
+    """Return the seq of the last entry that is not later than a time; ``low``: there is none.
 
     Time never falls in a ledger, so this looks at some twenty entries, however many there are.
     """
     last = newest(conn, partition)
-    low, high = 0, 0 if last is None else last.seq
+    high = low if last is None else last.seq
     while low < high:
         middle = (low + high + 1) // 2
         wanted = select(_event.at_us).where(_event.partition == partition, _event.seq == middle)

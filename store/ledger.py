@@ -13,7 +13,7 @@ from msgspec.structs import astuple
 from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, insert, literal
 from sqlalchemy.exc import IntegrityError
 
-from store import term
+from store import archived, term
 from store.clock import now_us
 from store.entries import PAGE_ROWS, newest, page, seq_at
 from store.failures import reading, transaction
@@ -78,10 +78,18 @@ class SqlLedger:
         """See ``tidegate.bus.ports.Ledger.read``.
 
         No transaction stays open while the caller works on a page: the history behind it is fixed.
+        What was archived comes from its files.
         """
         while True:
             with reading(self._engine) as conn:
                 found = page(conn, self._partition, after, until)
+                held = archived.missing(conn, self._partition, after, until, found)
+            before = after
+            for entry in archived.read(held, after, until):
+                yield entry
+                after = entry.seq
+            if after > before:
+                continue
             yield from found
             if len(found) < PAGE_ROWS:
                 return
@@ -94,7 +102,10 @@ class SqlLedger:
             LedgerUnreachableError: the database does not answer.
         """
         with reading(self._engine) as conn:
-            return seq_at(conn, self._partition, at_us)
+            held = archived.parts(conn, self._partition)
+            if not held or at_us >= held[-1].at_us:
+                return seq_at(conn, self._partition, at_us, held[-1].seq if held else 0)
+        return archived.seq_at(held, at_us)
 
     def newest(self) -> Entry | None:
         """Return the last entry; None while the ledger is empty.

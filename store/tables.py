@@ -57,6 +57,21 @@ ledger_snapshot = Table(
     ),  # binds the state to the chain: store.snapshots
 )
 
+ledger_archive = Table(
+    "ledger_archive",
+    metadata,
+    Column("partition", Integer, primary_key=True, autoincrement=False),
+    Column("seq", Number, primary_key=True, autoincrement=False),  # the newest entry in the file
+    Column("first_seq", Number, nullable=False),
+    Column("epoch", Number, nullable=False),  # of the newest, as are the next three
+    Column("turn", Number, nullable=False),
+    Column("at_us", Number, nullable=False),
+    Column("hash", LargeBinary(32), nullable=False),  # the anchor: what the ledger goes on from
+    Column("opened", Text, nullable=False),  # payload of the last LedgerOpened up to there
+    Column("file", String, nullable=False),
+    Column("digest", String, nullable=False),  # SHA-256 of the file
+)
+
 ledger_view = Table(
     "ledger_view",
     metadata,

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import sqlite3
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Tidegate
-from tests.cli.test_reading import READINGS
+from tests.cli.test_reading import READINGS, remote
+from tests.parts.postgresql import Server, postgresql
+from tidegate.cli.sample import turns
+
+__all__ = ["postgresql", "remote"]
 
 
 @pytest.mark.parametrize("name", ["history.jsonl", "history.jsonl.gz", "copy.db"])
@@ -48,3 +55,44 @@ def test_a_line_that_is_no_entry_is_named(tidegate: Tidegate, tmp_path: Path, li
 
 def test_an_archive_that_is_not_there_is_told(tidegate: Tidegate) -> None:
     assert tidegate("usage", "--ledger", "/nowhere/x.jsonl").exit_code == 3
+
+
+@pytest.mark.real
+def test_a_ledger_on_postgresql_is_copied_to_a_file_and_back(
+    tidegate: Tidegate, remote: str, postgresql: Server, tmp_path: Path
+) -> None:
+    copy, restored = str(tmp_path / "copy.db"), postgresql.new_database()
+    assert tidegate("ledger", "backup", copy, "--ledger", remote).exit_code == 0
+    assert tidegate("ledger", "backup", restored, "--ledger", copy).exit_code == 0
+    again = tidegate("ledger", "backup", restored, "--ledger", copy)
+    assert (again.exit_code, "holds a ledger already" in again.stderr) == (3, True)
+    for arguments in (*READINGS, ["ledger", "verify", "-o", "name"]):
+        wanted = tidegate(*arguments).stdout
+        for place in (copy, restored):
+            assert tidegate(*arguments, "--ledger", place).stdout == wanted != ""
+    with closing(sqlite3.connect(copy)) as conn:
+        assert conn.execute("SELECT holder FROM ledger_writer").fetchall() == [("sample",)]
+    postgresql.drop(restored)
+
+
+def test_parquet_holds_every_column_of_every_row(tidegate: Tidegate, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "history.parquet"
+    assert tidegate("ledger", "export", str(file)).exit_code == 0
+    table = parquet.read_table(file)
+    told = [entry for entries in turns() for entry in entries]
+    assert table.column_names[:4] == ["partition", "seq", "epoch", "turn"]
+    assert table["payload"].to_pylist() == [entry.payload for entry in told]
+    assert table["hash"].to_pylist() == [entry.hash for entry in told]
+    assert table["at_us"].cast("int64").to_pylist() == [entry.at_us for entry in told]
+
+
+def test_without_pyarrow_it_is_told_what_to_install(
+    tidegate: Tidegate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    result = tidegate("ledger", "export", str(tmp_path / "x.parquet"))
+    assert (result.exit_code, "tidegate[parquet]" in result.stderr) == (2, True)
+    assert list(tmp_path.glob("x*")) == []
+    wrong = tidegate("ledger", "export", str(tmp_path / "x.parquet"), "--format", "jsonl")
+    assert wrong.exit_code == 2

@@ -43,6 +43,7 @@ COMMANDS = (
     Command("usage", "usage", "usage"),
     Command("events", "events", "events"),
     Command("report", "report", "report"),
+    Command("reports", "reports", "app"),
     Command("replay", "replay", "replay"),
     Command("ledger", "ledger", "app"),
     Command("shadow", "shadow", "shadow"),

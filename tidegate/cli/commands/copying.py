@@ -4,66 +4,118 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tidegate.cli.archive import SUFFIXES, write
+from store.archive import SUFFIXES, write
+from tidegate.cli import parquet
 from tidegate.cli.output import say
-from tidegate.cli.reading import LedgerOption, open_reader
+from tidegate.cli.reading import LedgerOption, Reader, open_reader
 from tidegate.errors import NotSupportedError
+
+PARQUET = (".parquet",)
+
+
+class Format(StrEnum):
+    """The forms that ``export`` writes."""
+
+    JSONL = "jsonl"
+    PARQUET = "parquet"
 
 
 def export(
-    file: Annotated[Path, typer.Argument(help="FILE.jsonl or FILE.jsonl.gz; must not exist.")],
+    file: Annotated[
+        Path, typer.Argument(help="FILE.jsonl, FILE.jsonl.gz or FILE.parquet; must not exist.")
+    ],
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="jsonl or parquet; default: as the file is named."),
+    ] = None,
     ledger: LedgerOption = "",
 ) -> None:
-    """Write every event to a file of JSON lines, its chain of hashes included.
+    """Write every event to a file, its chain of hashes included.
 
-    Every reading command takes the file as its --ledger, also `tidegate ledger verify`.
+    Every reading command takes JSON lines as its --ledger, also `tidegate ledger verify`. Parquet
+    is for tools that read columns, and needs the extra `parquet`.
 
     Examples:
       tidegate ledger export history.jsonl.gz
 
       tidegate ledger verify --ledger history.jsonl.gz
+
+      tidegate ledger export history.parquet
     """
-    if not file.name.endswith(SUFFIXES):
-        raise typer.BadParameter(f"{file} must end in {' or '.join(SUFFIXES)}.")
-    _refuse_existing(file)
+    chosen = form or (Format.PARQUET if file.name.endswith(PARQUET) else Format.JSONL)
+    suffixes = SUFFIXES if chosen is Format.JSONL else PARQUET
+    if not file.name.endswith(suffixes):
+        raise typer.BadParameter(f"{file} must end in {' or '.join(suffixes)}.")
+    refuse_existing(file)
     with open_reader(ledger, reports=False) as reader:
-        count = write(reader.entries("exporting"), file)
+        entries = reader.entries("exporting")
+        count = (write if chosen is Format.JSONL else parquet.write)(entries, file)
     say(f"{count} events in {file}.")
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="The copy; must not exist.")],
+    copy: Annotated[
+        str, typer.Argument(help="A new file, FILE.jsonl.gz, or an empty database's URL.")
+    ],
     ledger: LedgerOption = "",
 ) -> None:
-    """Copy a SQLite ledger while it is written to; the copy is a ledger as it was at one moment.
+    """Copy a ledger while it is written to; the copy is a ledger as it was at one moment.
 
-    For PostgreSQL use pg_dump, or `tidegate ledger export`.
+    A ledger on PostgreSQL is copied into a SQLite file from one snapshot (REPEATABLE READ), and a
+    file can be copied into an empty PostgreSQL database: so is a backup restored.
 
     Examples:
       tidegate ledger backup /backup/ledger.db
 
       tidegate ledger verify --ledger /backup/ledger.db
+
+      tidegate ledger backup postgresql://tidegate@db/restored --ledger /backup/ledger.db
     """
-    _refuse_existing(file)
+    if copy.endswith(SUFFIXES):
+        export(Path(copy), ledger=ledger)
+        return
+    if "://" not in copy:
+        refuse_existing(Path(copy))
     with open_reader(ledger, reports=False) as reader:
-        if not reader.url.startswith("sqlite:///"):
-            raise NotSupportedError(
-                f"{reader.url} is no SQLite ledger: use pg_dump, or `tidegate ledger export`."
-            )
-        source = f"file:{reader.url.removeprefix('sqlite:///')}?mode=ro"
-        with (
-            closing(sqlite3.connect(source, uri=True)) as here,
-            closing(sqlite3.connect(file)) as there,
-        ):
-            here.backup(there)  # in one step: a writer is not kept waiting, nor its writes mixed in
-    say(f"{file} is a copy: tidegate ledger verify --ledger {file}")
+        if reader.engine is None:
+            raise NotSupportedError(f"{reader.url} is a copy already: cp does.")
+        if "://" not in copy and reader.url.startswith("sqlite:///"):
+            _copy_file(reader.url.removeprefix("sqlite:///"), Path(copy))
+        else:
+            _copy_rows(reader, copy)
+    say(f"{copy} is a copy: tidegate ledger verify --ledger {copy}")
 
 
-def _refuse_existing(file: Path) -> None:
+def refuse_existing(file: Path) -> None:
+    """Make sure that a new file overwrites none.
+
+    Raises:
+        BadParameter: it exists.
+    """
     if file.exists():
         raise typer.BadParameter(f"{file} exists already: remove it or name another file.")
+
+
+def _copy_file(source: str, file: Path) -> None:
+    with (
+        closing(sqlite3.connect(f"file:{source}?mode=ro", uri=True)) as here,
+        closing(sqlite3.connect(file)) as there,
+    ):
+        here.backup(there)  # in one step: a writer is not kept waiting, nor its writes mixed in
+
+
+def _copy_rows(reader: Reader, target: str) -> None:
+    from store.copying import copy  # noqa: PLC0415 - SQL may be absent
+    from store.engine import open_engine  # noqa: PLC0415
+
+    there = open_engine(target)
+    try:
+        copy(reader.engine, there)
+    finally:
+        there.dispose()

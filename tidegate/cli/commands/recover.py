@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ from tidegate.bus.ports import Ledger
 from tidegate.cli.output import say
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import LedgerOpened
-from tidegate.core.chain import seal
+from tidegate.core.chain import GENESIS, seal
 from tidegate.errors import NotSupportedError
 from tidegate.replay.rebuild import rebuild
 
@@ -32,27 +32,61 @@ def recover(
         str, typer.Option(envvar="TIDEGATE_LEDGER", help="The ledger that lost its newest entries.")
     ],
     cluster: Annotated[str, typer.Option(help="Whose ledger it is.")] = "local",
+    *,
+    from_events: Annotated[
+        bool, typer.Option("--from-events", help="Bring the lost events back from EVENTS.")
+    ] = False,
 ) -> None:
-    """Give a ledger that was restored from a backup a new name, so that it may lead again.
+    """Go on with a ledger that was restored from a backup and lacks its newest events.
 
-    What EVENTS holds beyond the ledger's end stays there and counts no more. Everything is told
-    again; what runs in the cluster by orders that were lost is adopted, and nothing is stopped.
-    Refused while a scheduler leads.
+    With --from-events they are brought back from EVENTS, as far as it still holds them: the same
+    rows with the same hashes, under the same name, and nothing is lost. An empty ledger is made
+    again so.
+
+    Else the ledger gets a new name. What EVENTS holds beyond its end stays there and counts no
+    more. Everything is told again; what runs in the cluster by orders that were lost is adopted,
+    and nothing is stopped. Refused while a scheduler leads.
 
     Examples:
+      tidegate ledger recover --bus nats://127.0.0.1:4222 --ledger ledger.db --from-events
+
       tidegate ledger recover --bus nats://127.0.0.1:4222 --ledger /var/lib/tidegate/ledger.db
     """
     from store.engine import open_engine  # noqa: PLC0415 - SQL may be absent
     from store.ledger import SqlLedger  # noqa: PLC0415
-    from store.migrate import check  # noqa: PLC0415
+    from store.migrate import check, upgrade  # noqa: PLC0415
 
     engine = open_engine(ledger)
     try:
-        check(engine)
-        opened = asyncio.run(_recover(SqlLedger(engine), bus, cluster))
+        if from_events:
+            upgrade(engine)
+            told = asyncio.run(_bring_back(engine, bus, cluster))
+        else:
+            check(engine)
+            told = asyncio.run(_recover(SqlLedger(engine), bus, cluster)).ledger_id
+            told = f"The ledger goes on as {told}: start the scheduler."
     finally:
         engine.dispose()
-    say(f"The ledger goes on as {opened.ledger_id}: start the scheduler.")
+    say(told)
+
+
+async def _bring_back(engine: Any, url: str, cluster: str) -> str:  # noqa: ANN401 - SQL's
+    from store.ledger import SqlLedger  # noqa: PLC0415 - SQL may be absent
+    from store.recovery import resign  # noqa: PLC0415
+    from tidegate.bus.nats import open_bus  # noqa: PLC0415 - only here a command writes to a bus
+    from tidegate.cli.restoring import restore  # noqa: PLC0415
+
+    ledger = SqlLedger(engine)
+    async with open_bus(url, cluster=cluster, name="recover") as bus:
+        term = await _lead(ledger)
+        begun = ledger.newest() or GENESIS
+        try:
+            head = await restore(ledger, bus, term, begun, cluster)
+            await bus.inbox().ask_resync("the ledger's newest events were brought back")
+        finally:
+            newest = ledger.newest() or GENESIS
+            resign(engine, GENESIS.partition, term.epoch, newest.epoch)
+    return f"{head.seq - begun.seq} events are back, up to seq {head.seq}: start the scheduler."
 
 
 async def _recover(ledger: Ledger, url: str, cluster: str) -> LedgerOpened:

@@ -7,7 +7,9 @@ an archive is audited like a ledger. A name that ends in ``.gz`` is compressed.
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Iterable, Iterator
+from hashlib import file_digest
 from pathlib import Path
 from typing import IO, Literal, cast
 
@@ -75,6 +77,22 @@ def write(entries: Iterable[Entry], path: Path) -> int:
             file.write(msgspec.json.encode(columns) + b"\n")
             count += 1
     return count
+
+
+def sync(path: Path) -> None:
+    """Wait until a file is on disk, and so is its name: what it copies may be deleted now."""
+    for each in (path, path.parent):
+        descriptor = os.open(each, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file, hexadecimal."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 class _Line(msgspec.Struct, frozen=True):

@@ -1,0 +1,25 @@
+"""How a restored history is closed: the next term must be newer than every term it tells of."""
+
+from __future__ import annotations
+
+from sqlalchemy import Engine, update
+
+from store.failures import transaction
+from store.tables import ledger_writer
+from tidegate.errors import FencedError
+
+_writer = ledger_writer.c
+
+
+def resign(engine: Engine, partition: int, epoch: int, newest: int) -> None:
+    """End a term, and let the one that follows come after both it and the term ``newest``.
+
+    Raises:
+        FencedError: a newer term has begun.
+        LedgerUnreachableError: the database does not answer.
+    """
+    ours = (_writer.partition == partition) & (_writer.epoch == epoch)
+    ended = {"epoch": max(epoch, newest), "lease_until_us": 0}
+    with transaction(engine) as conn:
+        if conn.execute(update(ledger_writer).where(ours).values(ended)).rowcount == 0:
+            raise FencedError(f"term {epoch}", "a newer one")

@@ -1,0 +1,101 @@
+"""A ledger that lost its newest rows gets them back from EVENTS, and only what follows."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+from typer.testing import Result
+
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from store.migrate import upgrade
+from tests.cli.conftest import Tidegate
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.jetstream import JetStream
+from tidegate.bus.nats import open_bus
+from tidegate.bus.streams import EVENTS, Streams
+from tidegate.cli.sample import LEDGER_ID, turns
+from tidegate.contracts.entry import Position, Positions
+
+pytestmark = pytest.mark.real
+KEPT = list(turns())[:-4]
+END = KEPT[-1][-1].seq
+TOLD = [entry for entries in turns() for entry in entries]
+
+
+@pytest.fixture
+async def url(tmp_path: Path) -> AsyncGenerator[str, None]:
+    """A server whose EVENTS hold the sample."""
+    async with embedded_server(tmp_path / "nats") as url:
+        async with open_bus(url, cluster="local", name="test") as bus:
+            await bus.ensure(Streams())
+            _, counts = await bus.outbox().last(Position())
+            await bus.outbox().publish(LEDGER_ID, counts, TOLD)
+        yield url
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Path:
+    """The sample as a backup from before its last turns has it."""
+    file = tmp_path / "cut.db"
+    engine = open_engine(str(file))
+    upgrade(engine)
+    ledger = SqlLedger(engine)
+    ledger.lead("sample", 0)
+    for entries in KEPT:
+        ledger.append(1, entries[0].seq - 1, entries, Positions())
+    engine.dispose()
+    return file
+
+
+async def recover(tidegate: Tidegate, url: str, ledger: Path) -> Result:
+    told = ("--bus", url, "--ledger", str(ledger), "--from-events")
+    return await asyncio.to_thread(tidegate, "ledger", "recover", *told)
+
+
+@pytest.mark.parametrize("kept", ["cut", "nothing"])
+async def test_the_same_rows_come_back(
+    tidegate: Tidegate, url: str, cut: Path, tmp_path: Path, kept: str
+) -> None:
+    ledger = cut if kept == "cut" else tmp_path / "new.db"
+    result = await recover(tidegate, url, ledger)
+    assert (result.exit_code, "up to seq 79" in result.stderr) == (0, True), repr(result.exception)
+    engine = open_engine(str(ledger))
+    assert list(SqlLedger(engine).read()) == TOLD
+    term = SqlLedger(engine).lead("next", 0)
+    engine.dispose()
+    assert term is not None
+    assert term.epoch > max(entry.epoch for entry in TOLD)
+    assert (term.events.seq, term.events.incarnation > 0) == (0, True)
+
+
+async def test_a_hole_is_no_history(tidegate: Tidegate, url: str, cut: Path) -> None:
+    client = Client()
+    await client.connect(url)
+    await JetStream(client).purge(EVENTS, END + 3)
+    await client.close()
+    result = await recover(tidegate, url, cut)
+    assert (
+        result.exit_code,
+        f"no longer holds the events {END + 1} to {END + 2}" in result.stderr,
+    ) == (2, True)
+
+
+async def test_another_history_is_not_appended(tidegate: Tidegate, url: str, cut: Path) -> None:
+    with closing(sqlite3.connect(cut)) as conn, conn:
+        conn.execute("UPDATE ledger_event SET hash = zeroblob(32) WHERE seq = ?", (END,))
+    result = await recover(tidegate, url, cut)
+    assert (result.exit_code, f"at seq {END + 1}" in result.stderr) == (1, True)
+    with closing(sqlite3.connect(cut)) as conn:
+        assert conn.execute("SELECT MAX(seq) FROM ledger_event").fetchone() == (END,)
+
+
+async def test_what_is_whole_is_left_alone(tidegate: Tidegate, url: str, sample: Path) -> None:
+    result = await recover(tidegate, url, sample)
+    assert (result.exit_code, "nothing to restore" in result.stderr) == (2, True)

@@ -1,0 +1,157 @@
+"""Signed checkpoints: what an auditor keeps, so that nobody can rewrite what came before.
+
+A checkpoint is a small JSON file: which ledger, how far, the hash of the entry there, and an
+Ed25519 signature over exactly those fields. Whoever holds it and the public key needs to trust
+neither the database nor the bus.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from tidegate.errors import NotSupportedError, SettingsError, TidegateError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import (
+        Ed25519PrivateKey,
+        Ed25519PublicKey,
+    )
+
+Key = TypeVar("Key")
+_OWNER_ONLY = 0o600
+_DOMAIN = b"tidegate checkpoint 1\n"
+"""What the signed bytes begin with, so that no other text of this key can pass for one."""
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """What is signed: the head of a ledger."""
+
+    ledger_id: str
+    cluster: str
+    partition: int
+    seq: int
+    at_us: int  # of that entry
+    hash: str  # of that entry, hexadecimal
+
+
+class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A claim, and who vouches for it."""
+
+    claim: Claim
+    key: str  # SHA-256 of the public key, hexadecimal: which key to look for
+    signature: str  # Ed25519, hexadecimal
+
+
+class CheckpointError(TidegateError):
+    """A checkpoint is not what the key's holder signed."""
+
+
+def make_key(file: Path) -> Path:
+    """Write a new private key for its owner only, the public one beside it; return the latter.
+
+    Raises:
+        FileExistsError: one of the files is there already.
+        NotSupportedError: this installation lacks cryptography.
+    """
+    serialization, ed25519 = _cryptography()
+    private = ed25519.Ed25519PrivateKey.generate()
+    secret = private.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    public = private.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    beside = file.with_name(f"{file.name}.pub")
+    with beside.open("xb") as told:
+        told.write(public)
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "wb") as kept:
+        kept.write(secret)
+    return beside
+
+
+def sign(claim: Claim, key_file: Path) -> bytes:
+    """Return a checkpoint's file.
+
+    Raises:
+        SettingsError: the file is no Ed25519 private key.
+        NotSupportedError: this installation lacks cryptography.
+    """
+    serialization, ed25519 = _cryptography()
+    key = _load(key_file, lambda data: serialization.load_pem_private_key(data, password=None))
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
+        raise SettingsError(f"{key_file} is not an Ed25519 private key.")
+    return _written(claim, key)
+
+
+def check(file: Path, public_key_file: Path) -> Claim:
+    """Return what a checkpoint claims, once its signature is proven.
+
+    Raises:
+        CheckpointError: another key signed it, or somebody altered it.
+        SettingsError: a file is not there, is no checkpoint, or no Ed25519 public key.
+        NotSupportedError: this installation lacks cryptography.
+    """
+    serialization, ed25519 = _cryptography()
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an optional extra
+
+    key = _load(public_key_file, serialization.load_pem_public_key)
+    if not isinstance(key, ed25519.Ed25519PublicKey):
+        raise SettingsError(f"{public_key_file} is not an Ed25519 public key.")
+    try:
+        found = msgspec.json.decode(_bytes_of(file), type=Checkpoint)
+        key.verify(bytes.fromhex(found.signature), _signed(found.claim))
+    except (msgspec.DecodeError, ValueError) as error:
+        raise SettingsError(f"{file} is no checkpoint: {error}") from error
+    except InvalidSignature:
+        raise CheckpointError(
+            f"{file} was not signed by the key in {public_key_file}, or was altered since."
+        ) from None
+    return found.claim
+
+
+def _written(claim: Claim, key: Ed25519PrivateKey) -> bytes:
+    signature = key.sign(_signed(claim)).hex()
+    made = Checkpoint(claim=claim, key=_name_of(key.public_key()), signature=signature)
+    return msgspec.json.format(msgspec.json.encode(made)) + b"\n"
+
+
+def _signed(claim: Claim) -> bytes:
+    return _DOMAIN + msgspec.json.encode(claim, order="deterministic")
+
+
+def _name_of(key: Ed25519PublicKey) -> str:
+    return sha256(key.public_bytes_raw()).hexdigest()
+
+
+def _load(file: Path, read: Callable[[bytes], Key]) -> Key:
+    try:
+        return read(_bytes_of(file))
+    except ValueError as error:
+        raise SettingsError(f"{file} is no key in PEM: {error}") from error
+
+
+def _bytes_of(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be read: {error.strerror}.") from error
+
+
+def _cryptography() -> tuple[Any, Any]:
+    """Return cryptography's serialization and ed25519, which only checkpoints need here."""
+    try:
+        from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
+        from cryptography.hazmat.primitives.asymmetric import ed25519  # noqa: PLC0415
+    except ImportError as error:
+        raise NotSupportedError(
+            f"This installation cannot sign ({error}): pip install 'tidegate[checkpoints]'."
+        ) from error
+    return serialization, ed25519

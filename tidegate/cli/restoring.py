@@ -1,0 +1,92 @@
+"""A ledger's lost tail out of EVENTS: each message is a row, and the chain proves that it fits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+from tidegate.bus.nats import NatsBus
+from tidegate.bus.ports import Ledger
+from tidegate.contracts.codec import decode, type_name
+from tidegate.contracts.entry import Entry, Position, Positions, Published, Term
+from tidegate.contracts.subjects import name_of, token
+from tidegate.core.chain import GENESIS, verify
+from tidegate.errors import NotSupportedError
+
+PAGE_ROWS = 1_000
+
+
+async def restore(ledger: Ledger, bus: NatsBus, term: Term, head: Entry, cluster: str) -> Entry:
+    """Append what EVENTS holds behind ``head``, page by page; return the entry it ends with.
+
+    A page that does not fit is not appended at all.
+
+    Raises:
+        NotSupportedError: EVENTS is not ahead, or no longer holds what comes next.
+        ChainError: what it holds does not follow from the ledger's end.
+        BusUnreachableError: it does not answer.
+    """
+    feed = bus.feed(f"tidegate.{token(cluster)}.event.>")
+    ledger_id, last = await feed.newest()
+    if last <= head.seq:
+        raise NotSupportedError(
+            f"EVENTS ends at seq {last}, the ledger at {head.seq}: there is nothing to restore."
+        )
+    end, at = await bus.outbox().last(Position())
+    counts = Position(at.incarnation, end - last)
+    begun = head.seq
+    async with aclosing(feed.follow(begun)) as told:
+        async for page in _pages(_of_one_ledger(told, ledger_id, begun, last)):
+            entries = list(verify(page, head))
+            ledger.append(term.epoch, head.seq, entries, Positions(events=counts))
+            head = entries[-1]
+    return head
+
+
+async def _of_one_ledger(
+    told: AsyncIterator[Published], ledger_id: str, after: int, last: int
+) -> AsyncGenerator[Entry, None]:
+    """Yield the entries behind ``after`` up to ``last``, each in its turn."""
+    expected = after + 1
+    async for one in told:
+        if one.ledger_id != ledger_id or one.seq < expected:
+            continue
+        if one.seq != expected:
+            raise NotSupportedError(
+                f"EVENTS no longer holds the events {expected} to {one.seq - 1}: recover without "
+                "--from-events, which gives the ledger a new name."
+            )
+        yield _entry(one)
+        expected += 1
+        if one.seq == last:
+            return
+
+
+async def _pages(entries: AsyncGenerator[Entry, None]) -> AsyncGenerator[list[Entry], None]:
+    page = list[Entry]()
+    async with aclosing(entries):
+        async for entry in entries:
+            page.append(entry)
+            if len(page) == PAGE_ROWS:
+                yield page
+                page = []
+    if page:
+        yield page
+
+
+def _entry(one: Published) -> Entry:
+    """Return the row that a message was published from."""
+    payload = one.payload.decode()
+    event = decode(payload)
+    return Entry(
+        partition=GENESIS.partition,
+        seq=one.seq,
+        epoch=one.epoch,
+        turn=one.turn,
+        at_us=event.at_us,
+        cluster=name_of(one.subject.split(".")[1]),
+        type=type_name(event),
+        subject=one.subject,
+        payload=payload,
+        hash=one.hash,
+    )

@@ -1,0 +1,103 @@
+"""Who says how far a ledger goes: a hash by hand, a signed checkpoint, or the newest of EVENTS.
+
+A chain cannot show that its newest rows were cut off; somebody outside the database can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import typer
+
+from tidegate.cli import checkpoints
+from tidegate.contracts.codec import decode
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import LedgerOpened
+from tidegate.errors import BusUnreachableError, TidegateError, WitnessError
+from tidegate.replay.verify import Witness
+
+HASH_HEX = 64
+
+Outside: TypeAlias = Witness | bytes | None
+"""A seq and its hash; or a hash that some entry must bear; or nobody."""
+
+
+def outside(
+    witness: str, checkpoint: Path | None, public_key: Path | None, cluster: str
+) -> Outside:
+    """Return what was given: a URL of NATS, a hash, SEQ:HASH, or a signed file; at most one.
+
+    Raises:
+        BadParameter: it is none of these, or a checkpoint without the key to check it with.
+        CheckpointError: the checkpoint's signature does not hold.
+        BusUnreachableError: NATS does not answer.
+    """
+    if (checkpoint is None) != (public_key is None):
+        raise typer.BadParameter("--checkpoint and --public-key go together.")
+    if checkpoint is not None and public_key is not None:
+        if witness:
+            raise typer.BadParameter("Give --witness or --checkpoint, not both.")
+        claim = checkpoints.check(checkpoint, public_key)
+        return Witness(seq=claim.seq, hash=bytes.fromhex(claim.hash))
+    return _from_the_bus(witness, cluster) if "://" in witness else _read(witness)
+
+
+def noting(entries: Iterable[Entry], wanted: Outside, met: list[int]) -> Iterator[Entry]:
+    """Yield the entries; note in ``met`` where one bears the hash that is wanted."""
+    for entry in entries:
+        if entry.hash == wanted:
+            met.append(entry.seq)
+        yield entry
+
+
+def refuse_unmet(wanted: bytes, met: list[int], end: int) -> None:
+    """Make sure that the hash was met.
+
+    Raises:
+        WitnessError: no entry bears it.
+    """
+    if not met:
+        raise WitnessError(f"an entry with hash {wanted.hex()}", f"none up to {end}")
+
+
+def ledger_id_in(entry: Entry) -> str:
+    """Return the id that a ledger is given by an entry; empty: it gives none."""
+    if entry.type != LedgerOpened.__name__:
+        return ""
+    event = decode(entry.payload)
+    return event.ledger_id if isinstance(event, LedgerOpened) else ""
+
+
+def _read(text: str) -> Outside:
+    if not text:
+        return None
+    seq, _, digest = text.rpartition(":")
+    try:
+        head = bytes.fromhex(digest)
+        if len(digest) == HASH_HEX:
+            return Witness(seq=int(seq), hash=head) if seq else head
+    except ValueError:
+        pass
+    raise typer.BadParameter(
+        f"--witness {text!r} is neither a hash of {HASH_HEX} hexadecimal digits, nor SEQ:HASH, "
+        "nor a URL such as nats://127.0.0.1:4222."
+    )
+
+
+def _from_the_bus(url: str, cluster: str) -> Witness:
+    from tidegate.bus.client import connect  # noqa: PLC0415 - only an audit with a bus needs it
+
+    async def ask() -> Witness:
+        async with connect(url, cluster=cluster) as events:
+            told = await events.witness()
+        if told is None:
+            raise TidegateError(f"EVENTS at {url} holds no event of {cluster!r}: no witness.")
+        return Witness(seq=told.seq, hash=told.hash)
+
+    try:
+        return asyncio.run(ask())
+    except OSError as error:
+        raise BusUnreachableError(f"NATS at {url} does not answer: {error}") from error
