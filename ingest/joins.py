@@ -14,10 +14,12 @@ import msgspec
 
 from ingest.lineage import Lineage
 from ingest.scope import Scope
-from tidegate.contracts.observations import JobObserved
-from tidegate.jobs.asking import identified
+from tidegate.contracts.observations import CheckSeen, JobObserved
+from tidegate.jobs.asking import identified, listed
 from tidegate.jobs.kind import JobKind
-from tidegate.jobs.workload import holds_quota_of_another
+from tidegate.jobs.workload import boost, closed_gates, holds_quota_of_another
+from tidegate.kinds import names
+from tidegate.kinds.check_states import check_states, checks_since
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
 from tidegate.kinds.workload import Workload
@@ -32,6 +34,11 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     workload: str  # its uid
     active: bool = True
     held_quota: bool = False
+    priority_boost: int = 0
+    gates: tuple[str, ...] = ()
+    preemption_gates: tuple[str, ...] = ()
+    checks: tuple[CheckSeen, ...] = ()
+    checks_since: str = ""
 
 
 NONE = Wishes(workload="")
@@ -92,6 +99,11 @@ class Joins:
                 workload=found.metadata.uid,
                 active=found.spec.active,
                 held_quota=holds_quota_of_another(found),
+                priority_boost=boost(found),
+                gates=listed(found.metadata.annotations.get(names.ADMISSION_GATED_BY, "")),
+                preemption_gates=closed_gates(found),
+                checks=check_states(found),
+                checks_since=checks_since(found),
             ),
         )
 
@@ -128,7 +140,7 @@ class Joins:
         if wishes != NONE:
             self._wishes[uid], self._about[wishes.workload] = wishes, uid
         job = self._jobs.get(uid)
-        same = (before.active, before.held_quota) == (wishes.active, wishes.held_quota)
+        same = before == msgspec.structs.replace(wishes, workload=before.workload)
         if job is not None and not same:
             yield self._told(job)
 
@@ -139,6 +151,13 @@ class Joins:
             return job.kind.resource, identified(job.kind, job.meta)
         wishes = self._wishes.get(job.meta.uid, NONE)
         told = msgspec.structs.replace(
-            job.alone, active=wishes.active, held_quota=wishes.held_quota
+            job.alone,
+            active=wishes.active,
+            held_quota=wishes.held_quota,
+            priority_boost=wishes.priority_boost,
+            gates=tuple(dict.fromkeys((*job.alone.gates, *wishes.gates))),
+            preemption_gates=wishes.preemption_gates,
+            checks=wishes.checks,
+            checks_since=wishes.checks_since,
         )
         return job.kind.resource, told

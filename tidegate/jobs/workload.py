@@ -13,6 +13,7 @@ from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.jobs.asking import listed
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
 from tidegate.kinds import names
+from tidegate.kinds.check_states import check_states, checks_since
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.podsets import workload_podsets
@@ -47,10 +48,12 @@ def observe(found: Workload) -> JobObserved:
         finished=finished.reason if finished else "",
         message=finished.message if finished else "",
         author=meta.annotations.get(names.AUTHOR, ""),
-        priority_boost=_boost(meta.annotations.get(names.PRIORITY_BOOST, "")),
+        priority_boost=boost(found),
         gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
-        preemption_gates=_closed_gates(found),
+        preemption_gates=closed_gates(found),
         held_quota=holds_quota_of_another(found),
+        checks=check_states(found),
+        checks_since=checks_since(found),
         state=_state(found),
     )
 
@@ -116,12 +119,15 @@ def _class(found: Workload, kind: str) -> str:
     return reference.name if reference is not None and reference.kind == kind else ""
 
 
-def _closed_gates(found: Workload) -> tuple[str, ...]:
+def closed_gates(found: Workload) -> tuple[str, ...]:
+    """Return the preemption gates that nobody has opened."""
     opened = {one.name for one in found.status.preemption_gates if one.position == "Open"}
     return tuple(one.name for one in found.spec.preemption_gates if one.name not in opened)
 
 
-def _boost(text: str) -> int:
+def boost(found: Workload) -> int:
+    """Return what its annotation adds to its priority; 0 if that is no 32-bit number."""
+    text = found.metadata.annotations.get(names.PRIORITY_BOOST, "")
     digits = text.removeprefix("-")
     value = int(text) if digits.isdecimal() and len(digits) <= len(str(_BOOST_MAX)) else 0
     return value if -_BOOST_MAX <= value < _BOOST_MAX else 0

@@ -18,6 +18,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.core.accepting.adoption import is_complete
+from tidegate.core.accepting.check_states import report_checks
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.wanted import is_stopped
@@ -85,8 +86,10 @@ def _submit(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterat
         **_asked(job),
     )
     known = draft.workloads.get(job.workload)
-    if known is not None and known.uid == job.uid and _is_ready(known, job.state):
-        yield PodsReadyReported(at_us=at_us, workload=job.workload, uid=job.uid, ready=True)
+    if known is not None and known.uid == job.uid:
+        if _is_ready(known, job.state):
+            yield PodsReadyReported(at_us=at_us, workload=job.workload, uid=job.uid, ready=True)
+        yield from report_checks(draft, at_us, job, known)
 
 
 def _update(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
@@ -139,6 +142,7 @@ def _report(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
     key, uid = known.key, known.uid
     if job.reclaimable != known.reclaimable:
         yield PodsReclaimed(at_us=at_us, workload=key, uid=uid, reclaimable=job.reclaimable)
+    yield from report_checks(draft, at_us, job, known)
     was_stopped = is_stopped(draft, known)
     if _standing(job.state) != _standing(known.state):
         yield JobStateReported(

@@ -45,9 +45,10 @@ def reserve(
             cluster_queue=room.name,
             assignment=assignment,
             borrows=borrows,
+            checks=tuple(required_checks(draft, room.name, assignment)),
         )
     )
-    if not required_checks(draft, workload):
+    if not required_checks(draft, room.name, assignment):
         start(run_of, workload)
 
 
@@ -80,16 +81,18 @@ def granted(found: Assignment) -> tuple[PodSetAssignment, ...]:
     )
 
 
-def required_checks(draft: Draft, workload: Workload) -> list[str]:
-    """Return the names of the checks that an assigned workload has to pass, sorted.
+def required_checks(
+    draft: Draft, cluster_queue: str, assignment: tuple[PodSetAssignment, ...]
+) -> list[str]:
+    """Return the names of the checks that a workload so assigned has to pass, sorted.
 
     Source: behaviour.md 9.1.
     """
-    defined = draft.objects.cluster_queues.get(workload.cluster_queue)
+    defined = draft.objects.cluster_queues.get(cluster_queue)
     rules = () if defined is None else defined.spec.checks
     if not rules:
         return []
-    flavors = {flavor for given in workload.assignment for flavor in given.flavors.values()}
+    flavors = {flavor for given in assignment for flavor in given.flavors.values()}
     return sorted(
         rule.name
         for rule in rules

@@ -5,41 +5,109 @@ Source: behaviour.md 9.1, 9.2.
 
 from __future__ import annotations
 
-from tidegate.contracts.decisions import DecisionEvent, WorkloadAdmitted, WorkloadEvicted
+from typing import Any
+
+from msgspec.structs import replace
+
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    WorkloadAdmitted,
+    WorkloadDeactivated,
+    WorkloadEvicted,
+    WorkloadRequeued,
+)
 from tidegate.core.deciding.admit import required_checks
 from tidegate.core.draft import Draft, Workload
+from tidegate.core.injecting import contradiction
 from tidegate.core.orders import start_order, stop_order
 
 CHECK_FAILED = "AdmissionCheck"
+FAILED_TO_START = "FailedToStart"
+_SECOND_US = 1_000_000
 
 
 def attend_checks(draft: Draft, workload: Workload) -> list[DecisionEvent]:
-    """Return what a workload's checks make follow: it starts, or it leaves."""
-    names = required_checks(draft, workload)
-    states = {name: workload.checks[name].state for name in names if name in workload.checks}
-    if rejected := sorted(name for name, state in states.items() if state == "Rejected"):
-        message = f"Admission check {', '.join(rejected)} rejected."
-        return _evicted(draft, workload, "Deactivated", CHECK_FAILED, message)
-    if retried := sorted(name for name, state in states.items() if state == "Retry"):
-        message = f"Admission check {', '.join(retried)} to be tried again."
-        return _evicted(draft, workload, CHECK_FAILED, "", message)
-    if workload.phase == "reserved" and all(states.get(name) == "Ready" for name in names):
-        admitted = WorkloadAdmitted(
-            at_us=draft.now_us,
-            workload=workload.key,
-            uid=workload.uid,
-            cluster_queue=workload.cluster_queue,
-            queue=workload.queue,
-            waited_us=max(0, draft.now_us - workload.created_us) if workload.created_us else 0,
-        )
-        return [admitted, start_order(draft, workload)]
-    return []
+    """Return what the checks of a workload with quota make follow: it starts, or it leaves."""
+    names = required_checks(draft, workload.cluster_queue, workload.assignment)
+    left = _failed(draft, workload, names)
+    if left is not None:
+        return [left, stop_order(draft, workload, reason=left.reason, message=left.message)]
+    ready = all(_state(workload, name) == "Ready" for name in names)
+    return _admitted(draft, workload) if ready and workload.phase == "reserved" else []
+
+
+def attend_waiting_checks(draft: Draft, workload: Workload) -> list[DecisionEvent]:
+    """Return what a check makes follow that spoke though its workload waits for quota."""
+    left = _failed(draft, workload, sorted(workload.checks))
+    if left is None or draft.policy.compatibility == "kueue":
+        return []
+    known: dict[str, Any] = {
+        "at_us": draft.now_us,
+        "workload": workload.key,
+        "uid": workload.uid,
+        "cluster_queue": workload.cluster_queue,
+    }
+    if left.cause:
+        return [left, WorkloadDeactivated(**known, reason=left.cause, message=left.message)]
+    later = left.after_us > draft.now_us
+    requeued = WorkloadRequeued(
+        **known,
+        reason=CHECK_FAILED if later else "BackoffFinished",
+        after_us=left.after_us if later else 0,
+        attempts=workload.requeue_count,
+    )
+    return [left, requeued]
+
+
+def _admitted(draft: Draft, workload: Workload) -> list[DecisionEvent]:
+    if said := contradiction(draft, workload):
+        left = _evicted(draft, workload, "Deactivated", cause=FAILED_TO_START, message=said)
+        return [left, stop_order(draft, workload, reason=left.reason, message=said)]
+    admitted = WorkloadAdmitted(
+        at_us=draft.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        queue=workload.queue,
+        waited_us=max(0, draft.now_us - workload.created_us) if workload.created_us else 0,
+    )
+    return [admitted, start_order(draft, workload)]
+
+
+def _failed(draft: Draft, workload: Workload, names: list[str]) -> WorkloadEvicted | None:
+    """Return the eviction that a check asks for: rejections first, then what is to be retried."""
+    if rejected := [name for name in names if _state(workload, name) == "Rejected"]:
+        said = f"Admission check {_named(workload, rejected)} rejected."
+        return _evicted(draft, workload, "Deactivated", cause=CHECK_FAILED, message=said)
+    if retried := [name for name in names if _state(workload, name) == "Retry"]:
+        said = f"Admission check {_named(workload, retried)} to be tried again."
+        again = [workload.checks[name] for name in retried]
+        after_us = max(one.at_us + one.requeue_after_s * _SECOND_US for one in again)
+        delayed = after_us if any(one.requeue_after_s for one in again) else 0
+        left = _evicted(draft, workload, CHECK_FAILED, message=said)
+        return replace(left, after_us=delayed)
+    return None
+
+
+def _state(workload: Workload, name: str) -> str:
+    told = workload.checks.get(name)
+    return "Pending" if told is None else told.state
+
+
+def _named(workload: Workload, names: list[str]) -> str:
+    said = ((name, workload.checks[name].message) for name in names)
+    return ", ".join(f"{name} ({message})" if message else name for name, message in said)
 
 
 def _evicted(
-    draft: Draft, workload: Workload, reason: str, cause: str, message: str
-) -> list[DecisionEvent]:
-    event = WorkloadEvicted(
+    draft: Draft,
+    workload: Workload,
+    reason: str,
+    *,
+    cause: str = "",
+    message: str,
+) -> WorkloadEvicted:
+    return WorkloadEvicted(
         at_us=draft.now_us,
         workload=workload.key,
         uid=workload.uid,
@@ -48,4 +116,3 @@ def _evicted(
         cause=cause,
         message=message,
     )
-    return [event, stop_order(draft, workload, reason=reason, message=message)]

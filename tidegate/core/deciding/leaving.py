@@ -16,7 +16,7 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
     WorkloadRequeued,
 )
-from tidegate.core.deciding.checks import attend_checks
+from tidegate.core.deciding.checks import attend_checks, attend_waiting_checks
 from tidegate.core.deciding.unoffered import attend_pending
 from tidegate.core.deciding.waiting import BACKOFF_FINISHED
 from tidegate.core.draft import Draft, Workload
@@ -52,7 +52,8 @@ def _attend(draft: Draft, workload: Workload) -> list[DecisionEvent]:
         case "pending" if not workload.active:
             return [_deactivated(draft, workload)]
         case "pending":
-            return attend_pending(draft, workload)
+            failed = attend_waiting_checks(draft, workload) if workload.checks else []
+            return failed or attend_pending(draft, workload)
         case "reserved" | "admitted":
             return _must_leave(draft, workload) or attend_checks(draft, workload)
         case _:

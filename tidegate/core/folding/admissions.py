@@ -107,6 +107,7 @@ def _release(draft: Draft, workload: Workload, event: QuotaReleased) -> None:
         workload.executed_us += event.at_us - workload.admitted_us
         workload.admitted_us = 0
     decay.drop_penalty(draft, workload)
+    _forget_checks(draft, workload)
     watch(draft, workload)
 
 
@@ -208,7 +209,7 @@ def _fold_eviction(
                 workload.phase = "evicting"
                 begin_leaving(draft, workload)
                 watch(draft, workload)
-            _forget_checks(workload)
+            _forget_checks(draft, workload)
             _back_off(workload, event)
         case WorkloadRequeued():
             _requeue(draft, workload, event)
@@ -234,13 +235,13 @@ def _deactivate(draft: Draft, workload: Workload) -> None:
     deadlines.clear(draft, f"requeue/{workload.key}")
 
 
-def _forget_checks(workload: Workload) -> None:
+def _forget_checks(draft: Draft, workload: Workload) -> None:
     """Let every check speak anew; one that told when to try again is remembered for that."""
     for told in workload.checks.values():
         if told.state == "Retry":
             after_us = told.at_us + told.requeue_after_s * _SECOND_US
             workload.requeue_after_us = max(workload.requeue_after_us, after_us)
-    workload.checks = {}
+    workload.checks, workload.checks_seq = {}, draft.seq
 
 
 def _requeue(draft: Draft, workload: Workload, event: WorkloadRequeued) -> None:

@@ -255,5 +255,6 @@ def _check(workload: Workload, event: CheckReported) -> None:
         message=event.message,
         requeue_after_s=event.requeue_after_s,
         at_us=event.at_us,
+        updates=event.updates,
     )
     workload.checks = {**workload.checks, event.check: told}
