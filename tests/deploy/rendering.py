@@ -1,0 +1,65 @@
+"""What kustomize and helm make of the manifests, as objects by kind and name."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.tools import helm
+from tidegate.errors import NotSupportedError
+from tidegate.generate.install import find_kustomize, kustomized
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+Object = dict[str, Any]
+Objects = dict[tuple[str, str], Object]
+
+
+def overlay(name: str) -> Objects:
+    """Return what kustomize makes of an overlay; skip the test if there is none."""
+    if not find_kustomize():
+        pytest.skip("no kustomize: install kustomize or kubectl")
+    try:
+        return by_name(yaml.safe_load_all(kustomized(DEPLOY / "overlays" / name)))
+    except NotSupportedError as error:
+        pytest.fail(str(error))
+
+
+def installed() -> Objects:
+    """Return what the one-file installation holds."""
+    return by_name(yaml.safe_load_all((DEPLOY / "install.yaml").read_text()))
+
+
+def chart(*settings: str, namespace: str = "tidegate-system") -> Objects:
+    """Return what helm makes of the chart; skip the test if there is no helm."""
+    return by_name(yaml.safe_load_all(template(*settings, namespace=namespace).stdout))
+
+
+def template(
+    *settings: str, namespace: str = "tidegate-system", check: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run ``helm template`` with ``--set`` for each setting."""
+    command = [helm(), "template", "tidegate", str(DEPLOY / "chart"), "--namespace", namespace]
+    command += ["--kube-version", "1.36.3", *(f"--set={setting}" for setting in settings)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+def by_name(documents: Iterable[Object | None]) -> Objects:
+    """Return objects by kind and name; each stands there once."""
+    listed = [one for one in documents if one]
+    found = {(one["kind"], one["metadata"]["name"]): one for one in listed}
+    assert len(found) == len(listed)
+    return found
+
+
+def pods(objects: Objects) -> Iterator[tuple[str, Object]]:
+    """Yield the pod templates by the name of what makes the pods."""
+    for (kind, name), found in objects.items():
+        if kind in {"Deployment", "StatefulSet"}:
+            yield name, found["spec"]["template"]

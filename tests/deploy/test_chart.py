@@ -1,0 +1,114 @@
+"""The chart gives what kustomize gives, and changes what its values say and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.deploy.rendering import Object, Objects, chart, overlay, pods, template
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
+NAMESPACE = ("Namespace", "tidegate-system")
+CONFIGURATION = ("ConfigMap", "tidegate-configuration")
+
+
+def without_notes(objects: Objects) -> Objects:
+    """Return objects without what only the chart notes on them."""
+    for found in objects.values():
+        for metadata in (found["metadata"], _template(found).get("metadata", {})):
+            notes: dict[str, str] = metadata.get("annotations", {})
+            notes.pop("helm.sh/resource-policy", None)
+            notes.pop("tidegate.dev/configuration", None)
+            if not notes:
+                metadata.pop("annotations", None)
+    return {key: found for key, found in objects.items() if key != CONFIGURATION}
+
+
+def _template(found: Object) -> Object:
+    template: Object = found.get("spec", {}).get("template", {})
+    return template
+
+
+@pytest.mark.parametrize("mode", ["embedded", "production"])
+def test_by_default_the_chart_is_the_overlay(mode: str) -> None:
+    wanted = without_notes(overlay(mode))
+    del wanted[NAMESPACE]
+    found = without_notes(chart(f"mode={mode}", "serviceMonitor=true"))
+    assert set(found) == set(wanted)
+    assert [key for key in wanted if found[key] != wanted[key]] == []
+
+
+def test_the_configuration_is_the_overlays() -> None:
+    ours, theirs = chart()[CONFIGURATION], overlay("embedded")[CONFIGURATION]
+    assert _lines(ours) == _lines(theirs)
+    changed = chart("configuration.manageJobsWithoutQueueName=true")[CONFIGURATION]
+    assert "manageJobsWithoutQueueName: true" in _lines(changed)
+
+
+def _lines(configuration: Object) -> set[str]:
+    return {line.strip() for line in configuration["data"]["configuration.yaml"].splitlines()} - {
+        "- batch/job",
+        "frameworks:",
+        "frameworks: [batch/job]",
+    }
+
+
+def test_another_namespace_is_meant_everywhere() -> None:
+    found = template("mode=production", "serviceMonitor=true", namespace="batch")
+    assert "tidegate-system" not in found.stdout
+
+
+def test_values_reach_the_pods() -> None:
+    objects = chart(
+        "mode=production",
+        "images.registry=example.com/",
+        "images.tag=v9",
+        "images.pullPolicy=Always",
+        "images.pullSecrets[0].name=pull",
+        "replicas.scheduler=3",
+        "resources.ingest.requests.cpu=2",
+        "env.actuator[0].name=TIDEGATE_LOG_LEVEL",
+        "env.actuator[0].value=debug",
+        "nodeSelector.pool=system",
+    )
+    found = dict(pods(objects))
+    assert objects["Deployment", "tidegate-scheduler"]["spec"]["replicas"] == 3
+    spec = found["tidegate-actuator"]["spec"]
+    (container,) = spec["containers"]
+    assert container["image"] == "example.com/tidegate/actuator:v9"
+    assert container["imagePullPolicy"] == "Always"
+    assert container["env"][-1] == {"name": "TIDEGATE_LOG_LEVEL", "value": "debug"}
+    assert (spec["nodeSelector"], spec["imagePullSecrets"]) == (
+        {"pool": "system"},
+        [{"name": "pull"}],
+    )
+    (ingest,) = found["tidegate-ingest"]["spec"]["containers"]
+    assert ingest["resources"] == {"requests": {"cpu": 2}}
+
+
+def test_storage_and_the_bus_of_one_pod_can_be_chosen() -> None:
+    objects = chart("storage.size=1Gi", "storage.className=fast", "images.nats=example.com/nats:1")
+    spec = objects["StatefulSet", "tidegate"]["spec"]
+    (claim,) = spec["volumeClaimTemplates"]
+    assert claim["spec"]["resources"]["requests"]["storage"] == "1Gi"
+    assert claim["spec"]["storageClassName"] == "fast"
+    assert spec["template"]["spec"]["initContainers"][0]["image"] == "example.com/nats:1"
+
+
+@pytest.mark.parametrize(
+    ("setting", "kind"),
+    [
+        ("networkPolicies=false", "NetworkPolicy"),
+        ("podDisruptionBudgets=false", "PodDisruptionBudget"),
+        ("crds.install=false", "CustomResourceDefinition"),
+    ],
+)
+def test_what_is_not_wanted_is_left_out(setting: str, kind: str) -> None:
+    assert kind in {found for found, _ in chart("mode=production")}
+    assert kind not in {found for found, _ in chart("mode=production", setting)}
+
+
+@pytest.mark.parametrize("setting", ["mode=both", "replica=2", "images.registry=example.com"])
+def test_a_value_that_nobody_knows_is_refused(setting: str) -> None:
+    done = template(setting, check=False)
+    assert done.returncode == 1
+    assert "values don't meet the specifications" in done.stderr

@@ -1,0 +1,48 @@
+"""helm for tests: from the PATH, from this user's cache, or built into it with Go.
+
+Building takes a few minutes, once; only long tests ask for it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tidegate.cluster.go.building import find_go
+from tidegate.cluster.places import cache_folder
+
+HELM = "helm.sh/helm/v3/cmd/helm@v3.19.5"
+BUILD_S = 900
+WHERE = "install helm (https://helm.sh/docs/intro/install), or Go so that it can be built"
+
+
+def helm() -> str:
+    """Return the path of helm; skip the test if it can neither be found nor built."""
+    kept = cache_folder() / f"helm-{HELM.rpartition('@')[2]}" / "helm"
+    if found := shutil.which("helm") or (str(kept) if kept.exists() else None):
+        return found
+    go = find_go()
+    if go is None:
+        pytest.skip(f"no helm: {WHERE}")
+    _build(go, kept)
+    return str(kept)
+
+
+def _build(go: str, kept: Path) -> None:
+    fresh = kept.parent / f"new-{os.getpid()}"
+    done = subprocess.run(
+        ["nice", go, "install", "-trimpath", "-ldflags", "-s -w", HELM],  # noqa: S607 - nice is everywhere
+        env={**os.environ, "CGO_ENABLED": "0", "GOBIN": str(fresh), "GOFLAGS": ""},
+        capture_output=True,
+        text=True,
+        timeout=BUILD_S,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"no helm: it could not be built ({done.stderr[-300:]}); {WHERE}")
+    (fresh / "helm").replace(kept)
+    fresh.rmdir()
