@@ -14,7 +14,9 @@ from actuator.report import Reporter
 from actuator.session import Session
 from actuator.settings import Settings
 from tidegate.bus.nats import open_bus
+from tidegate.jobs.registry import declare
 from tidegate.kube.client import connect
+from tidegate.service.configuration import read_configuration
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 from tidegate.service.until import until_stopped
@@ -24,6 +26,7 @@ ABOUT = "Makes the cluster agree with the scheduler's decisions: starts and stop
 
 async def actuate(service: Service, settings: Settings) -> None:
     """Carry out decisions until the service is asked to stop."""
+    declare(read_configuration(settings.config).declared)
     async with (
         connect(settings.access()) as api,
         open_bus(

@@ -13,6 +13,7 @@ from ingest.session import Session
 from ingest.settings import Settings
 from ingest.sync import Means
 from tidegate.bus.nats import open_bus
+from tidegate.jobs.registry import declare
 from tidegate.kube.client import connect
 from tidegate.service.configuration import read_configuration
 from tidegate.service.logs import get_log
@@ -26,7 +27,9 @@ ABOUT = "Watches Kubernetes and tells the scheduler what it sees; it only reads 
 async def ingest(service: Service, settings: Settings) -> None:
     """Tell what happens until the service is asked to stop."""
     configured = read_configuration(settings.config)
-    kinds, unknown = settings.kinds(configured.frameworks)
+    declare(configured.declared)
+    enabled = (*configured.frameworks, *(one.name for one in configured.declared))
+    kinds, unknown = settings.kinds(enabled)
     for name in unknown:
         get_log("main").warning("job kind not supported: its jobs are not seen", kind=name)
     scope = Scope(

@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.e2e.operators import Operator, count
-from tests.parts.foreign import JOBSETS, foreign_crd, jobset, pods_template
+from tests.parts.foreign import (
+    JOBSETS,
+    MINICLUSTERS,
+    VOYAGES,
+    declarations,
+    foreign_crd,
+    jobset,
+    minicluster,
+    pods_template,
+    voyage,
+)
+from tidegate.model.declaration import Declaration
 
 Object = dict[str, Any]
 JOBS = "/apis/batch/v1/namespaces/{}/jobs"
@@ -27,7 +38,13 @@ class Act:
     suspend: str = "suspend"  # the field of its spec
     crd: Object | None = None
     operator: Operator | None = None
-    declared: Object | None = None  # how the configuration declares it
+    declared: Declaration | None = None
+    tolerates: bool = True  # its templates have a place for tolerations
+
+    @property
+    def frameworks(self) -> tuple[str, ...]:
+        """Return what the configuration enables by Kueue's name; batch Jobs are children here."""
+        return tuple(dict.fromkeys(filter(None, ("batch/job", self.framework))))
 
     @property
     def collection(self) -> str:
@@ -103,6 +120,50 @@ def jobset_templates(found: Object) -> list[Object]:
     return [one["template"]["spec"]["template"] for one in found["spec"]["replicatedJobs"]]
 
 
+def voyage_children(parent: Object) -> list[tuple[str, Object]]:
+    """Return a Job for the captain, and one for each crew, of a Voyage that is not anchored."""
+    spec = parent["spec"]
+    if spec.get("anchored"):
+        return []
+    name, crew = parent["metadata"]["name"], spec["crews"][0]
+    hands = {"parallelism": crew["hands"], "completions": crew["hands"]}
+    return [
+        (f"{name}-captain", {"spec": {"template": spec["captain"]}}),
+        (f"{name}-crew", {"spec": {**hands, "template": crew["sailor"]}}),
+    ]
+
+
+def voyage_status(parent: Object, jobs: list[Object]) -> Object:
+    """Return how a Voyage goes: in numbers and words of its own."""
+    del parent
+    aboard = count(jobs, "active")
+    home = len(jobs) == 2 and all(has_condition(job, "Complete") for job in jobs)
+    told = {"aboard": aboard, "sailing": count(jobs, "ready") == 2}
+    return told | ({"phase": "Home", "note": "all safe"} if home else {})
+
+
+def minicluster_children(parent: Object) -> list[tuple[str, Object]]:
+    """Return the indexed Job of a MiniCluster that is not suspended."""
+    spec = parent["spec"]
+    if spec.get("suspend"):
+        return []
+    pod = spec.get("pod", {})
+    meta = {field: pod[field] for field in ("labels", "annotations") if field in pod}
+    pods = {"containers": spec["containers"], "nodeSelector": pod.get("nodeSelector", {})}
+    template = {"metadata": meta, "spec": {"restartPolicy": "Never", **pods}}
+    size = {"parallelism": spec["size"], "completions": spec["size"]}
+    made = {"spec": {**size, "completionMode": "Indexed", "template": template}}
+    return [(parent["metadata"]["name"], made)]
+
+
+def minicluster_status(parent: Object, jobs: list[Object]) -> Object:
+    """Return the conditions of a MiniCluster."""
+    done = any(has_condition(job, "Complete") for job in jobs)
+    told = [condition("JobRunning")] if count(jobs, "active") else []
+    told += [condition("JobFinished")] if done else []
+    return {**parent.get("status", {}), "conditions": told}
+
+
 ACTS = (
     Act(
         namespace="life-job",
@@ -123,5 +184,33 @@ ACTS = (
         active=jobset_is_active,
         crd=foreign_crd("jobset"),
         operator=Operator(JOBSETS.format("life-jobset"), jobset_children, jobset_status),
+    ),
+    Act(
+        namespace="life-voyage",
+        framework="",
+        declared=declarations()["voyage"],
+        path=VOYAGES,
+        make=lambda name, queue, seconds: voyage(name, queue, seconds=seconds),
+        templates=lambda found: [found["spec"]["captain"], found["spec"]["crews"][0]["sailor"]],
+        finished=lambda found: found.get("status", {}).get("phase") == "Home",
+        active=lambda found: found.get("status", {}).get("aboard") == 2,
+        suspend="anchored",
+        crd=foreign_crd("voyage"),
+        operator=Operator(VOYAGES.format("life-voyage"), voyage_children, voyage_status),
+    ),
+    Act(
+        namespace="life-minicluster",
+        framework="",
+        declared=declarations()["minicluster"],
+        path=MINICLUSTERS,
+        make=lambda name, queue, seconds: minicluster(name, queue, seconds=seconds),
+        templates=lambda found: [{"metadata": found["spec"]["pod"], "spec": found["spec"]["pod"]}],
+        finished=lambda found: has_condition(found, "JobFinished"),
+        active=lambda found: has_condition(found, "JobRunning"),
+        crd=foreign_crd("minicluster"),
+        operator=Operator(
+            MINICLUSTERS.format("life-minicluster"), minicluster_children, minicluster_status
+        ),
+        tolerates=False,
     ),
 )

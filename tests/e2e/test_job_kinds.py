@@ -61,7 +61,7 @@ def check_placed(act: Act, found: Object) -> None:
     assert not act.is_suspended(found)
     for template in act.templates(found):
         assert template["spec"]["nodeSelector"] == NODES
-        assert TOLERATION in template["spec"]["tolerations"]
+        assert (TOLERATION in template["spec"].get("tolerations", ())) == act.tolerates
         assert "kueue.x-k8s.io/podset" in template["metadata"]["labels"]
 
 
@@ -77,8 +77,11 @@ def configuration(act: Act) -> str:
     told: Object = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
-        "integrations": {"frameworks": [act.framework]},
+        "integrations": {"frameworks": list(act.frameworks)},
     }
+    if act.declared is not None:
+        told["integrations"]["externalFrameworks"] = [act.declared.name]
+        told["tidegate.dev"] = {"kinds": [act.declared]}
     return msgspec.yaml.encode(told).decode()
 
 
@@ -86,23 +89,24 @@ async def prepare(api: KubernetesApi, act: Act) -> None:
     """Define the kind, its policies, two priorities, labelled nodes and a queue of 2 CPUs."""
     if act.crd is not None:
         await apply(api, act.crd)
-    for policy in policies((act.framework,)):
+    for policy in policies(act.frameworks, () if act.declared is None else (act.declared,)):
         await apply(api, policy)
     for node in (await get(api, "/api/v1/nodes"))["items"]:
         body = msgspec.json.encode({"metadata": {"labels": NODES}})
         path = f"/api/v1/nodes/{node['metadata']['name']}"
         await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
-    for found in queue_objects(act.namespace):
+    for found in queue_objects(act):
         await apply(api, found)
     await until(lambda: is_born_suspended(api, act), "its policy is in force")
 
 
-def queue_objects(name: str) -> list[Object]:
+def queue_objects(act: Act) -> list[Object]:
+    name = act.namespace
     quota = [{"name": "cpu", "nominalQuota": "2"}]
     group = {"coveredResources": ["cpu"], "flavors": [{"name": name, "resources": quota}]}
     queue: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
     queue["preemption"] = {"withinClusterQueue": "LowerPriority"}
-    flavor = {"nodeLabels": NODES, "tolerations": [TOLERATION]}
+    flavor = {"nodeLabels": NODES, "tolerations": [TOLERATION] if act.tolerates else []}
     values = {"low": 1, "high": 10}
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}},

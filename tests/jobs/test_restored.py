@@ -13,12 +13,16 @@ STARTS = (
     "batch_job/start_placed",
     "batch_job/start_partial",
     "jobset/start_placed",
+    "voyage/start_partial",
+    "minicluster/start_placed",
 )
+SUSPEND = {"voyage/start_partial": "anchored"}
 RUNS = {
     "status": {
         "startTime": "2026-03-01T08:01:00Z",
         "active": 2,
         "replicatedJobsStatus": [{"name": "worker", "active": 1}],
+        "aboard": 2,
     }
 }
 
@@ -30,7 +34,7 @@ def test_a_stop_restores_what_a_start_changed_byte_for_byte(name: str) -> None:
     began = carried_out(kind, found["job"], start_of(found))
     running = merged(began, RUNS)
     ended = carried_out(kind, running, stop_of(9))
-    before = {**found["job"]["spec"], "suspend": True}
+    before = {**found["job"]["spec"], SUSPEND.get(name, "suspend"): True}
     assert msgspec.json.encode(ended["spec"]) == msgspec.json.encode(before)
     written = ended["metadata"]["annotations"]
     assert written == {

@@ -6,7 +6,7 @@ from typing import Any
 
 from tidegate.jobs.kind import JobKind, Object, Patch, Start, Stop, Wait
 
-IDLE: Object = {"status": {"startTime": None, "active": 0, "replicatedJobsStatus": []}}
+IDLE: Object = {"status": {"startTime": None, "active": 0, "replicatedJobsStatus": [], "aboard": 0}}
 
 
 def merged(found: Object, patch: Object) -> Object:

@@ -7,15 +7,27 @@ from typing import Any
 
 import yaml
 
+from tidegate.model.declaration import Declaration
+from tidegate.service.configuration import parse_configuration
+
 Object = dict[str, Any]
 _HERE = Path(__file__).parent / "crds"
+CONFIGURATION = Path(__file__).parent / "declared.yaml"
 JOBSETS = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/{}/jobsets"
+VOYAGES = "/apis/ships.example.com/v1/namespaces/{}/voyages"
+MINICLUSTERS = "/apis/flux-framework.org/v1alpha2/namespaces/{}/miniclusters"
 
 
 def foreign_crd(name: str) -> Object:
     """Return the CRD in ``crds/<name>.yaml``."""
     found: Object = yaml.safe_load((_HERE / f"{name}.yaml").read_text())
     return found
+
+
+def declarations() -> dict[str, Declaration]:
+    """Return the declarations in ``declared.yaml``, by the kind in lower case."""
+    told = parse_configuration(CONFIGURATION.read_text()).declared
+    return {one.kind.lower(): one for one in told}
 
 
 def pods_template(cpu: str = "1", seconds: float = 1) -> Object:
@@ -47,4 +59,27 @@ def jobset(name: str, queue: str = "main", *, cpu: str = "1", seconds: float = 1
                 for role in ("leader", "worker")
             ]
         },
+    }
+
+
+def voyage(name: str, queue: str = "main", *, cpu: str = "1", seconds: float = 1) -> Object:
+    """Return a Voyage of a captain and one hand."""
+    crew = {"watch": "Night", "hands": 1, "sailor": pods_template(cpu, seconds)}
+    return {
+        "apiVersion": "ships.example.com/v1",
+        "kind": "Voyage",
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": queue}},
+        "spec": {"captain": pods_template(cpu, seconds), "crews": [crew]},
+    }
+
+
+def minicluster(name: str, queue: str = "main", *, cpu: str = "1", seconds: float = 1) -> Object:
+    """Return a MiniCluster of two brokers."""
+    container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    annotations = {"simulate/seconds": str(seconds)}
+    return {
+        "apiVersion": "flux-framework.org/v1alpha2",
+        "kind": "MiniCluster",
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": queue}},
+        "spec": {"size": 2, "containers": [container], "pod": {"annotations": annotations}},
     }

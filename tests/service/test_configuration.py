@@ -106,7 +106,7 @@ def test_what_has_no_use_here_is_told_with_what_stands_in_its_place() -> None:
         ("featureGates: {Foo: true}", "no gate Foo"),
         ("resources: {deviceClassMappings: [{name: x}]}", "not supported"),
         ("resources: {transformations: [{input: a}, {input: a}]}", "at most once"),
-        ("integrations: {externalFrameworks: [A.v1.b]}", "not supported"),
+        ("integrations: {externalFrameworks: [A.v1.b]}", "declared nowhere"),
         ("nonsense: 1", "unknown field `nonsense`"),
         ("{", "could not find expected"),
     ],

@@ -1,12 +1,15 @@
-"""The one table of job kinds: a new kind is its file and its row here."""
+"""The one table of job kinds: a new kind is its file and its row here, or a declaration."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from tidegate.errors import NotSupportedError
 from tidegate.jobs import batch_job, jobset, workload
+from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind
+from tidegate.model.declaration import Declaration
 
 JOB_KINDS: dict[str, JobKind[Any]] = {
     kind.name: kind
@@ -16,6 +19,20 @@ JOB_KINDS: dict[str, JobKind[Any]] = {
         workload.KIND,
     )
 }
+_DECLARED = set[str]()
+
+
+def declare(told: Iterable[Declaration]) -> None:
+    """Add the kinds that the configuration declares; a process does it once, before it begins.
+
+    Raises:
+        NotSupportedError: a kind of this name is built in.
+    """
+    for one in told:
+        if one.name in JOB_KINDS and one.name not in _DECLARED:
+            raise NotSupportedError(f"The job kind {one.name} is built in: do not declare it.")
+        _DECLARED.add(one.name)
+        JOB_KINDS[one.name] = declared_kind(one)
 
 
 def job_kind(name: str) -> JobKind[Any]:

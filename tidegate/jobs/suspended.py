@@ -10,6 +10,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.errors import UndecodableError
 from tidegate.jobs.asking import asked
 from tidegate.jobs.kind import (
     Done,
@@ -126,7 +127,7 @@ class Engine(msgspec.Struct, frozen=True):
         )
 
     def _started(self, before: Object, start: Start) -> Object | Refused:
-        """Return the job as it should run."""
+        """Return the job as it should run, or why it cannot."""
         given = {podset.name: podset for podset in start.order.podsets}
         job, notes = before, Notes()
         for place in self.layout.places(before):
@@ -136,7 +137,10 @@ class Engine(msgspec.Struct, frozen=True):
             problem = conflicts(template_at(before, place), given[place.name])
             if problem:
                 return Refused(reason="invalid", message=problem)
-            job, notes[place.name] = _placed(job, place, given[place.name])
+            try:
+                job, notes[place.name] = _placed(job, place, given[place.name])
+            except UndecodableError as error:
+                return Refused(reason="invalid", message=str(error))
         job = with_value(job, self.layout.suspend, value=False)
         annotations = {**before["metadata"].get("annotations", {}), names.DECISION: start.decision}
         if any(note != PodSetNote() for note in notes.values()):

@@ -8,18 +8,27 @@ from __future__ import annotations
 
 from tidegate.kinds.crds import crds
 from tidegate.kinds.policies.forms import Manifest
-from tidegate.kinds.policies.frameworks import chosen
+from tidegate.kinds.policies.frameworks import (
+    NOT_A_CHILD,
+    Framework,
+    chosen,
+    declared_framework,
+    not_a_child,
+)
 from tidegate.kinds.policies.guards import quota_guards
 from tidegate.kinds.policies.job_guards import job_guards
 from tidegate.kinds.policies.jobs import default_priority, default_queue, gate_pods, suspend
 from tidegate.kinds.policies.spelling import job_authors, quota_objects
 from tidegate.kinds.policies.workload_guards import workload_guards
+from tidegate.model.declaration import Declaration
 
 DEFAULT_FRAMEWORKS = ("batch/job",)
 """What policies are about unless told otherwise: kinds that nobody starts must not be suspended."""
 
 
-def files(frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS) -> dict[str, list[Manifest]]:
+def files(
+    frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS, declared: tuple[Declaration, ...] = ()
+) -> dict[str, list[Manifest]]:
     """Return every manifest by the file below ``deploy/`` that it belongs in, CRDs first.
 
     CRDs must be established before the policies are applied: a policy that names a missing kind
@@ -28,7 +37,8 @@ def files(frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS) -> dict[str, list[Ma
     about them, whatever the failurePolicy: wait until a dry-run creation is answered otherwise.
     """
     told = {f"crds/{crd['metadata']['name']}.yaml": [crd] for crd in crds()}
-    kinds, pods = chosen(frameworks), "pod" in frameworks
+    others = tuple(map(declared_framework, declared))
+    kinds, pods = (*chosen(frameworks), *others), "pod" in frameworks
     told["policies/write-quota.yaml"] = quota_objects()
     told["policies/check-quota.yaml"] = quota_guards()
     told["policies/check-workloads.yaml"] = workload_guards()
@@ -40,10 +50,24 @@ def files(frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS) -> dict[str, list[Ma
         told[f"policies/suspend-{kind.slug}.yaml"] = suspend(kind)
     if pods:
         told["policies/gate-pods.yaml"] = gate_pods()
-    return told
+    return {path: [_knowing(one, others) for one in made] for path, made in told.items()}
 
 
-def policies(frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS) -> list[Manifest]:
+def policies(
+    frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS, declared: tuple[Declaration, ...] = ()
+) -> list[Manifest]:
     """Return the policies about these job kinds, by the names of Kueue's configuration."""
-    told = files(frameworks).items()
+    told = files(frameworks, declared).items()
     return [one for path, manifests in told if path.startswith("policies/") for one in manifests]
+
+
+def _knowing(manifest: Manifest, declared: tuple[Framework, ...]) -> Manifest:
+    """Return a policy that leaves the children of declared kinds alone as well."""
+    conditions = manifest["spec"].get("matchConditions")
+    if not declared or not conditions:
+        return manifest
+    told = [
+        {**one, "expression": not_a_child(declared)} if one["expression"] == NOT_A_CHILD else one
+        for one in conditions
+    ]
+    return {**manifest, "spec": {**manifest["spec"], "matchConditions": told}}

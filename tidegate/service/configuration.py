@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from tidegate.errors import SettingsError
+from tidegate.model.declaration import Declaration
 from tidegate.model.podset import LabelSelector, Requirement
 from tidegate.model.policy import (
     DEFAULT_STRATEGIES,
@@ -55,6 +56,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy
     frameworks: tuple[str, ...] = ("batch/job",)  # job kinds by Kueue's names
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: not given
+    declared: tuple[Declaration, ...] = ()  # those of integrations.externalFrameworks
     label_keys_to_copy: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -87,12 +89,11 @@ def parse_configuration(text: str) -> Configuration:
     if file.api_version not in (GROUP + "v1beta1", GROUP + "v1beta2"):
         raise SettingsError(f"apiVersion {file.api_version} is neither {GROUP}v1beta1 nor v1beta2.")
     integrations = file.integrations
-    if integrations.external_frameworks:
-        raise SettingsError("integrations.externalFrameworks is not supported: a job kind is code.")
     selector = file.managed_jobs_namespace_selector
     return Configuration(
         policy=_policy(file),
         frameworks=integrations.frameworks,
+        declared=tuple(_declared(file)),
         namespaces=_selector(selector) if selector is not None else None,
         label_keys_to_copy=integrations.label_keys_to_copy,
         warnings=tuple(_warnings(told)),
@@ -105,6 +106,17 @@ def _warnings(told: dict[str, Any]) -> Iterator[str]:
             yield f"{field} is not used: {instead}."
     if "podOptions" in (told.get("integrations") or {}):
         yield "integrations.podOptions is not used: see managedJobsNamespaceSelector."
+
+
+def _declared(file: ConfigurationFile) -> Iterator[Declaration]:
+    known = {one.name: one for one in file.tidegate.kinds}
+    for name in dict.fromkeys(file.integrations.external_frameworks):
+        if name not in known:
+            raise SettingsError(
+                f"integrations.externalFrameworks: {name} is declared nowhere: say in"
+                " tidegate.dev.kinds where its objects keep what (docs/kinds.md)."
+            )
+        yield known[name]
 
 
 def _policy(file: ConfigurationFile) -> Policy:

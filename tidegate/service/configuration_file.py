@@ -1,4 +1,4 @@
-"""The Configuration file as Kueue defines it: every field of v1beta1 and v1beta2, and no other."""
+"""The Configuration file as Kueue defines it, v1beta1 and v1beta2, and one section of our own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from tidegate.model.declaration import Declaration
 from tidegate.model.policy import Strategy
 
 NotNegative = Annotated[int, Meta(ge=0)]
@@ -101,6 +102,12 @@ class RetentionsSection(msgspec.Struct, rename="camel", forbid_unknown_fields=Tr
     workloads: RetentionSection = msgspec.field(default_factory=RetentionSection)
 
 
+class TidegateSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """``tidegate.dev``: what Kueue's file has no field for."""
+
+    kinds: tuple[Declaration, ...] = ()  # of integrations.externalFrameworks
+
+
 class ConfigurationFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """The whole file; what is ``Any`` is not used here."""
 
@@ -129,3 +136,4 @@ class ConfigurationFile(msgspec.Struct, rename="camel", forbid_unknown_fields=Tr
     resources: ResourcesSection = msgspec.field(default_factory=ResourcesSection)
     object_retention_policies: RetentionsSection = msgspec.field(default_factory=RetentionsSection)
     feature_gates: dict[str, bool] = {}
+    tidegate: TidegateSection = msgspec.field(default_factory=TidegateSection, name="tidegate.dev")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.kinds.policies.forms import Target
+from tidegate.model.declaration import Declaration
 
 
 class Framework(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,7 +21,7 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def slug(self) -> str:
         """Return its name as part of a policy's name: ``batch-job``."""
-        return self.name.replace("/", "-").replace(".", "-")
+        return self.name.replace("/", "-").replace(".", "-").lower()
 
     def target(self, *operations: str) -> Target:
         """Return the requests about this kind."""
@@ -99,12 +100,33 @@ FRAMEWORKS: tuple[Framework, ...] = (
 NAMES = ("pod", *(one.name for one in FRAMEWORKS))
 """Every name that policies can be asked for."""
 
-_OWNERS = sorted(f"{one.group}/{one.kind}" for one in FRAMEWORKS)
-NOT_A_CHILD = (
-    "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false)"
-    f" && (o.apiVersion.split('/')[0] + '/' + o.kind) in {_OWNERS})"
-)
-"""No controller of a known job kind: what it makes for a job is the job's own business."""
+
+def not_a_child(declared: tuple[Framework, ...] = ()) -> str:
+    """Return the condition that no controller is of a known kind, or of one of these.
+
+    What it makes for a job is the job's own business.
+    """
+    owners = sorted(f"{one.group}/{one.kind}" for one in (*FRAMEWORKS, *declared))
+    return (
+        "!object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false)"
+        f" && (o.apiVersion.split('/')[0] + '/' + o.kind) in {owners})"
+    )
+
+
+NOT_A_CHILD = not_a_child()
+"""What policies ask unless kinds are declared."""
+
+
+def declared_framework(told: Declaration) -> Framework:
+    """Return a declared kind as policies know it."""
+    return Framework(
+        name=told.name,
+        group=told.group,
+        versions=(told.version,),
+        resource=told.resource,
+        kind=told.kind,
+        suspend=told.suspend,
+    )
 
 
 def chosen(names: tuple[str, ...]) -> tuple[Framework, ...]:
