@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from actuator.apply import pinned
 from actuator.calls import Calls
-from actuator.showing import objects, queues
+from actuator.showing import check_states, objects, queues
 from actuator.showing.board import Board
 from actuator.showing.counts import Numbers
 from actuator.showing.shown import Shown
@@ -41,9 +41,11 @@ class Writer:
         about = self.about_patch(shown, found)
         if about:
             found = await self.calls.patch(path, pinned(about, found))
-        status = self.status_patch(shown, found)
+        status, note = self.status_patch(shown, found), check_states.note(shown, found)
         if status:
-            await self.calls.patch(f"{path}/status", pinned(status, found))
+            found = await self.calls.patch(f"{path}/status", pinned(status, found))
+        if note:  # of the moment at which the status was thought out, and never before it
+            await self.calls.patch(path, pinned(note, found))
 
     async def queue(self, kind: str, key: str) -> None:
         """Write the status of a ClusterQueue, a Cohort or a LocalQueue."""
@@ -95,7 +97,9 @@ class Writer:
     def status_patch(self, shown: Shown, found: Object) -> Object:
         """Return what a Workload's status lacks; empty if nothing."""
         status = found.get("status", {})
-        return difference({"status": status}, {"status": objects.workload_status(shown, status)})
+        wanted = objects.workload_status(shown, status)
+        check_states.put(wanted, shown, found)
+        return difference({"status": status}, {"status": wanted})
 
     async def _make(self, shown: Shown) -> Object | None:
         if shown.direct or shown.phase == "finished":

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections import deque
 from typing import TypeAlias
 
+from actuator.showing import check_states
 from actuator.showing.conditions import show_decision, show_fact, submitted
 from actuator.showing.counts import Numbers, Share, share
 from actuator.showing.shares import Redefined, Shares, SharesShown
 from actuator.showing.shown import Shown
-from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
+from tidegate.contracts.decisions import (
+    ClusterQueueReadinessChanged,
+    DecisionEvent,
+    WorkloadExpired,
+)
 from tidegate.contracts.definitions import (
     ClusterQueueDefined,
     ClusterQueueRemoved,
@@ -68,7 +73,7 @@ class Board:
         match event:
             case WorkloadSubmitted():
                 self._submit(event, decision)
-            case WorkloadRemoved():
+            case WorkloadRemoved() | WorkloadExpired(job=None):
                 self._remove(event)
             case ClusterQueueReadinessChanged():
                 self.readiness[event.cluster_queue] = event
@@ -132,6 +137,7 @@ class Board:
         before = shown.local_queue
         if show_fact(shown, event) or show_decision(shown, event):
             shown.decision = decision
+            check_states.follow(shown, event, decision)
             if shown.local_queue != before:
                 self._by_queue.get(before, {}).pop(shown.key, None)
             self._count(shown)
@@ -178,7 +184,7 @@ class Board:
         self._count(shown)
         self.changed["Workload", shown.key] = None
 
-    def _remove(self, event: WorkloadRemoved) -> None:
+    def _remove(self, event: WorkloadRemoved | WorkloadExpired) -> None:
         shown = self.workloads.pop(event.workload, None)
         if shown is None:
             return

@@ -18,6 +18,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.contracts.facts import (
+    CheckReported,
     FactEvent,
     PodsReadyReported,
     PodsReclaimed,
@@ -50,6 +51,8 @@ def show_fact(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
             _admit(shown, at_us)
         case PodsReadyReported():
             _ready(shown, event)
+        case CheckReported():
+            return False  # its controller has written it already
         case PodsReclaimed():
             shown.reclaimable = event.reclaimable
         case WorkloadFinished():
@@ -113,12 +116,15 @@ def _show_leaving(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
             shown.set("Evicted", true=True, reason=reason, message=event.message, at_us=at_us)
             counted = (event.reason, event.cause)
             shown.evictions[counted] = shown.evictions.get(counted, 0) + 1
+            shown.requeue_after_us = max(shown.requeue_after_us, event.after_us)
+            shown.requeue_count = event.attempts or shown.requeue_count
         case QuotaReleased():
-            _release(shown, at_us)
+            _release(shown, event)
         case WorkloadRequeued():
             _requeue(shown, event)
         case WorkloadDeactivated():
             shown.phase, shown.deactivated = "inactive", True
+            shown.requeue_count = shown.requeue_after_us = shown.executed_us = 0
             shown.set(
                 "QuotaReserved",
                 true=False,
@@ -158,15 +164,19 @@ def _reserve(shown: Shown, at_us: int) -> None:
 
 
 def _admit(shown: Shown, at_us: int) -> None:
-    shown.phase = "admitted"
+    shown.phase, shown.admitted_us = "admitted", at_us
     message = "The workload is admitted"
     shown.set("Admitted", true=True, reason="Admitted", message=message, at_us=at_us)
     if not shown.direct:
         _not_ready(shown, "WaitForStart", "Not all pods are ready or succeeded", at_us)
 
 
-def _release(shown: Shown, at_us: int) -> None:
+def _release(shown: Shown, event: QuotaReleased) -> None:
+    at_us = event.at_us
     shown.phase, shown.cluster_queue, shown.assignment = "pending", "", ()
+    if shown.admitted_us:
+        shown.executed_us += at_us - shown.admitted_us
+        shown.admitted_us = 0
     evicted = shown.conditions.get("Evicted")
     message = evicted.message if evicted and evicted.message else "Its quota was released"
     shown.set("QuotaReserved", true=False, reason="PendingEvaluation", message=message, at_us=at_us)

@@ -16,6 +16,7 @@ from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import render
 
 API_VERSION = f"{names.GROUP}/{names.VERSIONS[0]}"
+_SECOND_US = 1_000_000
 _OURS = ("QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued")
 _OURS_OF_JOBS = (*_OURS, "PodsReady", "Finished", "DeactivationTarget")
 _WPC, _PC = (names.GROUP, "WorkloadPriorityClass"), ("scheduling.k8s.io", "PriorityClass")
@@ -74,6 +75,7 @@ def workload_status(shown: Shown, found: Object) -> Object:
     _put(status, "admission", _admission(shown))
     _put(status, "requeueState", _requeue_state(shown))
     _put(status, "schedulingStats", _stats(shown))
+    _put(status, "accumulatedPastExecutionTimeSeconds", shown.executed_us // _SECOND_US)
     if not shown.direct:
         done = [{"name": name, "count": count} for name, count in shown.reclaimable.items()]
         _put(status, "reclaimablePods", done)

@@ -17,7 +17,7 @@ from tidegate.contracts.definitions import (
 )
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.meta import Condition, ObjectMeta
-from tidegate.kinds.names import DECISION
+from tidegate.kinds.names import CHECKS_SINCE, DECISION
 from tidegate.kinds.podsets import written
 from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.kinds.times import micros
@@ -58,6 +58,8 @@ def workload(found: Workload) -> Shown | None:
         conditions={one.type: one for one in status.conditions},
         requeue_count=(requeue.count or 0) if requeue else 0,
         requeue_after_us=micros(requeue.requeue_at or "") if requeue else 0,
+        checks=tuple(sorted(one.name for one in status.admission_checks)),
+        checks_since=meta.annotations.get(CHECKS_SINCE, ""),
         reclaimable={one.name: one.count for one in status.reclaimable_pods},
         evictions={
             (one.reason, one.underlying_cause): one.count

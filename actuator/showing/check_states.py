@@ -1,0 +1,91 @@
+"""The admission checks in a Workload's status: which there are, and when they begin anew.
+
+Their controllers write the states; that a check is asked for, and that what it said no longer
+counts, is ours to show. Behind a reset the Workload notes the decision that it follows, so that
+whatever is read beside that note was said after it. Source: behaviour.md 8.1, 9.1.
+"""
+
+from __future__ import annotations
+
+from actuator.showing.shown import Shown
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReleased,
+    QuotaReserved,
+    WorkloadEvicted,
+)
+from tidegate.contracts.facts import FactEvent
+from tidegate.jobs.kind import Object
+from tidegate.kinds import names
+from tidegate.kinds.times import stamp
+
+MESSAGE_MAX = 32_768
+
+
+def follow(shown: Shown, event: FactEvent | DecisionEvent, decision: str) -> None:
+    """Take in what an event makes of a workload's checks; ``decision`` is its name."""
+    match event:
+        case QuotaReserved():
+            shown.checks, shown.checks_at_us = event.checks, event.at_us
+            shown.checks_since = shown.checks_since or (decision if event.checks else "")
+        case WorkloadEvicted() | QuotaReleased() if shown.checks:
+            shown.checks_since, shown.checks_at_us = decision, event.at_us
+            shown.checks_reset = True
+        case _:
+            pass
+
+
+def put(status: Object, shown: Shown, found: Object) -> None:
+    """Put into a status how the checks shall stand; ``found`` is the Workload as it is."""
+    if shown.phase == "finished" or not (shown.checks_since or shown.checks):
+        return
+    told: dict[str, Object] = {
+        one["name"]: one for one in found.get("status", {}).get("admissionChecks", ())
+    }
+    holds = shown.phase in ("reserved", "admitted")
+    wanted = shown.checks if holds else tuple(sorted({*told, *shown.checks}))
+    again = _begins_anew(shown, found)
+    states = [_state(shown, name, told.get(name), again=again) for name in wanted]
+    if states:
+        status["admissionChecks"] = states
+    else:
+        status.pop("admissionChecks", None)
+
+
+def note(shown: Shown, found: Object) -> Object:
+    """Return the patch that notes the newest reset; empty if it is noted, or none is to be."""
+    if shown.phase == "finished" or not shown.checks_since or _noted(found) == shown.checks_since:
+        return {}
+    return {"metadata": {"annotations": {names.CHECKS_SINCE: shown.checks_since}}}
+
+
+def _begins_anew(shown: Shown, found: Object) -> bool:
+    noted = _noted(found)
+    if noted == shown.checks_since:
+        return False
+    return shown.checks_reset or noted != ""
+
+
+def _noted(found: Object) -> str:
+    return str(found["metadata"].get("annotations", {}).get(names.CHECKS_SINCE, ""))
+
+
+def _state(shown: Shown, name: str, told: Object | None, *, again: bool) -> Object:
+    at = stamp(shown.checks_at_us)
+    if told is None:
+        return {"name": name, "state": "Pending", "lastTransitionTime": at, "message": ""}
+    if not again or told["state"] == "Pending":
+        return told
+    said = f"Reset to Pending after eviction. Previously: {told['state']}"
+    said = f"{said}. {told['message']}" if told.get("message") else said
+    state: Object = {
+        "name": name,
+        "state": "Pending",
+        "lastTransitionTime": at,
+        "message": said[:MESSAGE_MAX],
+    }
+    if "requeueAfterSeconds" in told:
+        state["requeueAfterSeconds"] = told["requeueAfterSeconds"]
+    if told["state"] == "Retry":
+        state["retryCount"] = told.get("retryCount", 0) + 1
+    return state
