@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
 
 import msgspec
@@ -58,6 +59,17 @@ class Calls:
         answer = await self._request("DELETE", path, body=msgspec.json.encode(options))
         if answer.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.ACCEPTED):
             _object(answer)
+
+    async def newest_version(self, path: str) -> str:
+        """Return the version that a list would have now; errors as in ``read``."""
+        answer = await self._request("GET", path, query={"limit": "1"})
+        return str(_object(answer)["metadata"]["resourceVersion"])
+
+    def watch(
+        self, path: str, query: Mapping[str, str]
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+        """Open a watch; see ``KubernetesApi.watch``."""
+        return self._api.watch(path, query)
 
     async def _request(
         self,

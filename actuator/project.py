@@ -14,6 +14,7 @@ from random import Random
 
 import msgspec
 
+from actuator.attention import Attention
 from actuator.calls import Calls
 from actuator.compare import Comparison, Place
 from actuator.metrics import Metrics
@@ -72,6 +73,7 @@ class Projector:
         self._busy = set[Place]()
         self._events = dict[str, list[Object]]()  # by workload, until that was written
         self._working = False
+        self._watched = False  # whatever is deleted from now on is noticed
         self._compared = False
         self._changed = asyncio.Event()
         self._busy_elsewhere: Callable[[], bool] = lambda: False
@@ -114,11 +116,30 @@ class Projector:
             for _ in range(self._rate.workers):
                 tasks.create_task(self._write())
             tasks.create_task(self._compare())
+            tasks.create_task(self._attend())
+
+    async def _attend(self) -> None:
+        while not self._working:
+            self._changed.clear()
+            await self._changed.wait()
+        await Attention(self._calls, self._random, begun=self._begun, deleted=self._put_back).pay()
+
+    def _begun(self) -> None:
+        self._watched, self._compared = True, False
+        self._changed.set()
+
+    def _put_back(self, key: str, uid: str) -> None:
+        shown = self._board.workloads.get(key)
+        if shown is None or shown.direct or shown.phase == "finished" or not self._working:
+            return
+        if uid == shown.object_uid:  # else it was a namesake of old
+            self._due["Workload", key] = 0
+            self._changed.set()
 
     async def _compare(self) -> None:
         waits = delays(self._random, first_s=0.5, most_s=30.0)
         while True:
-            if self._working and not self._compared:
+            if self._working and self._watched and not self._compared:
                 try:
                     await self._compare_all()
                 except (ApiUnreachableError, ApiStatusError) as error:

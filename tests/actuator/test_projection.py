@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tests.actuator.scene import LEDGER
 from tests.actuator.story import AT_US, QUEUES, SECOND_US, Story
-from tests.parts.stage import KUEUE, alongside, eventually
+from tests.parts.stage import JOBS, KUEUE, alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import (
     QuotaReleased,
@@ -228,5 +228,55 @@ def test_what_others_wrote_into_a_workload_stays() -> None:
             await story.write(story.reserved(), story.admitted())
             await eventually(lambda: story.condition("Admitted")[0] == "True")
         assert story.read(story.path)["status"]["admissionChecks"] == [check]
+
+    run_virtually(run())
+
+
+def test_a_workload_that_somebody_deleted_is_put_back_as_it_was() -> None:
+    async def run() -> None:
+        story = Story()
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+            before = story.read(story.path)
+            await asyncio.sleep(60)  # nothing else changes
+            story.remove(story.path)
+            await eventually(lambda: story.condition("Admitted")[0] == "True", within_s=5)
+        after = story.read(story.path)
+        assert after["metadata"]["uid"] != before["metadata"]["uid"]
+        assert (after["spec"], after["status"]) == (before["spec"], before["status"])
+
+    run_virtually(run())
+
+
+def test_a_workload_that_was_deleted_while_the_watch_was_broken_is_put_back() -> None:
+    async def run() -> None:
+        story = Story()
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted())
+            await eventually(lambda: story.shows() is not None)
+            story.api.down = True
+            story.remove(story.path)
+            for number in range(1_100):  # more than the server remembers: nothing can be resumed
+                story.change(JOBS + "/train", {"metadata": {"labels": {"n": str(number)}}})
+            await asyncio.sleep(600)
+            story.api.down = False
+            await eventually(lambda: story.shows() is not None, within_s=90)
+
+    run_virtually(run())
+
+
+def test_the_workload_of_a_finished_job_may_be_deleted() -> None:
+    async def run() -> None:
+        story = Story()
+        done = WorkloadFinished(at_us=AT_US, workload=story.key, reason="Succeeded", message="")
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted())
+            await eventually(lambda: story.shows() is not None)
+            await story.write(done)
+            await eventually(lambda: story.condition("Finished")[0] == "True")
+            story.remove(story.path)
+            await asyncio.sleep(600)
+        assert story.shows() is None
 
     run_virtually(run())

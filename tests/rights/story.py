@@ -42,7 +42,12 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
     WorkloadRequeued,
 )
-from tidegate.contracts.definitions import ClusterQueueDefined, LocalQueueDefined
+from tidegate.contracts.definitions import (
+    ClusterQueueDefined,
+    CohortDefined,
+    LocalQueueDefined,
+    PolicyConfigured,
+)
 from tidegate.contracts.entry import Position
 from tidegate.contracts.facts import (
     PodsReadyReported,
@@ -57,12 +62,14 @@ from tidegate.kube.client import Access, KubernetesClient, connect
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
-from tidegate.model.quota import ClusterQueueSpec, LocalQueueSpec
+from tidegate.model.policy import Policy
+from tidegate.model.quota import ClusterQueueSpec, CohortSpec, LocalQueueSpec
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 DEADLINE_S = 60
 AT_US = 1_772_352_000_000_000
 NODES = {"type": "spot"}
+FAIR = Policy(fair_sharing=("LessThanInitialShare",))
 
 
 @asynccontextmanager
@@ -126,6 +133,7 @@ class Story:
         await self._admit(ref, key)
         await self._until(self._job, lambda one: not one["spec"]["suspend"])
         await self._until(shown, lambda one: "Admitted" in str(one.get("status")))
+        await self._until(f"{KUEUE}/cohorts/{self._queue}", lambda one: "status" in one)
         await self._history.write(PodsReadyReported(at_us=AT_US, workload=key, ready=True))
         await self._until(shown, lambda one: "Started" in str(one["status"]))
         await self._patch(f"{self._job}/status", {"status": {"startTime": "2026-03-01T08:00:00Z"}})
@@ -167,7 +175,9 @@ class Story:
 
     async def _make(self) -> Object:
         queues, name = f"{KUEUE}/clusterqueues", self._queue
-        await self._create(queues, kueue("ClusterQueue", name, namespaceSelector={}))
+        await self._create(f"{KUEUE}/cohorts", kueue("Cohort", name))
+        fields: Object = {"cohortName": name, "namespaceSelector": {}}
+        await self._create(queues, kueue("ClusterQueue", name, **fields))
         local = kueue("LocalQueue", "main", clusterQueue=name)
         await self._create(f"{KUEUE}/namespaces/{self._namespace}/localqueues", local)
         # No Job controller feels responsible, so startTime stays until it is cleared.
@@ -181,7 +191,9 @@ class Story:
         start = PodSetStart(name="main", count=1, node_selector=NODES)
         local = LocalQueueSpec(cluster_queue=queue)
         await self._history.write(
-            ClusterQueueDefined(at_us=AT_US, name=queue, spec=ClusterQueueSpec()),
+            PolicyConfigured(at_us=AT_US, name="policy", policy=FAIR),
+            CohortDefined(at_us=AT_US, name=queue, spec=CohortSpec()),
+            ClusterQueueDefined(at_us=AT_US, name=queue, spec=ClusterQueueSpec(cohort=queue)),
             ClusterQueueReadinessChanged(
                 at_us=AT_US, cluster_queue=queue, active=True, reason="Ready"
             ),

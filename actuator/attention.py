@@ -1,0 +1,99 @@
+"""Workloads that somebody deletes are noticed at once, by a watch.
+
+A watch that cannot be resumed has missed something: then everything is compared again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from http import HTTPStatus
+from random import Random
+
+import msgspec
+
+from actuator.calls import Calls
+from actuator.write import KUEUE
+from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+WATCH_S = 300
+_PATH = f"{KUEUE}/workloads"
+_log = get_log("attention")
+
+
+class _Meta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
+class _Object(msgspec.Struct, frozen=True, kw_only=True):
+    metadata: _Meta = _Meta()
+    code: int = 0  # of a Status, which stands here when something went wrong
+    message: str = ""
+
+
+class _Line(msgspec.Struct, frozen=True, kw_only=True):
+    type: str
+    object: _Object
+
+
+_decoder = msgspec.json.Decoder(_Line)
+
+
+class Attention:
+    """Watches Workloads; ``begun`` is called whenever what came before is not known.
+
+    ``deleted`` is called with key and uid of each Workload that is deleted from then on.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        random: Random,
+        *,
+        begun: Callable[[], None],
+        deleted: Callable[[str, str], None],
+    ) -> None:
+        self._calls, self._random = calls, random
+        self._begun, self._deleted = begun, deleted
+        self._version = ""  # up to which it has seen everything; empty: it has not
+
+    async def pay(self) -> None:
+        """Watch for ever."""
+        waits = delays(self._random, first_s=0.5, most_s=60.0)
+        while True:
+            try:
+                if not self._version:
+                    self._version = await self._calls.newest_version(_PATH)
+                    self._begun()
+                await self._watch()
+                waits = delays(self._random, first_s=0.5, most_s=60.0)
+            except ApiUnreachableError:
+                await asyncio.sleep(next(waits))
+            except ApiStatusError as error:
+                if error.status != HTTPStatus.GONE:
+                    _log.warning("cannot watch Workloads", error=str(error))
+                self._version = ""
+                await asyncio.sleep(next(waits))
+
+    async def _watch(self) -> None:
+        query = {
+            "resourceVersion": self._version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(round(WATCH_S * (0.75 + self._random.random() / 2))),
+        }
+        async with self._calls.watch(_PATH, query) as lines:
+            async for line in lines:
+                self._take(_decoder.decode(line))
+
+    def _take(self, line: _Line) -> None:
+        found = line.object
+        if line.type == "ERROR":
+            raise ApiStatusError(found.code, found.message)
+        self._version = found.metadata.resource_version
+        if line.type == "DELETED":
+            self._deleted(f"{found.metadata.namespace}/{found.metadata.name}", found.metadata.uid)
