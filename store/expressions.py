@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from sqlalchemy import (
@@ -79,8 +80,12 @@ def _one_of_postgresql(element: one_of, compiler: SQLCompiler, **options: Any) -
     return f"{text} = ANY (ARRAY(SELECT json_array_elements_text(CAST({listed} AS json))))"
 
 
+@cache
 def ledger_end() -> CTE:
-    """Return each partition's newest time: "now" in a report is as far as the ledger tells."""
+    """Return each partition's newest time: "now" in a report is as far as the ledger tells.
+
+    It is the same object each time, so that parts of one statement may share it.
+    """
     event, writer = ledger_event.c, ledger_writer.c
     newest = (
         select(event.at_us)

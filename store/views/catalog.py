@@ -21,6 +21,7 @@ from store.views import (
     queue_now,
     queues,
     quota_history,
+    quota_hourly,
     quota_now,
     usage_hourly,
     wait_summary,
@@ -36,6 +37,7 @@ _MODULES: tuple[ModuleType, ...] = (
     admitted_now,
     holdings,
     usage_hourly,
+    quota_hourly,
     waits,
     wait_summary,  # over waits
     preemptions,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CTE, and_, func, select
+from sqlalchemy import CTE, ColumnElement, and_, func, or_, select
 
 from store.clock import utc_text
 from store.expressions import ledger_end, seconds, units
@@ -41,32 +41,50 @@ COLUMNS = (
     ViewColumn("stopping_s", "s", "from the decision until its quota was free"),
     FLAVOR,
     RESOURCE,
-    ViewColumn("freed", UNIT, "what came back; NULL until it did"),
+    ViewColumn("planned", UNIT, "what it held when it was decided"),
+    ViewColumn("freed", UNIT, "what really came back; NULL until it did"),
     ViewColumn("work_lost", UNIT_SECONDS, "amount times time held, all of which is done again"),
 )
 
 
 def _held() -> CTE:
-    """Return what each reservation held at its end, and its integral over time."""
-    row, end = holding.c, ledger_end()
+    """Return what each preempted reservation held when it was decided and at its end.
+
+    Beside it stands its integral over time, which is the work that is lost.
+    """
+    row, end, gone = holding.c, ledger_end(), preemption.c
     amount = units(row.resource, row.amount)
     lasted = seconds(func.coalesce(row.to_us, end.c.at_us) - row.from_us)
-    key = (row.partition, row.reservation_seq, row.flavor, row.resource)
+    key = (gone.partition, gone.seq, row.flavor, row.resource)
     last = func.max(row.from_seq).over(partition_by=(*key, row.podset))
     each = (
         select(*key, row.from_seq, last.label("last_seq"), amount.label("amount"))
         .add_columns((amount * lasted).label("work"), row.to_seq)
-        .join_from(holding, end, end.c.partition == row.partition)
+        .join_from(preemption, holding, _same_reservation())
+        .join(end, end.c.partition == row.partition)
         .cte("each_holding")
     )
-    mine = (each.c.partition, each.c.reservation_seq, each.c.flavor, each.c.resource)
-    at_end = func.sum(each.c.amount).filter(
-        each.c.from_seq == each.c.last_seq, each.c.to_seq.is_not(None)
+    then = and_(
+        each.c.from_seq < each.c.seq, or_(each.c.to_seq.is_(None), each.c.to_seq > each.c.seq)
     )
+    mine = (each.c.partition, each.c.seq, each.c.flavor, each.c.resource)
+    at_end = and_(each.c.from_seq == each.c.last_seq, each.c.to_seq.is_not(None))
     return (
-        select(*mine, at_end.label("freed"), func.sum(each.c.work).label("work"))
+        select(
+            *mine,
+            func.sum(each.c.amount).filter(then).label("planned"),
+            func.sum(each.c.amount).filter(at_end).label("freed"),
+            func.sum(each.c.work).label("work"),
+        )
         .group_by(*mine)
         .cte("held")
+    )
+
+
+def _same_reservation() -> ColumnElement[bool]:
+    return and_(
+        holding.c.partition == preemption.c.partition,
+        holding.c.reservation_seq == preemption.c.reservation_seq,
     )
 
 
@@ -91,12 +109,13 @@ QUERY = (
         seconds(_p.released_us - _p.at_us).label("stopping_s"),
         _h.c.flavor,
         _h.c.resource,
+        _h.c.planned,
         _h.c.freed,
         _h.c.work.label("work_lost"),
     )
     .select_from(preemption)
     .outerjoin(
         _h,
-        and_(_h.c.partition == _p.partition, _h.c.reservation_seq == _p.reservation_seq),
+        and_(_h.c.partition == _p.partition, _h.c.seq == _p.seq),
     )
 )

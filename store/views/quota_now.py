@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import CTE, ColumnElement, and_, case, exists, func, literal, select, union
+from sqlalchemy import CTE, ColumnElement, and_, func, literal, select, union
 
 from store.expressions import larger, per, smaller, units
 from store.reporting.tables import holding, queue, quota
 from store.views.columns import CLUSTER_QUEUE, FLAVOR, RESOURCE, UNIT, ViewColumn
+from store.views.trees import roots
 
 NAME = "quota_now"
 COLUMNS = (
@@ -48,37 +49,10 @@ def _nominal(kind: str, name: str) -> CTE:
     return select(quota).where(now).cte(name)
 
 
-def _roots() -> CTE:
-    """Return each queue's and cohort's root; UNION ends the walk where cohorts form a circle."""
-    node = select(queue).where(queue.c.to_seq.is_(None)).cte("node")
-    first = case((node.c.kind == "Cohort", node.c.owner), else_=node.c.parent)
-    up = (
-        select(node.c.partition, node.c.kind, node.c.owner, first.label("cohort"))
-        .where(node.c.kind != "LocalQueue", first != "")
-        .cte("up", recursive=True)
-    )
-    above = and_(
-        node.c.partition == up.c.partition,
-        node.c.kind == "Cohort",
-        node.c.owner == up.c.cohort,
-        node.c.parent != "",
-    )
-    higher = select(up.c.partition, up.c.kind, up.c.owner, node.c.parent).join_from(up, node, above)
-    every = up.union(higher)
-    parent = node.alias("its")
-    has_parent = exists().where(
-        parent.c.partition == every.c.partition,
-        parent.c.kind == "Cohort",
-        parent.c.owner == every.c.cohort,
-        parent.c.parent != "",
-    )
-    return select(every).where(~has_parent).cte("root")
-
-
 _used_now = _used()
 _quota = _nominal("ClusterQueue", "given")
 _cohort_quota = _nominal("Cohort", "shared")
-_root = _roots()
+_root = roots()
 
 
 def _keyed(left: Any, right: Any, owner: str) -> ColumnElement[bool]:  # noqa: ANN401 - tables

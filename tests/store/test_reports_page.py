@@ -1,4 +1,4 @@
-"""The page docs/reports.md: what it says of each report, and each worked query on the sample.
+"""The page docs/sql.md: what it says of each report, and each worked query on the sample.
 
 ``REWRITE=1`` writes the list of reports and every answer anew, for the diff to be read.
 """
@@ -24,7 +24,7 @@ from tests.store.text import shown, table
 from tidegate.cli.sample import turns
 from tidegate.contracts.entry import Positions
 
-PAGE = Path(__file__).parents[2] / "docs" / "reports.md"
+PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 LIST = re.compile(r"(<!-- views:[^\n]*-->\n)(.*?)(<!-- /views -->)", re.DOTALL)
 QUERY = re.compile(r"```sql\n(?P<query>.*?)\n```\n(?:\n```text\n(?P<answer>.*?)```\n)?", re.DOTALL)
 
