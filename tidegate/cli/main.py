@@ -38,6 +38,7 @@ class Command(NamedTuple):
 
 COMMANDS = (
     Command("why", "why", "why"),
+    Command("why-not", "why_not", "why_not"),
     Command("workloads", "workloads", "workloads"),
     Command("queue", "queue", "app"),
     Command("usage", "usage", "usage"),

@@ -1,0 +1,123 @@
+"""What would let a workload start: exact, against the core itself and against brute force."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.replay.world import QUEUES, World
+from tidegate.contracts.facts import ClusterQueueDefined, WorkloadFinished
+from tidegate.core.draft import Draft
+from tidegate.core.snapshot import decode, encode
+from tidegate.errors import TidegateError
+from tidegate.model.quota import Quota
+from tidegate.replay.rebuild import rebuild
+from tidegate.replay.trial import Trial
+from tidegate.replay.whynot import WhyNot, why_not
+
+numbers = st.integers(0, 9)
+jobs = st.lists(st.tuples(numbers, numbers, numbers), min_size=3, max_size=9)
+
+
+def crowded(asked: list[tuple[int, int, int]]) -> World:
+    """Return a world in which everybody who may start runs, and who must leave has left."""
+    world = World().open()
+    for which, cpus, priority in asked:
+        world.turn(world.submit(QUEUES[which % 3], 1 + cpus % 6, priority % 3))
+        world.all_obey()
+    world.settle()
+    return world
+
+
+def pending(draft: Draft) -> list[str]:
+    return [key for key, one in draft.workloads.items() if one.phase == "pending"]
+
+
+def answers(world: World) -> tuple[Draft, list[WhyNot]]:
+    draft, _ = rebuild(world.entries)
+    before = encode(draft)
+    found = [why_not(draft, key) for key in pending(draft)]
+    assert encode(draft) == before, "the state is not changed"
+    return decode(before), found
+
+
+@settings(max_examples=25, deadline=None)
+@given(jobs)
+def test_a_raise_is_enough_and_one_unit_less_of_any_is_not(
+    asked: list[tuple[int, int, int]],
+) -> None:
+    draft, found = answers(crowded(asked))
+    for answer in found:
+        trial = Trial(draft, answer.workload)
+        for change in answer.quota:
+            needed = {one.flavor: one.needed for one in change.raises}
+            assert trial.after([with_quota(draft, change.cluster_queue, needed)]).starts
+            for flavor, units in needed.items():
+                less = {**needed, flavor: units - 1}
+                assert not trial.after([with_quota(draft, change.cluster_queue, less)]).starts
+
+
+@settings(max_examples=25, deadline=None)
+@given(jobs)
+def test_no_smaller_set_of_endings_does(asked: list[tuple[int, int, int]]) -> None:
+    draft, found = answers(crowded(asked))
+    for answer in found:
+        if answer.endings is None or answer.obstacles:
+            continue
+        trial = Trial(draft, answer.workload)
+        assert trial.after(ended(draft, answer.endings.workloads)).starts
+        assert answer.endings.smallest
+        holding = [key for key, one in draft.workloads.items() if one.charges]
+        for size in range(1, len(answer.endings.workloads)):
+            for others in combinations(holding, size):
+                assert not trial.after(ended(draft, others)).starts
+
+
+def with_quota(draft: Draft, queue: str, nominal: dict[str, int]) -> ClusterQueueDefined:
+    defined = draft.objects.cluster_queues[queue]
+    [group] = defined.spec.groups
+    flavors = tuple(
+        replace(one, quotas={"cpu": Quota(nominal=nominal[one.flavor])})
+        if one.flavor in nominal
+        else one
+        for one in group.flavors
+    )
+    spec = replace(defined.spec, groups=(replace(group, flavors=flavors),))
+    return replace(defined, at_us=draft.now_us, spec=spec)
+
+
+def ended(draft: Draft, keys: tuple[str, ...]) -> list[WorkloadFinished]:
+    return [WorkloadFinished(at_us=draft.now_us, workload=key) for key in keys]
+
+
+def test_a_stopped_queue_is_in_the_way_and_no_quota_helps() -> None:
+    world = World().open()
+    world.stops["c"] = "Hold"
+    world.turn(world.queue("c"))
+    world.turn(world.submit("c", 1, 0))
+    _, [answer] = answers(world)
+    assert [one.what for one in answer.obstacles] == ["ClusterQueueStopped"]
+    assert (answer.quota, answer.endings, answer.trials) == ((), None, 0)
+
+
+def test_in_a_strict_queue_who_is_ahead_must_end_too() -> None:
+    world = World().open()
+    world.turn(world.submit("b", 40, 0))
+    world.turn(world.submit("b", 1, 0))
+    large, small = world.jobs
+    _, [_, answer] = answers(world)
+    assert answer.endings is not None
+    assert answer.endings.workloads == (world.jobs[large].workload,)
+    assert answer.workload == world.jobs[small].workload
+
+
+def test_who_runs_is_not_asked_about() -> None:
+    world = crowded([(2, 0, 0)])
+    draft, _ = rebuild(world.entries)
+    [key] = draft.workloads
+    with pytest.raises(TidegateError, match="is admitted, not pending"):
+        why_not(draft, key)

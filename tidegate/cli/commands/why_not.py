@@ -1,0 +1,146 @@
+"""``tidegate why-not``: what would have to change for a pending workload to start now."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tidegate.cli.commands.why import find
+from tidegate.cli.output import Output, OutputOption, print_record, say
+from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.times import utc
+from tidegate.model.quantity import render
+from tidegate.replay.ending_search import TRIALS_MAX
+from tidegate.replay.quota_search import QuotaChange
+from tidegate.replay.travel import as_of as folded
+from tidegate.replay.whynot import WhyNot
+from tidegate.replay.whynot import why_not as answered
+
+
+def why_not(  # noqa: PLR0913 - each is an option
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="job/NAME, a Workload's name, or NAMESPACE/NAME.", metavar="WORKLOAD|job/NAME"
+        ),
+    ],
+    *,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="Look in this namespace only.")
+    ] = "",
+    trials: Annotated[
+        int, typer.Option(min=0, help="Look for fewer workloads with at most so many trials.")
+    ] = TRIALS_MAX,
+    as_of: AsOfOption = "",
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Tell what would have to change for a pending workload to start now.
+
+    Either by the smallest raise of its ClusterQueue's own quota, for each choice of flavors, or by
+    the end of the fewest workloads. Each answer was tried: the scheduler's own core decided again
+    on a copy of the state, with those ahead in the queue taking what is theirs first.
+
+    Examples:
+      tidegate why-not job/huge -n a
+
+      tidegate why-not job/sweep --as-of 2026-03-02T08:50:00Z
+
+      tidegate why-not a/job-huge-d526e -o json | jq .quota
+    """
+    with open_reader(ledger, as_of, reports=False) as reader:
+        key = find(reader, f"{namespace}/{name}" if namespace else name)
+        draft, head = folded(reader.entries("folding"))
+    say(f"Trying what would let it start, as of seq {head.seq}.")
+    answer = answered(draft, key, trials)
+    if output in {Output.TABLE, Output.WIDE}:
+        tell(answer)
+    else:
+        print_record(record(answer), output, name="workload")
+
+
+def tell(answer: WhyNot) -> None:
+    """Print an answer for people."""
+    held = f", held for {answer.reason}" if answer.reason else ""
+    typer.echo(f"{answer.workload} waits in {answer.cluster_queue or 'no ClusterQueue'}{held}.")
+    for one in answer.obstacles:
+        until = f" Over at {utc(one.until_us)}." if one.until_us else ""
+        typer.echo(f"  In the way: {one.text}{until}")
+    if answer.now.starts:
+        leaving = ", ".join(answer.now.preempts)
+        typer.echo(
+            "It starts with the next turn" + (f" and preempts {leaving}." if leaving else ".")
+        )
+    elif answer.trials:
+        _tell_quota(answer)
+        _tell_endings(answer)
+
+
+def record(answer: WhyNot) -> dict[str, Any]:
+    """Return an answer for programs."""
+    return {
+        "workload": answer.workload,
+        "clusterQueue": answer.cluster_queue,
+        "reason": answer.reason,
+        "obstacles": [
+            {
+                "what": one.what,
+                "text": one.text,
+                "until": utc(one.until_us) if one.until_us else None,
+            }
+            for one in answer.obstacles
+        ],
+        "startsNow": answer.now.starts,
+        "preempts": answer.now.preempts,
+        "quota": [_quota(change) for change in answer.quota],
+        "endings": None
+        if answer.endings is None
+        else {
+            "workloads": answer.endings.workloads,
+            "smallest": answer.endings.smallest,
+            "preempts": answer.endings.preempts,
+        },
+        "trials": answer.trials,
+    }
+
+
+def _quota(change: QuotaChange) -> dict[str, Any]:
+    return {
+        "clusterQueue": change.cluster_queue,
+        "raises": [
+            {
+                "flavor": one.flavor,
+                "resource": one.resource,
+                "nominal": render(one.resource, one.nominal),
+                "needed": render(one.resource, one.needed),
+                "more": render(one.resource, one.needed - one.nominal),
+            }
+            for one in change.raises
+        ],
+        "preempts": change.preempts,
+    }
+
+
+def _tell_quota(answer: WhyNot) -> None:
+    if not answer.quota:
+        typer.echo("No nominal quota of its ClusterQueue, however large, would let it start.")
+    for change in answer.quota:
+        raises = " and ".join(
+            f"{one.resource} of {one.flavor} from {render(one.resource, one.nominal)} to "
+            f"{render(one.resource, one.needed)} "
+            f"(+{render(one.resource, one.needed - one.nominal)})"
+            for one in change.raises
+        )
+        leaving = f", preempting {', '.join(change.preempts)}" if change.preempts else ""
+        typer.echo(f"It would start if {change.cluster_queue} had {raises}{leaving}.")
+
+
+def _tell_endings(answer: WhyNot) -> None:
+    found = answer.endings
+    if found is None:
+        typer.echo("It would not start if all that hold quota in its cohort ended.")
+        return
+    words = "the fewest that do" if found.smallest else "none of them can be left out"
+    leaving = f", preempting {', '.join(found.preempts)}" if found.preempts else ""
+    typer.echo(f"It would start if these ended ({words}): {', '.join(found.workloads)}{leaving}.")

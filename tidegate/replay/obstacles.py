@@ -1,0 +1,83 @@
+"""What keeps a workload from being tried at all, whatever quota there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tidegate.core.deciding.readiness import readiness
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.folding.workloads import local_queue
+from tidegate.core.forest import forest
+
+
+class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that has to change, and what to do about it."""
+
+    what: str  # a word for programs
+    text: str  # a sentence
+    until_us: int = 0  # when it goes by itself; 0: it does not, or nobody knows when
+
+
+def obstacles(draft: Draft, workload: Workload) -> list[Obstacle]:
+    """Return all that keeps a pending workload from being tried."""
+    return [*_of_the_lists(draft), *_of_its_own(draft, workload), *_of_queues(draft, workload)]
+
+
+def _of_the_lists(draft: Draft) -> Iterator[Obstacle]:
+    told = draft.expected is not None and all(
+        resource in draft.rounds and draft.rounds[resource].completed for resource in draft.expected
+    )
+    if not told:
+        text = "Not everything has been listed for the first time: nothing is decided before."
+        yield Obstacle(what="NotListed", text=text)
+
+
+def _of_its_own(draft: Draft, workload: Workload) -> Iterator[Obstacle]:
+    if not workload.active:
+        yield Obstacle(what="Inactive", text="It is set inactive: set spec.active to true.")
+    if workload.gates:
+        text = f"It is gated by {', '.join(workload.gates)}: each has to be taken off."
+        yield Obstacle(what="Gated", text=text)
+    if workload.requeue_after_us > draft.now_us:
+        left_s = -(-(workload.requeue_after_us - draft.now_us) // _SECOND_US)
+        text = f"It backs off for {left_s} s more after {workload.requeue_count} attempts."
+        yield Obstacle(what="BackingOff", text=text, until_us=workload.requeue_after_us)
+    if workload.made_way_for:
+        text = f"It was preempted by {workload.made_way_for}, which has its turn first."
+        yield Obstacle(what="MadeWay", text=text)
+    intent = draft.intents.get(workload.key)
+    if intent is not None:
+        leaving = [
+            victim.workload
+            for victim in intent.victims
+            if victim.workload in draft.workloads
+            and draft.workloads[victim.workload].phase == "evicting"
+        ]
+        text = f"It starts once these have stopped: {', '.join(leaving) or 'nobody is left'}."
+        yield Obstacle(what="WaitingForPreempted", text=text)
+
+
+def _of_queues(draft: Draft, workload: Workload) -> Iterator[Obstacle]:
+    key = local_queue(workload)
+    local = draft.objects.local_queues.get(key)
+    if local is None:
+        yield Obstacle(what="NoLocalQueue", text=f"There is no LocalQueue {key}: create it.")
+        return
+    if local.deleting:
+        yield Obstacle(what="LocalQueueGoes", text=f"LocalQueue {key} is being deleted.")
+    if local.spec.stop_policy != "None":
+        text = f"LocalQueue {key} is stopped: its stopPolicy is {local.spec.stop_policy}."
+        yield Obstacle(what="LocalQueueStopped", text=text)
+    name = local.spec.cluster_queue
+    found = readiness(draft, name)
+    if not found.active:
+        text = f"ClusterQueue {name} admits nobody: {found.message}"
+        yield Obstacle(what=f"ClusterQueue{found.reason}", text=text)
+    elif forest(draft).rooms[name].tree.cyclic:
+        text = f"The cohorts above ClusterQueue {name} are their own ancestors: cut the circle."
+        yield Obstacle(what="CohortCycle", text=text)
+
+
+_SECOND_US = 1_000_000

@@ -1,0 +1,77 @@
+"""What would have to change for a pending workload to start now."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.forest import forest
+from tidegate.errors import TidegateError
+from tidegate.replay.ending_search import TRIALS_MAX, Endings, search_endings
+from tidegate.replay.obstacles import Obstacle, obstacles
+from tidegate.replay.quota_search import QuotaChange, search_quota
+from tidegate.replay.trial import Outcome, Trial
+
+
+class WhyNot(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer; all that it names was tried on a copy of the state, by the real core."""
+
+    workload: str
+    cluster_queue: str
+    reason: str  # why it was held last; empty: it was not looked at yet
+    obstacles: tuple[Obstacle, ...] = ()  # if there are any, quota alone does not help
+    now: Outcome = Outcome(starts=False)  # if nothing changes
+    quota: tuple[QuotaChange, ...] = ()
+    endings: Endings | None = None
+    trials: int = 0  # how many states were tried
+
+
+def why_not(draft: Draft, workload: str, trials_max: int = TRIALS_MAX) -> WhyNot:
+    """Return what would have to change for a pending workload to start now.
+
+    Args:
+        draft: the state; it is not changed.
+        workload: the key of a pending one.
+        trials_max: how many trials may be spent on looking for fewer workloads that must end.
+
+    Raises:
+        TidegateError: it is not pending; the message says what it is.
+    """
+    found = draft.workloads.get(workload)
+    if found is None or found.phase != "pending":
+        phase = "gone" if found is None else found.phase
+        raise TidegateError(
+            f"{workload} is {phase}, not pending: `tidegate why {workload}` tells its life."
+        )
+    forest(draft)
+    in_the_way = tuple(obstacles(draft, found))
+    if any(one.what != "WaitingForPreempted" for one in in_the_way):
+        return _answer(found, in_the_way)
+    trial = Trial(draft, workload)
+    now = trial.after(())
+    if now.starts:
+        return _answer(found, in_the_way, now=now, trials=trial.count)
+    quota = tuple(search_quota(draft, found, trial))
+    endings = search_endings(draft, found, trial, trials_max)
+    return _answer(found, in_the_way, now=now, quota=quota, endings=endings, trials=trial.count)
+
+
+def _answer(  # noqa: PLR0913 - the answer's parts
+    workload: Workload,
+    in_the_way: tuple[Obstacle, ...],
+    *,
+    now: Outcome = Outcome(starts=False),  # noqa: B008 - a frozen Struct
+    quota: tuple[QuotaChange, ...] = (),
+    endings: Endings | None = None,
+    trials: int = 0,
+) -> WhyNot:
+    return WhyNot(
+        workload=workload.key,
+        cluster_queue=workload.cluster_queue,
+        reason=workload.held.reason if workload.held is not None else "",
+        obstacles=in_the_way,
+        now=now,
+        quota=quota,
+        endings=endings,
+        trials=trials,
+    )
