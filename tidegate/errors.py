@@ -96,3 +96,7 @@ class ApiStatusError(TidegateError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"The API server answered {status}: {message}")
         self.status, self.message = status, message
+
+
+class MissedEventsError(ExpectationError):
+    """EVENTS no longer holds what comes next: name the ledger to read it from."""

@@ -7,10 +7,10 @@ from contextlib import aclosing
 
 from tidegate.bus.nats import NatsBus
 from tidegate.bus.ports import Ledger
-from tidegate.contracts.codec import decode, type_name
+from tidegate.bus.rows import entry_of
 from tidegate.contracts.entry import Entry, Position, Positions, Published, Term
-from tidegate.contracts.subjects import name_of, token
-from tidegate.core.chain import GENESIS, verify
+from tidegate.contracts.subjects import token
+from tidegate.core.chain import verify
 from tidegate.errors import NotSupportedError
 
 PAGE_ROWS = 1_000
@@ -56,7 +56,7 @@ async def _of_one_ledger(
                 f"EVENTS no longer holds the events {expected} to {one.seq - 1}: recover without "
                 "--from-events, which gives the ledger a new name."
             )
-        yield _entry(one)
+        yield entry_of(one)
         expected += 1
         if one.seq == last:
             return
@@ -72,21 +72,3 @@ async def _pages(entries: AsyncGenerator[Entry, None]) -> AsyncGenerator[list[En
                 page = []
     if page:
         yield page
-
-
-def _entry(one: Published) -> Entry:
-    """Return the row that a message was published from."""
-    payload = one.payload.decode()
-    event = decode(payload)
-    return Entry(
-        partition=GENESIS.partition,
-        seq=one.seq,
-        epoch=one.epoch,
-        turn=one.turn,
-        at_us=event.at_us,
-        cluster=name_of(one.subject.split(".")[1]),
-        type=type_name(event),
-        subject=one.subject,
-        payload=payload,
-        hash=one.hash,
-    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +19,8 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.subjects import name_of
 from tidegate.replay.sentences import Told, sentence
+from tidegate.subscribe import Told as Heard
+from tidegate.subscribe import Wish, subscribe
 
 POLL_S = 0.5
 SHOWN = 100
@@ -41,22 +45,36 @@ def events(  # noqa: PLR0913 - each is an option
     namespace: Annotated[
         str, typer.Option("--namespace", "-n", help="Only about workloads of this namespace.")
     ] = "",
+    bus: Annotated[
+        str,
+        typer.Option(
+            help="Follow EVENTS at this nats:// URL, and read from the ledger, if one is named, "
+            "what the stream no longer holds."
+        ),
+    ] = "",
+    cluster: Annotated[str, typer.Option(help="Whose events --bus is asked for.")] = "local",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Print events of the ledger: every observation that was news, and every decision.
 
     With --follow and --output json each event is one line of JSON. Nothing is left out and
-    nothing comes twice: it reads the ledger, not the bus.
+    nothing comes twice: it reads the ledger, or with --bus the stream and the ledger as one.
 
     Examples:
       tidegate events
 
       tidegate events --follow --type WorkloadAdmitted,WorkloadPreempted --queue team-a
 
+      tidegate events --bus nats://127.0.0.1:4222 --since 1 --ledger ledger.db -o json
+
       tidegate events --since 1 -o json | jq -r '.[].type' | sort | uniq -c
     """
-    wanted = _Filter(set(filter(None, type_.split(","))), queue, namespace)
+    wanted = Wish(set(filter(None, type_.split(","))), queue, namespace)
+    if bus:
+        heard = subscribe(bus, ledger=ledger, since=since, cluster=cluster, **wanted._asdict())
+        asyncio.run(_listen(heard, output))
+        return
     with open_reader(ledger, reports=False) as reader:
         past = filter(wanted.takes, reader.ledger.read((since or 1) - 1, reader.end))
         told = list(past if since else deque(past, maxlen=tail))
@@ -68,18 +86,10 @@ def events(  # noqa: PLR0913 - each is an option
                 _print_one(entry, output)
 
 
-class _Filter:
-    """Which entries are asked for; an empty wish means any."""
-
-    def __init__(self, types: set[str], queue: str, namespace: str) -> None:
-        self._types, self._queue, self._namespace = types, queue, namespace
-
-    def takes(self, entry: Entry) -> bool:
-        """Tell whether an entry is asked for."""
-        if self._types and entry.type not in self._types:
-            return False
-        queue, namespace, _ = _place(entry)
-        return self._queue in {"", queue} and self._namespace in {"", namespace}
+async def _listen(heard: AsyncGenerator[Heard, None], output: Output) -> None:
+    async with aclosing(heard):
+        async for told in heard:
+            _print_one(told.entry, output)
 
 
 def _following(ledger: Entries, end: int, told: list[Entry]) -> Iterator[Entry]:

@@ -1,0 +1,56 @@
+"""``tidegate events`` over the bus: the stream and the ledger as one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from nats.aio.client import Client
+
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.jetstream import JetStream
+from tidegate.bus.nats import open_bus
+from tidegate.bus.streams import EVENTS, Streams
+from tidegate.cli.sample import LEDGER_ID, turns
+from tidegate.contracts.entry import Position
+
+TOLD = [entry for entries in turns() for entry in entries]
+WANTED = ("--type", "QuotaReserved,WorkloadAdmitted", "--queue", "team-a", "--namespace", "a")
+
+
+async def lines_of(count: int, *arguments: str) -> list[int]:
+    """Return the seqs of the first lines that the command prints, then end it."""
+    command = (sys.executable, "-m", "tidegate.cli.main", "events", "-o", "json", *arguments)
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    async with asyncio.timeout(60):
+        told = [json.loads(await process.stdout.readline())["seq"] for _ in range(count)]
+    process.terminate()
+    await process.communicate()
+    return told
+
+
+@pytest.mark.real
+async def test_following_the_bus_from_the_first_event_on(sample: Path, tmp_path: Path) -> None:
+    wanted = [
+        entry.seq
+        for entry in TOLD
+        if entry.type in {"QuotaReserved", "WorkloadAdmitted"} and ".team-a.a." in entry.subject
+    ]
+    async with embedded_server(tmp_path / "nats") as url:
+        async with open_bus(url, cluster="local", name="test") as bus:
+            await bus.ensure(Streams())
+            _, counts = await bus.outbox().last(Position())
+            await bus.outbox().publish(LEDGER_ID, counts, TOLD)
+        there = ("--bus", url, "--since", "1")
+        assert await lines_of(len(wanted), *there, *WANTED) == wanted
+        client = Client()
+        await client.connect(url)
+        await JetStream(client).purge(EVENTS, 60)
+        await client.close()
+        both = (*there, "--ledger", str(sample))
+        assert await lines_of(len(wanted), *both, *WANTED) == wanted
+        assert await lines_of(79, *both) == [*range(1, 80)]

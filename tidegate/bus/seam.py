@@ -1,0 +1,93 @@
+"""Ledger and EVENTS as one: what the stream no longer holds comes from the ledger.
+
+Whoever follows knows the seq of what it saw last. A message at or below it is a duplicate, one that
+is further than the next shows a hole, and a hole is filled from the ledger, which has no holes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from itertools import islice
+from typing import Protocol
+
+from tidegate.bus.ports import EventFeed
+from tidegate.bus.rows import entry_of
+from tidegate.contracts.entry import Entry, Published
+from tidegate.errors import MissedEventsError
+
+PAGE_ROWS = 1_000
+
+
+class Past(Protocol):
+    """The reading side of ``tidegate.bus.ports.Ledger``. Synchronous: read in a thread."""
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        """Yield the entries with ``after`` < seq <= ``until``, in order."""
+        ...
+
+
+async def seamless(
+    feed: EventFeed, past: Past | None, after: int | None
+) -> AsyncGenerator[Entry, None]:
+    """Yield every entry behind ledger seq ``after``, each once and in order; None: only new ones.
+
+    ``feed`` must not be narrowed to some subjects: a hole would not be seen. A ledger that was
+    given a new name goes on from its last own entry, so that a seq may come again: as another
+    event.
+
+    Raises:
+        MissedEventsError: EVENTS has a hole and there is no ledger to fill it from.
+        BusUnreachableError: the bus stays silent too long.
+        LedgerUnreachableError: the ledger's database does not answer.
+    """
+    at = after
+    if past is not None and at is not None:
+        async for entry in _read(past, at, None):
+            yield entry
+            at = entry.seq
+    ledger_id = ""
+    async with aclosing(_follow(feed, at)) as following:
+        async for one in following:
+            if at is not None and ledger_id in {"", one.ledger_id}:
+                if one.seq <= at:
+                    continue
+                async for entry in _fill(past, at, one.seq):
+                    yield entry
+            yield entry_of(one)
+            at, ledger_id = one.seq, one.ledger_id
+
+
+async def _follow(feed: EventFeed, after: int | None) -> AsyncGenerator[Published, None]:
+    async for one in feed.follow(after):
+        yield one
+
+
+async def _fill(past: Past | None, after: int, before: int) -> AsyncGenerator[Entry, None]:
+    """Yield what lies between two seqs.
+
+    Raises:
+        MissedEventsError: nobody has it.
+    """
+    expected = after + 1
+    if past is not None and expected < before:
+        async for entry in _read(past, after, before - 1):
+            yield entry
+            expected = entry.seq + 1
+    if expected != before:
+        raise MissedEventsError(f"event {expected}", f"event {before}")
+
+
+async def _read(past: Past, after: int, until: int | None) -> AsyncGenerator[Entry, None]:
+    while True:
+        page = await asyncio.to_thread(_page, past, after, until)
+        for entry in page:
+            yield entry
+        if len(page) < PAGE_ROWS:
+            return
+        after = page[-1].seq
+
+
+def _page(past: Past, after: int, until: int | None) -> list[Entry]:
+    return list(islice(past.read(after, until), PAGE_ROWS))

@@ -1,0 +1,114 @@
+"""Subscribe to what Tidegate observes and decides: the public client for programs.
+
+    from tidegate.subscribe import subscribe
+
+    async for told in subscribe("nats://127.0.0.1:4222", types=["WorkloadAdmitted"]):
+        print(told.seq, told.event.workload)
+
+Events come in the ledger's order, without a gap and none twice. What the stream EVENTS no longer
+holds is read from the ledger, if one is named; without one a gap is an error, never silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Collection, Iterator
+from contextlib import aclosing, contextmanager
+from typing import NamedTuple
+
+from tidegate.bus.nats import open_bus
+from tidegate.bus.seam import Past, seamless
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.subjects import name_of, token
+from tidegate.errors import NotSupportedError
+
+__all__ = ["Told", "Wish", "subscribe"]
+
+CONNECT_S = 10.0
+
+
+class Told(NamedTuple):
+    """One event, and the ledger's row that it stands in."""
+
+    seq: int
+    event: FactEvent | DecisionEvent
+    entry: Entry
+
+
+class Wish(NamedTuple):
+    """Which events are wanted; an empty wish means any."""
+
+    types: Collection[str] = ()
+    cluster_queue: str = ""
+    namespace: str = ""
+
+    def takes(self, entry: Entry) -> bool:
+        """Tell whether an event is wanted."""
+        if self.types and entry.type not in self.types:
+            return False
+        queue, namespace, _ = map(name_of, entry.subject.split(".")[-3:])
+        return self.cluster_queue in {"", queue} and self.namespace in {"", namespace}
+
+
+async def subscribe(  # noqa: PLR0913 - each narrows what is told
+    url: str,
+    *,
+    ledger: str = "",
+    since: int | None = None,
+    types: Collection[str] = (),
+    cluster_queue: str = "",
+    namespace: str = "",
+    cluster: str = "local",
+    credentials: str = "",
+) -> AsyncGenerator[Told, None]:
+    """Yield events as they are published, for as long as the caller listens.
+
+    ``since`` is the first seq to tell, or None for only new ones; ``ledger`` the URL of the ledger
+    to catch up from, which is opened read-only. ``types`` are names such as ``WorkloadAdmitted``;
+    ``credentials`` the path of a NATS credentials file.
+
+    Raises:
+        MissedEventsError: EVENTS no longer holds what comes next, and no ledger is named.
+        BusUnreachableError: no connection, or the bus stays silent too long.
+        LedgerUnreachableError: the ledger cannot be read.
+        UndecodableError: an event is newer than this version knows.
+    """
+    wish = Wish(types, cluster_queue, namespace)
+    after = None if since is None else since - 1
+    with _opened(ledger) as past:
+        async with (
+            open_bus(
+                url,
+                cluster=cluster,
+                name="subscriber",
+                credentials=credentials,
+                patience_s=CONNECT_S,
+            ) as bus,
+            aclosing(
+                seamless(bus.feed(f"tidegate.{token(cluster)}.event.>"), past, after)
+            ) as entries,
+        ):
+            async for entry in entries:
+                if wish.takes(entry):
+                    yield Told(entry.seq, decode(entry.payload), entry)
+
+
+@contextmanager
+def _opened(ledger: str) -> Iterator[Past | None]:
+    if not ledger:
+        yield None
+        return
+    try:
+        from store.engine import open_engine  # noqa: PLC0415 - SQL may be absent
+        from store.ledger import SqlLedger  # noqa: PLC0415
+    except ImportError as error:
+        raise NotSupportedError(
+            f"This installation reads no ledger ({error}): pip install 'tidegate[cli]'."
+        ) from error
+    engine = open_engine(ledger, read_only=True)
+    try:
+        yield SqlLedger(engine)
+    finally:
+        engine.dispose()
