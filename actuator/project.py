@@ -220,11 +220,16 @@ class Projector:
         return False
 
     def _note_events(self, event: FactEvent | DecisionEvent, seq: int) -> None:
-        shown = self._board.workloads.get(getattr(event, "workload", ""))
-        if shown is None:
-            return
-        waiting = self._events.setdefault(shown.key, [])
-        waiting += [event_object(one, shown, seq, event.at_us) for one in told(event)]
+        for one in told(event):
+            about = one.workload or getattr(event, "workload", "")
+            shown = self._board.workloads.get(about)
+            if shown is not None:
+                self._due.setdefault(("Workload", about), 0)
+                self._note(about, event_object(one, shown, seq, event.at_us))
+
+    def _note(self, key: str, found: Object) -> None:
+        waiting = self._events.setdefault(key, [])
+        waiting.append(found)
         dropped = max(len(waiting) - EVENTS_WAITING_MAX, 0)
         del waiting[:dropped]
         self._metrics.projected.labels("Event", "dropped").inc(dropped)

@@ -20,6 +20,7 @@ from tidegate.kinds import names
 from tidegate.kinds.times import stamp
 
 MESSAGE_MAX = 32_768
+_CHECK = "AdmissionCheck"
 
 
 def follow(shown: Shown, event: FactEvent | DecisionEvent, decision: str) -> None:
@@ -28,11 +29,16 @@ def follow(shown: Shown, event: FactEvent | DecisionEvent, decision: str) -> Non
         case QuotaReserved():
             shown.checks, shown.checks_at_us = event.checks, event.at_us
             shown.checks_since = shown.checks_since or (decision if event.checks else "")
-        case WorkloadEvicted() | QuotaReleased() if shown.checks:
+        case WorkloadEvicted() | QuotaReleased() if shown.checks or _failed(event):
             shown.checks_since, shown.checks_at_us = decision, event.at_us
             shown.checks_reset = True
         case _:
             pass
+
+
+def _failed(event: WorkloadEvicted | QuotaReleased) -> bool:
+    """Tell whether a check ended it, that may have spoken before there was a reservation."""
+    return isinstance(event, WorkloadEvicted) and _CHECK in (event.reason, event.cause)
 
 
 def put(status: Object, shown: Shown, found: Object) -> None:

@@ -125,6 +125,7 @@ def _show_leaving(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
         case WorkloadDeactivated():
             shown.phase, shown.deactivated = "inactive", True
             shown.requeue_count = shown.requeue_after_us = shown.executed_us = 0
+            _stay_away(shown, at_us)
             shown.set(
                 "QuotaReserved",
                 true=False,
@@ -135,6 +136,14 @@ def _show_leaving(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
         case _:
             return False
     return True
+
+
+def _stay_away(shown: Shown, at_us: int) -> None:
+    """Say of who was evicted for it that nobody queues it again."""
+    evicted = shown.conditions.get("Evicted")
+    if evicted is not None and evicted.status == "True":
+        reason, said = evicted.reason, evicted.message
+        shown.set("Requeued", true=False, reason=reason, message=said, at_us=at_us)
 
 
 def _change(shown: Shown, event: WorkloadChanged) -> None:

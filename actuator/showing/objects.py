@@ -26,14 +26,9 @@ def workload(
     shown: Shown, job: Object, kind: JobKind[Any], priorities: Mapping[tuple[str, str], int]
 ) -> Object:
     """Return the Workload object of a job as it is made; its status is written after it."""
-    owner = {
-        "apiVersion": kind.api_version,
-        "kind": kind.kind,
-        "name": shown.job.name,
-        "uid": shown.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    marks = {names.DECISION: shown.decision}
+    if kind.members is not None:
+        marks[names.IS_GROUP_WORKLOAD] = "true"
     return {
         "apiVersion": API_VERSION,
         "kind": "Workload",
@@ -41,11 +36,22 @@ def workload(
             "namespace": shown.namespace,
             "name": shown.name,
             "labels": {names.JOB_UID: shown.uid},
-            "annotations": {names.DECISION: shown.decision},
-            "ownerReferences": [owner],
+            "annotations": marks,
+            "ownerReferences": _owners(job, kind),
         },
         "spec": {**wanted_spec(shown, priorities), "podSets": kind.podsets(job)},
     }
+
+
+def _owners(job: Object, kind: JobKind[Any]) -> list[Object]:
+    """Return who owns a job's Workload: the job, or each of the objects that it is."""
+    head = {"apiVersion": kind.api_version, "kind": kind.kind}
+    if kind.members is not None:
+        found = [one["metadata"] for one in job["items"]]
+        return [{**head, "name": one["name"], "uid": one["uid"]} for one in found]
+    meta = job["metadata"]
+    rights = {"controller": True, "blockOwnerDeletion": True}
+    return [{**head, "name": meta["name"], "uid": meta["uid"], **rights}]
 
 
 def wanted_spec(shown: Shown, priorities: Mapping[tuple[str, str], int]) -> Object:

@@ -15,9 +15,10 @@ from tidegate.contracts.definitions import (
     CohortDefined,
     LocalQueueDefined,
 )
+from tidegate.jobs import pod_group
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.meta import Condition, ObjectMeta
-from tidegate.kinds.names import CHECKS_SINCE, DECISION
+from tidegate.kinds.names import CHECKS_SINCE, DECISION, IS_GROUP_WORKLOAD, JOB_UID
 from tidegate.kinds.podsets import written
 from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.kinds.times import micros
@@ -108,6 +109,9 @@ def local_queue(found: LocalQueue) -> LocalQueueDefined:
 
 def _job(meta: ObjectMeta) -> ObjectRef:
     owner = meta.controller()
+    if meta.annotations.get(IS_GROUP_WORKLOAD) == "true":
+        uid = meta.labels.get(JOB_UID, meta.uid)
+        return ObjectRef(kind=pod_group.NAME, namespace=meta.namespace, name=meta.name, uid=uid)
     for kind in JOB_KINDS.values():
         if owner is not None and (owner.api_version, owner.kind) == (kind.api_version, kind.kind):
             return ObjectRef(

@@ -10,7 +10,6 @@ from typing import Literal
 
 import msgspec
 
-from actuator.showing.conditions import eviction_reason
 from actuator.showing.objects import API_VERSION
 from actuator.showing.shown import Shown
 from tidegate.contracts.decisions import (
@@ -29,6 +28,12 @@ from tidegate.kinds.times import stamp
 MESSAGE_MAX = 1_024
 _NAME_MAX = 200
 _SECOND_US = 1_000_000
+_WARNED = {
+    "AdmissionCheck": "AdmissionCheckRejected",
+    "MaximumExecutionTimeExceeded": "MaximumExecutionTimeExceeded",
+    "FailedToStart": "FailedToStart",
+}
+"""What is warned of before an eviction, by its cause."""
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +43,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["Normal", "Warning"]
     reason: str
     message: str
+    workload: str = ""  # whose; empty: the workload that the event is about
 
 
 def told(event: FactEvent | DecisionEvent) -> tuple[Told, ...]:
@@ -49,13 +55,11 @@ def told(event: FactEvent | DecisionEvent) -> tuple[Told, ...]:
         case WorkloadAdmitted():
             return _admitted(event)
         case WorkloadHeld():
-            return (_of_workload("Pending", event.message or event.reason, kind="Warning"),)
+            return _held(event)
         case WorkloadPreempted():
-            return (_of_workload("Preempted", event.message or f"Preempted by {event.by}"),)
+            return _preempted(event)
         case WorkloadEvicted():
-            reason = f"EvictedDueTo{eviction_reason(event)}"
-            said = event.message or "It must stop"
-            return _of_workload(reason, said), _of_job("Stopped", said)
+            return _evicted(event)
         case WorkloadFinished():
             said = f"Workload '{event.workload}' is declared finished"
             return (_of_job("FinishedWorkload", said),)
@@ -93,6 +97,29 @@ def _admitted(event: WorkloadAdmitted) -> tuple[Told, ...]:
     return _of_workload("Admitted", said), _of_job("Started", f"Admitted by clusterQueue {queue}")
 
 
+def _held(event: WorkloadHeld) -> tuple[Told, ...]:
+    """Kueue tells of what was tried in a cycle, not of who was not looked at."""
+    if event.others:
+        return ()
+    return (_of_workload(event.reason, event.message or event.reason, kind="Warning"),)
+
+
+def _preempted(event: WorkloadPreempted) -> tuple[Told, ...]:
+    said = f"Preempted workload {event.workload} (uid {event.uid}), {event.reason}"
+    other = Told(
+        about_job=False, kind="Normal", reason="PreemptedWorkload", message=said, workload=event.by
+    )
+    return _of_workload("Preempted", event.message or f"Preempted by {event.by}"), other
+
+
+def _evicted(event: WorkloadEvicted) -> tuple[Told, ...]:
+    reason = f"EvictedDueTo{event.reason}" + (f"DueTo{event.cause}" if event.cause else "")
+    said = event.message or "It must stop"
+    usual = _of_workload(reason, said), _of_job("Stopped", said)
+    warned = _WARNED.get(event.cause)
+    return usual if warned is None else (_of_workload(warned, said, kind="Warning"), *usual)
+
+
 def _of_workload(reason: str, message: str, kind: Literal["Normal", "Warning"] = "Normal") -> Told:
     return Told(about_job=False, kind=kind, reason=reason, message=message)
 
@@ -103,6 +130,8 @@ def _of_job(reason: str, message: str) -> Told:
 
 def _job(shown: Shown) -> Object:
     kind = JOB_KINDS[shown.job.kind]
+    if kind.members is not None:
+        return _workload(shown)  # a group has no object of its own
     return {
         "apiVersion": kind.api_version,
         "kind": kind.kind,

@@ -1,0 +1,210 @@
+"""A small cluster that a rule's story is played on: lines in, decisions and what is shown out.
+
+Jobs carry out their orders at once unless they are deaf. Everything goes the way it goes in a
+cluster: observations are accepted, decided upon, and the board shows what follows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec import convert
+from msgspec.structs import replace
+
+from actuator.showing.board import Board
+from actuator.showing.told import told
+from tests.core.telling import BEGIN, JOBS, LEDGER, SECOND, Bus, beat, completed, flavor, gone, job
+from tests.core.telling import started as begun
+from tests.lifecycle.words import decision_line
+from tidegate.contracts import observations as seen
+from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
+from tidegate.contracts.facts import FactEvent, LedgerOpened
+from tidegate.core.fold import apply
+from tidegate.core.rules import decide
+from tidegate.kinds.meta import Condition
+from tidegate.model.podset import Container, LabelSelector, PodSet
+from tidegate.model.policy import Policy
+from tidegate.model.quantity import amount
+from tidegate.model.quota import ClusterQueueSpec, FlavorQuotas, FlavorSpec, LocalQueueSpec, Quota
+from tidegate.model.quota import ResourceGroup as Group
+
+Fields = dict[str, Any]
+TEAM = "team"
+
+
+@dataclass
+class Stage:
+    """One ledger, its board, and the jobs it is about."""
+
+    bus: Bus = field(default_factory=Bus)
+    board: Board = field(default_factory=Board)
+    jobs: dict[str, seen.JobObserved] = field(default_factory=dict)
+    orders: dict[str, tuple[bool, int]] = field(default_factory=dict)  # start or stop, and its seq
+    deaf: set[str] = field(default_factory=set)
+    version: int = 100
+    beats: int = 1
+    decided: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    starts: dict[str, StartOrdered] = field(default_factory=dict)
+    buried: dict[str, int] = field(default_factory=dict)  # queue to how often it was deleted
+
+    def open(self, policy: Policy) -> None:
+        """Open the ledger over completed first rounds."""
+        opened = LedgerOpened(at_us=BEGIN, ledger_id=LEDGER)
+        apply(self.bus.draft, opened)
+        self.board.learn(opened, f"{LEDGER}/1")
+        configured = seen.PolicyObserved(name="p", uid="p", version=1, session="s", policy=policy)
+        namespace = seen.NamespaceObserved(name=TEAM, uid=TEAM, version=1, session="a")
+        self.turn(configured, namespace, beat(1, JOBS), begun(), completed(50))
+
+    def turn(self, *observations: seen.Observation) -> None:
+        """Play turns until nothing more follows; jobs obey in between."""
+        self._take(observations)
+        while orders := [name for name in self.orders if name not in self.deaf]:
+            self._take([self.obeyed(name) for name in orders if name in self.jobs])
+
+    def _take(self, observations: Any) -> None:  # noqa: ANN401 - some observations
+        before = self.bus.draft.seq
+        facts = self.bus.tell(*observations)
+        decisions = decide(self.bus.draft)
+        for number, event in enumerate([*facts, *decisions], before + 1):
+            self._learn(event, number)
+        for decision in decisions:
+            self.decided.append(decision_line(decision))
+        if decisions:
+            self._take(())
+
+    def _learn(self, event: FactEvent | DecisionEvent, seq: int) -> None:
+        if isinstance(event, StartOrdered | StopOrdered):
+            self.orders[event.job.name] = isinstance(event, StartOrdered), seq
+        if isinstance(event, StartOrdered):
+            self.starts[event.job.name] = event
+        before = {key: dict(one.conditions) for key, one in self.board.workloads.items()}
+        self.board.learn(event, f"{LEDGER}/{seq}")
+        for key, one in self.board.workloads.items():
+            self.shown += changed(key, before.get(key, {}), one.conditions)
+        self.told += [
+            f"{name_of(one.workload or getattr(event, 'workload', ''))}"
+            f"{' job' if one.about_job else ''} {one.kind} {one.reason}"
+            for one in told(event)
+        ]
+
+    def obeyed(self, name: str) -> seen.JobObserved:
+        """Return a job that has carried out what was ordered last."""
+        start, seq = self.orders.pop(name)
+        known = self.jobs[name]
+        state = seen.JobState(
+            suspended=not start,
+            started=start,
+            active=pods_of(known) if start else 0,
+            decision=f"{LEDGER}/{seq}",
+            generation=known.state.generation + 1,
+        )
+        return self.change(name, state=state)
+
+    def submit(self, name: str, told: Fields) -> seen.JobObserved:
+        """Return a new job, suspended, as its fields say."""
+        self.version += 1
+        podset = PodSet(
+            count=int(told.pop("pods", 1)),
+            containers=(Container(requests={"cpu": str(told.pop("cpu", 1))}),),
+        )
+        direct = told.pop("direct", False)
+        identity: Fields = {"kind": "workload"} if direct else {}
+        told.setdefault("queue", "main")
+        self.jobs[name] = job(
+            name,
+            version=self.version,
+            created_us=self.bus.at_us + self.version,  # in the order of their coming
+            workload=f"{TEAM}/{name}",
+            podsets=(podset,),
+            **identity,
+            **told,
+        )
+        return self.jobs[name]
+
+    def change(self, name: str, **told: Any) -> seen.JobObserved:  # noqa: ANN401 - a job's fields
+        """Return a job of which something changed."""
+        self.version += 1
+        self.jobs[name] = replace(self.jobs[name], version=self.version, **told)
+        return self.jobs[name]
+
+    def stand(self, name: str, **told: int) -> seen.JobObserved:
+        """Return a job whose pods stand otherwise."""
+        return self.change(name, state=replace(self.jobs[name].state, **told))
+
+    def delete(self, name: str) -> seen.Observation:
+        """Return that a job is gone."""
+        self.version += 1
+        del self.jobs[name]
+        return gone(name, self.version)
+
+    def wait(self, seconds: int) -> seen.Observation:
+        """Let time pass, by a heartbeat."""
+        self.beats += seconds
+        self.bus.at_us += seconds * SECOND
+        return beat(self.beats, JOBS)
+
+    def cluster_queue(self, name: str, told: Fields) -> seen.Observation:
+        """Return a ClusterQueue; ``cpu`` is by flavor, or that of the flavor ``any``."""
+        self.version += 1
+        quotas = told.pop("cpu", 4)
+        flavors = quotas if isinstance(quotas, dict) else {"any": quotas}
+        group = Group(
+            resources=("cpu",),
+            flavors=tuple(
+                FlavorQuotas(flavor=one, quotas={"cpu": Quota(nominal=amount("cpu", str(cpu)))})
+                for one, cpu in flavors.items()
+            ),
+        )
+        made = convert({"groups": (), **told}, ClusterQueueSpec)
+        spec = replace(made, groups=(group,), namespace_selector=LabelSelector())
+        return seen.ClusterQueueObserved(
+            name=name, uid=self.uid("cq", name), version=self.version, session="a", spec=spec
+        )
+
+    def local_queue(self, name: str, told: Fields) -> seen.Observation:
+        """Return a LocalQueue."""
+        self.version += 1
+        spec = convert(told, LocalQueueSpec)
+        return seen.LocalQueueObserved(
+            namespace=TEAM,
+            name=name,
+            uid=self.uid("lq", name),
+            version=self.version,
+            session="a",
+            spec=spec,
+        )
+
+    def uid(self, prefix: str, name: str) -> str:
+        """Return a queue's uid: one that is made again has another."""
+        return f"{prefix}-{name}-{self.buried.get(prefix + name, 0)}"
+
+    def flavor(self, name: str, told: Fields) -> seen.Observation:
+        """Return a ResourceFlavor."""
+        self.version += 1
+        return flavor(name, version=self.version, spec=convert(told, FlavorSpec))
+
+    def since(self, name: str) -> str:
+        """Return the reset that a job's checks follow, as its Workload notes it by now."""
+        return self.board.workloads[self.jobs[name].workload].checks_since
+
+
+def pods_of(one: seen.JobObserved) -> int:
+    return sum(podset.count for podset in one.podsets)
+
+
+def name_of(key: str) -> str:
+    return key.partition("/")[2]
+
+
+def changed(key: str, before: dict[str, Condition], now: dict[str, Condition]) -> list[str]:
+    """Return the conditions that are new or say something else."""
+    return [
+        f"{name_of(key)} {kind}={one.status} {one.reason}"
+        for kind, one in now.items()
+        if kind not in before
+        or (before[kind].status, before[kind].reason) != (one.status, one.reason)
+    ]

@@ -1,0 +1,185 @@
+"""Plays a rule's story and compares what follows with what its file says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.lifecycle.stage import Fields, Stage
+from tidegate.contracts import observations as seen
+from tidegate.model.podset import PodSetUpdate
+from tidegate.model.policy import Policy
+
+DATA = Path(__file__).parent / "data"
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What happens, and what follows from it; None: not looked at."""
+
+    do: list[Any]
+    decided: list[str] | None = None
+    shown: list[str] | None = None
+    told: list[str] | None = None
+    starts: dict[str, Any] | None = None  # job to what its start puts into the first podset
+    requeue: dict[str, list[int]] | None = None  # job to requeueState: count, seconds
+
+
+def _main() -> dict[str, Fields]:
+    return {"main": {"cluster_queue": "cq"}}
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One rule: where it stands, and a story in which it shows."""
+
+    rule: str
+    source: str
+    policy: Fields = {}
+    flavors: dict[str, Fields] = msgspec.field(default_factory=lambda: {"any": {}})
+    queues: dict[str, Fields] = msgspec.field(default_factory=lambda: {"cq": {}})
+    locals: dict[str, Fields] = msgspec.field(default_factory=_main)
+    checks: list[str] = []
+    steps: list[Step]
+
+
+def rules() -> dict[str, Path]:
+    """Return the files by name."""
+    return {path.stem: path for path in sorted(DATA.glob("*.yaml"))}
+
+
+def read(path: Path) -> Rule:
+    return msgspec.yaml.decode(path.read_bytes(), type=Rule)
+
+
+class Player:
+    """One story on its stage."""
+
+    def __init__(self, rule: Rule) -> None:
+        self.stage = stage = Stage()
+        stage.open(msgspec.convert(rule.policy, Policy))
+        for name in rule.checks:
+            stage.turn(_check(name))
+        stage.turn(
+            *(stage.flavor(name, told) for name, told in rule.flavors.items()),
+            *(stage.cluster_queue(name, dict(told)) for name, told in rule.queues.items()),
+            *(stage.local_queue(name, told) for name, told in rule.locals.items()),
+        )
+
+    def play(self, step: Step) -> dict[str, Any]:
+        """Do what a step says; return what followed, by the step's fields."""
+        stage = self.stage
+        stage.decided, stage.shown, stage.told = [], [], []
+        for line in step.do:
+            [(verb, told)] = line.items()
+            self._do(verb, told)
+        return {
+            "decided": stage.decided,
+            "shown": stage.shown,
+            "told": stage.told,
+            "starts": {name: self._start(name) for name in step.starts or ()},
+            "requeue": {name: self._requeue(name) for name in step.requeue or ()},
+        }
+
+    def _do(self, verb: str, told: Any) -> None:  # noqa: ANN401 - of each verb's own shape
+        stage = self.stage
+        if verb == "wait":
+            stage.turn(stage.wait(told))
+        elif verb in ("deaf", "hears"):
+            (stage.deaf.add if verb == "deaf" else stage.deaf.discard)(told)
+            stage.turn()
+        else:
+            stage.turn(*self._seen(verb, told))
+
+    def _seen(  # noqa: C901 - an arm a verb
+        self,
+        verb: str,
+        told: Any,  # noqa: ANN401 - of each verb's own shape
+    ) -> Iterator[seen.Observation]:
+        stage = self.stage
+        match verb, told:
+            case "submit", dict():
+                yield from (stage.submit(name, dict(fields or {})) for name, fields in told.items())
+            case "change", dict():
+                yield from (stage.change(name, **fields) for name, fields in told.items())
+            case "stand", dict():
+                yield from (stage.stand(name, **fields) for name, fields in told.items())
+            case "finish", str():
+                yield stage.change(told, finished="Succeeded", message="Done.")
+            case "delete", str():
+                yield stage.delete(told)
+            case "queue", dict():
+                yield from (stage.cluster_queue(name, dict(one)) for name, one in told.items())
+            case "local", dict():
+                yield from (stage.local_queue(name, one) for name, one in told.items())
+            case "gone", dict():
+                yield from (self._gone(kind, name) for kind, name in told.items())
+            case "class", dict():
+                yield from (self._class(name, value) for name, value in told.items())
+            case "policy", dict():
+                stage.version += 1
+                yield _policy(stage.version, told)
+            case "say", dict():
+                yield from (self._said(name, one) for name, one in told.items())
+            case _:
+                raise AssertionError(f"no such thing can happen: {verb} {told}")
+
+    def _said(self, name: str, told: Fields) -> seen.Observation:
+        """Let controllers of checks write what they say; ``stale``: as if before the reset."""
+        states = {key: value for key, value in told.items() if key != "stale"}
+        checks = tuple(_state(check, states[check]) for check in sorted(states))
+        since = self.stage.jobs[name].checks_since if told.get("stale") else self.stage.since(name)
+        return self.stage.change(name, checks=checks, checks_since=since)
+
+    def _gone(self, kind: str, name: str) -> seen.Observation:
+        self.stage.version += 1
+        prefix, plural, namespace = {
+            "queue": ("cq", "clusterqueues", ""),
+            "local": ("lq", "localqueues", "team"),
+        }[kind]
+        uid, buried = self.stage.uid(prefix, name), self.stage.buried
+        buried[prefix + name] = buried.get(prefix + name, 0) + 1
+        return seen.ObjectGone(
+            namespace=namespace,
+            name=name,
+            uid=uid,
+            version=self.stage.version,
+            session="a",
+            resource=f"{plural}.kueue.x-k8s.io",
+        )
+
+    def _class(self, name: str, value: int) -> seen.Observation:
+        self.stage.version += 1
+        return seen.WorkloadPriorityClassObserved(
+            name=name, uid=f"class-{name}", version=self.stage.version, session="a", value=value
+        )
+
+    def _start(self, name: str) -> Fields:
+        [podset, *_] = self.stage.starts[name].podsets
+        found: Fields = msgspec.to_builtins(podset)
+        return {key: value for key, value in found.items() if key not in ("name", "count")}
+
+    def _requeue(self, name: str) -> list[int]:
+        shown = self.stage.board.workloads[f"team/{name}"]
+        left_us = shown.requeue_after_us - self.stage.bus.at_us
+        return [shown.requeue_count, left_us // 1_000_000 if shown.requeue_after_us else 0]
+
+
+def _state(check: str, told: str | Fields) -> seen.CheckSeen:
+    said: Fields = {"state": told} if isinstance(told, str) else dict(told)
+    updates = tuple(
+        msgspec.convert({"name": "main", **one}, PodSetUpdate) for one in said.pop("updates", ())
+    )
+    return seen.CheckSeen(name=check, updates=updates, **said)
+
+
+def _check(name: str) -> seen.Observation:
+    return seen.CheckObserved(
+        name=name, uid=f"check-{name}", version=2, session="a", controller="theirs", active=True
+    )
+
+
+def _policy(version: int, told: Fields) -> seen.Observation:
+    policy = msgspec.convert(told, Policy)
+    return seen.PolicyObserved(name="p", uid="p", version=version, session="s", policy=policy)

@@ -1,0 +1,45 @@
+"""A decision in a few words, as the data files write it."""
+
+from __future__ import annotations
+
+from tests.core.telling import BEGIN, SECOND
+from tidegate.contracts import decisions as made
+from tidegate.contracts.codec import type_name
+
+
+def decision_line(event: made.DecisionEvent) -> str:
+    """Return an event's type, whom it is about and what distinguishes it."""
+    if isinstance(event, made.ClusterQueueReadinessChanged):
+        return f"ClusterQueueReadinessChanged {event.cluster_queue} {event.reason}"
+    words = [type_name(event), event.workload.partition("/")[2], *_details(event)]
+    return " ".join(word for word in words if word)
+
+
+def _details(event: made.DecisionEvent) -> list[str]:  # noqa: C901 - an arm an event
+    match event:
+        case made.QuotaReserved():
+            flavors = {one for podset in event.assignment for one in podset.flavors.values()}
+            counts = [f"x{podset.count}" for podset in event.assignment]
+            checks = f"checks={','.join(event.checks)}" if event.checks else ""
+            return [",".join(sorted(flavors)), *counts, checks]
+        case made.WorkloadHeld():
+            return [event.reason]
+        case made.WorkloadPreempted():
+            return [event.reason, f"by={event.by.partition('/')[2]}"]
+        case made.WorkloadEvicted():
+            attempt = f"attempt={event.attempts}" if event.attempts else ""
+            return [event.reason, event.cause, attempt, _time(event.after_us)]
+        case made.WorkloadRequeued():
+            return [event.reason, _time(event.after_us)]
+        case made.QuotaReleased() | made.WorkloadDeactivated() | made.PreemptionAbandoned():
+            return [event.reason]
+        case made.WorkloadExpired():
+            return [event.reason, "job" if event.job is not None else "workload"]
+        case made.ActuationRepeated():
+            return [event.order]
+        case _:
+            return []
+
+
+def _time(at_us: int) -> str:
+    return f"until={(at_us - BEGIN) // SECOND}s" if at_us else ""
