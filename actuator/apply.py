@@ -15,11 +15,13 @@ from random import Random
 import msgspec
 
 from actuator.calls import CACHED, Calls, passing
+from actuator.members import deletion, listed, mustered, object_path
 from actuator.metrics import Metrics
 from actuator.orders import Expire, Order, job_of
 from actuator.report import Reporter
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.jobs.kind import (
+    Delete,
     Done,
     Object,
     Patch,
@@ -85,7 +87,8 @@ class Applier:
         if job.kind not in JOB_KINDS:
             await self.reporter.failed(order, "invalid", f"There is no job kind {job.kind!r}.")
             return False
-        path = JOB_KINDS[job.kind].path(job.namespace, job.name)
+        kind = JOB_KINDS[job.kind]
+        path = kind.path(job.namespace, "" if kind.members else job.name)
         tried = _Try(path, self._waits(), asyncio.get_running_loop().time())
         while not superseded():
             try:
@@ -105,6 +108,8 @@ class Applier:
 
     async def _next(self, order: Order, tried: _Try) -> Done | Refused | None:
         """Take one step; None: look again."""
+        if JOB_KINDS[job_of(order).kind].members is not None:
+            return await self._mustered(order, tried)
         job = await self._job(order, tried)
         if isinstance(order, Expire):
             return Done() if isinstance(job, Refused) else await self._deleted(order, tried)
@@ -117,8 +122,37 @@ class Applier:
                 return step
             case Wait():
                 return await self._waited(step, tried)
+            case Delete():
+                return await self._deleted(order, tried)
             case Patch():
                 return await self._patched(step, tried)
+
+    async def _mustered(self, order: Order, tried: _Try) -> Done | Refused | None:
+        """Take one step with each object of a job that is several; None: look again."""
+        job, members = job_of(order), JOB_KINDS[job_of(order).kind].members
+        assert members is not None, "its kind says that it is several objects"
+        if isinstance(order, Expire):
+            for one in await listed(self.calls, tried.path, job, members):
+                path = object_path(tried.path, one)
+                await self.calls.delete(path, deletion(one["metadata"]["uid"]))
+            return Done()
+        todo = await mustered(self.calls, tried.path, members, order)
+        if isinstance(todo, Refused) or not todo:
+            return todo if isinstance(todo, Refused) else Done()
+        if tried.patches == PATCHES_MAX:
+            return Refused(reason="conflict", message="Somebody undoes each patch.")
+        for one, step in todo:
+            await self._stepped(object_path(tried.path, one), one, step)
+        tried.patches, tried.waits = tried.patches + 1, self._waits()
+        tried.since = asyncio.get_running_loop().time()
+        return None
+
+    async def _stepped(self, path: str, found: Object, step: Step) -> None:
+        if isinstance(step, Delete):
+            await self.calls.delete(path, deletion(found["metadata"]["uid"]))
+        elif isinstance(step, Patch):
+            where = f"{path}/{step.subresource}" if step.subresource else path
+            await self.calls.patch(where, pinned(step.body, found))
 
     async def _job(self, order: Order, tried: _Try) -> Object | Refused:
         """Return the job as it is; refuse if it is gone, perhaps with a namesake in its place."""
@@ -154,10 +188,8 @@ class Applier:
         tried.since = asyncio.get_running_loop().time()
         return None
 
-    async def _deleted(self, order: Expire, tried: _Try) -> Done:
-        conditions = {"uid": job_of(order).uid}
-        options = {"preconditions": conditions, "propagationPolicy": "Background"}
-        await self.calls.delete(tried.path, options)
+    async def _deleted(self, order: Order, tried: _Try) -> Done:
+        await self.calls.delete(tried.path, deletion(job_of(order).uid))
         return Done()
 
     async def _waited(self, step: Wait, tried: _Try) -> Refused | None:

@@ -7,6 +7,7 @@ from http import HTTPStatus
 
 from actuator.apply import pinned
 from actuator.calls import Calls
+from actuator.members import listed
 from actuator.showing import check_states, objects, queues
 from actuator.showing.board import Board
 from actuator.showing.counts import Numbers
@@ -105,8 +106,12 @@ class Writer:
         if shown.direct or shown.phase == "finished":
             return None
         kind = job_kind(shown.job.kind)
-        job = await self.calls.read(kind.path(shown.namespace, shown.job.name))
-        if job is None or job["metadata"]["uid"] != shown.uid:
+        if kind.members is not None:
+            path = kind.path(shown.namespace)
+            job: Object = {"items": await listed(self.calls, path, shown.job, kind.members)}
+        else:
+            job = await self.calls.read(kind.path(shown.namespace, shown.job.name)) or {}
+        if not (job.get("items") or job.get("metadata", {}).get("uid") == shown.uid):
             return None
         made = objects.workload(shown, job, kind, self.board.priorities)
         return await self.calls.create(f"{KUEUE}/namespaces/{shown.namespace}/workloads", made)
@@ -118,7 +123,7 @@ class Writer:
         if shown is None or found is None:
             return
         owners = [owner["uid"] for owner in found["metadata"].get("ownerReferences", ())]
-        if shown.uid not in owners:
+        if shown.uid not in owners and found["metadata"]["labels"].get(names.JOB_UID) != shown.uid:
             return  # not made for this job
         if found["metadata"].get("finalizers"):
             none = {"metadata": {"finalizers": None}}

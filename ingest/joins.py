@@ -14,7 +14,7 @@ import msgspec
 
 from ingest.lineage import Lineage
 from ingest.scope import Scope
-from tidegate.contracts.observations import CheckSeen, JobObserved
+from tidegate.contracts.observations import CheckSeen, JobObserved, Observed
 from tidegate.jobs.asking import identified, listed
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.workload import boost, closed_gates, holds_quota_of_another
@@ -24,7 +24,7 @@ from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
 from tidegate.kinds.workload import Workload
 
-Told: TypeAlias = tuple[str, JobObserved]
+Told: TypeAlias = tuple[str, Observed]
 """A resource and what is told under it."""
 
 
@@ -62,17 +62,40 @@ class Joins:
         self._wishes = dict[str, Wishes]()  # by the job's uid
         self._about = dict[str, str]()  # a Workload's uid to its job's
         self._jobs = dict[str, Asking]()  # by uid
+        self._groups = dict[str, str]()  # a Workload's key to the uid of the group it stands for
 
     def stands_for(self, found: Workload) -> str:
-        """Return the uid of the job that a Workload stands for; empty: it was made directly."""
-        owner = found.metadata.controller()
+        """Return the uid of the job that a Workload stands for; empty: it was made directly.
+
+        A group of pods is called by the key of its Workload, which has its name.
+        """
+        meta = found.metadata
+        if meta.annotations.get(names.IS_GROUP_WORKLOAD) == "true":
+            return f"{meta.namespace}/{meta.name}"
+        owner = meta.controller()
         return owner.uid if owner is not None and self._lineage.knows(owner) else ""
+
+    def asks(self, kind: JobKind[Any], meta: ObjectMeta) -> bool:
+        """Tell whether an object asks to be managed, wherever it is and whoever owns it."""
+        return self._scope.asks(meta) and kind.asks(meta)
+
+    def put(self, job: Asking, *, workload: str) -> Told:
+        """Remember a job that is several objects, and return it with what is known about it."""
+        self._jobs[job.meta.uid] = job
+        self._groups[workload] = job.meta.uid
+        return self._told(job)
+
+    def take_out(self, uid: str, *, workload: str) -> None:
+        """Forget a job that was several objects."""
+        self._groups.pop(workload, None)
+        self._drop(workload)
+        self._remove(uid)
 
     def job(self, kind: JobKind[Any], found: Any) -> Iterator[Told]:  # noqa: ANN401 - of the kind's own type
         """Remember a job that asks to be managed; yield it, and what it owns if that changes."""
         meta: ObjectMeta = found.metadata
         self._jobs.pop(meta.uid, None)
-        asks = self._scope.asks(meta)
+        asks = self.asks(kind, meta)
         below = list(self._lineage.note(kind, meta, asks=asks))
         if asks:
             self._jobs[meta.uid] = Asking(kind=kind, meta=meta, alone=kind.observe(found))
@@ -116,7 +139,7 @@ class Joins:
     def listed_jobs(self, resource: str, present: Collection[str]) -> Iterator[Told]:
         """Forget the jobs that a list of the resource no longer has; nothing follows for others."""
         for uid in [uid for uid, job in self._jobs.items() if job.kind.resource == resource]:
-            if uid not in present:
+            if uid not in present and job_is_one(self._jobs[uid]):
                 self._remove(uid)
         self._lineage.listed(resource, present)
         yield from ()
@@ -139,7 +162,7 @@ class Joins:
         self._drop(uid)
         if wishes != NONE:
             self._wishes[uid], self._about[wishes.workload] = wishes, uid
-        job = self._jobs.get(uid)
+        job = self._jobs.get(self._groups.get(uid, uid))
         same = before == msgspec.structs.replace(wishes, workload=before.workload)
         if job is not None and not same:
             yield self._told(job)
@@ -149,7 +172,7 @@ class Joins:
         covered = self._scope.covers(namespace, self._labels.get(namespace))
         if not covered or self._lineage.is_child(job.meta):
             return job.kind.resource, identified(job.kind, job.meta)
-        wishes = self._wishes.get(job.meta.uid, NONE)
+        wishes = self._wishes.get(_called(job), NONE)
         told = msgspec.structs.replace(
             job.alone,
             active=wishes.active,
@@ -161,3 +184,13 @@ class Joins:
             checks_since=wishes.checks_since,
         )
         return job.kind.resource, told
+
+
+def job_is_one(job: Asking) -> bool:
+    """Tell whether a job is an object of its own, which lists name."""
+    return job.kind.members is None
+
+
+def _called(job: Asking) -> str:
+    """Return how what a Workload says of a job names it; see ``Joins.stands_for``."""
+    return job.meta.uid if job_is_one(job) else job.alone.workload

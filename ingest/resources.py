@@ -8,20 +8,19 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ingest import definitions
-from ingest.joins import Joins
+from ingest.groups import PodGroups
+from ingest.joins import Joins, Told
 from ingest.scope import Scope
 from tidegate.contracts.observations import Observed
-from tidegate.jobs import workload
+from tidegate.jobs import pod, pod_group, workload
 from tidegate.jobs.kind import JobKind
 from tidegate.kinds import checks, flavors, queues, seen
 from tidegate.kinds.names import GROUP, VERSIONS
+from tidegate.kinds.pods import Pod
 from tidegate.kinds.workload import Workload
 
 _KUEUE = f"/apis/{GROUP}/{VERSIONS[0]}"
 
-
-Told: TypeAlias = tuple[str, Observed]
-"""A resource and what is told under it."""
 Observe: TypeAlias = Callable[[Any], Observed]
 
 
@@ -33,10 +32,12 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     kind: type[Any]  # what an object is decoded into
     observe: Callable[[Any], Iterable[Told]]
     """Reduce an object, leaving session and round empty; raises errors of ``tidegate.errors``."""
-    gone: Callable[[str], Iterable[Told]] = lambda _uid: ()
-    """Return what else the deletion of an object changes."""
-    listed: Callable[[Collection[str]], Iterable[Told]] = lambda _present: ()
-    """Learn which uids a list had; return what else that changes."""
+    gone: Callable[[str, int], Iterable[Told]] = lambda _uid, _version: ()
+    """Return what else the deletion of an object, at a version, changes."""
+    listed: Callable[[Collection[str], int], Iterable[Told]] = lambda _present, _version: ()
+    """Learn which uids a list of a version had; return what else that changes."""
+    besides: Callable[[], Iterable[str]] = tuple
+    """Return the uids of what is told under the resource and has no object of its own."""
     optional: bool = False  # its CRD may be missing, and is waited for without stopping the clock
 
 
@@ -89,9 +90,39 @@ def watched(kinds: Sequence[JobKind[Any]], scope: Scope = EVERYWHERE) -> tuple[W
     are jobs themselves says the kind ``workload``.
     """
     joins = Joins(kinds, scope)
-    jobs = [_job(kind, joins) for kind in kinds if kind.name != workload.NAME]
+    jobs = [_watched_job(kind, joins) for kind in kinds if kind.name not in _NOT_WATCHED]
     direct = workload.KIND.name in [kind.name for kind in kinds]
     return (*DEFINITIONS, _namespaces(joins), _workloads(joins, direct=direct), *jobs)
+
+
+_NOT_WATCHED = (workload.NAME, pod_group.NAME)
+"""Kinds that are told by what watches another resource."""
+
+
+def _watched_job(kind: JobKind[Any], joins: Joins) -> Watched:
+    return _pods(joins) if kind.name == pod.NAME else _job(kind, joins)
+
+
+def _pods(joins: Joins) -> Watched:
+    groups, alone = PodGroups(joins), _job(pod.KIND, joins)
+
+    def observe(found: Pod) -> Iterator[Told]:
+        if groups.is_member(found):
+            yield from groups.take(found)
+        else:
+            yield from alone.observe(found)
+
+    def gone(uid: str, version: int) -> Iterator[Told]:
+        yield from groups.forget(uid, version)
+        yield from alone.gone(uid, version)
+
+    def listed(present: Collection[str], version: int) -> Iterator[Told]:
+        yield from groups.listed(present, version)
+        yield from alone.listed(present, version)
+
+    return msgspec.structs.replace(
+        alone, observe=observe, gone=gone, listed=listed, besides=groups.present
+    )
 
 
 def _job(kind: JobKind[Any], joins: Joins) -> Watched:
@@ -100,8 +131,8 @@ def _job(kind: JobKind[Any], joins: Joins) -> Watched:
         path=kind.path(),
         kind=kind.seen,
         observe=lambda found: joins.job(kind, found),
-        gone=joins.forget,
-        listed=lambda present: joins.listed_jobs(kind.resource, present),
+        gone=lambda uid, _version: joins.forget(uid),
+        listed=lambda present, _version: joins.listed_jobs(kind.resource, present),
         optional=kind.optional,
     )
 
@@ -132,6 +163,6 @@ def _workloads(joins: Joins, *, direct: bool) -> Watched:
         path=workload.KIND.path(),
         kind=Workload,
         observe=observe,
-        gone=joins.forget,
-        listed=joins.listed_workloads,
+        gone=lambda uid, _version: joins.forget(uid),
+        listed=lambda present, _version: joins.listed_workloads(present),
     )

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from ingest.watch import Pace
-from tidegate.jobs import workload
+from tidegate.jobs import pod, pod_group, workload
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS, job_kind
 from tidegate.kube.client import Access
@@ -56,7 +56,8 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
         """
         if self.frameworks:
             return [job_kind(name) for name in self.frameworks], []
-        wanted = dict.fromkeys((*enabled, workload.NAME))
+        groups = (pod_group.NAME,) if pod.NAME in enabled else ()
+        wanted = dict.fromkeys((*enabled, *groups, workload.NAME))
         known = [JOB_KINDS[name] for name in wanted if name in JOB_KINDS]
         return known, [name for name in wanted if name not in JOB_KINDS]
 

@@ -14,9 +14,10 @@ from http import HTTPStatus
 from random import Random
 from typing import Any
 
+from ingest.joins import Told
 from ingest.metrics import Metrics
 from ingest.publish import Publisher, refused
-from ingest.resources import Told, Watched
+from ingest.resources import Watched
 from ingest.watch import Changed, Pace, Watch, pages
 from tidegate.contracts.observations import (
     ObjectGone,
@@ -113,7 +114,8 @@ class Sync:
                 version = version or page.version
                 await _together(self._tell(one, self._round) for one in page.items)
                 present += [one.metadata.uid for one in page.items]
-        await self._tell_others(self.watched.listed(frozenset(present)))
+        await self._tell_others(self.watched.listed(frozenset(present), version))
+        present += self.watched.besides()
         for completed in self._completed(present, version):
             await publisher.say(resource, completed)
         return version
@@ -177,7 +179,7 @@ class Sync:
         if event.type == "DELETED":
             meta: ObjectMeta = event.object.metadata
             gone = ObjectGone(**_who(meta), resource=self.watched.resource)
-            others = list(self.watched.gone(meta.uid))
+            others = list(self.watched.gone(meta.uid, meta.version))
             await self._publisher.tell(self.watched.resource, gone)
             await self._tell_others(others)
         else:

@@ -7,13 +7,14 @@ a crash between two steps, or a change by somebody else, needs no case of its ow
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
+from tidegate.kinds.meta import ObjectMeta
 
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as its JSON says; fields that nobody here knows are kept."""
@@ -34,6 +35,10 @@ class Wait(msgspec.Struct, frozen=True, kw_only=True):
     after_s: float
 
 
+class Delete(msgspec.Struct, frozen=True):
+    """Delete the object, this very one, with the grace that it asks for."""
+
+
 class Done(msgspec.Struct, frozen=True):
     """The object is as ordered, or a newer decision stands on it."""
 
@@ -45,7 +50,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-Step: TypeAlias = Patch | Wait | Done | Refused
+Step: TypeAlias = Patch | Wait | Delete | Done | Refused
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +79,14 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.ledger_id}/{self.seq}"
 
 
+class Members(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job is started and stopped that is several objects and has none of its own."""
+
+    label: str  # that each bears, with the job's name
+    start: Callable[[Start, Sequence[Object]], list[tuple[Object, Step]]]
+    stop: Callable[[Stop, Sequence[Object]], list[tuple[Object, Step]]]
+
+
 class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     """One row of ``tidegate.jobs.registry``."""
 
@@ -92,6 +105,9 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     start: Callable[[Start, Object], Step]
     stop: Callable[[Stop, Object, float], Step]
     """The float is for how long (seconds) this stop has been waiting for the kind's controller."""
+    asks: Callable[[ObjectMeta], bool] = lambda _: True
+    """Tell whether an object that names a queue may be managed at all."""
+    members: Members | None = None  # of a job that is several objects
     owns: bool = True  # its controller makes objects that may be jobs of another kind
     optional: bool = True  # a CRD that a cluster may lack; False: built into Kubernetes
     podsets: Callable[[Object], list[Object]]

@@ -1,0 +1,122 @@
+"""Pods that are a job together: kept by their group, and told as one job under the pods' resource.
+
+Until the first list is complete nothing is told, for half a group looks like one that lost pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TypeAlias
+
+import msgspec
+
+from ingest.joins import Asking, Joins, Told
+from tidegate.contracts.observations import JobObserved, ObjectGone
+from tidegate.errors import TidegateError
+from tidegate.jobs import pod_group
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import Pod
+
+Key: TypeAlias = tuple[str, str]
+"""Namespace and name of a group."""
+
+
+class PodGroups:
+    """Every group of pods that asks to be managed, as large as its pods are many."""
+
+    def __init__(self, joins: Joins) -> None:
+        self._joins = joins
+        self._pods = dict[Key, dict[str, Pod]]()  # by uid
+        self._of = dict[str, Key]()  # a pod's uid to its group
+        self._told = dict[Key, JobObserved]()  # what was told last
+        self._whole = set[Key]()  # it was queued once
+        self._listed = False
+
+    def is_member(self, pod: Pod) -> bool:
+        """Tell whether a pod belongs to a group that is managed."""
+        meta = pod.metadata
+        return bool(pod_group.group_name(meta)) and self._joins.asks(pod_group.KIND, meta)
+
+    def present(self) -> Iterator[str]:
+        """Yield the uids of the groups that there are."""
+        yield from (one.uid for one in self._told.values())
+
+    def take(self, pod: Pod) -> Iterator[Told]:
+        """Remember a pod and yield its group as it stands now.
+
+        Raises:
+            UndecodableError, NotSupportedError: the group makes no sense.
+        """
+        meta = pod.metadata
+        key = (meta.namespace, pod_group.group_name(meta))
+        self._pods.setdefault(key, {})[meta.uid] = pod
+        self._of[meta.uid] = key
+        if self._listed:
+            yield from self._observed(key, meta.version)
+
+    def forget(self, uid: str, version: int) -> Iterator[Told]:
+        """Forget a pod that is gone; yield its group, or that it is gone with its last pod."""
+        key = self._of.pop(uid, None)
+        if key is None:
+            return
+        del self._pods[key][uid]
+        if self._pods[key]:
+            yield from self._safely(key, version)
+            return
+        del self._pods[key]
+        self._whole.discard(key)
+        yield from self._gone(key, version)
+
+    def listed(self, present: Collection[str], version: int) -> Iterator[Told]:
+        """Forget the pods that a list no longer has, and yield every group as of that list."""
+        self._listed = True
+        for uid in [uid for uid in self._of if uid not in present]:
+            yield from self.forget(uid, version)
+        for key in list(self._pods):
+            yield from self._safely(key, version)
+
+    def _safely(self, key: Key, version: int) -> Iterator[Told]:
+        """Yield a group; one that makes no sense stays as it was told, for its pods told why."""
+        try:
+            yield from self._observed(key, version)
+        except TidegateError:
+            return
+
+    def _observed(self, key: Key, version: int) -> Iterator[Told]:
+        pods = list(self._pods[key].values())
+        newest = max(version, *(one.metadata.version for one in pods))
+        seen = pod_group.observe_group(pods, newest, was_whole=key in self._whole)
+        before = self._told.get(key)
+        if before is not None and before.uid != seen.uid:
+            yield from self._gone(key, newest)
+        if seen.queue:
+            self._whole.add(key)
+        self._told[key] = seen
+        meta = _meta(pods[0].metadata, seen)
+        asking = Asking(kind=pod_group.KIND, meta=meta, alone=seen)
+        yield self._joins.put(asking, workload=seen.workload)
+
+    def _gone(self, key: Key, version: int) -> Iterator[Told]:
+        told = self._told.pop(key, None)
+        if told is None:
+            return
+        self._joins.take_out(told.uid, workload=told.workload)
+        resource = pod_group.KIND.resource
+        yield (
+            resource,
+            ObjectGone(
+                namespace=told.namespace,
+                name=told.name,
+                uid=told.uid,
+                version=version,
+                session="",
+                resource=resource,
+            ),
+        )
+
+
+def _meta(first: ObjectMeta, seen: JobObserved) -> ObjectMeta:
+    """Return whose metadata a group has: one of its pods', under its own name and uid."""
+    return msgspec.structs.replace(
+        first, name=seen.name, uid=seen.uid, resource_version=str(seen.version)
+    )

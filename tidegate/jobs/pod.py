@@ -1,0 +1,191 @@
+"""A plain Pod: it waits behind a scheduling gate, starts without it, and is stopped by deletion.
+
+Only pods that were gated when they were made (label ``kueue.x-k8s.io/managed``) are anybody's
+business here: what runs ungated is never deleted for it. Kueue's finalizer is taken off as soon as
+a decision reaches the pod; none is put on, for a watch tells of a deletion by itself.
+
+Source: behaviour.md 16, Pod.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.jobs.asking import asked
+from tidegate.jobs.kind import (
+    Delete,
+    Done,
+    JobKind,
+    Object,
+    Patch,
+    Refused,
+    Start,
+    Step,
+    Stop,
+    decided,
+)
+from tidegate.jobs.merging import difference
+from tidegate.jobs.template import conflicts, injected
+from tidegate.kinds import names
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import Pod, PodTemplateSpec, TemplateMeta
+from tidegate.kinds.podsets import pod_set
+
+NAME, PODSET = "pod", "main"
+TERMINATION_TARGET = "TerminationTarget"
+_GATES = (names.ADMISSION_GATE, names.TOPOLOGY_GATE)
+_OUTCOMES = ("Succeeded", "Failed")
+
+
+def is_marked(meta: ObjectMeta) -> bool:
+    """Tell whether a pod was gated for a queue when it was made."""
+    return meta.labels.get(names.MANAGED) == "true"
+
+
+def observe(pod: Pod) -> JobObserved:
+    """See ``JobKind.observe``."""
+    return msgspec.structs.replace(
+        asked(KIND, pod.metadata),
+        pod_priority_class=pod.spec.priority_class_name,
+        podsets=(pod_set(template(pod), name=PODSET),),
+        finished=pod.status.phase if is_finished(pod) else "",
+        message=pod.status.message,
+        state=JobState(
+            suspended=is_gated(pod),
+            active=int(is_active(pod)),
+            ready=int(is_ready(pod)),
+            deleting=pod.metadata.deleting,
+            decision=pod.metadata.annotations.get(names.DECISION, ""),
+            generation=pod.metadata.generation,
+        ),
+    )
+
+
+def start(start: Start, pod: Object) -> Step:
+    """See ``JobKind.start``: one patch puts in and takes the gate off."""
+    given = next((one for one in start.order.podsets if one.name == PODSET), None)
+    if given is None:
+        return Refused(reason="invalid", message=f"The start says nothing of podset {PODSET}.")
+    return started(start, pod, given, {})
+
+
+def started(start: Start, pod: Object, given: PodSetStart, marks: dict[str, str]) -> Step:
+    """Return the step that starts one pod, alone or in a group, with these annotations."""
+    if _decided(pod, start.ledger_id) >= start.seq or not _gates(pod):
+        return Done()
+    problem = conflicts(pod, given)
+    if problem:
+        return Refused(reason="invalid", message=problem)
+    wanted, _ = injected(pod, given)
+    gates = [one for one in _gates(pod) if one["name"] not in _GATES]
+    wanted["spec"] = {**wanted["spec"], "schedulingGates": gates}
+    if not gates:
+        del wanted["spec"]["schedulingGates"]
+    return Patch(body=difference(pod, _told(wanted, start.decision, marks)))
+
+
+def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
+    """See ``JobKind.stop``: say why in a condition, then delete; one that is gated just waits."""
+    del waited_s
+    phase = pod.get("status", {}).get("phase")
+    if phase in _OUTCOMES or "deletionTimestamp" in pod["metadata"]:
+        return Done()
+    if _decided(pod, stop.ledger_id) < stop.seq:
+        return Patch(body=difference(pod, _told(pod, stop.decision, {})))
+    if _decided(pod, stop.ledger_id) > stop.seq or _is_held(pod):
+        return Done()
+    conditions = pod.get("status", {}).get("conditions", [])
+    if any(one["type"] == TERMINATION_TARGET for one in conditions):
+        return Delete()
+    told = {
+        "type": TERMINATION_TARGET,
+        "status": "True",
+        "reason": f"WorkloadEvictedDueTo{stop.order.reason or 'Stopped'}",
+        "message": stop.order.message or "Its quota was taken back.",
+    }
+    return Patch(body={"status": {"conditions": [*conditions, told]}}, subresource="status")
+
+
+def podsets(pod: Object) -> list[Object]:
+    """See ``JobKind.podsets``."""
+    return [{"name": PODSET, "count": 1, "template": written_template(pod)}]
+
+
+def template(pod: Pod) -> PodTemplateSpec:
+    """Return a pod as the template that it could have been made from."""
+    meta = TemplateMeta(labels=pod.metadata.labels, annotations=pod.metadata.annotations)
+    return PodTemplateSpec(metadata=meta, spec=pod.spec)
+
+
+def written_template(pod: Object) -> Object:
+    """Return the same of a pod's JSON, without the gates and marks of its waiting."""
+    meta = pod["metadata"]
+    notes = {
+        key: value
+        for key, value in meta.get("annotations", {}).items()
+        if not key.startswith("tidegate.dev/")
+    }
+    spec = {key: value for key, value in pod["spec"].items() if key != "schedulingGates"}
+    return {"metadata": {"labels": meta.get("labels", {}), "annotations": notes}, "spec": spec}
+
+
+def is_gated(pod: Pod) -> bool:
+    """Tell whether a pod waits for its admission."""
+    return any(gate.get("name") == names.ADMISSION_GATE for gate in pod.spec.scheduling_gates)
+
+
+def is_finished(pod: Pod) -> bool:
+    """Tell whether a pod ended."""
+    return pod.status.phase in _OUTCOMES
+
+
+def is_active(pod: Pod) -> bool:
+    """Tell whether a pod runs or may run, one that is being deleted included."""
+    return not is_gated(pod) and not is_finished(pod)
+
+
+def is_ready(pod: Pod) -> bool:
+    """Tell whether a pod is ready."""
+    return any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions)
+
+
+def _told(pod: Object, decision: str, marks: dict[str, str]) -> Object:
+    """Return a pod with a decision on it, and without Kueue's finalizer."""
+    meta = dict(pod["metadata"])
+    meta["annotations"] = {**meta.get("annotations", {}), names.DECISION: decision, **marks}
+    if names.MANAGED in meta.get("finalizers", ()):
+        meta["finalizers"] = [one for one in meta["finalizers"] if one != names.MANAGED]
+    return {**pod, "metadata": meta}
+
+
+def _gates(pod: Object) -> list[Object]:
+    """Return the gates of a pod that waits for its admission; none of one that does not."""
+    return pod["spec"]["schedulingGates"] if _is_held(pod) else []
+
+
+def _is_held(pod: Object) -> bool:
+    gates = pod["spec"].get("schedulingGates", ())
+    return any(gate["name"] == names.ADMISSION_GATE for gate in gates)
+
+
+def _decided(pod: Object, ledger_id: str) -> int:
+    return decided(pod["metadata"].get("annotations", {}).get(names.DECISION, ""), ledger_id)
+
+
+KIND = JobKind(
+    name=NAME,
+    group="",
+    version="v1",
+    kind="Pod",
+    plural="pods",
+    seen=Pod,
+    observe=observe,
+    start=start,
+    stop=stop,
+    podsets=podsets,
+    asks=is_marked,
+    owns=False,
+    optional=False,
+)
