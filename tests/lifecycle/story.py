@@ -157,7 +157,7 @@ class Player:
 
     def _start(self, name: str) -> Fields:
         [podset, *_] = self.stage.starts[name].podsets
-        found: Fields = msgspec.to_builtins(podset)
+        found: Fields = msgspec.json.decode(msgspec.json.encode(podset))
         return {key: value for key, value in found.items() if key not in ("name", "count")}
 
     def _requeue(self, name: str) -> list[int]:
