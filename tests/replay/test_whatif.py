@@ -1,0 +1,153 @@
+"""A history played again in virtual time: equal to itself, and to the history where that was so."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.replay.world import QUEUES, World
+from tidegate.cli.sample import turns
+from tidegate.contracts.decisions import Decision
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import Event
+from tidegate.core.chain import GENESIS, seal
+from tidegate.errors import SettingsError
+from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
+from tidegate.replay.changes import Changes, changed, target_of
+from tidegate.replay.scenario import Scenario, recorded
+from tidegate.replay.settings import read_setting
+from tidegate.replay.whatif import Side, as_recorded, played
+
+numbers = st.integers(0, 9)
+days = st.lists(st.tuples(numbers, numbers, numbers, st.integers(0, 40)), min_size=2, max_size=12)
+policies = st.sampled_from(
+    (Policy(), Policy(fair_sharing=DEFAULT_STRATEGIES), Policy(compatibility="kueue"))
+)
+
+
+def lived(asked: list[tuple[int, int, int, int]], policy: Policy) -> list[Entry]:
+    """Return a day in which each job is submitted, runs for a while when it may, and ends."""
+    world = World().open(policy)
+    for which, cpus, priority, seconds in asked:
+        world.turn(world.wait(seconds), world.submit(QUEUES[which % 3], 1 + cpus % 5, priority % 3))
+        world.all_obey()
+        running = [name for name, one in world.jobs.items() if not one.state.suspended]
+        if running and seconds % 3 == 0:
+            world.turn(world.wait(1), world.finish(running[0]))
+            world.all_obey()
+    return world.entries
+
+
+def events_of(scenario: Scenario) -> list[Event]:
+    heard = list[Event]()
+    played(scenario, listen=heard.append)
+    return heard
+
+
+def with_settings(scenario: Scenario, *texts: str) -> tuple[Scenario, set[str]]:
+    known = {target for fact in scenario.facts if (target := target_of(fact)) is not None}
+    asked = tuple(read_setting(text, known) for text in texts)
+    return changed(scenario, Changes(settings=asked))
+
+
+@settings(max_examples=25, deadline=None)
+@given(days, policies, numbers)
+def test_with_nothing_changed_both_sides_are_equal(
+    asked: list[tuple[int, int, int, int]], policy: Policy, since: int
+) -> None:
+    entries = lived(asked, policy)
+    at = entries[len(entries) * since // 10].seq if since else 0
+    scenario = recorded(entries, at)
+    same, hits = changed(scenario, Changes())
+    assert (same.start, same.facts, hits) == (scenario.start, scenario.facts, set())
+    assert played(same).figures == played(scenario).figures
+    assert events_of(scenario) == events_of(recorded(entries, at))
+
+
+@settings(max_examples=25, deadline=None)
+@given(days, policies)
+def test_what_virtual_time_wrote_is_played_again_decision_by_decision(
+    asked: list[tuple[int, int, int, int]], policy: Policy
+) -> None:
+    first = events_of(recorded(lived(asked, policy)))
+    again = recorded(seal(GENESIS, 1, "local", first))
+    scenario = Scenario(
+        start=again.start,
+        from_us=again.from_us,
+        to_us=again.to_us,
+        facts=again.facts,
+        runs=again.runs,
+        stop_us=0,
+    )
+    told = [
+        [one for one in events if isinstance(one, Decision)]
+        for events in (first, events_of(scenario))
+    ]
+    assert told[0] == told[1]
+
+
+@pytest.fixture(scope="module")
+def sample() -> list[Entry]:
+    return [entry for entries in turns() for entry in entries]
+
+
+def queue(side: Side, name: str) -> tuple[int, int, int]:
+    [found] = [one for one in side.figures.queues if one.queue == name]
+    return found.preemptions, found.usage["cpu"].lost, found.waiting
+
+
+def test_the_sample_comes_to_what_was_recorded(sample: list[Entry]) -> None:
+    assert played(recorded(sample)).figures == as_recorded(sample).figures
+
+
+@pytest.mark.parametrize("since", [28, 40, 57, 66])
+def test_begun_in_the_middle_it_comes_to_what_was_recorded(sample: list[Entry], since: int) -> None:
+    there, here = as_recorded(sample, since).figures, played(recorded(sample, since)).figures
+    assert here == there
+
+
+def test_more_quota_avoids_the_preemption_and_its_loss(sample: list[Entry]) -> None:
+    scenario = recorded(sample)
+    assert queue(played(scenario), "team-a") == (1, 7_204_000, 1)
+    texts = ("clusterqueue/team-b.cpu=12", "clusterqueue/team-b.on-demand.memory=24Gi")
+    more, hits = with_settings(scenario, *texts)
+    assert hits == set(texts)
+    assert queue(played(more), "team-a") == (0, 0, 1)
+
+
+def test_a_change_from_a_point_on_leaves_what_was_before(sample: list[Entry]) -> None:
+    scenario = recorded(sample, 40)
+    known = {("clusterqueue", "team-a"), ("clusterqueue", "team-b")}
+    asked = (read_setting("cq/team-b.preemption.reclaimWithinCohort=Never", known),)
+    other, hits = changed(scenario, Changes(settings=asked))
+    assert (len(hits), queue(played(other), "team-a")[0]) == (1, 0)
+    assert other.from_us == scenario.from_us
+
+
+def test_a_quota_that_no_version_has_changes_nothing(sample: list[Entry]) -> None:
+    scenario = recorded(sample)
+    other, hits = with_settings(scenario, "clusterqueue/team-a.gpu=4")
+    assert (other.facts, hits) == (scenario.facts, set())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("clusterqueue/team-a.cpu", "KIND/NAME.FIELD=VALUE"),
+        ("queue/team-a.cpu=4", "begins with one of clusterqueue"),
+        ("clusterqueue/team-x.cpu=4", "There are: team-a, team-b"),
+        ("localqueue/a/main.colour=red", "there are clusterQueue, stopPolicy"),
+        ("workloadpriorityclass/urgent.value=high", "'high' cannot be read"),
+        ("clusterqueue/team-a.cpu=much", "much"),
+        ("clusterqueue/team-a.cpu=-4", "is negative"),
+        ("clusterqueue/team-a.stopPolicy=Perhaps", "Invalid enum value 'Perhaps'"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_in_words(
+    sample: list[Entry], text: str, said: str
+) -> None:
+    with pytest.raises(SettingsError) as raised:
+        with_settings(recorded(sample), text)
+    assert str(raised.value).startswith(f"--set {text}: ")
+    assert said in str(raised.value)

@@ -1,0 +1,120 @@
+"""A tally as figures: whole numbers for tables, JSON and plots; nearest-rank percentiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from tidegate.model.ids import FlavorResource
+from tidegate.replay.tally import Level, QueueTally, Tally
+
+ALL = "(all)"
+_SECOND_US = 1_000_000
+_MEDIAN, _P95 = 50, 95
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one resource's quota, flavors together, in base units times seconds."""
+
+    used: int
+    quota: int  # nominal quota over the time
+    lost: int  # of what was used, by workloads that were preempted
+
+
+class QueueFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """One ClusterQueue, or all of them together."""
+
+    queue: str
+    admissions: int
+    waiting: int  # at the end
+    wait_median_us: int
+    wait_p95_us: int
+    wait_max_us: int
+    preemptions: int
+    finished: int
+    usage: dict[str, Usage]  # by resource
+
+
+class Figures(msgspec.Struct, frozen=True, kw_only=True):
+    """One side of a comparison."""
+
+    from_us: int
+    to_us: int
+    queues: tuple[QueueFigures, ...]  # by name
+    total: QueueFigures
+
+
+def figures(tally: Tally, to_us: int) -> Figures:
+    """Close a tally at a time and return its figures."""
+    tally.end(to_us)
+    still = dict[str, list[int]]()
+    for queue, since_us in tally.waiting.values():
+        still.setdefault(queue, []).append(tally.at_us - since_us)
+    named = {name: one for name, one in sorted(tally.queues.items()) if name or still.get(name)}
+    return Figures(
+        from_us=tally.from_us,
+        to_us=tally.at_us,
+        queues=tuple(_queue(name, [one], still.get(name, [])) for name, one in named.items()),
+        total=_queue(
+            ALL,
+            list(named.values()),
+            [wait for waits in still.values() for wait in waits],
+            tally.cohorts.values(),
+        ),
+    )
+
+
+def percentile(values: Iterable[int], percent: int) -> int:
+    """Return the smallest value that so many percent are not above; 0 of none."""
+    ordered = sorted(values)
+    if not ordered:
+        return 0
+    return ordered[max(0, -(-percent * len(ordered) // 100) - 1)]
+
+
+def _queue(
+    name: str,
+    tallies: list[QueueTally],
+    still: list[int],
+    cohorts: Iterable[Mapping[FlavorResource, Level]] = (),
+) -> QueueFigures:
+    done = [wait for tally in tallies for wait in tally.waits]
+    waits = [*done, *still]
+    return QueueFigures(
+        queue=name,
+        admissions=len(done),
+        waiting=len(still),
+        wait_median_us=percentile(waits, _MEDIAN),
+        wait_p95_us=percentile(waits, _P95),
+        wait_max_us=max(waits, default=0),
+        preemptions=sum(tally.preemptions for tally in tallies),
+        finished=sum(tally.finished for tally in tallies),
+        usage=_usage(tallies, cohorts),
+    )
+
+
+def _usage(
+    tallies: list[QueueTally], cohorts: Iterable[Mapping[FlavorResource, Level]]
+) -> dict[str, Usage]:
+    used, quota, lost = dict[str, int](), dict[str, int](), dict[str, int]()
+    for tally in tallies:
+        _add(used, tally.used)
+        _add(quota, tally.quota)
+        for fr, units_us in tally.lost.items():
+            lost[fr.resource] = lost.get(fr.resource, 0) + units_us
+    for levels in cohorts:
+        _add(quota, levels)
+    return {
+        resource: Usage(
+            used=used.get(resource, 0) // _SECOND_US,
+            quota=quota.get(resource, 0) // _SECOND_US,
+            lost=lost.get(resource, 0) // _SECOND_US,
+        )
+        for resource in sorted({*used, *quota})
+    }
+
+
+def _add(total: dict[str, int], levels: Mapping[FlavorResource, Level]) -> None:
+    for fr, level in levels.items():
+        total[fr.resource] = total.get(fr.resource, 0) + level.integral

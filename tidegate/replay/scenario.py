@@ -1,0 +1,223 @@
+"""What a recorded history was given: its definitions, its submissions, and how long each job ran.
+
+What was decided is left out, and so is what followed from that alone (starts, stops, readiness): a
+cluster in virtual time makes its own. How long a job runs is from its last start to its end, since
+a job that is stopped begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.contracts import decisions as decided
+from tidegate.contracts import facts as told
+from tidegate.contracts.codec import decode
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import FactEvent
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.forest import HOLDING
+from tidegate.core.snapshot import encode
+from tidegate.replay.figures import percentile
+
+_MEDIAN = 50
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an admission check's controller said last, and how long after the reservation."""
+
+    state: str
+    after_us: int
+
+
+class Reclaimed(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pods of each podset were done for good, and how long after the start."""
+
+    after_us: int
+    pods: dict[str, int]
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job goes once it is started."""
+
+    run_us: int | None  # None: it runs on
+    removed: bool = False  # it was deleted while it ran
+    reason: str = "Succeeded"
+    assumed: bool = False  # it never ran in the history: as long as others of its queue
+    reclaimed: tuple[Reclaimed, ...] = ()
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a virtual cluster needs; the same for both sides of a comparison."""
+
+    start: bytes  # the state at the beginning, as a snapshot
+    from_us: int
+    to_us: int | None  # None: until nothing happens any more
+    facts: tuple[FactEvent, ...]  # in time order
+    runs: dict[str, Run]  # by workload and uid
+    stop_us: int = 0  # how long a stop takes: the median
+    answers: dict[str, dict[str, Answer]] = {}  # by workload and uid, by check
+
+    @property
+    def assumed(self) -> int:
+        """Return of how many jobs the run time is assumed."""
+        return sum(run.assumed for run in self.runs.values())
+
+    @property
+    def endless(self) -> int:
+        """Return how many jobs run on, as far as is known."""
+        return sum(run.run_us is None for run in self.runs.values())
+
+
+def identity(workload: str, uid: str) -> str:
+    """Return what tells a workload from its namesakes."""
+    return f"{workload} {uid}"
+
+
+def recorded(entries: Iterable[Entry], since: int = 0) -> Scenario:
+    """Read a scenario from a history.
+
+    Args:
+        entries: from the ledger's first one; the last one's time is the scenario's end.
+        since: the seq after which it begins; what is before makes the state it begins with.
+    """
+    draft, reading = Draft(), _Reading()
+    start, from_us, at_us = encode(draft), 0, 0
+    for entry in entries:
+        event, at_us = decode(entry.payload), max(at_us, entry.at_us)
+        if entry.seq <= since:
+            apply(draft, event)
+            if entry.seq == since:
+                start, from_us = encode(draft), draft.now_us
+                reading.begin(draft)
+            continue
+        from_us = from_us or entry.at_us
+        reading.read(event)
+    return Scenario(
+        start=start,
+        from_us=from_us,
+        to_us=at_us,
+        facts=tuple(reading.facts),
+        runs=reading.ended(),
+        stop_us=percentile(reading.stops, _MEDIAN),
+        answers=reading.answers,
+    )
+
+
+class _Reading:
+    """What was gathered so far."""
+
+    def __init__(self) -> None:
+        self.facts = list[FactEvent]()
+        self.stops = list[int]()
+        self.answers = dict[str, dict[str, Answer]]()
+        self._runs = dict[str, Run]()
+        self._queues = dict[str, str]()  # identity to what its run time is guessed by
+        self._started = dict[str, int]()
+        self._stopping = dict[str, int]()
+        self._reserved = dict[str, int]()
+        self._reclaimed = dict[str, list[Reclaimed]]()
+
+    def begin(self, draft: Draft) -> None:
+        """Take over what runs already."""
+        for workload in draft.workloads.values():
+            mine = identity(workload.key, workload.uid)
+            self._queues[mine] = f"{workload.key.partition('/')[0]}/{workload.queue}"
+            if workload.phase in HOLDING:
+                self._started[mine] = workload.admitted_us or workload.reserved_us
+
+    def read(self, event: told.Event) -> None:
+        """Note what one event tells."""
+        match event:
+            case told.WorkloadFact():
+                self._read_fact(event)
+            case decided.WorkloadDecision():
+                self._read_decision(event)
+            case told.Named() | told.WatchesExpected() | told.RoundStarted():
+                self.facts.append(event)  # type: ignore[arg-type]  # Named is one of its kinds
+            case told.RoundCompleted() if not event.restored:
+                self.facts.append(event)
+            case told.LedgerOpened() if not self.facts:
+                self.facts.append(event)
+            case _:
+                pass  # how it was told, and the passing of time
+
+    def ended(self) -> dict[str, Run]:
+        """Return all runs; those that are not known are assumed, or run on."""
+        known = dict[str, list[int]]()
+        for mine, run in self._runs.items():
+            if run.run_us is not None:
+                known.setdefault(self._queues[mine], []).append(run.run_us)
+        every = [run_us for runs in known.values() for run_us in runs]
+        for mine, queue in self._queues.items():
+            if mine in self._runs:
+                continue
+            ran_on = mine in self._started and mine not in self._stopping
+            guess = percentile(known.get(queue, every), _MEDIAN) if every else None
+            self._runs[mine] = Run(run_us=None if ran_on else guess, assumed=not ran_on)
+        return self._runs
+
+    def _read_fact(self, event: told.WorkloadFact) -> None:
+        mine = identity(event.workload, event.uid)
+        match event:
+            case told.WorkloadSubmitted() | told.WorkloadAdopted() | told.WorkloadChanged():
+                self._keep(mine, event)
+            case told.WorkloadFinished():
+                self._end(mine, event, Run(run_us=0, reason=event.reason))
+            case told.WorkloadRemoved():
+                self._end(mine, event, Run(run_us=0, removed=True))
+            case told.PodsReclaimed() if mine in self._started:
+                after_us = event.at_us - self._started[mine]
+                done = Reclaimed(after_us=after_us, pods=event.reclaimable)
+                self._reclaimed.setdefault(mine, []).append(done)
+            case told.WorkloadStopped() if mine in self._stopping:
+                self.stops.append(event.at_us - self._stopping[mine])
+            case told.CheckReported():
+                after_us = event.at_us - self._reserved.get(mine, event.at_us)
+                said = Answer(state=event.state, after_us=after_us)
+                self.answers.setdefault(mine, {})[event.check] = said
+            case _:
+                pass  # follows from starts and stops
+
+    def _keep(
+        self,
+        mine: str,
+        event: told.WorkloadSubmitted | told.WorkloadAdopted | told.WorkloadChanged,
+    ) -> None:
+        self.facts.append(event)
+        if isinstance(event, told.WorkloadSubmitted):
+            self._queues[mine] = f"{event.workload.partition('/')[0]}/{event.queue}"
+        elif isinstance(event, told.WorkloadAdopted):
+            self._started[mine] = event.at_us
+
+    def _end(
+        self, mine: str, event: told.WorkloadFinished | told.WorkloadRemoved, run: Run
+    ) -> None:
+        if mine in self._runs:
+            return  # it ended before: its object goes
+        started_us = self._started.get(mine)
+        if started_us is None or mine in self._stopping:
+            self.facts.append(event)  # it went while it waited
+        else:
+            self._runs[mine] = replace(
+                run,
+                run_us=event.at_us - started_us,
+                reclaimed=tuple(self._reclaimed.get(mine, ())),
+            )
+
+    def _read_decision(self, event: decided.WorkloadDecision) -> None:
+        mine = identity(event.workload, event.uid)
+        match event:
+            case decided.QuotaReserved():
+                self._reserved[mine] = event.at_us
+            case decided.StartOrdered():
+                self._started[mine] = event.at_us
+                self._stopping.pop(mine, None)
+                self._reclaimed.pop(mine, None)
+            case decided.StopOrdered():
+                self._stopping.setdefault(mine, event.at_us)
+            case _:
+                pass  # decided anew
