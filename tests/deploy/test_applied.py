@@ -1,0 +1,58 @@
+"""A real API server takes everything that is rendered, with no field that it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.deploy.applying import apply_all, apply_monitor_kinds, try_pod
+from tests.deploy.rendering import Objects, chart, installed, overlay, pods
+from tidegate.kube.client import Access, KubernetesClient, connect
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+async def admin(own_api: str) -> AsyncIterator[KubernetesClient]:
+    """The control plane's owner, with the kinds of the Prometheus operator."""
+    async with connect(Access(kubeconfig=own_api)) as api:
+        await apply_monitor_kinds(api)
+        yield api
+
+
+async def _taken(admin: KubernetesClient, objects: Objects) -> None:
+    await apply_all(admin, objects)
+    await apply_all(admin, objects)  # as an upgrade does
+    for _, pod in pods(objects):
+        await try_pod(admin, "tidegate-system", pod)
+
+
+async def test_the_one_file_is_taken(admin: KubernetesClient) -> None:
+    await _taken(admin, installed())
+
+
+async def test_the_overlay_for_production_is_taken(admin: KubernetesClient) -> None:
+    await _taken(admin, overlay("production"))
+
+
+async def test_a_pod_that_may_more_is_refused_in_the_namespace(admin: KubernetesClient) -> None:
+    objects = overlay("production")
+    await apply_all(admin, objects)
+    ((_, pod), *_) = pods(objects)
+    del pod["spec"]["securityContext"]["runAsNonRoot"]
+    with pytest.raises(AssertionError, match="PodSecurity"):
+        await try_pod(admin, "tidegate-system", pod)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+@pytest.mark.parametrize("mode", ["embedded", "production"])
+async def test_the_chart_is_taken(admin: KubernetesClient, mode: str) -> None:
+    await apply_all(admin, {("Namespace", "tidegate-system"): _namespace()})
+    settings = (f"mode={mode}", "serviceMonitor=true", "prometheusRule=true")
+    await _taken(admin, chart(*settings))
+
+
+def _namespace() -> dict[str, object]:
+    return dict(installed()["Namespace", "tidegate-system"])

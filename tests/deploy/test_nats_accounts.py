@@ -1,0 +1,111 @@
+"""On the bus each service has an account that may do its own work and nothing of the others'.
+
+That it may do its own is shown by the services that run with it, in test_services.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterator
+
+import pytest
+from nats.aio.client import Client
+
+from tests.deploy.nats_server import USERS, Served, nats_with_accounts, password
+from tidegate.bus.nats import open_bus
+from tidegate.bus.streams import Streams
+from tidegate.errors import BusUnreachableError
+
+pytestmark = pytest.mark.real
+OBSERVED = "tidegate.local.observed.jobs%2Ebatch.team-a.j1"
+REPORTED = "tidegate.local.observed.actuation.team-a.j1"
+EVENT = "tidegate.local.event.WorkloadAdmitted.team-a.a.j1"
+LEASE = "$KV.tidegate_leases.actuator-0"
+API = "$JS.API."
+NOBODY = "nobody.may"
+DEADLINE_S = 20
+MAY = {
+    OBSERVED: {"ingest"},
+    REPORTED: {"actuator"},
+    EVENT: {"scheduler"},
+    LEASE: {"actuator"},
+    "tidegate.local.resync": {"scheduler"},
+    API + "STREAM.CREATE.EVENTS": {"scheduler"},
+    API + "STREAM.CREATE.OTHERS": set[str](),
+    API + "STREAM.DELETE.EVENTS": set[str](),
+    API + "STREAM.DELETE.OBSERVATIONS": {"scheduler"},
+    API + "STREAM.PURGE.EVENTS": set[str](),
+    API + "STREAM.PURGE.OBSERVATIONS": {"scheduler"},
+    API + "STREAM.MSG.DELETE.EVENTS": set[str](),
+    API + "STREAM.RESTORE.EVENTS": set[str](),
+    API + "CONSUMER.CREATE.OBSERVATIONS.c": {"scheduler"},
+    API + "CONSUMER.CREATE.EVENTS.c": {"actuator", "reader"},
+    API + "CONSUMER.CREATE.RESYNCS.c": {"ingest"},
+    API + "DIRECT.GET.EVENTS": {"actuator", "reader"},
+    API + "DIRECT.GET.OBSERVATIONS": set[str](),
+}
+"""Who may publish on a subject; a request to JetStream is one as well."""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server with the accounts, for all tests of the file."""
+    with nats_with_accounts(tmp_path_factory.mktemp("nats") / "server") as found:
+        yield found
+
+
+async def _refused(served: Served, user: str, publishes: list[str], hears: list[str]) -> str:
+    """Return what the server said to a user who tries."""
+    client, said = Client(), list[str]()
+
+    async def note(error: Exception) -> None:
+        said.append(str(error))
+
+    tls = ssl.create_default_context(cafile=str(served.ca))
+    await client.connect(served.url(user), tls=tls, error_cb=note, allow_reconnect=False)
+    try:
+        for subject in publishes:
+            await client.publish(subject, b"{}")
+        for subject in hears:
+            await client.subscribe(subject)
+        # Refusals come in order, so with this one all have come.
+        await client.publish(NOBODY, b"")
+        async with asyncio.timeout(DEADLINE_S):
+            while not said or NOBODY not in said[-1]:
+                await asyncio.sleep(0.01)
+    finally:
+        await client.close()
+    return "\n".join(said).lower()
+
+
+@pytest.mark.parametrize("user", USERS)
+async def test_a_service_publishes_what_is_its_own_to_publish(served: Served, user: str) -> None:
+    said = await _refused(served, user, list(MAY), [])
+    refused = {subject for subject in MAY if f'publish to "{subject.lower()}"' in said}
+    assert refused == {subject for subject, users in MAY.items() if user not in users}
+
+
+@pytest.mark.parametrize("user", USERS)
+async def test_a_service_hears_only_the_answers_to_itself(served: Served, user: str) -> None:
+    own = f"_INBOX_{'client' if user == 'reader' else user}.>"
+    prefixes = [f"_INBOX_{name}.>" for name in ("ingest", "scheduler", "actuator", "client")]
+    wanted = [*prefixes, "tidegate.>", ">", "_INBOX.>"]
+    said = await _refused(served, user, [], wanted)
+    refused = {subject for subject in wanted if f'subscription to "{subject.lower()}"' in said}
+    assert refused == set(wanted) - {own}
+
+
+async def test_a_wrong_password_or_another_authority_gets_no_connection(served: Served) -> None:
+    wrong = served.url("ingest").replace(password("ingest"), "guessed")
+    for url, ca in ((wrong, str(served.ca)), (served.url("ingest"), "")):
+        with pytest.raises(BusUnreachableError):
+            async with open_bus(url, cluster="local", name="ingest", ca=ca, patience_s=1):
+                pass
+
+
+async def test_the_scheduler_makes_every_stream_with_its_account(served: Served) -> None:
+    url, ca = served.url("scheduler"), str(served.ca)
+    async with open_bus(url, cluster="local", name="scheduler", ca=ca) as bus:
+        await bus.ensure(Streams())
+        await bus.ensure(Streams(events_age_s=3_600))
