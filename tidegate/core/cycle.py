@@ -37,7 +37,7 @@ def run(run_of: Pass, trees: list[Tree]) -> bool:
         if run_of.full:
             nominee.outcome = "left"
         else:
-            process(run_of, nominee, reserving=not nominee.room.tree.idle)
+            process(run_of, nominee)
     run_of.end()
     requeue(run_of, heads)
     return any(tree.acted for tree in trees)
@@ -68,9 +68,8 @@ def run_kueue(run_of: Pass) -> bool:
 def unsettled(draft: Draft) -> list[Tree]:
     """Return the dirty trees that a cycle may change; what the last one did not change is clean.
 
-    A cycle that passed somebody over is followed by one in which nothing is kept for those who
-    wait, so that at rest nobody waits who fits. When the heads are used up and something changed
-    meanwhile, what was parked before that is tried again.
+    A cycle that only passed somebody over is followed by one that says so. When the heads are used
+    up and something changed meanwhile, what was parked before that is tried again.
     """
     wake_fresh(draft)  # a decision about one tree may have touched another
     kept: list[Tree] = []
@@ -153,18 +152,10 @@ def _nominated(run_of: Pass, trees: list[Tree]) -> list[Nominee]:
     return found
 
 
-def _takes_part(nominee: Nominee) -> bool:
-    """Tell whether an entry can change anything when its turn comes."""
-    if nominee.proposal is not None:
-        return True
-    keeps = nominee.plain is not None and nominee.outcome == "no candidates"
-    return keeps and nominee.room.spec.preemption.reclaim_within_cohort != "Any"
-
-
 def _ordered(draft: Draft, heads: list[Nominee]) -> Iterator[Nominee]:
     """Yield entries in order; first those for whom room was made, before others keep any of it."""
     yield from (one for one in heads if one.intent is not None)
-    entries = [one for one in heads if one.intent is None and _takes_part(one)]
+    entries = [one for one in heads if one.intent is None and one.proposal]
     if draft.policy.fair_sharing:
         yield from in_turns(draft, entries)
     else:

@@ -50,9 +50,7 @@ class Nominee(Entry, kw_only=True, eq=False):
     @property
     def usage(self) -> dict[FlavorResource, int]:
         """Return what it would be charged."""
-        if self.proposal is not None:
-            return self.proposal.assignment.usage
-        return {} if self.plain is None else {self.plain.cell.fr: self.plain.units}
+        return {} if self.proposal is None else self.proposal.assignment.usage
 
 
 def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> Nominee:
@@ -130,7 +128,7 @@ def _nominate_plain(draft: Draft, made: Nominee, plain: Plain) -> None:
         made.proposal = Proposal(assignment=found.assignment, targets=found.targets)
         return
     made.plain, made.reason = plain, found.reason
-    made.outcome = "no candidates" if found.reserves else "no fit"
+    made.outcome = "no candidates" if found.may_preempt else "no fit"
 
 
 def _unless_in_gap(draft: Draft, found: Nominee, shape: Shape) -> Nominee:

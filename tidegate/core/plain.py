@@ -49,7 +49,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     borrows: int = 0
     assignment: Assignment | None = None  # None: nothing
     targets: list[Target] = []
-    reserves: bool = False  # it might preempt, were there anybody: what it waits for may be kept
+    may_preempt: bool = False  # it might, were there anybody whose leaving is enough
     reason: HeldReason = "WaitingForQuota"
 
 
@@ -82,7 +82,7 @@ def answer(draft: Draft, room: Room, workload: Workload, plain: Plain) -> Answer
             height = level_without(draft, targets, cell, units)
             made = _assignment(plain, PREEMPT, height)
             return Answer(borrows=height, assignment=made, targets=targets)
-    return Answer(borrows=height, reserves=True)
+    return Answer(borrows=height, may_preempt=True)
 
 
 def told(draft: Draft, room: Room, workload: Workload, plain: Plain, said: Tried) -> FlavorTried:

@@ -19,13 +19,15 @@ from tidegate.model.ids import FlavorResource
 
 
 def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
-    run_of: Pass, nominee: Nominee, *, reserving: bool
+    run_of: Pass, nominee: Nominee
 ) -> None:
-    """Admit an entry, let it preempt, or say why not; ``reserving``: keep room for who waits."""
+    """Admit an entry, let it preempt, or say why not.
+
+    Kueue's entry without candidates keeps room from later entries of its cycle. That reserves
+    nothing for long, since the next cycle offers the room to all again, so ours keeps none.
+    """
     proposal = nominee.proposal
     if proposal is None:
-        if reserving:
-            _reserve_plain(run_of, nominee)
         return
     if _waits_for_pods(run_of, nominee, proposal):
         _skip(nominee, "", "WaitingForPodsReady")
@@ -45,7 +47,7 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
         nominee.reason = proposal.assignment.reason or "NoMatchingFlavor"
     elif proposal.assignment.mode == "Preempt" and not proposal.targets:
         nominee.outcome, nominee.reason = "no candidates", "WaitingForQuota"
-        if reserving and nominee.room.spec.preemption.reclaim_within_cohort != "Any":
+        if run_of.kueue and nominee.room.spec.preemption.reclaim_within_cohort != "Any":
             _reserve(run_of, nominee, proposal)
     elif proposal.targets and _gated(run_of, nominee):
         nominee.outcome, nominee.reason = "gated", "AdmissionGated"
@@ -84,12 +86,17 @@ def _act(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
         nominee.reason = "WaitingForPreemptedWorkloads"
     elif not run_of.kueue and not run_of.fits_now(room.tree, room.node, charges):
         _skip(nominee, "", "WaitingForPreemptedWorkloads")
-    elif not run_of.kueue and nominee.borrows and room.tree.owners_served:
+    elif _yields_to_owners(run_of, nominee):
         _skip(nominee, "whoever has quota of its own goes first")
     else:
         room.tree.owners_served = room.tree.owners_served or not nominee.borrows
         admit(run_of, nominee.room, nominee.workload, proposal.assignment)
         nominee.outcome = "admitted"
+
+
+def _yields_to_owners(run_of: Pass, nominee: Nominee) -> bool:
+    """Tell whether a borrower waits a cycle: some owner was served and may have more to start."""
+    return not run_of.kueue and nominee.borrows > 0 and nominee.room.tree.owners_served
 
 
 def _skip(nominee: Nominee, details: str, reason: HeldReason = "WaitingForQuota") -> None:
@@ -149,22 +156,12 @@ def _fits_after(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
     return found
 
 
-def _reserve_plain(run_of: Pass, nominee: Nominee) -> None:
-    plain = nominee.plain
-    assert plain is not None
-    _keep(run_of, nominee, {plain.cell.fr: plain.units})
-
-
 def _reserve(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
-    _keep(run_of, nominee, proposal.assignment.usage)
-
-
-def _keep(run_of: Pass, nominee: Nominee, usage: dict[FlavorResource, int]) -> None:
     """Keep what it waits for from later entries of this cycle; behaviour.md 3.4, step 5."""
     cells = nominee.room.node.cells
     borrows = nominee.borrows > 0
     kept: list[tuple[FlavorResource, int]] = []
-    for fr, units in usage.items():
+    for fr, units in proposal.assignment.usage.items():
         cell: Cell = cells[fr]
         if borrows and cell.borrowing is None:
             kept.append((fr, units))

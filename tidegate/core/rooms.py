@@ -78,7 +78,7 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     acted: bool = False  # the cycle that runs admitted, preempted or parked somebody
     skipped: bool = False  # the cycle that runs passed somebody over
     owners_served: bool = False  # the cycle that runs admitted somebody to quota of its queue's own
-    idle: bool = False  # the last cycle only passed over: the next one reserves nothing
+    idle: bool = False  # the last cycle only passed over: the next one says whom
 
 
 class Room(msgspec.Struct, kw_only=True, eq=False):
