@@ -24,7 +24,7 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.subjects import name_of, token
 from tidegate.errors import NotSupportedError
 
-__all__ = ["Told", "Wish", "subscribe"]
+__all__ = ["Told", "Wish", "newest", "subscribe"]
 
 CONNECT_S = 10.0
 
@@ -93,6 +93,22 @@ async def subscribe(  # noqa: PLR0913 - each narrows what is told
             async for entry in entries:
                 if wish.takes(entry):
                     yield Told(entry.seq, decode(entry.payload), entry)
+
+
+async def newest(url: str, *, cluster: str = "local", credentials: str = "") -> int:
+    """Return the seq of the newest event; 0 if there is none.
+
+    Who asks before it does something, and subscribes from the next seq on, misses nothing of what
+    comes of it.
+
+    Raises:
+        BusUnreachableError: no connection, or no answer.
+    """
+    async with open_bus(
+        url, cluster=cluster, name="subscriber", credentials=credentials, patience_s=CONNECT_S
+    ) as bus:
+        _, seq = await bus.feed(f"tidegate.{token(cluster)}.event.>").newest()
+        return seq
 
 
 @contextmanager

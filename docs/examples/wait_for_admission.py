@@ -1,0 +1,68 @@
+"""Submit a Job and wait until Tidegate admits it: `pip install 'tidegate[cluster]'`.
+
+    KUBECONFIG=... python wait_for_admission.py nats://127.0.0.1:4222 team-a main
+
+The arguments are the bus, the namespace and the LocalQueue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import aclosing
+from typing import Any
+
+from kubernetes.aio import client, config
+
+from tidegate.contracts.decisions import WorkloadAdmitted, WorkloadHeld
+from tidegate.contracts.facts import WorkloadSubmitted
+from tidegate.subscribe import newest, subscribe
+
+TYPES = ["WorkloadSubmitted", "WorkloadHeld", "WorkloadAdmitted"]
+
+
+async def main(url: str, namespace: str, queue: str) -> None:
+    """Submit the Job, then tell what becomes of it until it is admitted."""
+    before = await newest(url)  # asked first, so that nothing of the Job is missed
+    uid = await submit(namespace, queue)
+    workload = ""
+    async with aclosing(
+        subscribe(url, since=before + 1, types=TYPES, namespace=namespace)
+    ) as events:
+        async for told in events:
+            match told.event:
+                case WorkloadSubmitted(job=job) if job.uid == uid:
+                    workload = told.event.workload
+                    print(f"seq {told.seq}: submitted as {workload}")
+                case WorkloadHeld(workload=key, reason=reason) if key == workload:
+                    print(f"seq {told.seq}: waits, {reason}")
+                case WorkloadAdmitted(workload=key, cluster_queue=name) if key == workload:
+                    print(f"seq {told.seq}: admitted to {name}")
+                    return
+                case _:
+                    pass
+
+
+async def submit(namespace: str, queue: str) -> str:
+    """Create a Job in a LocalQueue and return its uid."""
+    container = {
+        "name": "main",
+        "image": "busybox",
+        "command": ["sleep", "5"],
+        "resources": {"requests": {"cpu": "500m"}},
+    }
+    job: dict[str, Any] = {
+        "metadata": {"generateName": "example-", "labels": {"kueue.x-k8s.io/queue-name": queue}},
+        "spec": {
+            "suspend": True,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+        },
+    }
+    await config.load_kube_config()
+    async with client.ApiClient() as api:
+        made = await client.BatchV1Api(api).create_namespaced_job(namespace, job)
+    return str(made.metadata.uid)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,0 +1,107 @@
+"""The examples of the documentation do what they say, on Tidegate as it is started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.parts.postgresql import wait_until
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.nats import open_bus
+from tidegate.bus.streams import Streams
+from tidegate.cli.demo.manifests import queues
+from tidegate.cli.instance import FILE, Instance
+from tidegate.cli.sample import LEDGER_ID, turns
+from tidegate.cluster.install import apply
+from tidegate.contracts.entry import Position
+from tidegate.kube.client import Access, connect
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+TIDEGATE = (sys.executable, "-m", "tidegate.cli.main")
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[Instance]:
+    """Tidegate on the embedded API server, as ``tidegate up`` starts it."""
+    environment = {**os.environ, "TIDEGATE_STATE": str(tmp_path)}
+    log = (tmp_path / "up.log").open("wb")
+    command = [*TIDEGATE, "up", "--on", "embedded"]
+    with log, subprocess.Popen(command, env=environment, stdout=log, stderr=log):
+        try:
+            wait_until((tmp_path / FILE).exists, "tidegate up did not come up", within_s=120)
+            yield msgspec.json.decode((tmp_path / FILE).read_bytes(), type=Instance)
+        finally:
+            subprocess.run([*TIDEGATE, "down"], env=environment, check=True, capture_output=True)
+
+
+async def apply_queues(kubeconfig: str) -> None:
+    async with connect(Access(kubeconfig=kubeconfig)) as api:
+        for manifest in queues():
+            await apply(api, manifest)
+
+
+def test_a_job_is_submitted_and_its_admission_awaited(instance: Instance) -> None:
+    asyncio.run(apply_queues(instance.kubeconfig))
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "wait_for_admission.py", instance.nats_url, "team-a", "main"],
+        env={**os.environ, "KUBECONFIG": instance.kubeconfig},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"seq \d+: submitted as team-a/job-example-", done.stdout)
+    assert re.search(r"seq \d+: admitted to team-a\n", done.stdout)
+
+
+@pytest.fixture
+async def url(tmp_path: Path) -> AsyncGenerator[str, None]:
+    """A server whose EVENTS hold the sample."""
+    async with embedded_server(tmp_path / "nats") as url:
+        async with open_bus(url, cluster="local", name="test") as bus:
+            await bus.ensure(Streams())
+            _, counts = await bus.outbox().last(Position())
+            told = [entry for entries in turns() for entry in entries]
+            await bus.outbox().publish(LEDGER_ID, counts, told)
+        yield url
+
+
+@pytest.fixture(scope="session")
+def go_example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Go example's binary."""
+    go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
+    if go is None:
+        pytest.skip("the Go example is compiled where Go is installed")
+    folder, binary = EXAMPLES / "go", tmp_path_factory.mktemp("go") / "events"
+    fetched = subprocess.run([go, "mod", "download"], cwd=folder, capture_output=True, check=False)
+    if fetched.returncode:
+        pytest.skip("the Go example's module nats.go cannot be fetched here")
+    subprocess.run([go, "vet", "."], cwd=folder, check=True)
+    subprocess.run([go, "build", "-mod=readonly", "-o", binary, "."], cwd=folder, check=True)
+    return binary
+
+
+async def test_the_go_example_tells_admissions_and_preemptions(go_example: Path, url: str) -> None:
+    told = [entry for entries in turns() for entry in entries]
+    wanted = [
+        entry.seq for entry in told if entry.type in {"WorkloadAdmitted", "WorkloadPreempted"}
+    ]
+    process = await asyncio.create_subprocess_exec(go_example, url, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    async with asyncio.timeout(60):
+        lines = [(await process.stdout.readline()).decode() for _ in wanted]
+    process.terminate()
+    await process.communicate()
+    assert [int(line.split()[1].rpartition("/")[2]) for line in lines] == wanted
+    assert any("dev.tidegate.WorkloadPreempted" in line and " by b/job-" in line for line in lines)
