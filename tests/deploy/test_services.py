@@ -9,6 +9,7 @@ import asyncio
 import subprocess
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -47,7 +48,7 @@ async def running(played: Sequence[Played]) -> AsyncGenerator[Supervisor]:
         for one in played:
             await supervisor.start(one.program)
         for one in played:
-            await until(lambda one=one: _is_ready(one.health), f"{one.program.name} is ready")
+            await until(partial(_is_ready, one.health), f"{one.program.name} is ready")
         yield supervisor
     finally:
         await supervisor.stop()
