@@ -10,7 +10,7 @@ import yaml
 
 from tests.parts.foreign import declarations
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
-from tidegate.jobs import batch_job, jobset, workload
+from tidegate.jobs import batch_job, jobset, pod, workload
 from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind, Object, Start, Stop
 from tidegate.model.ids import ObjectRef
@@ -19,6 +19,7 @@ HERE = Path(__file__).parent
 KINDS: dict[str, JobKind[Any]] = {
     "batch_job": batch_job.KIND,
     "jobset": jobset.KIND,
+    "pod": pod.KIND,
     **{name: declared_kind(one) for name, one in declarations().items()},
     "workload": workload.KIND,
 }

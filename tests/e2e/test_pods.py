@@ -1,0 +1,166 @@
+"""Plain Pods and groups of them: gated when made, let go when admitted, deleted when preempted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.e2e.cast import tidegate, until
+from tests.e2e.kinds import Act, has_condition
+from tests.e2e.test_job_kinds import NODES, PRIORITY, TOLERATION, configuration, get, prepare
+from tests.parts.foreign import pods_template
+from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.kube.ports import KubernetesApi
+
+pytestmark = pytest.mark.real
+Object = dict[str, Any]
+GROUP, TOTAL = "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count"
+GATE = "kueue.x-k8s.io/admission"
+
+
+def pod(name: str, queue: str, seconds: float, cpu: str = "2") -> Object:
+    template = pods_template(cpu, seconds)
+    labels = {"kueue.x-k8s.io/queue-name": queue}
+    metadata = {**template["metadata"], "name": name, "labels": labels}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+
+def is_gated(found: Object) -> bool:
+    return GATE in [gate["name"] for gate in found["spec"].get("schedulingGates", ())]
+
+
+def runs(found: Object) -> bool:
+    return bool(found.get("status", {}).get("phase") == "Running")
+
+
+class Yard:
+    """A namespace for pods, with a queue of 2 CPUs."""
+
+    def __init__(self, api: KubernetesApi, namespace: str) -> None:
+        self.api, self.namespace = api, namespace
+        self.path = f"/api/v1/namespaces/{namespace}/pods"
+        self.act = GatedAct(
+            namespace=namespace,
+            framework="pod",
+            path="/api/v1/namespaces/{}/pods",
+            make=pod,
+            templates=lambda found: [found],
+            finished=lambda found: found["status"]["phase"] == "Succeeded",
+            active=runs,
+        )
+
+    async def make(self, found: Object, priority: str = "low", **marks: str) -> Object:
+        found["metadata"]["labels"] |= {PRIORITY: priority}
+        found["metadata"]["annotations"] |= marks
+        answer = await self.api.request("POST", self.path, body=msgspec.json.encode(found))
+        assert answer.status == 201, answer.body
+        made: Object = msgspec.json.decode(answer.body)
+        assert is_gated(made)
+        return made
+
+    async def member(self, name: str, group: str, seconds: float, **marks: str) -> Object:
+        """Make a pod of a group of two, of one CPU."""
+        found = pod(name, self.namespace, seconds, cpu="1")
+        found["metadata"]["labels"] |= {GROUP: group}
+        return await self.make(found, **{TOTAL: "2", **marks})
+
+    def seen(self, name: str, holds: Callable[[Object], bool]) -> Callable[[], Any]:
+        async def look() -> bool:
+            return holds(await get(self.api, f"{self.path}/{name}"))
+
+        return look
+
+    async def workloads(self) -> dict[str, Object]:
+        path = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{self.namespace}/workloads"
+        return {one["metadata"]["name"]: one for one in (await get(self.api, path))["items"]}
+
+    def finished(self, name: str) -> Callable[[], Any]:
+        async def look() -> bool:
+            found = (await self.workloads()).get(name, {})
+            return has_condition(found, "Finished")
+
+        return look
+
+
+class GatedAct(Act):
+    """What is suspended of a pod is its scheduling."""
+
+    def is_suspended(self, found: Object) -> bool:
+        return is_gated(found)
+
+
+@asynccontextmanager
+async def yard(
+    api: KubernetesApi, own_api: str, tmp_path: Path, namespace: str
+) -> AsyncGenerator[tuple[Yard, Running]]:
+    here = Yard(api, namespace)
+    await prepare(api, here.act)
+    config = tmp_path / "configuration.yaml"
+    config.write_text(configuration(here.act))
+    wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
+    async with run_services(wanted, print) as running:
+        yield here, running
+        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+
+
+def gone(found: Object) -> bool:
+    return found.get("code") == 404
+
+
+async def test_a_pod_is_gated_placed_run_and_deleted_for_a_greater(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    async with yard(api, own_api, tmp_path, "life-pod") as (here, _):
+        await here.make(pod("low", here.namespace, 60))
+        await until(here.seen("low", runs), "it runs")
+        placed = await get(api, f"{here.path}/low")
+        assert NODES.items() <= placed["spec"]["nodeSelector"].items()
+        assert TOLERATION in placed["spec"]["tolerations"]
+        assert not is_gated(placed)
+        await here.make(pod("high", here.namespace, 1), "high")
+        await until(here.seen("low", gone), "the lesser is deleted")
+        await until(here.seen("high", here.act.finished), "the greater finishes")
+        (name,) = [name for name in await here.workloads() if name.startswith("pod-high")]
+        await until(here.finished(name), "its Workload says so")
+
+
+async def test_a_group_starts_together_and_takes_a_replacement(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    async with yard(api, own_api, tmp_path, "life-group") as (here, _):
+        await here.member("one", "crew", 40)
+        await here.make(pod("alone", here.namespace, 1))
+        await until(here.seen("alone", here.act.finished), "who waits for nobody goes first")
+        assert "crew" not in await here.workloads()
+        await here.member("two", "crew", 3, **{"simulate/exit-code": "1"})
+        for name in ("one", "two"):
+            await until(here.seen(name, runs), f"{name} runs")
+        workload = (await here.workloads())["crew"]
+        assert sum(podset["count"] for podset in workload["spec"]["podSets"]) == 2
+        assert len(workload["metadata"]["ownerReferences"]) == 2
+        await until(here.seen("two", lambda one: one["status"]["phase"] == "Failed"), "it fails")
+        await here.member("three", "crew", 1)
+        await until(here.seen("three", here.act.finished), "its replacement runs to its end")
+        await until(here.finished("crew"), "all are done", patience_s=90)
+
+
+async def test_pods_too_many_are_deleted_and_one_goes_ahead_of_its_group(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    fast = {"kueue.x-k8s.io/pod-group-fast-admission": "true"}
+    async with yard(api, own_api, tmp_path, "life-crowd") as (here, _):
+        await here.make(pod("first", here.namespace, 5))
+        await until(here.seen("first", runs), "the queue is full")
+        for name in ("one", "two", "three"):
+            await here.member(name, "crowd", 1)
+        await until(here.seen("three", gone), "the newest is one too many")
+        await until(here.finished("crowd"), "the others are done")
+        await here.member("ahead", "slow", 1, **fast)
+        await until(here.seen("ahead", here.act.finished), "it goes before the other is there")
+        await here.member("after", "slow", 1, **fast)
+        await until(here.finished("slow"), "both are done")

@@ -1,0 +1,104 @@
+"""Groups of pods as ingest tells them: one job each, under the pods' resource."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.ingest.scene import gone, jobs, rounds, session
+from tests.parts.foreign import pods_template
+from tests.parts.stage import Object, Stage, alongside, kueue
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectGone, ObjectRefused
+
+KUEUE = "kueue.x-k8s.io"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+def member(name: str, *, total: str = "2", group: str = "crew", managed: bool = True) -> Object:
+    template = pods_template()
+    labels = {f"{KUEUE}/queue-name": "main", f"{KUEUE}/pod-group-name": group}
+    labels |= {f"{KUEUE}/managed": "true"} if managed else {}
+    annotations = {f"{KUEUE}/pod-group-total-count": total}
+    gates = [{"name": f"{KUEUE}/admission"}]
+    return {
+        "metadata": {"name": name, "labels": labels, "annotations": annotations},
+        "spec": {**template["spec"], "schedulingGates": gates},
+    }
+
+
+def test_a_group_is_told_whole_and_is_present_in_every_list() -> None:
+    async def run() -> None:
+        stage = Stage()
+        for name in ("one", "two"):
+            stage.make(PODS, member(name))
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+        (told,) = await jobs(stage)
+        assert (told.kind, told.name, told.queue) == ("pod-group", "crew", "main")
+        assert [podset.count for podset in told.podsets] == [2]
+        (listed,) = await rounds(stage, "pods")
+        assert told.uid in listed.present
+
+    run_virtually(run())
+
+
+def test_a_group_is_told_as_its_pods_come_and_gone_with_its_last() -> None:
+    async def run() -> None:
+        stage = Stage()
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            stage.make(PODS, member("one"))
+            await stage.hear(JobObserved, lambda one: not one.queue)
+            stage.make(PODS, member("two"))
+            whole = await stage.hear(JobObserved, lambda one: one.queue == "main")
+            stage.remove(f"{PODS}/two")
+            await stage.hear(JobObserved, lambda one: one.gates != ())
+            stage.remove(f"{PODS}/one")
+            await stage.hear(ObjectGone, lambda one: one.uid == whole.uid)
+            await asyncio.sleep(1)
+        assert sorted(await gone(stage)) == ["crew", "one", "two"]
+
+    run_virtually(run())
+
+
+def test_pods_that_nobody_gated_are_nobodys_business() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(PODS, member("one", managed=False))
+        stage.make(PODS, member("two", managed=False))
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+        assert {one.queue for one in await jobs(stage)} == {""}
+
+    run_virtually(run())
+
+
+def test_a_group_that_makes_no_sense_is_refused_and_the_others_go_on() -> None:
+    async def run() -> None:
+        stage = Stage()
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            stage.make(PODS, member("odd", total="none"))
+            refused = await stage.hear(ObjectRefused, lambda one: one.name == "odd")
+            assert "positive number" in refused.error
+            for name in ("one", "two"):
+                stage.make(PODS, member(name, group="good"))
+            await stage.hear(JobObserved, lambda one: one.name == "good" and one.queue != "")
+
+    run_virtually(run())
+
+
+def test_a_group_is_deactivated_by_its_workload() -> None:
+    async def run() -> None:
+        stage = Stage()
+        for name in ("one", "two"):
+            stage.make(PODS, member(name))
+        podset = {"name": "main", "count": 2, "template": pods_template()}
+        shown = kueue("Workload", "crew", queueName="main", podSets=[podset], active=False)
+        shown["metadata"]["annotations"] = {f"{KUEUE}/is-group-workload": "true"}
+        stage.make("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads", shown)
+        async with alongside(session(stage).run()):
+            await stage.hear(JobObserved, lambda one: not one.active)
+        assert {one.kind for one in await jobs(stage)} == {"pod-group"}
+
+    run_virtually(run())

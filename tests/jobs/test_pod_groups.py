@@ -1,0 +1,171 @@
+"""Groups of pods: who belongs, when they are whole, what each needs to start and to stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
+from tidegate.contracts.observations import JobObserved
+from tidegate.errors import UndecodableError
+from tidegate.jobs.kind import Delete, Done, Patch, Refused, Start, Stop
+from tidegate.jobs.pod_group import (
+    INCOMPLETE,
+    group_uid,
+    observe_group,
+    podsets,
+    role,
+    start_members,
+    stop_members,
+)
+from tidegate.kinds.decode import read
+from tidegate.kinds.pods import Pod
+from tidegate.model.ids import ObjectRef
+
+Object = dict[str, Any]
+KUEUE = "kueue.x-k8s.io"
+GATE = {"name": f"{KUEUE}/admission"}
+SUCCEEDED, FAILED, RUNNING = "Succeeded", "Failed", "Running"
+
+
+def pod(number: int, phase: str = "Pending", cpu: str = "1", **marks: str) -> Object:
+    """Return the pod of this age; one that is pending is gated."""
+    labels = {f"{KUEUE}/queue-name": "main", f"{KUEUE}/pod-group-name": "crew"}
+    annotations = {f"{KUEUE}/pod-group-total-count": "2"}
+    annotations |= {key.replace("__", "/").replace("_", "-"): value for key, value in marks.items()}
+    return {
+        "metadata": {
+            "namespace": "team",
+            "name": f"p{number}",
+            "uid": f"u{number}",
+            "resourceVersion": str(100 + number),
+            "creationTimestamp": f"2026-03-01T08:00:0{number}Z",
+            "labels": labels,
+            "annotations": annotations,
+        },
+        "spec": {
+            "containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}],
+            "schedulingGates": [GATE] if phase == "Pending" else [],
+        },
+        "status": {"phase": phase},
+    }
+
+
+def seen(*pods: Object, was_whole: bool = False) -> JobObserved:
+    return observe_group([read(one, Pod) for one in pods], 200, was_whole=was_whole)
+
+
+def marked(found: Object, **marks: str) -> Object:
+    named = {f"{KUEUE}/{key.replace('_', '-')}": value for key, value in marks.items()}
+    meta = found["metadata"]
+    return {**found, "metadata": {**meta, "annotations": {**meta["annotations"], **named}}}
+
+
+def test_a_group_is_queued_once_it_is_whole_and_named_like_its_workload() -> None:
+    assert seen(pod(1)).queue == ""
+    whole = seen(pod(2), pod(1))
+    assert (whole.queue, whole.name, whole.workload) == ("main", "crew", "team/crew")
+    assert (whole.uid, whole.version) == ("u1.group", 200)
+    assert [(one.count, one.containers[0].requests) for one in whole.podsets] == [(2, {"cpu": "1"})]
+    assert whole.state.suspended
+    assert not whole.state.started
+
+
+def test_its_podsets_are_the_roles_of_its_pods_in_the_order_of_their_names() -> None:
+    pods = [pod(1), pod(2, cpu="2")]
+    names = [one.name for one in seen(*pods).podsets]
+    assert names == sorted(role(read(one, Pod)) for one in pods)
+    told = podsets({"items": pods})
+    assert [one["name"] for one in told] == names
+    assert all("schedulingGates" not in one["template"]["spec"] for one in told)
+
+
+def test_one_that_was_whole_and_lost_a_pod_waits_behind_a_gate() -> None:
+    assert seen(pod(1), was_whole=True).gates == (INCOMPLETE,)
+    assert seen(pod(1), pod(2), was_whole=True).gates == ()
+
+
+def test_fast_admission_asks_for_all_as_soon_as_one_is_there() -> None:
+    told = seen(marked(pod(1), pod_group_fast_admission="true"))
+    assert told.queue == "main"
+    assert [one.count for one in told.podsets] == [2]
+
+
+def test_a_started_group_with_a_gated_replacement_is_to_be_started_again() -> None:
+    state = seen(pod(1, RUNNING), pod(2, FAILED), pod(3)).state
+    assert (state.suspended, state.started, state.active) == (True, True, 1)
+
+
+@pytest.mark.parametrize(
+    ("pods", "finished"),
+    [
+        ([pod(1, SUCCEEDED), pod(2, SUCCEEDED)], "Succeeded"),
+        ([pod(1, SUCCEEDED), pod(2, FAILED)], ""),
+        ([pod(1, SUCCEEDED), marked(pod(2, FAILED), retriable_in_group="false")], "Succeeded"),
+        ([pod(1, RUNNING), marked(pod(2, FAILED), retriable_in_group="false")], ""),
+        ([marked(pod(1, SUCCEEDED), pod_group_serving="true"), pod(2, SUCCEEDED)], ""),
+    ],
+)
+def test_a_group_is_finished_when_enough_succeeded_or_nobody_tries_again(
+    pods: list[Object], finished: str
+) -> None:
+    assert seen(*pods).finished == finished
+
+
+def test_who_succeeded_gives_back_what_he_had() -> None:
+    pods = [pod(1, SUCCEEDED), pod(2, RUNNING)]
+    assert seen(*pods).reclaimable == {role(read(pods[0], Pod)): 1}
+
+
+@pytest.mark.parametrize(
+    ("pods", "said"),
+    [
+        ([pod(1), marked(pod(2), pod_group_total_count="3")], "same positive number"),
+        ([marked(pod(1), pod_group_total_count="-2")], "same positive number"),
+        ([marked(pod(1), pod_group_total_count="many")], "same positive number"),
+    ],
+)
+def test_a_group_that_makes_no_sense_is_refused(pods: list[Object], said: str) -> None:
+    with pytest.raises(UndecodableError, match=said):
+        seen(*pods)
+
+
+def start(*names: str, uid: str = "u1.group") -> Start:
+    given = tuple(PodSetStart(name=name, count=2, node_selector={"a": "b"}) for name in names)
+    job = ObjectRef(kind="pod-group", namespace="team", name="crew", uid=uid)
+    order = StartOrdered(at_us=1, workload="team/crew", job=job, podsets=given)
+    return Start(order=order, ledger_id="L1", seq=7)
+
+
+def test_a_start_lets_each_go_once_and_deletes_the_newest_that_are_too_many() -> None:
+    pods = [pod(1), pod(2), pod(3)]
+    (one, first), (_, second), (three, third) = start_members(start(role(read(pods[0], Pod))), pods)
+    assert isinstance(first, Patch)
+    assert isinstance(second, Patch)
+    assert (one["metadata"]["name"], three["metadata"]["name"], third) == ("p1", "p3", Delete())
+    notes = first.body["metadata"]["annotations"]
+    assert notes["tidegate.dev/group-uid"] == "u1.group"
+    assert first.body["spec"] == {"schedulingGates": None, "nodeSelector": {"a": "b"}}
+
+
+def test_a_start_of_another_group_of_its_name_or_of_another_role_is_refused() -> None:
+    (_, namesake), *_ = start_members(start("x", uid="u9.group"), [pod(1), pod(2)])
+    assert isinstance(namesake, Refused)
+    assert namesake.reason == "gone"
+    (_, other), *_ = start_members(start("x"), [pod(1), pod(2)])
+    assert isinstance(other, Refused)
+    assert other.reason == "invalid"
+
+
+def test_a_group_stays_who_it_is_when_its_first_pod_is_replaced() -> None:
+    known = pod(2, RUNNING, **{"tidegate.dev__group_uid": "u1.group"})
+    assert group_uid([read(one, Pod) for one in (known, pod(3))]) == "u1.group"
+
+
+def test_a_stop_reaches_each_pod() -> None:
+    job = ObjectRef(kind="pod-group", namespace="team", name="crew", uid="u1.group")
+    order = StopOrdered(at_us=1, workload="team/crew", job=job)
+    stop = Stop(order=order, ledger_id="L1", seq=9)
+    steps = stop_members(stop, [pod(1, RUNNING), pod(2, SUCCEEDED)])
+    assert [type(step) for _, step in steps] == [Patch, Done]
