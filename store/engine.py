@@ -2,10 +2,14 @@
 
 SQLite is the embedded default, PostgreSQL (through psycopg 3) is for production. Both are set so
 that a commit which was answered survives a power cut.
+
+A PostgreSQL URL may name several hosts, as libpq's do: ``postgresql://me@db-1:5432,db-2:5432/ledger``.
+A writer takes the one that may be written to, so it finds the standby that was promoted.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
@@ -36,6 +40,9 @@ _POSTGRES_CONNECT: dict[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": BUSY_S * 1_000,
 }
+_WRITES = {"target_session_attrs": "read-write"}  # never a standby, whichever host it is
+_HOSTS = re.compile(r"(?P<head>\w+(?:\+\w+)?://(?:[^@/?]*@)?)(?P<hosts>[^/?]*,[^/?]*)(?P<tail>.*)")
+_PLACE = re.compile(r"(?P<host>\[[^]]+\]|[^:]+)(?::(?P<port>\d*))?")
 
 Connected: TypeAlias = Callable[[Any, object], None]
 
@@ -47,7 +54,7 @@ def parse_url(text: str) -> URL:
         LedgerUnreachableError: it names no database that Tidegate speaks.
     """
     try:
-        url = make_url(text) if "://" in text else URL.create("sqlite", database=text)
+        url = _url(text) if "://" in text else URL.create("sqlite", database=text)
     except ArgumentError as error:
         raise LedgerUnreachableError(f"{text!r} is not a database URL: {error}") from error
     match url.get_backend_name():
@@ -60,6 +67,20 @@ def parse_url(text: str) -> URL:
                 f"A ledger cannot live in {other!r}: give sqlite:///FILE, a file's path, "
                 "or postgresql://USER@HOST/DATABASE."
             )
+
+
+def _url(text: str) -> URL:
+    """Read a URL; SQLAlchemy knows several hosts only as parameters."""
+    found = _HOSTS.fullmatch(text)
+    if found is None:
+        return make_url(text)
+    places = [each for each in map(_PLACE.fullmatch, found["hosts"].split(",")) if each]
+    if len(places) <= found["hosts"].count(","):
+        raise ArgumentError(f"{found['hosts']!r} are not hosts and ports")
+    hosts = ",".join(place["host"].strip("[]") for place in places)
+    ports = ",".join(place["port"] or "" for place in places)
+    url = make_url(found["head"] + found["tail"])
+    return url.update_query_dict({"host": hosts, "port": ports})
 
 
 def open_engine(text: str, *, read_only: bool = False) -> Engine:
@@ -84,7 +105,7 @@ def shown(engine: Engine) -> str:
     url = engine.url.set(drivername=engine.dialect.name)
     if engine.dialect.name == "sqlite":
         return f"sqlite:///{_path(url)}" if url.database else "sqlite://"
-    return url.render_as_string(hide_password=True)
+    return url.difference_update_query(["password"]).render_as_string(hide_password=True)
 
 
 def _open_memory() -> Engine:
@@ -146,7 +167,8 @@ def _open_postgresql(url: URL, *, read_only: bool) -> Engine:
             )
         connection.commit()
 
-    options = {key: value for key, value in _POSTGRES_CONNECT.items() if key not in url.query}
+    wanted = _POSTGRES_CONNECT if read_only else {**_POSTGRES_CONNECT, **_WRITES}
+    options = {key: value for key, value in wanted.items() if key not in url.query}
     engine = create_engine(
         url,
         isolation_level="READ COMMITTED",  # the writer's row is locked first: see store.ledger

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from store.engine import parse_url
 from tests.e2e.breaking import restart, twin
+from tests.e2e.cast import eventually
 from tests.e2e.ordeal import alone, ordeal
+from tests.parts.cutting import Cut, Cutter
 from tests.parts.postgresql import Server
+from tests.parts.standby import Pair
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.ports import free_ports
 from tidegate.cluster.running import SERVICES
@@ -27,6 +33,35 @@ async def test_postgresql_is_the_ledger_and_is_restarted_midway(
         await trial.midway()
         await asyncio.to_thread(postgresql.restart)
     postgresql.drop(ledger)
+
+
+async def test_postgresql_is_killed_and_its_standby_promoted_midway(
+    api: KubernetesApi, own_api: str, tmp_path: Path, pair: Pair
+) -> None:
+    async with ordeal(api, alone(tmp_path, own_api, pair.url), "pg-failed-over") as trial:
+        await trial.submit()
+        await trial.midway()
+        await asyncio.to_thread(pair.fail_over)
+
+
+async def test_connections_to_postgresql_are_cut_at_the_commit(
+    api: KubernetesApi, own_api: str, tmp_path: Path, postgresql: Server
+) -> None:
+    ledger = postgresql.new_database()
+    host = str(parse_url(ledger).query["host"])
+    with Cutter(Path(host), tmp_path) as cutter:
+        through = ledger.replace(host, str(tmp_path))
+        async with ordeal(api, alone(tmp_path, own_api, through), "pg-cut") as trial:
+            await trial.submit()
+            await trial.midway()
+            for how in get_args(Cut) * 2:
+                cutter.planned.append(how)
+                await eventually(partial(has_cut, cutter, how), f"a commit is cut {how}")
+    postgresql.drop(ledger)
+
+
+def has_cut(cutter: Cutter, how: Cut) -> bool:
+    return not cutter.planned and cutter.done[-1:] == [how]
 
 
 async def test_two_of_each_service_run_at_once(

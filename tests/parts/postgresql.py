@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, Self
@@ -52,7 +53,7 @@ class Server:
         if self._restart is None:
             pytest.skip("a PostgreSQL in a container comes back on another port")
         self._restart()
-        _wait_for(self._url.format("postgres"))
+        wait_for(self._url.format("postgres"))
 
     def execute(self, statement: str) -> None:
         """Run one statement as the superuser, outside any transaction."""
@@ -63,15 +64,15 @@ class Server:
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[Server]:
     """Lend a PostgreSQL for the whole run, or skip and say what is missing."""
-    if (binaries := _binaries()) is not None:
-        yield from _from_binaries(binaries)
+    if (programs := binaries()) is not None:
+        yield from _from_binaries(programs)
     elif _engine_answers():
         yield from _from_container()
     else:
         pytest.skip(MISSING)
 
 
-def _binaries() -> Path | None:
+def binaries() -> Path | None:
     """Return the folder that holds both initdb and postgres, the newest version first."""
     on_path = shutil.which("initdb")
     installed = sorted(
@@ -81,48 +82,68 @@ def _binaries() -> Path | None:
     return next((path for path in folders if (path / "postgres").exists()), None)
 
 
-def _from_binaries(binaries: Path) -> Iterator[Server]:
-    folder = Path(tempfile.mkdtemp(prefix="tidegate-pg-"))
-    owner = _unprivileged()
-    if owner:
-        os.chown(folder, owner["user"], owner["group"])
-    try:
+def _from_binaries(programs: Path) -> Iterator[Server]:
+    with owned_folder() as folder:
         made = ["-D", str(folder / "data"), "-U", "tidegate", "-A", "trust", "-E", "UTF8", "-N"]
-        subprocess.run([binaries / "initdb", *made], check=True, capture_output=True, **owner)
-        with _running(binaries, folder, owner) as server:
-            url = f"postgresql://tidegate@/{{}}?host={folder}"
-            _wait_for(url.format("postgres"))
-            yield Server(url, server.again)
+        subprocess.run([programs / "initdb", *made], check=True, capture_output=True, **owner())
+        with Process(programs, folder) as server:
+            wait_for(server.url.format("postgres"))
+            yield Server(server.url, server.again)
+
+
+@contextmanager
+def owned_folder() -> Iterator[Path]:
+    """Lend a folder that whoever runs the server may write to; it is removed at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="tidegate-pg-"))
+    try:
+        if who := owner():
+            os.chown(folder, who["user"], who["group"])
+        yield folder
     finally:
         shutil.rmtree(folder)
 
 
-class _running:  # noqa: N801 - read as a with statement
+class Process:
     """A server process that ends with its block; no fsync, since no test cuts the power."""
 
-    def __init__(self, binaries: Path, folder: Path, owner: dict[str, Any]) -> None:
-        settings = (f"unix_socket_directories={folder}", "listen_addresses=", "fsync=off")
+    def __init__(self, programs: Path, folder: Path, *settings: str) -> None:
+        settings = (
+            f"unix_socket_directories={folder}",
+            "listen_addresses=",
+            "fsync=off",
+            *settings,
+        )
         given = [part for setting in settings for part in ("-c", setting)]
-        self._command = [str(binaries / "postgres"), "-D", str(folder / "data"), *given]
-        self._log, self._owner = folder / "log", owner
+        self.url = f"postgresql://tidegate@/{{}}?host={folder}"
+        self._command = [str(programs / "postgres"), "-D", str(folder / "data"), *given]
+        self._log = folder / "log"
         self._process = self._start()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        self._stop()
+        self._stop(signal.SIGINT)  # closes every connection and stops
 
     def again(self) -> None:
-        self._stop()
+        """End the server, and every connection with it, and start it on the same data."""
+        self._stop(signal.SIGINT)
         self._process = self._start()
+
+    def kill(self) -> None:
+        """End the server and all of its processes as a machine that fails does."""
+        self._stop(signal.SIGKILL)
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
-            return subprocess.Popen(self._command, stdout=log, stderr=log, **self._owner)
+            return subprocess.Popen(
+                self._command, stdout=log, stderr=log, start_new_session=True, **owner()
+            )
 
-    def _stop(self) -> None:
-        self._process.send_signal(signal.SIGINT)  # closes every connection and stops
+    def _stop(self, how: signal.Signals) -> None:
+        if self._process.poll() is None:
+            at = self._process.pid if how is signal.SIGINT else -self._process.pid
+            os.kill(at, how)
         self._process.wait(timeout=START_S)
 
 
@@ -134,7 +155,7 @@ def _from_container() -> Iterator[Server]:
         yield Server(f"postgresql://tidegate:{container.password}@{host}:{port}/{{}}")
 
 
-def _unprivileged() -> dict[str, Any]:
+def owner() -> dict[str, Any]:
     """Return whom to start the server as: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return {}
@@ -155,7 +176,8 @@ def _engine_answers() -> bool:
     )
 
 
-def _wait_for(url: str) -> None:
+def wait_for(url: str) -> None:
+    """Wait until a server answers."""
     wait_until(lambda: _answers(url), "PostgreSQL did not start")
 
 

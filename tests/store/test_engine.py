@@ -34,7 +34,15 @@ def test_a_ledger_may_be_named(text_: str, driver: str) -> None:
     assert parse_url(text_).drivername == driver
 
 
-@pytest.mark.parametrize("text_", ["mysql://db/x", "oracle://db", "http://db/x", "sqlite:x://"])
+def test_a_url_may_name_several_hosts_as_libpq_s_do() -> None:
+    url = parse_url("postgresql://me:p%2C@db-1:5432,db-2,[::1]:5434/tidegate?sslmode=require")
+    assert url.query == {"sslmode": "require", "host": "db-1,db-2,::1", "port": "5432,,5434"}
+    assert (url.password, url.database) == ("p,", "tidegate")
+
+
+@pytest.mark.parametrize(
+    "text_", ["mysql://db/x", "oracle://db", "http://db/x", "sqlite:x://", "postgresql://a:b,c/x"]
+)
 def test_anything_else_is_refused_with_what_to_give(text_: str) -> None:
     with pytest.raises(LedgerUnreachableError, match=r"database URL|postgresql://"):
         open_engine(text_)
@@ -43,6 +51,9 @@ def test_anything_else_is_refused_with_what_to_give(text_: str) -> None:
 def test_a_password_is_never_shown() -> None:
     engine = open_engine("postgresql://me:secret@db/tidegate")
     assert shown(engine) == "postgresql://me:***@db/tidegate"
+    engine.dispose()
+    engine = open_engine("postgresql://me@db-1,db-2/tidegate?password=secret")
+    assert "secret" not in shown(engine)
     engine.dispose()
 
 
