@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
@@ -15,9 +16,14 @@ from tidegate.kube.answers import status_message
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi, Response
 
 _decoder = msgspec.json.Decoder(Object)
+_IS_WORKLOAD = re.compile(r".*/workloads/[^/]+").fullmatch
 FRESH: Mapping[str, str] = {}
 CACHED: Mapping[str, str] = {"resourceVersion": "0"}
 """From the API server's own cache: cheaper, and perhaps a moment old."""
+
+
+PATCHED_MAX = 1_024
+"""Workloads remembered as a patch left them."""
 
 
 class Calls:
@@ -26,6 +32,7 @@ class Calls:
     def __init__(self, api: KubernetesApi, metrics: Metrics) -> None:
         self._api = api
         self._metrics = metrics
+        self._patched = dict[str, Object]()  # Workloads by path, the oldest first
 
     async def read(self, path: str, query: Mapping[str, str] = FRESH) -> Object | None:
         """Return an object, None if there is none.
@@ -48,7 +55,17 @@ class Calls:
         answer = await self._request(
             "PATCH", path, query=query, body=data, content_type=MERGE_PATCH
         )
-        return _object(answer)
+        found = _object(answer)
+        if _IS_WORKLOAD(path):
+            self._patched.pop(path, None)
+            self._patched[path] = found
+            while len(self._patched) > PATCHED_MAX:
+                del self._patched[next(iter(self._patched))]
+        return found
+
+    def patched(self, path: str) -> Object | None:
+        """Return a Workload as our last patch left it, once: it may have changed since."""
+        return self._patched.pop(path, None)
 
     async def create(self, path: str, body: Object) -> Object:
         """Make an object and return it; errors as in ``patch``."""

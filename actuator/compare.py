@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import TypeAlias
 
+from actuator.agenda import Place
 from actuator.calls import Calls
 from actuator.showing import check_states, reading
 from actuator.showing.board import Board, Seed
@@ -22,8 +22,6 @@ from tidegate.kinds.workload import Workload
 from tidegate.service.logs import get_log
 
 PAGE_MAX = 500
-Place: TypeAlias = tuple[str, str]
-"""A kind (Workload, ClusterQueue, Cohort, LocalQueue) and a key on the board."""
 _log = get_log("compare")
 
 

@@ -34,6 +34,9 @@ class Learner(Protocol):
     def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """Take in one entry; ``live`` is False for what was history when the actuator started."""
 
+    def carried_out(self, workload: str) -> None:
+        """Take notice that nobody works on an order for this workload any more."""
+
     def begin_anew(self) -> None:
         """Forget everything: another ledger speaks."""
 
@@ -100,6 +103,7 @@ class Consumer:
                 await self._applier.carry_out(order, partial(self._book.superseded, order))
             finally:
                 self._book.finish(order)
+                self.learner.carried_out(order.order.workload)
 
     async def _follow(self) -> None:
         ledger_id, newest = await self._feed.newest()

@@ -35,7 +35,7 @@ class Writer:
             await self._remove(key)
             return
         path = workload_path(shown)
-        found = await self.calls.read(path) or await self._make(shown)
+        found = self.calls.patched(path) or await self.calls.read(path) or await self._make(shown)
         if found is None:
             return  # the job is gone, or somebody deleted the Workload that he made
         shown.object_uid = found["metadata"]["uid"]
@@ -47,6 +47,7 @@ class Writer:
             found = await self.calls.patch(f"{path}/status", pinned(status, found))
         if note:  # of the moment at which the status was thought out, and never before it
             await self.calls.patch(path, pinned(note, found))
+        self.calls.patched(path)  # our own patches: the status has changed since
 
     async def queue(self, kind: str, key: str) -> None:
         """Write the status of a ClusterQueue, a Cohort or a LocalQueue."""

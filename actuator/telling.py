@@ -1,0 +1,93 @@
+"""Kubernetes Events written beside everything else: in order, and not too many a second.
+
+What is told of a Workload waits until the Workload was written, for it is told of that very object.
+Who falls behind drops the oldest and counts them: nothing depends on an Event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from random import Random
+
+from actuator.calls import passing
+from actuator.metrics import Metrics
+from actuator.pace import Pace
+from actuator.write import Writer
+from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.jobs.kind import Object
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+WAITING_MAX = 16
+"""Events that wait for one Workload to be written."""
+READY_MAX = 2_000
+"""Events that wait for their turn."""
+TRIES_MAX = 5
+_log = get_log("tell")
+
+
+class Teller:
+    """Holds what is to be told, and tells it."""
+
+    def __init__(self, metrics: Metrics, random: Random, pace: Pace) -> None:
+        self._metrics, self._random, self._pace = metrics, random, pace
+        self._waiting = dict[str, deque[Object]]()  # by workload, until that was written
+        self._ready = deque[Object](maxlen=READY_MAX)
+        self._came = asyncio.Event()
+
+    def note(self, key: str, found: Object) -> None:
+        """Take an Event that is told once the Workload ``key`` was written."""
+        waiting = self._waiting.setdefault(key, deque(maxlen=WAITING_MAX))
+        self._count_dropped(len(waiting) == WAITING_MAX)
+        waiting.append(found)
+
+    def release(self, key: str, uid: str) -> None:
+        """Let what waits for a Workload be told; ``uid`` is the Workload object's."""
+        for found in self._waiting.pop(key, ()):
+            if found["involvedObject"]["kind"] == "Workload":
+                found["involvedObject"]["uid"] = uid
+            self._count_dropped(len(self._ready) == READY_MAX)
+            self._ready.append(found)
+            self._came.set()
+
+    def drop(self, key: str) -> None:
+        """Forget what waits for a Workload that cannot be written."""
+        self._count_dropped(len(self._waiting.pop(key, ())))
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._waiting.clear()
+        self._ready.clear()
+
+    async def run(self, writer: Callable[[], Writer]) -> None:
+        """Tell for ever, each with the writer of that moment."""
+        while True:
+            while not self._ready:
+                self._came.clear()
+                await self._came.wait()
+            await self._pace.turn()
+            if self._ready:
+                await self._tell(writer(), self._ready.popleft())
+
+    async def _tell(self, writer: Writer, found: Object) -> None:
+        waits = delays(self._random, first_s=0.2, most_s=5.0)
+        for _ in range(TRIES_MAX):
+            try:
+                await writer.event(found)
+            except ApiUnreachableError:
+                await asyncio.sleep(next(waits))
+            except ApiStatusError as error:
+                if not passing(error):
+                    _log.warning("cannot tell", reason=found["reason"], error=str(error))
+                    break
+                await asyncio.sleep(next(waits))
+            else:
+                self._metrics.projected.labels("Event", "written").inc()
+                return
+        self._count_dropped(1)
+
+    def _count_dropped(self, count: int) -> None:
+        if count:
+            self._metrics.projected.labels("Event", "dropped").inc(count)
