@@ -25,6 +25,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     told: list[str] | None = None
     starts: dict[str, Any] | None = None  # job to what its start puts into the first podset
     requeue: dict[str, list[int]] | None = None  # job to requeueState: count, seconds
+    says: dict[str, str] | None = None  # job to what its QuotaReserved says
 
 
 def _main() -> dict[str, Fields]:
@@ -80,6 +81,7 @@ class Player:
             "told": stage.told,
             "starts": {name: self._start(name) for name in step.starts or ()},
             "requeue": {name: self._requeue(name) for name in step.requeue or ()},
+            "says": {name: self._says(name) for name in step.says or ()},
         }
 
     def _do(self, verb: str, told: Any) -> None:  # noqa: ANN401 - of each verb's own shape
@@ -159,6 +161,9 @@ class Player:
         [podset, *_] = self.stage.starts[name].podsets
         found: Fields = msgspec.json.decode(msgspec.json.encode(podset))
         return {key: value for key, value in found.items() if key not in ("name", "count")}
+
+    def _says(self, name: str) -> str:
+        return self.stage.board.workloads[f"team/{name}"].conditions["QuotaReserved"].message
 
     def _requeue(self, name: str) -> list[int]:
         shown = self.stage.board.workloads[f"team/{name}"]

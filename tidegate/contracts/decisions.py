@@ -59,6 +59,7 @@ class FlavorTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     allowed: int = 0  # the most that could ever be available to it
     reason: str = ""  # why the flavor did not do, e.g. untolerated taint, insufficient quota
     preemptable: int = 0  # what the workloads that it might preempt hold; 0: none
+    guaranteed: int = 0  # what others hold within their guaranteed minimum run time
 
 
 class QuotaReserved(

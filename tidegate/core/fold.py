@@ -38,6 +38,7 @@ from tidegate.core.folding.definitions import apply_definition
 from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.gaps import end_due
+from tidegate.core.preemption import guarantee
 
 
 def apply(draft: Draft, event: FactEvent | DecisionEvent) -> None:
@@ -77,6 +78,7 @@ def _apply_reception(
         case TimePassed():
             apply_observed(draft, event)
             end_due(draft)
+            guarantee.end_due(draft)
         case LedgerOpened() | RoundStarted() | RoundCompleted() | WatchesExpected():
             apply_observed(draft, event)
         case GapObserved() | StreamReplaced() | ObservationRefused() | ClockSkewed():

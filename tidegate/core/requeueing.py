@@ -15,6 +15,7 @@ from tidegate.core.nominating import Nominee, Outcome
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
 from tidegate.core.plain import Plain, told
+from tidegate.core.preemption.guarantee import trace
 
 _SHAPE_DIGITS = 16
 _PASSED_OVER: tuple[Outcome, ...] = ("skipped", "deferred")
@@ -147,6 +148,7 @@ def _tell(
         nominee.workload.shape,
     )
     said, message = _words(draft, nominee, held)
+    said, guaranteed = trace(draft, room, workload, said)
     run_of.tell(
         WorkloadHeld(
             at_us=draft.now_us,
@@ -155,7 +157,7 @@ def _tell(
             cluster_queue=room.name,
             reason=held.reason,
             tried=said,
-            message=message,
+            message=f"{message} {guaranteed}" if guaranteed else message,
             parked=held.parked,
             shape=sha256(shape.key).hexdigest()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,

@@ -12,6 +12,7 @@ from tidegate.contracts import decisions, facts
 from tidegate.core import deadlines
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import HOLDING, forest, touch
+from tidegate.core.preemption.guarantee import guarantee
 
 READY, EXECUTION, RETENTION = "ready", "execution", "retention"
 _SECOND_US = 1_000_000
@@ -61,6 +62,7 @@ def follow_policy(draft: Draft) -> None:
 
 def set_deadlines(draft: Draft, workload: Workload) -> None:
     """Set or clear each of a workload's deadlines as it stands."""
+    guarantee(draft, workload)
     for family, at_us in (
         (READY, _ready_by_us(draft, workload)),
         (EXECUTION, _ends_us(workload)),

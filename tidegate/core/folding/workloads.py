@@ -135,7 +135,7 @@ def local_queue(workload: Workload) -> str:
 def _forget(draft: Draft, workload: Workload) -> None:
     """Take a workload out of all that waits for it."""
     leave(draft, workload)
-    for family in ("repair", "requeue", "ready", "execution", "retention", "gap"):
+    for family in ("repair", "requeue", "ready", "execution", "retention", "gap", "guarantee"):
         deadlines.clear(draft, f"{family}/{workload.key}")
     if draft.sticky.get(workload.cluster_queue) == workload.key:
         del draft.sticky[workload.cluster_queue]

@@ -11,6 +11,7 @@ from functools import cmp_to_key
 
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.ordering import queue_time
+from tidegate.core.preemption.guarantee import is_guaranteed
 from tidegate.core.rooms import Room
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import Policy
@@ -87,6 +88,7 @@ def of_room(
         for one in room.holding.values()
         if (leaving or one.phase != "evicting")
         and uses(one, needs)
+        and not (room.spec.min_runtime_us and is_guaranteed(draft, one))
         and satisfies(policy, preemptor, one, rule)
     ]
 

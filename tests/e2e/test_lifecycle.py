@@ -1,0 +1,102 @@
+"""What people do to Workloads and queues while they wait and run, on a real API server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cast import make_queues, tidegate
+from tests.e2e.living import Living, configured
+from tests.e2e.ordeal import alone
+from tidegate.cluster.running import Running, run_services
+from tidegate.kube.ports import KubernetesApi
+
+pytestmark = pytest.mark.real
+TIMES = """
+waitForPodsReady:
+  timeout: 4s
+  requeuingStrategy: {backoffBaseSeconds: 1, backoffLimitCount: 1}
+objectRetentionPolicies:
+  workloads: {afterFinished: 2s}
+"""
+
+
+def audit(running: Running) -> None:
+    tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+
+
+async def test_queues_are_held_drained_and_opened_again(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    await make_queues(api, {"stops": "2"})
+    life = Living(api, "stops")
+    async with run_services(alone(tmp_path, own_api), print) as running:
+        await life.make("runs", cpu="2")
+        await life.shows("runs", "Admitted=True Admitted")
+        await life.stop_queue("clusterqueues", "Hold")
+        await life.make("waits", cpu="2")
+        await life.shows("waits", "QuotaReserved=False Suspended")
+        await life.shows("runs", "Admitted=True Admitted")
+        await life.stop_queue("clusterqueues", "HoldAndDrain")
+        await life.shows("runs", "Evicted=True ClusterQueueStopped", "Admitted=False NoReservation")
+        await life.stop_queue("clusterqueues", "None")
+        await life.shows("runs", "Requeued=True ClusterQueueRestarted", "Admitted=True Admitted")
+        await life.stop_queue("localqueues", "HoldAndDrain")
+        await life.shows("runs", "Evicted=True LocalQueueStopped", "QuotaReserved=False Suspended")
+        await life.stop_queue("localqueues", "None")
+        await life.shows("runs", "Requeued=True LocalQueueRestarted", "Admitted=True Admitted")
+        audit(running)
+
+
+async def test_owners_change_their_minds(api: KubernetesApi, own_api: str, tmp_path: Path) -> None:
+    await make_queues(api, {"minds": "2"})
+    life = Living(api, "minds")
+    async with run_services(alone(tmp_path, own_api), print) as running:
+        await life.make("runs", pods=2)
+        await life.shows("runs", "Admitted=True Admitted")
+        await life.make("astray", queueName="nowhere", priority=1)
+        await life.shows("astray", "QuotaReserved=False Misconfigured")
+        await life.make("later")
+        await life.shows("later", "QuotaReserved=False WaitingForQuota")
+        await life.wish("astray", queueName="minds", priority=0)
+        await life.wish("later", priority=5)
+        await life.say("runs", reclaimablePods=[{"name": "main", "count": 1}])
+        await life.shows("later", "Admitted=True Admitted")
+        await life.wish("later", active=False)
+        await life.shows("later", "Evicted=True Deactivated", "QuotaReserved=False Deactivated")
+        await life.shows("astray", "Admitted=True Admitted")
+        await life.wish("later", active=True)
+        await life.shows(
+            "later", "Requeued=True Reactivated", "QuotaReserved=False WaitingForQuota"
+        )
+        await life.delete("astray")
+        await life.shows("later", "Admitted=True Admitted")
+        await life.delete("runs")
+        audit(running)
+
+
+async def test_time_evicts_deactivates_and_deletes(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    await make_queues(api, {"times": "4"})
+    life = Living(api, "times")
+    async with run_services(configured(tmp_path, own_api, TIMES), print) as running:
+        await life.make("never-ready")
+        await life.make("ready")
+        await life.make("long", maximumExecutionTimeSeconds=2)
+        for name in ("ready", "long"):
+            await life.shows(name, "Admitted=True Admitted")
+            await life.add(name, "PodsReady", "Started")
+        await life.shows("long", "Evicted=True DeactivatedDueToMaximumExecutionTimeExceeded")
+        await life.until("long", lambda one: one["spec"]["active"] is False, "is deactivated")
+        await life.shows("never-ready", "Evicted=True PodsReadyTimeout")
+        await life.until(
+            "never-ready", lambda one: one["status"]["requeueState"]["count"] == 1, "counts"
+        )
+        await life.shows("never-ready", "Requeued=True BackoffFinished", "Admitted=True Admitted")
+        await life.shows("never-ready", "Evicted=True DeactivatedDueToRequeuingLimitExceeded")
+        await life.shows("ready", "Admitted=True Admitted", "PodsReady=True Started")
+        await life.finish("ready")
+        await life.until("ready", lambda one: not one, "is deleted after its retention")
+        audit(running)
