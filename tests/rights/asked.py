@@ -80,6 +80,11 @@ def role(name: str) -> set[Right]:
         for one in found
         if one["kind"] == "ClusterRole" and one["metadata"]["name"] == name
     ]
+    return rights(rules)
+
+
+def rights(rules: list[dict[str, list[str]]]) -> set[Right]:
+    """Return the rights that the rules of a role give."""
     return {
         Right(group, resource, verb)
         for rule in rules

@@ -80,13 +80,16 @@ async def account(kubeconfig: str, name: str) -> AsyncGenerator[Recorded]:
         yield Recorded(api)
 
 
-def ingest(api: KubernetesApi) -> tuple[IngestSession, MemoryBus]:
-    """Return an ingest of everything, and the bus that it tells."""
+def ingest(
+    api: KubernetesApi, names: tuple[str, ...] = ("batch/job", "workload")
+) -> tuple[IngestSession, MemoryBus]:
+    """Return an ingest of these job kinds, and the bus that it tells."""
+    kinds = [JOB_KINDS[name] for name in names]
     bus, random, metrics = MemoryBus(), Random(1), IngestMetrics(CollectorRegistry())
     outlet = bus.outlet()
     publisher = Publisher(outlet, cluster="local", session="s1", random=random, metrics=metrics)
     means = Means(api, publisher, Pace(), random, metrics)
-    return IngestSession(watched(list(JOB_KINDS.values())), means, outlet), bus
+    return IngestSession(watched(kinds), means, outlet), bus
 
 
 async def heartbeat(bus: MemoryBus) -> None:

@@ -39,6 +39,7 @@ class Command(NamedTuple):
 COMMANDS = (
     Command("why", "why", "why"),
     Command("why-not", "why_not", "why_not"),
+    Command("what-if", "what_if", "what_if"),
     Command("workloads", "workloads", "workloads"),
     Command("queue", "queue", "app"),
     Command("usage", "usage", "usage"),
@@ -52,6 +53,7 @@ COMMANDS = (
     Command("down", "up", "down"),
     Command("demo", "demo", "demo"),
     Command("cluster", "cluster", "app"),
+    Command("manifests", "manifests", "manifests"),
 )
 
 

@@ -8,11 +8,12 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
+from tidegate.cli.commands.manifests import wanted as wanted_manifests
 from tidegate.cli.demo.board import lines
 from tidegate.cli.follow import follow
 from tidegate.cli.instance import (
@@ -23,7 +24,7 @@ from tidegate.cli.instance import (
     state_folder,
     write_instance,
 )
-from tidegate.cluster.install import install, manifests_folder
+from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.local import Cluster, choose
 from tidegate.cluster.local import down as bring_down
 from tidegate.cluster.local import up as bring_up
@@ -64,7 +65,7 @@ def up(
     if there is not None and is_running(there):
         told.say(f"An instance runs already (pid {there.pid}): `tidegate down` ends it.")
         raise typer.Exit(_NO)
-    cluster = prepare_cluster(on, told, touch=not shadow)
+    cluster = prepare_cluster(on, told, touch=not shadow, config=config)
     services = SERVICES[:2] if shadow else SERVICES
     asyncio.run(_run(cluster, ledger, config, services, told))
 
@@ -89,8 +90,10 @@ def down() -> None:
     told.say(f"{cluster.form} cluster is down" if cluster else "nothing else was up")
 
 
-def prepare_cluster(on: str, told: Lines, *, touch: bool = True) -> Cluster:
+def prepare_cluster(on: str, told: Lines, *, touch: bool = True, config: str = "") -> Cluster:
     """Bring the local Kubernetes of this instance up and install Tidegate's objects into it.
+
+    With a configuration, what the job kinds that it enables need is among them.
 
     Raises:
         TidegateError: it cannot be had; the message says what to do.
@@ -100,13 +103,15 @@ def prepare_cluster(on: str, told: Lines, *, touch: bool = True) -> Cluster:
     told.say(f"local Kubernetes: {form}")
     cluster = bring_up(form, folder, told.say, told.progress)
     if touch:
-        asyncio.run(_install(cluster, told))
+        asyncio.run(_install(cluster, told, wanted_manifests(config) if config else []))
     return cluster
 
 
-async def _install(cluster: Cluster, told: Lines) -> None:
+async def _install(cluster: Cluster, told: Lines, more: list[dict[str, Any]]) -> None:
     async with connect(Access(kubeconfig=cluster.kubeconfig)) as api:
         await install(api, manifests_folder(), told.say)
+        for one in more:
+            await apply(api, one)
 
 
 async def _run(

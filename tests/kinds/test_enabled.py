@@ -1,0 +1,32 @@
+"""What a cluster is given for the kinds that a configuration enables."""
+
+from __future__ import annotations
+
+from tests.parts.foreign import CONFIGURATION, declarations
+from tidegate.cli.commands.manifests import wanted
+from tidegate.kinds.manifests import policies
+from tidegate.kinds.roles import kind_roles
+
+
+def test_a_declared_kind_is_suspended_where_its_declaration_says() -> None:
+    told = {one["metadata"]["name"]: one for one in wanted(str(CONFIGURATION))}
+    policy = told["tidegate-suspend-voyage-v1-ships-example-com"]["spec"]
+    (rule,) = policy["matchConstraints"]["resourceRules"]
+    assert (rule["apiGroups"], rule["apiVersions"]) == (["ships.example.com"], ["v1"])
+    (mutation,) = policy["mutations"]
+    assert "'/spec/anchored'" in mutation["jsonPatch"]["expression"]
+
+
+def test_the_children_of_a_declared_kind_are_left_alone_by_every_policy() -> None:
+    declared = tuple(declarations().values())
+    for one in policies(("batch/job", "pod"), declared):
+        for condition in one["spec"].get("matchConditions", ()):
+            if condition["name"] == "not-a-child":
+                assert "'ships.example.com/Voyage'" in condition["expression"]
+                assert "'jobset.x-k8s.io/JobSet'" in condition["expression"]
+
+
+def test_the_default_kinds_need_no_rights_besides() -> None:
+    assert kind_roles(("batch/job",)) == []
+    given = kind_roles(("batch/job", "pod"))
+    assert [one["kind"] for one in given] == ["ClusterRole", "ClusterRoleBinding"] * 2

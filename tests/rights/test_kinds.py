@@ -1,0 +1,143 @@
+"""The rights that an enabled kind brings suffice for it, and are no more than it takes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+from prometheus_client import CollectorRegistry
+
+from actuator.apply import Applier
+from actuator.calls import Calls
+from actuator.metrics import Metrics
+from actuator.orders import Expire, Order
+from actuator.report import Reporter
+from tests.parts.foreign import (
+    JOBSETS,
+    VOYAGES,
+    declarations,
+    foreign_crd,
+    jobset,
+    pods_template,
+    voyage,
+)
+from tests.parts.stage import alongside
+from tests.rights.asked import Recorded, Right, rights, role
+from tests.rights.story import AT_US, account, heartbeat, ingest
+from tidegate.bus.memory import MemoryBus
+from tidegate.cluster.install import apply
+from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered, WorkloadExpired
+from tidegate.jobs.kind import Start, Stop
+from tidegate.jobs.pod_group import role as role_of
+from tidegate.jobs.registry import JOB_KINDS, declare
+from tidegate.kinds.decode import read
+from tidegate.kinds.pods import Pod
+from tidegate.kinds.roles import kind_roles
+from tidegate.kube.client import KubernetesClient
+from tidegate.kube.ports import KubernetesApi
+from tidegate.model.ids import ObjectRef
+
+pytestmark = pytest.mark.real
+Object = dict[str, Any]
+FRAMEWORKS = ("batch/job", "jobset.x-k8s.io/jobset", "pod")
+DECLARED = declarations()["voyage"]
+IMPLIED = {
+    Right("jobset.x-k8s.io", "jobsets/finalizers", "update"),
+    Right("ships.example.com", "voyages/finalizers", "update"),
+    Right("", "pods/finalizers", "update"),
+}
+"""By owner references that block a deletion: no request of its own asks for them."""
+
+
+@pytest.fixture
+async def enabled(admin: KubernetesClient) -> AsyncIterator[dict[str, set[Right]]]:
+    """Define the kinds and give both services the rights over them; lend those by account."""
+    for name in ("jobset", "voyage"):
+        await apply(admin, foreign_crd(name))
+    declare((DECLARED,))
+    roles = kind_roles(FRAMEWORKS, (DECLARED,))
+    for one in roles:
+        await apply(admin, one)
+    given = [one for one in roles if one["kind"] == "ClusterRole"]
+    yield {one["metadata"]["name"]: rights(one["rules"]) for one in given}
+    for one in roles:
+        path = f"/apis/{one['apiVersion']}/{one['kind'].lower()}s/{one['metadata']['name']}"
+        await admin.request("DELETE", path)
+    del JOB_KINDS[DECLARED.name]
+
+
+async def test_ingest_asks_for_just_the_rights_of_the_enabled_kinds(
+    real_api: str, enabled: dict[str, set[Right]]
+) -> None:
+    async with account(real_api, "tidegate-ingest") as recorded:
+        kinds = (*FRAMEWORKS, "pod-group", "workload", DECLARED.name)
+        session, bus = ingest(recorded, kinds)
+        async with alongside(session.run()):
+            await heartbeat(bus)
+    assert recorded.refused == set()
+    assert recorded.asked == role("tidegate-ingest") | enabled["tidegate-ingest-kinds"]
+
+
+async def test_the_actuator_asks_for_just_the_rights_of_the_enabled_kinds(
+    real_api: str, admin: KubernetesClient, namespace: str, enabled: dict[str, set[Right]]
+) -> None:
+    async with account(real_api, "tidegate-actuator") as recorded:
+        for kind, path, made in cases(namespace):
+            found = await create(admin, path, made)
+            for order in orders(kind, found):
+                await applier(recorded).carry_out(order, lambda: False)
+    assert recorded.refused == set()
+    assert recorded.invalid == []
+    assert recorded.asked | IMPLIED == enabled["tidegate-actuator-kinds"]
+
+
+def cases(namespace: str) -> list[tuple[str, str, Object]]:
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    member = waiting("member")
+    member["metadata"]["labels"] = {"kueue.x-k8s.io/pod-group-name": "member"}
+    member["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": "1"}
+    return [
+        ("jobset.x-k8s.io/jobset", JOBSETS.format(namespace), jobset("train")),
+        (DECLARED.name, VOYAGES.format(namespace), voyage("train")),
+        ("pod", pods, waiting("train")),
+        ("pod-group", pods, member),
+    ]
+
+
+def waiting(name: str) -> Object:
+    spec = pods_template()["spec"]
+    gates = [{"name": "kueue.x-k8s.io/admission"}]
+    return {"metadata": {"name": name}, "spec": {**spec, "schedulingGates": gates}}
+
+
+def orders(kind: str, found: Object) -> list[Order]:
+    """Return a start, a stop and an expiry of an object."""
+    meta = found["metadata"]
+    uid = f"{meta['uid']}.group" if kind == "pod-group" else meta["uid"]
+    job = ObjectRef(kind=kind, namespace=meta["namespace"], name=meta["name"], uid=uid)
+    head: dict[str, Any] = {"at_us": AT_US, "workload": "w", "job": job}
+    names = ["leader", "worker", "captain", "night", "main"]
+    names += [role_of(read(found, Pod))] if kind == "pod-group" else []
+    given = tuple(PodSetStart(name=name, count=1) for name in names)
+    return [
+        Start(order=StartOrdered(**head, podsets=given), ledger_id="L", seq=1),
+        Stop(order=StopOrdered(**head), ledger_id="L", seq=2),
+        Expire(order=WorkloadExpired(**head), ledger_id="L", seq=3),
+    ]
+
+
+def applier(api: Recorded) -> Applier:
+    metrics, random = Metrics(CollectorRegistry()), Random(1)
+    outlet = MemoryBus().outlet()
+    reporter = Reporter(outlet, cluster="local", session="a", random=random, metrics=metrics)
+    return Applier(Calls(api, metrics), reporter, random, metrics)
+
+
+async def create(api: KubernetesApi, path: str, found: Object) -> Object:
+    answer = await api.request("POST", path, body=msgspec.json.encode(found))
+    assert answer.status == 201, answer.body
+    made: Object = msgspec.json.decode(answer.body)
+    return made

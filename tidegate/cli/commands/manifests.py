@@ -1,0 +1,39 @@
+"""``tidegate manifests``: what a cluster needs for the job kinds that a configuration enables."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from tidegate.generate.documents import as_yaml
+from tidegate.kinds.manifests import policies
+from tidegate.kinds.policies.forms import Manifest
+from tidegate.kinds.roles import kind_roles
+from tidegate.service.configuration import read_configuration
+
+
+def manifests(
+    config: Annotated[
+        str, typer.Option("--config", help="Kueue's own Configuration file", metavar="FILE")
+    ] = "",
+) -> None:
+    """Print admission policies and rights for the enabled job kinds, to be applied after CRDs.
+
+    Example: tidegate manifests --config kueue.yaml | kubectl apply -f -
+    """
+    sys.stdout.write(as_yaml(wanted(config)))
+
+
+def wanted(config: str) -> list[Manifest]:
+    """Return the manifests for what a configuration enables.
+
+    Raises:
+        SettingsError: it cannot be read, or enables what is not supported.
+    """
+    told = read_configuration(config)
+    return [
+        *policies(told.frameworks, told.declared),
+        *kind_roles(told.frameworks, told.declared),
+    ]

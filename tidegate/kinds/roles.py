@@ -1,0 +1,67 @@
+"""Rights over the kinds that a configuration enables beyond the default ones, as ClusterRoles.
+
+``deploy/rbac/roles.yaml`` has what every installation needs. Whoever enables a kind gives the two
+services what that kind takes, and nobody else's pods or custom resources can be touched.
+"""
+
+from __future__ import annotations
+
+from tidegate.kinds.policies.forms import Manifest
+from tidegate.kinds.policies.frameworks import Framework, chosen, declared_framework
+from tidegate.model.declaration import Declaration
+
+_RBAC = "rbac.authorization.k8s.io"
+_DEFAULT = "batch/job"
+_LABELS = {"app.kubernetes.io/part-of": "tidegate"}
+
+
+def kind_roles(
+    frameworks: tuple[str, ...], declared: tuple[Declaration, ...] = ()
+) -> list[Manifest]:
+    """Return the roles and their bindings; empty if the default ones suffice."""
+    kinds = [one for one in chosen(frameworks) if one.name != _DEFAULT]
+    kinds += map(declared_framework, declared)
+    pods = "pod" in frameworks
+    looks = [_rule(one.group, one.resource, "list", "watch") for one in kinds]
+    acts = [rule for one in kinds for rule in _acting(one)]
+    if pods:
+        looks.append(_rule("", "pods", "list", "watch"))
+        acts.append(_rule("", "pods", "get", "list", "patch", "delete"))
+        acts.append(_rule("", "pods/status", "patch"))
+        acts.append(_rule("", "pods/finalizers", "update"))
+    if not looks:
+        return []
+    return [*_role("tidegate-ingest", looks), *_role("tidegate-actuator", acts)]
+
+
+def _acting(kind: Framework) -> list[Manifest]:
+    # A Workload's owner reference blocks the owner's deletion: a right over its finalizers.
+    return [
+        _rule(kind.group, kind.resource, "get", "patch", "delete"),
+        _rule(kind.group, f"{kind.resource}/finalizers", "update"),
+    ]
+
+
+def _rule(group: str, resource: str, *verbs: str) -> Manifest:
+    return {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
+
+
+def _role(account: str, rules: list[Manifest]) -> list[Manifest]:
+    metadata = {"name": f"{account}-kinds", "labels": _LABELS}
+    subject = {"kind": "ServiceAccount", "name": account, "namespace": "tidegate-system"}
+    reference = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": metadata["name"]}
+    return [
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": metadata,
+            "rules": rules,
+        },
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": metadata,
+            "roleRef": reference,
+            "subjects": [subject],
+        },
+    ]
