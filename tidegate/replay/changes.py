@@ -97,13 +97,21 @@ def _at_the_beginning(
     given = {target_of(one) for one in changes.objects}
     for one in changes.objects:
         yield replace(one, at_us=at_us)
-    for fact in _defined(draft):
+    for fact in defined(draft):
         after = _set(fact, changes.settings, hits)
         if after is not fact and target_of(fact) not in given:
             yield replace(after, at_us=at_us)
+    for fact in asked(draft):
+        after = _set(fact, changes.settings, hits)
+        if after is not fact:
+            yield after
+
+
+def asked(draft: Draft) -> Iterator[told.WorkloadChanged]:
+    """Yield what each workload of a state asks for."""
     for workload in draft.workloads.values():
-        asked = told.WorkloadChanged(
-            at_us=at_us,
+        yield told.WorkloadChanged(
+            at_us=draft.now_us,
             workload=workload.key,
             uid=workload.uid,
             version=workload.version,
@@ -120,13 +128,12 @@ def _at_the_beginning(
             preemption_gates=workload.preemption_gates,
             allowed_flavors=workload.allowed_flavors,
             replaces=workload.replaces,
+            held_quota=workload.held_quota,
         )
-        after = _set(asked, changes.settings, hits)
-        if after is not asked:
-            yield after
 
 
-def _defined(draft: Draft) -> Iterator[FactEvent]:
+def defined(draft: Draft) -> Iterator[FactEvent]:
+    """Yield what is defined in a state, as far as it can be changed."""
     objects = draft.objects
     yield told.PolicyConfigured(at_us=0, name="", policy=draft.policy)
     for kept in (

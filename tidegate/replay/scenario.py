@@ -68,8 +68,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def endless(self) -> int:
-        """Return how many jobs run on, as far as is known."""
-        return sum(run.run_us is None for run in self.runs.values())
+        """Return how many jobs ran and had not ended."""
+        return sum(run.run_us is None and not run.assumed for run in self.runs.values())
 
 
 def identity(workload: str, uid: str) -> str:

@@ -1,0 +1,168 @@
+"""``tidegate what-if``: the recorded jobs under other quotas, priorities or policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from tidegate.cli.figures.comparison import SECOND_US, Comparison
+from tidegate.cli.figures.printing import FileOption, Form, FormOption, show
+from tidegate.cli.manifests import read_manifests
+from tidegate.cli.progress import watched
+from tidegate.cli.reading import LedgerOption, open_reader
+from tidegate.cli.times import span
+from tidegate.contracts.facts import FactEvent, PolicyConfigured
+from tidegate.core.snapshot import decode
+from tidegate.errors import SettingsError
+from tidegate.model.policy import Policy
+from tidegate.replay.changes import (
+    POLICY,
+    Changes,
+    Setting,
+    Target,
+    asked,
+    changed,
+    defined,
+    target_of,
+)
+from tidegate.replay.scenario import Scenario, recorded
+from tidegate.replay.settings import fields_of, read_setting
+from tidegate.replay.whatif import as_recorded, played
+
+SetOption = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="KIND/NAME.FIELD=VALUE",
+        help="Set one field: clusterqueue/team-a.cpu=40, cohort/all.gpu.lendingLimit=2, "
+        "workloadpriorityclass/low.value=5, workload/a/job-x.priority=9, policy.fairSharing=true.",
+    ),
+]
+
+
+def what_if(  # noqa: PLR0913 - each is an option
+    settings: SetOption = [],  # noqa: B006 - typer copies it
+    manifest: Annotated[
+        list[Path],
+        typer.Option("--manifest", "-f", help="YAML of objects in place of the recorded ones."),
+    ] = [],  # noqa: B006
+    *,
+    since: Annotated[
+        str,
+        typer.Option("--from", metavar="SEQ|TIME", help="Change it from here on, not before."),
+    ] = "",
+    to: Annotated[str, typer.Option("--to", metavar="SEQ|TIME", help="Look no further.")] = "",
+    file: FileOption = None,
+    ledger: LedgerOption = "",
+    output: FormOption = Form.TABLE,
+) -> None:
+    """Replay the recorded submissions and run times under another configuration.
+
+    Prints three sides. "recorded" is what the ledger tells. "unchanged" and "changed" are both
+    replayed in virtual time by the scheduler's own core, with the same jobs, run times and time to
+    stop; so compare those two. Where "unchanged" differs from "recorded", the record holds what a
+    replay does not: slow starts, outages, what was done by hand.
+
+    Examples:
+      tidegate what-if --set clusterqueue/team-a.cpu=40
+
+      tidegate what-if --manifest changed.yaml --from 2026-03-02T08:30:00Z -o json
+
+      tidegate what-if --set policy.fairSharing=true -o html --file report.html
+    """
+    if not settings and not manifest:
+        raise typer.BadParameter("Say what is to be otherwise: --set or --manifest.")
+    with open_reader(ledger, reports=False) as opened:
+        reader = opened._replace(end=opened.seq_of(to, "--to") if to else opened.end)
+        first = reader.seq_of(since, "--from", onwards=True) - 1 if since else 0
+        scenario = recorded(reader.entries("reading"), first)
+        before = as_recorded(reader.entries("measuring"), first)
+        title = f"What if: {reader.url}"
+    other, said = apply_changes(scenario, settings, manifest)
+    sides = {
+        "recorded": before,
+        "unchanged": played(scenario, progress("unchanged")),
+        "changed": played(other, progress("changed")),
+    }
+    notes = (_SIDES, *about_runs(scenario))
+    show(Comparison(title=title, sides=sides, changes=said, notes=notes), output, file)
+
+
+def apply_changes(
+    scenario: Scenario, texts: list[str], manifests: list[Path]
+) -> tuple[Scenario, tuple[str, ...]]:
+    """Return a scenario as it is asked to be, and what was changed in words.
+
+    Raises:
+        SettingsError: a setting or a manifest cannot be read, or changes nothing.
+    """
+    known = _known(scenario)
+    given = read_manifests(manifests)
+    settings = [read_setting(text, known) for text in texts]
+    if given.policy is not None:
+        settings.append(_policy(given.policy.policy))
+    other, hits = changed(scenario, Changes(settings=tuple(settings), objects=given.objects))
+    for setting in settings:
+        if setting.text not in hits:
+            there = _fields(scenario, setting.target)
+            raise SettingsError(
+                f"{setting.text} changes nothing: it is so already, or there is no such field. "
+                f"There are: {there}."
+            )
+    targets = [target for one in given.objects if (target := target_of(one)) is not None]
+    replaced = [f"{kind}/{name} as given" for kind, name in targets]
+    return other, (*(one.text for one in settings), *replaced)
+
+
+def about_runs(scenario: Scenario) -> tuple[str, ...]:
+    """Return in sentences what a replay in virtual time rests on."""
+    stop = span(scenario.stop_us / SECOND_US)
+    found = [f"{len(scenario.runs)} jobs; a stop takes {stop}; a stopped job begins anew."]
+    if scenario.endless:
+        found.append(f"Jobs that had not ended, and run on: {scenario.endless}.")
+    if scenario.assumed:
+        found.append(
+            "Jobs that never started, and would run as long as the median of their LocalQueue, "
+            f"or on and on if nobody ended: {scenario.assumed}."
+        )
+    return tuple(found)
+
+
+def progress(what: str) -> Callable[[Iterator[int]], Iterator[int]]:
+    """Return what shows how far a replay in virtual time got."""
+    return lambda moments: watched(moments, what, None)
+
+
+def _known(scenario: Scenario) -> set[Target]:
+    return {target for fact in _facts(scenario) if (target := target_of(fact)) is not None}
+
+
+def _facts(scenario: Scenario) -> Iterator[FactEvent]:
+    draft = decode(scenario.start)
+    if draft.seq:
+        yield from defined(draft)
+        yield from asked(draft)
+    yield from scenario.facts
+
+
+def _fields(scenario: Scenario, target: Target) -> str:
+    found = [fact for fact in _facts(scenario) if target_of(fact) == target]
+    return fields_of(found[-1]) if found else "none"
+
+
+def _policy(policy: Policy) -> Setting:
+    def change(fact: FactEvent) -> FactEvent:
+        same = not isinstance(fact, PolicyConfigured) or fact.policy == policy
+        return fact if same else replace(fact, policy=policy)
+
+    return Setting(target=POLICY, text="the Configuration", change=change)
+
+
+_SIDES = (
+    "unchanged and changed are replayed in virtual time alike: compare these two; recorded is what "
+    "the ledger tells."
+)

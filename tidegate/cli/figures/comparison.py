@@ -1,0 +1,135 @@
+"""What is compared, and the rows that a table shows of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tidegate.cli.output import Column
+from tidegate.cli.times import span, utc
+from tidegate.replay.figures import Figures, QueueFigures, Usage
+from tidegate.replay.whatif import Side
+
+SECOND_US = 1_000_000
+_HOUR_S = 3_600
+_MILLI = 1_000
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Some runs over the same jobs, and what they rest on."""
+
+    title: str
+    sides: dict[str, Side]  # by name, e.g. recorded, unchanged, changed
+    changes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # sentences: how the sides were made, and what is assumed
+
+    @property
+    def resource(self) -> str:
+        """Return the resource that tables and plots show: cpu if anybody has quota of it."""
+        found = dict.fromkeys(
+            name for side in self.sides.values() for name in side.figures.total.usage
+        )
+        return "cpu" if "cpu" in found or not found else next(iter(found))
+
+
+def columns(resource: str) -> tuple[Column, ...]:
+    """Return the columns of the table form."""
+    return (
+        Column("QUEUE", "queue"),
+        Column("SIDE", "side"),
+        Column("STARTED", "admissions", right=True),
+        Column("WAITING", "waiting", right=True),
+        Column("MEDIAN WAIT", "waitMedianSeconds", right=True, show=span),
+        Column("P95 WAIT", "waitP95Seconds", right=True, show=span),
+        Column("LONGEST", "waitMaxSeconds", right=True, show=span, wide=True),
+        Column("PREEMPTED", "preemptions", right=True),
+        Column("FINISHED", "finished", right=True, wide=True),
+        Column(f"{resource.upper()} USED", "utilisation", right=True, show=_percent),
+        Column(f"{resource.upper()}-HOURS LOST", "lostHours", right=True, show=_hours),
+    )
+
+
+def rows(compared: Comparison) -> list[dict[str, Any]]:
+    """Return a row for each queue and side, at the end those of all queues together."""
+    names = dict.fromkeys(
+        one.queue for side in compared.sides.values() for one in side.figures.queues
+    )
+    found = list[dict[str, Any]]()
+    for name in sorted(names):
+        for side, run in compared.sides.items():
+            mine = [one for one in run.figures.queues if one.queue == name]
+            found += [_row(one, side, compared.resource) for one in mine]
+    for side, run in compared.sides.items():
+        found.append(_row(run.figures.total, side, compared.resource))
+    return found
+
+
+def record(compared: Comparison) -> dict[str, Any]:
+    """Return a comparison for programs: amounts in cores, bytes, devices, times seconds."""
+    return {
+        "title": compared.title,
+        "changes": compared.changes,
+        "notes": compared.notes,
+        "sides": {name: _side(side.figures) for name, side in compared.sides.items()},
+    }
+
+
+def units(resource: str, amount: int) -> float:
+    """Return an amount of base units as people count it: cores, bytes, devices."""
+    return amount / _MILLI if resource == "cpu" else float(amount)
+
+
+def _side(figures: Figures) -> dict[str, Any]:
+    return {
+        "from": utc(figures.from_us),
+        "to": utc(figures.to_us),
+        "queues": [_figures(one) for one in figures.queues],
+        "total": _figures(figures.total),
+    }
+
+
+def _figures(found: QueueFigures) -> dict[str, Any]:
+    return {
+        "queue": found.queue,
+        "admissions": found.admissions,
+        "waiting": found.waiting,
+        "waitMedianSeconds": found.wait_median_us / SECOND_US,
+        "waitP95Seconds": found.wait_p95_us / SECOND_US,
+        "waitMaxSeconds": found.wait_max_us / SECOND_US,
+        "preemptions": found.preemptions,
+        "finished": found.finished,
+        "resources": {name: _usage(name, usage) for name, usage in found.usage.items()},
+    }
+
+
+def _usage(resource: str, usage: Usage) -> dict[str, Any]:
+    return {
+        "utilisation": _share(usage),
+        "usedUnitSeconds": units(resource, usage.used),
+        "quotaUnitSeconds": units(resource, usage.quota),
+        "lostUnitSeconds": units(resource, usage.lost),
+    }
+
+
+def _row(found: QueueFigures, side: str, resource: str) -> dict[str, Any]:
+    usage = found.usage.get(resource, Usage(used=0, quota=0, lost=0))
+    return {
+        **_figures(found),
+        "queue": found.queue or "(no queue)",
+        "side": side,
+        "utilisation": _share(usage),
+        "lostHours": units(resource, usage.lost) / _HOUR_S,
+    }
+
+
+def _share(usage: Usage) -> float | None:
+    return round(usage.used / usage.quota, 6) if usage.quota else None
+
+
+def _percent(share: float) -> str:
+    return f"{share:.1%}"
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.2f}"

@@ -1,0 +1,126 @@
+"""Manifests in files to what the ledger would be told of them: quota objects, and policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import yaml
+from msgspec.structs import replace
+
+from ingest import definitions as observe
+from tidegate.contracts import facts as told
+from tidegate.errors import SettingsError, UndecodableError
+from tidegate.kinds import seen
+from tidegate.kinds.checks import AdmissionCheck
+from tidegate.kinds.decode import read
+from tidegate.kinds.flavors import ResourceFlavor, WorkloadPriorityClass
+from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.replay.changes import Defined
+from tidegate.service.configuration import parse_configuration
+
+
+class Row(NamedTuple):
+    """One kind of object that can be given."""
+
+    seen: type[Any]
+    observe: Callable[[Any], Any]
+    defined: type[Any]
+    namespaced: bool = False
+
+
+KINDS = {
+    "ClusterQueue": Row(ClusterQueue, observe.cluster_queue, told.ClusterQueueDefined),
+    "Cohort": Row(Cohort, observe.cohort, told.CohortDefined),
+    "LocalQueue": Row(LocalQueue, observe.local_queue, told.LocalQueueDefined, namespaced=True),
+    "ResourceFlavor": Row(ResourceFlavor, observe.flavor, told.FlavorDefined),
+    "WorkloadPriorityClass": Row(
+        WorkloadPriorityClass, observe.workload_priority_class, told.WorkloadPriorityClassDefined
+    ),
+    "AdmissionCheck": Row(AdmissionCheck, observe.admission_check, told.CheckDefined),
+    "PriorityClass": Row(seen.PriorityClass, observe.priority_class, told.PriorityClassDefined),
+    "Namespace": Row(seen.Namespace, observe.namespace, told.NamespaceDefined),
+    "LimitRange": Row(seen.LimitRange, observe.limit_range, told.LimitRangeDefined, True),  # noqa: FBT003 - namespaced
+    "RuntimeClass": Row(seen.RuntimeClass, observe.runtime_class, told.RuntimeClassDefined),
+}
+CONFIGURATION = "Configuration"
+
+
+class Given(NamedTuple):
+    """What the files say."""
+
+    objects: tuple[Defined, ...]
+    policy: told.PolicyConfigured | None
+
+
+def read_manifests(paths: list[Path]) -> Given:
+    """Read files of Kueue's objects, Kubernetes' own that matter, and Kueue's Configuration.
+
+    Admission checks are taken for active: their controllers are not asked.
+
+    Raises:
+        SettingsError: a file cannot be read, or holds what nobody knows; the message says where.
+    """
+    objects, policy = list[Defined](), None
+    for path in paths:
+        for where, raw in documents(path):
+            if raw.get("kind") == CONFIGURATION:
+                text = msgspec.yaml.encode(raw).decode()
+                configured = parse_configuration(text).policy
+                policy = told.PolicyConfigured(at_us=0, name="configuration", policy=configured)
+            else:
+                objects.append(_object(where, raw))
+    return Given(tuple(objects), policy)
+
+
+def documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the objects of a YAML file, those of a List one by one, with where they stand.
+
+    Raises:
+        SettingsError: it cannot be read or is no YAML of objects.
+    """
+    try:
+        found = list(yaml.safe_load_all(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path} is not YAML: {error}") from error
+    for number, one in enumerate(found, 1):
+        if one is None:
+            continue
+        where = f"{path}, document {number}"
+        if not isinstance(one, dict):
+            raise SettingsError(f"{where}: an object was expected, not {type(one).__name__}.")
+        items = one.get("items") if str(one.get("kind", "")).endswith("List") else None
+        for item in items if isinstance(items, list) else [one]:
+            yield where, item
+
+
+def _object(where: str, raw: dict[str, Any]) -> Defined:
+    kind, meta = str(raw.get("kind", "")), raw.get("metadata") or {}
+    row = KINDS.get(kind)
+    if row is None:
+        raise SettingsError(
+            f"{where}: kind {kind or '(none)'} gives no quota. There are: "
+            f"{', '.join((*KINDS, CONFIGURATION))}."
+        )
+    name = meta.get("name") or ""
+    if not name:
+        raise SettingsError(f"{where}: {kind} has no metadata.name.")
+    if row.namespaced and not meta.get("namespace"):
+        raise SettingsError(f"{where}: {kind} {name} has no metadata.namespace.")
+    try:
+        observed = row.observe(read(raw, row.seen))
+    except UndecodableError as error:
+        raise SettingsError(f"{where}: {kind} {name}: {error}") from error
+    content = {
+        field: getattr(observed, field)
+        for field in row.defined.__struct_fields__
+        if field != "at_us"
+    }
+    defined: Defined = row.defined(at_us=0, **content)
+    if isinstance(defined, told.CheckDefined):
+        defined = replace(defined, active=True)
+    return replace(defined, uid=defined.uid or f"{kind}/{name}", version=0)
