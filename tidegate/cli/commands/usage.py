@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -10,6 +12,9 @@ from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.model.quantity import UNLIMITED, render
 
+Row: TypeAlias = dict[str, Any]
+_Place: TypeAlias = tuple[str, str, str]
+"""ClusterQueue, flavor and resource."""
 _COLUMNS = (
     Column("QUEUE", "clusterQueue"),
     Column("COHORT", "cohort", wide=True),
@@ -22,6 +27,8 @@ _COLUMNS = (
     Column("BORROW LIMIT", "borrowingLimit", right=True, wide=True),
     Column("LEND LIMIT", "lendingLimit", right=True, wide=True),
     Column("WORKLOADS", "workloads", right=True, wide=True),
+    Column("USED BY", "usedBy", wide=True, show=lambda users: ", ".join(users) or "-"),
+    Column("QUOTA BY", "quotaBy", wide=True),
 )
 
 
@@ -33,6 +40,8 @@ def usage(
 ) -> None:
     """Show nominal, used, borrowed and lent quota of each ClusterQueue, flavor and resource.
 
+    With -o wide or json also whose workloads use it, and who set the quota.
+
     Examples:
       tidegate usage
 
@@ -42,13 +51,39 @@ def usage(
     """
     with open_reader(ledger, as_of) as reader:
         rows = reader.report("quota_now")
-    records = [_record(row) for row in rows if queue in {"", row["cluster_queue"]}]
+        people = _People(reader.report("admitted_now"), reader.report("quota_history"))
+    records = [_record(row, people) for row in rows if queue in {"", row["cluster_queue"]}]
     print_records(
         records, _COLUMNS, output, name="clusterQueue", nothing="No ClusterQueue has quota."
     )
 
 
-def _record(row: dict[str, Any]) -> dict[str, Any]:
+class _People:
+    """Who made what uses each quota, who uses most first, and who set it."""
+
+    def __init__(self, admitted: Iterable[Row], quotas: Iterable[Row]) -> None:
+        self._users = defaultdict[_Place, Counter[str]](Counter)
+        for row in admitted:
+            place = row["cluster_queue"], row["flavor"], row["resource"]
+            if row["author"]:
+                self._users[place][row["author"]] += row["amount"]
+        self._setters = {
+            (row["owner"], row["flavor"], row["resource"]): row["author"]
+            for row in quotas
+            if row["kind"] == "ClusterQueue" and row["to_seq"] is None
+        }
+
+    def users(self, place: _Place) -> list[str]:
+        ranked = sorted(self._users[place].items(), key=lambda one: (-one[1], one[0]))
+        return [name for name, _ in ranked]
+
+    def setter(self, place: _Place) -> str:
+        return str(self._setters.get(place, ""))
+
+
+def _record(row: Row, people: _People) -> dict[str, Any]:
+    place = row["cluster_queue"], row["flavor"], row["resource"]
+
     def amount(name: str) -> str | None:
         return None if row[name] is None else _quantity(row["resource"], row[name])
 
@@ -64,6 +99,8 @@ def _record(row: dict[str, Any]) -> dict[str, Any]:
         "borrowingLimit": amount("borrowing_limit"),
         "lendingLimit": amount("lending_limit"),
         "workloads": row["workloads"],
+        "usedBy": people.users(place),
+        "quotaBy": people.setter(place),
     }
 
 
