@@ -18,7 +18,7 @@ import msgspec
 from bench.cluster.objects import JOBS, WORKLOADS, job, workload
 from bench.cluster.sending import CLIENTS, condition, send
 from bench.loads import QUOTA_CPU, Arrival, Load
-from tidegate.kube.ports import KubernetesApi
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 SAMPLE_S = 0.2
 TICK_S = 0.005
@@ -81,6 +81,7 @@ class Course:
     running_s: float = -1.0  # since when it runs now
     finished_s: float = -1.0
     conditions: tuple[msgspec.Raw, ...] = ()
+    version: str = ""
 
 
 @dataclass
@@ -165,7 +166,7 @@ class Play:
 
     def _see(self, item: Item) -> None:
         course = self.courses[item.metadata.name]
-        course.conditions = item.status.conditions
+        course.conditions, course.version = item.status.conditions, item.metadata.resource_version
         held = set(_held(item.status.conditions))
         running = not item.spec.suspend if self.jobs else {"Admitted", "QuotaReserved"} <= held
         if held & {"Finished", "Complete"}:
@@ -213,9 +214,23 @@ class Play:
     async def _finish(self) -> None:
         while True:
             course = await self._finishing.get()
-            said = [*_other_than("Finished", course.conditions), condition("Finished", "Succeeded")]
-            body = msgspec.json.encode({"status": {"conditions": said}})
-            await send(self.api, "PATCH", f"{WORKLOADS}/{course.arrival.name}/status", body)
+            running_s = course.running_s
+            while course.running_s == running_s and not await self._finished(course):
+                await asyncio.sleep(TICK_S)
+
+    async def _finished(self, course: Course) -> bool:
+        """Say that a Workload is done, unless it has changed since it was seen."""
+        said = [*_other_than("Finished", course.conditions), condition("Finished", "Succeeded")]
+        body = {
+            "metadata": {"resourceVersion": course.version},
+            "status": {"conditions": said},
+        }
+        path = f"{WORKLOADS}/{course.arrival.name}/status"
+        answer = await self.api.request(
+            "PATCH", path, body=msgspec.json.encode(body), content_type=MERGE_PATCH
+        )
+        assert answer.status in {200, 409}, f"{path}: {answer.status} {answer.body!r}"
+        return answer.status == 200  # noqa: PLR2004 - OK
 
     async def _sample(self, tell: Callable[[str], None]) -> None:
         quota, told_s = self.load.queues * QUOTA_CPU, 0.0
