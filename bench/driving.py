@@ -119,9 +119,11 @@ class Cluster:
         self.fold([facts.WorkloadStopped(at_us=self.now_us, workload=key, uid=job.name)])
 
 
-def drive(load: Load, mode: str, *, fair: bool, staggered: bool) -> Tally:
+def drive(
+    load: Load, mode: str, *, fair: bool, staggered: bool, cluster: Cluster | None = None
+) -> Tally:
     """Run a load to its end, or until it turns out that it never settles."""
-    cluster = Cluster()
+    cluster = Cluster() if cluster is None else cluster
     started_s = process_time()
     cluster.fold(beginning(mode, fair=fair))
     cluster.fold(flat_queues(load.cohorts, load.queues_each))

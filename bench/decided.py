@@ -1,0 +1,66 @@
+"""Histories that the core decided: the baseline mix, as the scheduler would write it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from bench.driving import Cluster, drive
+from bench.loads import BASELINE
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import Event, FactEvent
+from tidegate.core.chain import GENESIS, seal
+from tidegate.core.rules import decide
+
+
+@dataclass
+class Recorder(Cluster):
+    """A cluster that remembers what it was told and what was decided, in turns."""
+
+    turns: list[list[Event]] = field(default_factory=list)
+    told: list[Event] = field(default_factory=list)
+
+    def fold(self, events: Iterator[FactEvent] | list[FactEvent]) -> None:
+        """Fold facts; they begin the next turn."""
+        facts = list(events)
+        super().fold(facts)
+        self.told += facts
+
+    def decide(self, decisions_max: int) -> bool:
+        """Decide until nothing follows; each answer of the core ends a turn."""
+        while decisions := decide(self.draft):
+            self._end_turn(decisions)
+            for decision in decisions:
+                self._obey(decision)
+            if self.tally.decisions > decisions_max:
+                return False
+        self._end_turn([])
+        return True
+
+    def _end_turn(self, decisions: Sequence[Event]) -> None:
+        self.tally.decisions += len(decisions)
+        if turn := [*self.told, *decisions]:
+            self.turns.append(turn)
+        self.told = []
+
+
+def baseline() -> list[list[Event]]:
+    """Return the baseline mix's events (classic, in step), as turns that an audit can repeat."""
+    recorder = Recorder()
+    drive(BASELINE, "default", fair=False, staggered=False, cluster=recorder)
+    return recorder.turns
+
+
+def sealed(turns: Sequence[Sequence[Event]]) -> list[list[Entry]]:
+    """Chain turns of events."""
+    told, head = list[list[Entry]](), GENESIS
+    for turn in turns:
+        told.append(seal(head, 1, "local", turn))
+        head = told[-1][-1]
+    return told
+
+
+def regrouped(turns: Sequence[Sequence[Event]], size: int, limit: int) -> list[list[Entry]]:
+    """Return the first events in turns of another size, for measuring what only stores them."""
+    events = [event for turn in turns for event in turn][:limit]
+    return sealed([events[first : first + size] for first in range(0, len(events), size)])
