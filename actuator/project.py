@@ -22,6 +22,7 @@ from actuator.compare import Comparison
 from actuator.metrics import Metrics
 from actuator.pace import Pace
 from actuator.showing.board import Board
+from actuator.showing.refusals import refusal
 from actuator.showing.told import event_object, told
 from actuator.telling import Teller
 from actuator.write import Writer
@@ -35,7 +36,12 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
 )
 from tidegate.contracts.entry import Published
-from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
+from tidegate.contracts.facts import (
+    FactEvent,
+    ObservationRefused,
+    WorkloadFinished,
+    WorkloadRemoved,
+)
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
@@ -266,6 +272,9 @@ class Projector:
                 pass
 
     def _note_events(self, event: FactEvent | DecisionEvent, seq: int) -> None:
+        about_job = refusal(event, seq) if isinstance(event, ObservationRefused) else None
+        if about_job is not None:
+            self._teller.say(about_job)
         for one in told(event):
             about = one.workload or getattr(event, "workload", "")
             shown = self._board.workloads.get(about)

@@ -48,9 +48,13 @@ class Teller:
         for found in self._waiting.pop(key, ()):
             if found["involvedObject"]["kind"] == "Workload":
                 found["involvedObject"]["uid"] = uid
-            self._count_dropped(len(self._ready) == READY_MAX)
-            self._ready.append(found)
-            self._came.set()
+            self.say(found)
+
+    def say(self, found: Object) -> None:
+        """Tell an Event that waits for nothing."""
+        self._count_dropped(len(self._ready) == READY_MAX)
+        self._ready.append(found)
+        self._came.set()
 
     def drop(self, key: str) -> None:
         """Forget what waits for a Workload that cannot be written."""

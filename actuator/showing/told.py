@@ -70,18 +70,27 @@ def told(event: FactEvent | DecisionEvent) -> tuple[Told, ...]:
 def event_object(one: Told, shown: Shown, seq: int, at_us: int) -> Object:
     """Return the core/v1 Event that tells it."""
     regarding = _job(shown) if one.about_job else _workload(shown)
-    name = regarding["name"][:_NAME_MAX]
+    end = f"{seq:x}.{'j' if one.about_job else 'w'}"
+    return event_about(regarding, end, at_us, (one.kind, one.reason, one.message))
+
+
+def event_about(regarding: Object, end: str, at_us: int, told: tuple[str, str, str]) -> Object:
+    """Return the core/v1 Event about an object, of a type, a reason and a message.
+
+    ``end`` is how its name ends, so that an entry read twice is told once.
+    """
+    kind, reason, message = told
     return {
         "apiVersion": "v1",
         "kind": "Event",
         "metadata": {
-            "namespace": shown.namespace,
-            "name": f"{name}.{seq:x}.{'j' if one.about_job else 'w'}",
+            "namespace": regarding["namespace"],
+            "name": f"{regarding['name'][:_NAME_MAX]}.{end}",
         },
         "involvedObject": regarding,
-        "type": one.kind,
-        "reason": one.reason,
-        "message": one.message[:MESSAGE_MAX],
+        "type": kind,
+        "reason": reason,
+        "message": message[:MESSAGE_MAX],
         "source": {"component": "tidegate"},
         "reportingComponent": "tidegate.dev/actuator",
         "firstTimestamp": stamp(at_us),

@@ -51,6 +51,7 @@ class ObservationRefused(
     digest: str  # SHA-256 of the bytes, hex
     error: str
     workload: str = ""  # if the object is a job that can be named
+    uid: str = ""  # of the object, if that could be read
 
 
 class TimePassed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="TimePassed/1"):

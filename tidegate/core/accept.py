@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
+from msgspec import structs
+
 from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import PAYLOAD_BYTES_MAX, decode_observation
 from tidegate.contracts.entry import Message, Position
@@ -120,7 +122,8 @@ def _news(
         case seen.PolicyObserved():
             yield from _policy(draft, at_us, told)
         case seen.ObjectRefused():
-            yield _refused(at_us, message, told.error, draft.by_uid.get(told.uid, ""))
+            refused = _refused(at_us, message, told.error, draft.by_uid.get(told.uid, ""))
+            yield structs.replace(refused, uid=told.uid)
         case _:
             yield from _object(draft, at_us, _resource(message.subject), told)
 

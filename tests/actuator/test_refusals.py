@@ -1,0 +1,46 @@
+"""What cannot be read is told on the object itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from actuator.showing.refusals import refusal
+from tidegate.contracts.reception import ObservationRefused
+from tidegate.contracts.subjects import observed
+
+US = 1_772_352_000_000_000
+
+
+def refused(resource: str, namespace: str = "team", name: str = "a.b") -> ObservationRefused:
+    subject = observed("local", resource, namespace, name)
+    return ObservationRefused(at_us=US, subject=subject, digest="d", error="no podsets", uid="u1")
+
+
+def test_a_refused_job_has_an_event_that_says_why() -> None:
+    told = refusal(refused("jobsets.jobset.x-k8s.io"), 255)
+    assert told is not None
+    assert told["metadata"] == {"namespace": "team", "name": "a.b.ff.r"}
+    assert told["involvedObject"] == {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "namespace": "team",
+        "name": "a.b",
+        "uid": "u1",
+    }
+    assert (told["type"], told["reason"], told["message"]) == (
+        "Warning",
+        "Unreadable",
+        "no podsets",
+    )
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        refused("clusterqueues.kueue.x-k8s.io", ""),
+        refused("jobs.batch", name=""),
+        ObservationRefused(at_us=US, subject="noise", digest="d", error="e", uid="u1"),
+    ],
+)
+def test_what_is_no_job_is_told_in_the_ledger_alone(event: ObservationRefused) -> None:
+    assert refusal(event, 1) is None
