@@ -1,38 +1,69 @@
-"""Where Tidegate's own rules lead elsewhere than Kueue's, scenario by scenario.
+"""Where Tidegate's own rules lead elsewhere than Kueue's, scenario by scenario, and why.
 
-``python -m tests.differential.differences`` prints the table of docs/differences.md. An outcome is
-what runs where in the end and who was preempted on the way; in which cycle is none.
+``python -m tests.differential.differences`` writes the tables of docs/differences.md anew. An
+outcome is what runs where at the end of a step and who was preempted on the way.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
 
 from tests.differential import outcome
 from tests.differential.play import Step, run_step
-from tests.differential.reasons import Move, Pair, moves, reason
+from tests.differential.reasons import Pair, remaining, why
 from tests.differential.scenarios import DATA, Scenario, classes
+from tests.differential.without import PARTS, without
 from tests.differential.world import World
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"
+_BEGIN, _END = "<!-- written by python -m tests.differential.differences -->", "<!-- end -->"
+Level = Literal["outcome", "order"]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The first step of a scenario whose outcome differs."""
+    """The first step of a scenario that ends otherwise; or that only goes otherwise."""
 
     scenario: str
+    level: Level
     step: int
-    what: str
+    kueue: str
+    ours: str
+    rules: tuple[str, ...]
     why: str
 
     def row(self) -> str:
         """Return a row of the document's table."""
-        return f"| {self.scenario} | {self.step} | {self.what} | {self.why} |"
+        cells = self.scenario, self.step, self.kueue, self.ours, ", ".join(self.rules), self.why
+        return f"| {' | '.join(map(str, cells))} |"
+
+
+@dataclass(frozen=True)
+class _Played:
+    """One step of one world."""
+
+    world: World
+    step: Step
+    start: int  # where its journal was when the step began
+
+    @property
+    def running(self) -> dict[str, str]:
+        return _running(self.world)
+
+    def seen(self, level: Level) -> object:
+        """Return what is compared."""
+        if level == "outcome":
+            return self.running, outcome.preemptions(self.step.cycles)
+        trees = outcome.trees(self.world) if self.world.scenario.fair else {}
+        return outcome.order(self.step.cycles, trees)
 
 
 def differences() -> Iterator[Difference]:
-    """Yield the recorded scenarios whose outcome differs, in order."""
+    """Yield the recorded scenarios that differ, in order."""
     for name, scenarios in classes(DATA):
         for scenario in scenarios if name != "livelocks" else ():
             if found := difference(scenario):
@@ -40,43 +71,85 @@ def differences() -> Iterator[Difference]:
 
 
 def difference(scenario: Scenario) -> Difference | None:
-    """Return the first step of a scenario whose outcome differs, or None."""
+    """Return how a scenario's outcome differs; if it does not, how its order does; or None."""
     kueue, ours = World(scenario, "kueue"), World(scenario, "tidegate")
-    for number, told in enumerate(scenario.steps):
-        starts = len(kueue.journal), len(ours.journal)
-        steps = (
-            run_step(kueue, number, told["actions"]),
-            run_step(ours, number, told["actions"]),
-        )
-        if what := _what(kueue, ours, steps):
-            pair = Pair(
-                draft=ours.draft,
-                journal=ours.journal,
-                theirs=list(_since(kueue, starts[0])),
-                ours=list(_since(ours, starts[1])),
-            )
-            return Difference(scenario.id, number, what, reason(pair))
-    return None
+    order: Difference | None = None
+    for number in range(len(scenario.steps)):
+        played = _play(kueue, number), _play(ours, number)
+        if played[0].seen("outcome") != played[1].seen("outcome"):
+            return _told("outcome", number, *played)
+        if order is None and played[0].seen("order") != played[1].seen("order"):
+            order = _told("order", number, *played)
+    return order
 
 
-def _since(world: World, start: int) -> Iterator[Move]:
-    return moves(world.journal[start:])
+def document(before: str) -> str:
+    """Return the document with its tables made anew."""
+    head, rest = before.split(_BEGIN)
+    tail = rest.split(_END)[1]
+    return f"{head}{_BEGIN}\n\n{_tables(list(differences()))}\n{_END}{tail}"
 
 
-def _what(kueue: World, ours: World, steps: tuple[Step, Step]) -> str:
-    """Return in words what differs in a step's outcome, "" if nothing does."""
-    told = _running(kueue), _running(ours)
-    parts = []
-    only_kueue, only_ours = _only(*told), _only(told[1], told[0])
-    if only_kueue or only_ours:
-        parts.append(f"runs {_names(only_ours)}, not {_names(only_kueue)}")
-    moved = [name for name in sorted(told[0].keys() & told[1].keys()) if _differ(told, name)]
-    parts += [f"{name} on {told[1][name]}, not {told[0][name]}" for name in moved]
-    victims = [outcome.preemptions(step.cycles) for step in steps]
-    if len(victims[0]) != len(victims[1]):
-        parts.append(f"{_preemptions(len(victims[1]))}, not {len(victims[0])}")
-    elif victims[0] != victims[1] and not parts:
-        parts.append("preempts others")
+def _play(world: World, number: int, left_out: tuple[str, ...] = ()) -> _Played:
+    start = len(world.journal)
+    with without(*left_out):
+        step = run_step(world, number, world.scenario.steps[number]["actions"])
+    return _Played(world, step, start)
+
+
+def _told(level: Level, number: int, kueue: _Played, ours: _Played) -> Difference:
+    told = [
+        (each.world.journal[each.start :], each.world.journal[: each.start])
+        for each in (kueue, ours)
+    ]
+    pair = Pair(told[0][0], told[1][0], told[0][1], told[1][1])
+    rules = _causes(level, number, kueue, ours) or (remaining(pair),)
+    return Difference(
+        ours.world.scenario.id,
+        level,
+        number,
+        *_what(kueue, ours),
+        rules,
+        "; ".join(why(rule, pair) for rule in rules),
+    )
+
+
+def _causes(level: Level, number: int, kueue: _Played, ours: _Played) -> tuple[str, ...]:
+    """Return the rules without which ours goes as Kueue's, or else those without which it changes.
+
+    Two together are tried where neither alone does anything.
+    """
+    wanted, usual = kueue.seen(level), ours.seen(level)
+    changing: list[str] = []
+    for rules in [*combinations(PARTS, 1), *combinations(PARTS, 2)]:
+        if changing and len(rules) > 1:
+            break
+        world = World(ours.world.scenario, "tidegate")
+        for earlier in range(number):
+            _play(world, earlier)
+        found = _play(world, number, rules).seen(level)
+        if found == wanted:
+            return rules
+        if found != usual:
+            changing += rules
+    return tuple(dict.fromkeys(changing))
+
+
+def _what(kueue: _Played, ours: _Played) -> tuple[str, str]:
+    """Return what Kueue did and what Tidegate does where they differ, in words."""
+    return _side(kueue, ours), _side(ours, kueue)
+
+
+def _side(one: _Played, other: _Played) -> str:
+    here, there = one.running, other.running
+    alone = sorted(here.keys() - there.keys())
+    parts = [f"runs {_names(alone)}"] if here.keys() != there.keys() else []
+    both = sorted(here.keys() & there.keys())
+    parts += [f"{name} on {here[name]}" for name in both if here[name] != there[name]]
+    victims = [outcome.preemptions(each.step.cycles) for each in (one, other)]
+    if victims[0] != victims[1]:
+        only = [each for each in victims[0] if each not in victims[1]]
+        parts += [f"{by} evicts {victim}" for by, victim, _ in only] or ["evicts nobody else"]
     return "; ".join(parts)
 
 
@@ -92,22 +165,33 @@ def _running(world: World) -> dict[str, str]:
     }
 
 
-def _preemptions(count: int) -> str:
-    return f"{count} preemption" if count == 1 else f"{count} preemptions"
-
-
-def _differ(told: tuple[dict[str, str], dict[str, str]], name: str) -> bool:
-    return told[0][name] != told[1][name]
-
-
-def _only(one: dict[str, str], other: dict[str, str]) -> list[str]:
-    return sorted(one.keys() - other.keys())
-
-
 def _names(names: list[str]) -> str:
     return ", ".join(names) if names else "nobody"
 
 
+def _tables(found: list[Difference]) -> str:
+    ends = [one for one in found if one.level == "outcome"]
+    goes = [one for one in found if one.level == "order"]
+    rows = "\n".join(one.row() for one in ends)
+    lines = "\n".join(_same_rule(rules, goes) for rules in sorted({one.rules for one in goes}))
+    return (
+        f"## Scenarios whose outcome differs ({len(ends)} of 200)\n\n"
+        "| scenario | step | Kueue | Tidegate | rule | why it is better |\n"
+        f"| --- | --: | --- | --- | --- | --- |\n{rows}\n\n"
+        f"## The same outcome, in another order ({len(goes)})\n\n{lines}\n\n"
+        f"The other {200 - len(found)} go as Kueue's in every cycle.\n"
+    )
+
+
+def _same_rule(rules: tuple[str, ...], goes: list[Difference]) -> str:
+    by_class: dict[str, list[str]] = {}
+    for one in goes:
+        if one.rules == rules:
+            name, _, number = one.scenario.partition("/")
+            by_class.setdefault(name, []).append(number)
+    told = "; ".join(f"{name} {', '.join(numbers)}" for name, numbers in by_class.items())
+    return f"- **{', '.join(rules)}**: {told}"
+
+
 if __name__ == "__main__":
-    for each in differences():
-        sys.stdout.write(f"{each.row()}\n")
+    DOCUMENT.write_text(document(DOCUMENT.read_text()))

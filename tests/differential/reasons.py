@@ -1,4 +1,9 @@
-"""Why a step went elsewhere under Tidegate's rules: told from the first move that only one made."""
+"""Why a step went elsewhere under Tidegate's rules: which of them did it, and what for.
+
+A rule is the cause if the step goes differently once it is left out. Where none of those that can
+be left out is, it is the durable intent, that flavors are looked at from the first on, or that
+trees without anything in common have cycles of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from tests.differential.without import AGAIN, DISPLACED, FLAVORS, NO_KEEPING, OWNERS, RESOURCES
 from tidegate.contracts.decisions import (
     DecisionEvent,
     PreemptionIntended,
@@ -15,9 +21,9 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
 )
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.draft import Draft
 
 Event: TypeAlias = FactEvent | DecisionEvent
+INTENT, SCAN, TREES = "durable intent", "from the first flavor", "own cycles"
 
 
 @dataclass(frozen=True)
@@ -31,12 +37,12 @@ class Move:
 
 @dataclass
 class Pair:
-    """One step under both rules."""
+    """One step under both rules: what was told in it."""
 
-    draft: Draft  # ours, at the end
-    journal: list[Event]  # ours, from the beginning
-    theirs: list[Move]
-    ours: list[Move]
+    theirs: list[Event]
+    ours: list[Event]
+    theirs_before: list[Event]  # until the step
+    before: list[Event]  # ours until then
 
 
 def moves(journal: Iterable[Event]) -> Iterator[Move]:
@@ -44,92 +50,99 @@ def moves(journal: Iterable[Event]) -> Iterator[Move]:
     for event in journal:
         if isinstance(event, QuotaReserved):
             given = (f"{one.count} {sorted(one.flavors.items())}" for one in event.assignment)
-            yield Move("admit", _short(event.workload), tuple(given))
+            yield Move("admit", short(event.workload), tuple(given))
         elif isinstance(event, PreemptionIntended):
-            victims = sorted(_short(one.workload) for one in event.victims)
-            yield Move("preempt", _short(event.workload), tuple(victims))
+            victims = sorted(short(one.workload) for one in event.victims)
+            yield Move("preempt", short(event.workload), tuple(victims))
 
 
-def reason(pair: Pair) -> str:
-    """Return why ours is better, in a few words."""
-    at_theirs, at_ours = _first_alone(pair.theirs, pair.ours), _first_alone(pair.ours, pair.theirs)
-    if at_theirs is None and at_ours is None:
-        return "the same moves in another order"
-    if at_theirs is not None and (at_ours is None or at_theirs < at_ours):
-        return _not_done(pair, pair.theirs[at_theirs])
-    assert at_ours is not None
-    return _done(pair, pair.ours[at_ours])
+def remaining(pair: Pair) -> str:
+    """Return the rule that did it where none did that can be left out."""
+    told = [*pair.before, *pair.theirs, *pair.ours]
+    preempts = any(isinstance(one, PreemptionIntended) for one in told)
+    scans = any(
+        isinstance(one, WorkloadHeld) and one.scan for one in (*pair.theirs_before, *pair.theirs)
+    )
+    name = _alone(pair.ours, pair.theirs).workload
+    moved = [one for one in moves(pair.theirs) if one.workload == name and one.kind == "admit"]
+    if scans and (moved or not preempts):
+        return SCAN
+    return INTENT if preempts else TREES
 
 
-def _first_alone(these: list[Move], those: list[Move]) -> int | None:
-    """Return the place of the first move that the others do not make (as often)."""
-    left = Counter(those)
-    for at, move in enumerate(these):
+def why(rule: str, pair: Pair) -> str:
+    """Return what a rule was good for in a step, in a few words."""
+    lone = _alone(pair.ours, pair.theirs), _alone(pair.theirs, pair.ours)
+    ours, theirs = (one.workload for one in lone)
+    if rule == INTENT:
+        return _kept(pair, lone)
+    if rule == OWNERS:
+        ours = _borrower(pair) or theirs
+    elif rule == DISPLACED and lone[1].kind == "preempt":
+        ours = theirs if theirs in _preempted([*pair.before, *pair.theirs]) else ours
+    return _WHY[rule].format(ours)
+
+
+_WHY = {
+    OWNERS: "{} borrows only once no owner has anybody to start",
+    DISPLACED: "{}: a preempted workload does not pass it on to other queues",
+    NO_KEEPING: "{} takes what is free, kept idle for a head that could not start in it",
+    SCAN: "{} is looked at from its preferred flavor on, not where a scan once stopped",
+    FLAVORS: "{} starts on a flavor that is free, though not the one it was tried on",
+    RESOURCES: "{} is not given a flavor on which one of its resources has no room",
+    AGAIN: "{} was overtaken, and is looked at again at once: on another flavor, or with fewer pods",
+    TREES: "{} does not wait for the cycles of queues that share nothing with it",
+}
+
+
+def short(key: str) -> str:
+    """Return a workload's name without its namespace."""
+    return key.partition("/")[2]
+
+
+def _kept(pair: Pair, lone: tuple[Move, Move]) -> str:
+    ours, theirs = lone
+    if theirs.kind == "admit" and (by := _made_way(pair.ours, theirs.workload)):
+        return f"{theirs.workload} made way for {by} and comes back after it, not before"
+    if theirs.kind == "preempt" and theirs.of:
+        return f"{', '.join(theirs.of)} need not leave for {theirs.workload}"
+    if ours.kind == "preempt" and ours.of:
+        return f"{ours.workload} keeps what {', '.join(ours.of)} leaves: nobody else slips in"
+    return f"{ours.workload or theirs.workload}: what is free but promised is nobody else's"
+
+
+def _alone(these: Iterable[Event], those: Iterable[Event]) -> Move:
+    """Return the first move that the others do not make (as often); one without name if none."""
+    left = Counter(moves(those))
+    for move in moves(these):
         if not left[move]:
-            return at
+            return move
         left[move] -= 1
-    return None
+    return Move("", "", ())
 
 
-def _done(pair: Pair, move: Move) -> str:
-    """Say why we make a move that Kueue does not."""
-    name = move.workload
-    if move.kind == "preempt":
-        others = [one for one in pair.theirs if one.kind == "preempt" and one.workload == name]
-        if others:
-            return f"{name} asks anew whom it takes to start now"
-        return f"{name} has its turn, which Kueue had given to a workload that came back"
-    elsewhere = [one for one in pair.theirs if one.kind == "admit" and one.workload == name]
-    if elsewhere:
-        return f"{name} is looked at from its first flavor on, not from where a scan once stopped"
-    if _intended(pair.journal, name):
-        return f"{name} starts in the room that it made"
-    return f"{name} starts in room that is free, and nobody keeps it"
+def _borrower(pair: Pair) -> str:
+    """Return whom Kueue let borrow first, of those who started otherwise or later with us."""
+    same = Counter(moves(pair.ours))
+    for one in pair.theirs:
+        if isinstance(one, QuotaReserved) and one.borrows and not same[next(moves([one]))]:
+            return short(one.workload)
+    ours = (one for one in pair.ours if isinstance(one, QuotaReserved) and one.borrows)
+    return next((short(one.workload) for one in ours), "")
 
 
-def _not_done(pair: Pair, move: Move) -> str:
-    """Say why we do not make a move that Kueue makes."""
-    name = move.workload
-    if move.kind == "preempt":
-        if name in _displaced(pair.journal):
-            return f"{name} was preempted itself and does not pass it on to another queue"
-        if any(one.kind == "admit" and one.workload == name for one in pair.ours):
-            return f"{name} starts without preempting {', '.join(move.of)}"
-        return f"{name} need not preempt {', '.join(move.of)}, who would only come back"
-    if preemptor := _made_way(pair.journal, name):
-        return f"{name} made way for {preemptor} and comes back after it, not before"
-    elsewhere = [one for one in pair.ours if one.kind == "admit" and one.workload == name]
-    if elsewhere:
-        return f"{name} is looked at from its first flavor on, not from where a scan once stopped"
-    if any("quota of its own goes first" in said for said in _said(pair.journal, name)):
-        return f"{name} would borrow what an owner takes in the same moment"
-    return f"what {name} would take goes to those before it in the order"
-
-
-def _intended(journal: Iterable[Event], name: str) -> bool:
-    found = (one.workload for one in journal if isinstance(one, PreemptionIntended))
-    return name in map(_short, found)
-
-
-def _displaced(journal: Iterable[Event]) -> set[str]:
-    """Return who was ever preempted."""
-    return {_short(one.workload) for one in journal if isinstance(one, WorkloadPreempted)}
+def _preempted(journal: Iterable[Event]) -> set[str]:
+    return {short(one.workload) for one in journal if isinstance(one, WorkloadPreempted)}
 
 
 def _made_way(journal: Iterable[Event], name: str) -> str:
     """Return who preempted a workload last, "" if nobody did."""
     by = ""
     for one in journal:
-        if isinstance(one, WorkloadPreempted) and _short(one.workload) == name:
-            by = _short(one.by)
+        if isinstance(one, WorkloadPreempted) and short(one.workload) == name:
+            by = short(one.by)
     return by
 
 
-def _said(journal: Iterable[Event], name: str) -> Iterator[str]:
-    for one in journal:
-        if isinstance(one, WorkloadHeld) and _short(one.workload) == name:
-            yield one.message
-
-
-def _short(key: str) -> str:
-    return key.partition("/")[2]
+RULES = (OWNERS, INTENT, DISPLACED, NO_KEEPING, SCAN, FLAVORS, RESOURCES, AGAIN, TREES)
+"""All rules by their names in docs/differences.md."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tidegate.contracts.decisions import HeldReason
 from tidegate.core.deciding.admit import admit
 from tidegate.core.deciding.intents import fulfil
+from tidegate.core.deciding.variants import attend_variant
 from tidegate.core.deciding.preempt import preempt
 from tidegate.core.nominating import Nominee
 from tidegate.core.ordering import gate
@@ -21,13 +22,11 @@ from tidegate.model.ids import FlavorResource
 def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
     run_of: Pass, nominee: Nominee
 ) -> None:
-    """Admit an entry, let it preempt, or say why not.
-
-    Kueue's entry without candidates keeps room from later entries of its cycle. That reserves
-    nothing for long, since the next cycle offers the room to all again, so ours keeps none.
-    """
+    """Admit an entry, let it preempt, or say why not."""
     proposal = nominee.proposal
     if proposal is None:
+        return
+    if attend_variant(run_of, nominee, proposal):
         return
     if _waits_for_pods(run_of, nominee, proposal):
         _skip(nominee, "", "WaitingForPodsReady")
@@ -47,7 +46,7 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
         nominee.reason = proposal.assignment.reason or "NoMatchingFlavor"
     elif proposal.assignment.mode == "Preempt" and not proposal.targets:
         nominee.outcome, nominee.reason = "no candidates", "WaitingForQuota"
-        if run_of.kueue and nominee.room.spec.preemption.reclaim_within_cohort != "Any":
+        if _keeps_room(run_of, nominee):
             _reserve(run_of, nominee, proposal)
     elif proposal.targets and _gated(run_of, nominee):
         nominee.outcome, nominee.reason = "gated", "AdmissionGated"
@@ -67,7 +66,7 @@ def _waits_for_pods(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
 def _act(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
     """Admit or preempt, if what the cycle did so far leaves room for it."""
     if not _fits_after(run_of, nominee, proposal):
-        fresh = None if run_of.kueue else propose(run_of.draft, nominee.room, nominee.workload)
+        fresh = _propose_now(run_of, nominee)
         if fresh is None or fresh.assignment.mode != "Fit":
             _skip(nominee, "another workload took the quota in this cycle")
             return
@@ -94,9 +93,23 @@ def _act(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
         nominee.outcome = "admitted"
 
 
+def _keeps_room(run_of: Pass, nominee: Nominee) -> bool:
+    """Tell whether an entry without candidates keeps room from later entries of its cycle.
+
+    Kueue's does. It holds nobody back for long, since the next cycle offers the room to all again,
+    so ours keeps none.
+    """
+    return run_of.kueue and nominee.room.spec.preemption.reclaim_within_cohort != "Any"
+
+
 def _yields_to_owners(run_of: Pass, nominee: Nominee) -> bool:
     """Tell whether a borrower waits a cycle: some owner was served and may have more to start."""
     return not run_of.kueue and nominee.borrows > 0 and nominee.room.tree.owners_served
+
+
+def _propose_now(run_of: Pass, nominee: Nominee) -> Proposal | None:
+    """Look again at who was overtaken in this cycle; Kueue's waits for the next."""
+    return None if run_of.kueue else propose(run_of.draft, nominee.room, nominee.workload)
 
 
 def _skip(nominee: Nominee, details: str, reason: HeldReason = "WaitingForQuota") -> None:

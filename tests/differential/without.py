@@ -1,0 +1,67 @@
+"""The default mode with one of its own rules left out, to see what that rule alone does.
+
+Only the list of differences is made with it: no rule can be switched off in the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import ModuleType
+
+from tidegate.core import fitting, nominating, plain, processing, proposing
+from tidegate.core.nominating import Nominee
+from tidegate.core.passing import Pass
+from tidegate.core.preemption import trial
+
+
+@dataclass(frozen=True)
+class Part:
+    """A function that a rule consists of, and what stands for it where the rule is left out."""
+
+    module: ModuleType
+    name: str
+    instead: Callable[..., object]
+
+
+def _no(*_: object, **__: object) -> bool:
+    return False
+
+
+def _nothing(*_: object, **__: object) -> None:
+    return None
+
+
+def _keeps(_: Pass, nominee: Nominee) -> bool:
+    return nominee.room.spec.preemption.reclaim_within_cohort != "Any"
+
+
+OWNERS, DISPLACED, FLAVORS = "owners first", "preempted once", "any flavor"
+AGAIN, NO_KEEPING, RESOURCES = "looked at again", "no idle room", "all resources"
+PARTS: dict[str, tuple[Part, ...]] = {
+    OWNERS: (Part(processing, "_yields_to_owners", _no),),
+    DISPLACED: (Part(trial, "is_displaced", _no), Part(plain, "is_displaced", _no)),
+    NO_KEEPING: (
+        Part(processing, "_keeps_room", _keeps),
+        Part(nominating, "plain_of", _nothing),  # the short way has nobody who would keep room
+    ),
+    FLAVORS: (Part(proposing, "fit_anywhere", _nothing),),
+    RESOURCES: (Part(fitting, "_all_must_fit", _no),),
+    AGAIN: (Part(processing, "_propose_now", _nothing),),
+}
+"""Rules that can be left out one by one, by the names of docs/differences.md."""
+
+
+@contextmanager
+def without(*rules: str) -> Iterator[None]:
+    """Leave rules out for a while."""
+    parts = [part for rule in rules for part in PARTS[rule]]
+    before = [(part, getattr(part.module, part.name)) for part in parts]
+    for part in parts:
+        setattr(part.module, part.name, part.instead)
+    try:
+        yield
+    finally:
+        for part, rightful in before:
+            setattr(part.module, part.name, rightful)
