@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 
 class Metrics:
@@ -34,4 +34,10 @@ class Metrics:
         )
         self.heartbeats = Counter(
             "tidegate_ingest_heartbeats", "Heartbeats told.", registry=registry
+        )
+        self.publish_seconds = Histogram(
+            "tidegate_ingest_publish_seconds",
+            "From handing an observation to the bus until it is stored, waits for room included.",
+            buckets=(0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0),
+            registry=registry,
         )

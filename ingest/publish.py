@@ -87,6 +87,8 @@ class Publisher:
     async def _send(self, subject: str, payload: bytes) -> None:
         self._sent += 1
         message_id = f"{self.session}:{self._sent}"
+        loop = asyncio.get_running_loop()
+        began_s = loop.time()
         for wait_s in delays(self._random, first_s=0.2, most_s=5.0):
             try:
                 await self._outlet.publish(subject, payload, message_id)
@@ -94,6 +96,7 @@ class Publisher:
                 self._metrics.publish_retries.inc()
                 await asyncio.sleep(wait_s)
             else:
+                self._metrics.publish_seconds.observe(loop.time() - began_s)
                 return
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.metadata import version
 
 from msgspec.structs import replace
+from prometheus_client import CollectorRegistry
 
+from scheduler.gauges import BuildInfo, Gauges
 from scheduler.health import Status
 from scheduler.means import Means, Snapshots, in_thread
 from scheduler.settings import Settings
@@ -21,7 +24,7 @@ from store.snapshots import SqlSnapshots
 from tidegate.bus.nats import open_bus
 from tidegate.bus.ports import Ledger
 from tidegate.bus.streams import Streams
-from tidegate.service.configuration import read_configuration
+from tidegate.service.configuration import Configuration, read_configuration
 from tidegate.service.logs import get_log
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
@@ -42,7 +45,8 @@ async def scheduler(service: Service, settings: Settings) -> None:
         ca=settings.nats_ca,
     ) as bus:
         await bus.ensure(_streams(settings))
-        status = Status(service.registry)
+        status = Status(service.registry, local_queues=configured.local_queue_metrics)
+        _register_gauges(service.registry, status, configured)
         service.health.live_if("turns", status.stuck)
         service.health.ready_if("scheduler", status.not_ready)
         service.health.ready_if("bus", bus.fault)
@@ -74,6 +78,20 @@ def _opened(settings: Settings) -> Generator[tuple[Ledger, Snapshots]]:
         yield SqlLedger(engine, settings.partition), SqlSnapshots(engine, settings.partition)
     finally:
         engine.dispose()
+
+
+def _register_gauges(
+    registry: CollectorRegistry, status: Status, configured: Configuration
+) -> None:
+    status.lags_behind(time.time)
+    registry.register(
+        Gauges(
+            lambda: status.desk,
+            local_queues=configured.local_queue_metrics,
+            resources=configured.resource_metrics,
+        )
+    )
+    registry.register(BuildInfo(version("tidegate")))
 
 
 def _streams(settings: Settings) -> Streams:

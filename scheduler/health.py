@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from scheduler.meter import Meter
 from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import Event
 
 if TYPE_CHECKING:
     from scheduler.desk import Desk
 
 STUCK_S = 120.0
 """A leader that ends no turn for so long is ended from outside: the next start continues."""
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+Stage = Literal["decide", "commit", "publish"]
 Role = Literal["starting", "standby", "leading", "stopped"]
 
 
 class Status:
     """The scheduler's own numbers, read by the health pages and written by its turns."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, *, local_queues: bool = True) -> None:
+        self.meter = Meter(registry, local_queues=local_queues)
         self.role: Role = "starting"
         self.trouble = ""  # what keeps it from its work, one line
         self.desk: Desk | None = None
@@ -34,6 +39,21 @@ class Status:
         self.refusals = _counter(registry, "publish_refusals", "Batches that EVENTS refused.")
         self.resyncs = _counter(registry, "resyncs", "Requests to ingest to tell all again.")
         self.turns = _counter(registry, "turns", "Turns that wrote entries.")
+        self.heard_us = 0  # the bus's time of the newest observation read; 0: none in this term
+        self._lag = _gauge(registry, "lag_seconds", "Age of the newest observation read.")
+        self._stages = Histogram(
+            "tidegate_scheduler_stage_seconds",
+            "How long each stage of a turn that wrote entries took.",
+            ["stage"],
+            buckets=SECONDS,
+            registry=registry,
+        )
+        self._turn = Histogram(
+            "tidegate_scheduler_turn_seconds",
+            "From reading observations to their entries being published.",
+            buckets=SECONDS,
+            registry=registry,
+        )
         self._entries = Counter(
             "tidegate_scheduler_entries",
             "Entries written, by type.",
@@ -47,7 +67,17 @@ class Status:
         self.turned()
         self._leading.set(role == "leading")
         if role != "leading":
-            self.desk = None
+            self.desk, self.heard_us = None, 0
+
+    def lags_behind(self, clock: Callable[[], float]) -> None:
+        """Tell by a clock (UTC seconds) how old what was read last is; decisions never see it."""
+        self._lag.set_function(
+            lambda: max(0.0, clock() - self.heard_us / 1_000_000) if self.heard_us else 0.0
+        )
+
+    def spent(self, stage: Stage, seconds: float) -> None:
+        """Note how long a stage of a turn took."""
+        self._stages.labels(stage).observe(seconds)
 
     def turned(self) -> None:
         """Note that a turn ended, or began its wait for a next one."""
@@ -59,8 +89,8 @@ class Status:
         hangs = self.role == "leading" and silent_s > STUCK_S
         return f"no turn ended for {silent_s:.0f} s" if hangs else ""
 
-    def wrote(self, desk: Desk, entries: Sequence[Entry]) -> None:
-        """Note a commit."""
+    def wrote(self, desk: Desk, entries: Sequence[Entry], events: Sequence[Event]) -> None:
+        """Note a commit: its entries, and the same as events."""
         self.desk = desk
         self._epoch.set(desk.epoch)
         self._seq.set(desk.head.seq)
@@ -69,6 +99,12 @@ class Status:
             self.turns.inc()
         for entry in entries:
             self._entries.labels(entry.type).inc()
+        self.meter.took(events, desk.draft)
+
+    def published(self, desk: Desk, turn_seconds: float) -> None:
+        """Note that EVENTS holds what a turn wrote."""
+        self._published.set(desk.published)
+        self._turn.observe(turn_seconds)
 
     def not_ready(self) -> str:
         """Tell why it can neither lead nor stand by; empty if it can."""

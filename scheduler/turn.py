@@ -49,6 +49,8 @@ async def turn(desk: Desk) -> int:
     desk.sound = False
     facts, desk.accepted = accept(desk.draft, desk.accepted, told)
     means.status.observations.inc(len(told))
+    if told:
+        means.status.heard_us = told[-1].at_us
     if loss := _loss(facts):
         # Asked before the loss is committed: who crashes here meets it again, and asks again.
         await means.inbox.ask_resync(loss)
@@ -63,11 +65,14 @@ async def turn(desk: Desk) -> int:
 
 async def _write(desk: Desk, facts: Sequence[FactEvent]) -> int:
     means, loop = desk.means, asyncio.get_running_loop()
+    status, began_s = means.status, loop.time()
     events: list[Event] = [*facts]
     if facts or desk.more:
         decisions = decide(desk.draft, decisions_max=DECISIONS_MAX)
         desk.more = len(decisions) >= DECISIONS_MAX
+        status.meter.attempted(decisions, loop.time() - began_s)
         events += decisions
+    decided_s = loop.time()
     entries = seal(desk.head, desk.epoch, means.cluster, events)
     moved = desk.accepted != desk.committed
     if entries or (moved and loop.time() - desk.moved_s >= means.pace.wait_s):
@@ -77,8 +82,14 @@ async def _write(desk: Desk, facts: Sequence[FactEvent]) -> int:
         desk.committed, desk.moved_s = desk.accepted, loop.time()
     desk.head = entries[-1] if entries else desk.head
     desk.sound = True
-    means.status.wrote(desk, entries)
+    status.wrote(desk, entries, events)
+    committed_s = loop.time()
     await publish(desk, entries)
+    if entries:
+        status.spent("decide", decided_s - began_s)
+        status.spent("commit", committed_s - decided_s)
+        status.spent("publish", loop.time() - committed_s)
+        status.published(desk, loop.time() - began_s)
     return len(entries)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tidegate.generate import install
 from tidegate.generate.documents import as_yaml, documents, folders
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.frameworks import NAMES
@@ -28,7 +29,7 @@ def main(root: Path) -> int:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
             sys.stdout.write(f"wrote {name}\n")
-    return 0
+    return install.main(root) if (root / install.OVERLAY).is_dir() else 0
 
 
 def show(frameworks: tuple[str, ...]) -> int:

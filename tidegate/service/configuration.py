@@ -27,6 +27,7 @@ from tidegate.service.configuration_file import (
     AdmissionFairSharingSection,
     ConfigurationFile,
     FairSharingSection,
+    MetricsSection,
     ResourcesSection,
     Selector,
 )
@@ -37,7 +38,6 @@ GROUP = "config.kueue.x-k8s.io/"
 UNUSED = {
     "webhook": "admission policies in the API server do what webhooks did",
     "leaderElection": "the ledger's lease decides who leads; see --lease-s",
-    "metrics": "see --health-host and --health-port",
     "health": "see --health-host and --health-port",
     "pprofBindAddress": "there is no profiler to serve",
     "controller": "there are no controllers whose concurrency could be set",
@@ -58,6 +58,8 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: not given
     declared: tuple[Declaration, ...] = ()  # those of integrations.externalFrameworks
     label_keys_to_copy: tuple[str, ...] = ()
+    resource_metrics: bool = False  # metrics.enableClusterQueueResources
+    local_queue_metrics: bool = True  # metrics.localQueueMetrics.enable
     warnings: tuple[str, ...] = ()
 
 
@@ -96,6 +98,8 @@ def parse_configuration(text: str) -> Configuration:
         declared=tuple(_declared(file)),
         namespaces=_selector(selector) if selector is not None else None,
         label_keys_to_copy=integrations.label_keys_to_copy,
+        resource_metrics=file.metrics.enable_cluster_queue_resources,
+        local_queue_metrics=_local_queue_metrics(file.metrics),
         warnings=tuple(_warnings(told)),
     )
 
@@ -117,6 +121,14 @@ def _declared(file: ConfigurationFile) -> Iterator[Declaration]:
                 " tidegate.dev.kinds where its objects keep what (docs/kinds.md)."
             )
         yield known[name]
+
+
+def _local_queue_metrics(metrics: MetricsSection) -> bool:
+    if metrics.custom_labels:
+        raise SettingsError("metrics.customLabels is not supported.")
+    if metrics.local_queue_metrics.local_queue_selector is not None:
+        raise SettingsError("metrics.localQueueMetrics.localQueueSelector is not supported.")
+    return metrics.local_queue_metrics.enable
 
 
 def _policy(file: ConfigurationFile) -> Policy:

@@ -89,6 +89,23 @@ class ResourcesSection(msgspec.Struct, rename="camel", forbid_unknown_fields=Tru
     device_class_mappings: tuple[Any, ...] = ()
 
 
+class LocalQueueMetricsSection(msgspec.Struct, rename="camel"):
+    """``metrics.localQueueMetrics``."""
+
+    enable: bool = True
+    local_queue_selector: Any = None
+
+
+class MetricsSection(msgspec.Struct, rename="camel"):
+    """``metrics``; where they are served is a service's own setting."""
+
+    enable_cluster_queue_resources: bool = False
+    local_queue_metrics: LocalQueueMetricsSection = msgspec.field(
+        default_factory=LocalQueueMetricsSection
+    )
+    custom_labels: Any = None
+
+
 class RetentionSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """``objectRetentionPolicies.workloads``."""
 
@@ -117,7 +134,7 @@ class ConfigurationFile(msgspec.Struct, rename="camel", forbid_unknown_fields=Tr
     namespace: str = ""
     webhook: Any = None
     leader_election: Any = None
-    metrics: Any = None
+    metrics: MetricsSection = msgspec.field(default_factory=MetricsSection)
     health: Any = None
     pprof_bind_address: Any = None
     controller: Any = None

@@ -1,0 +1,215 @@
+"""Kueue's gauges, made at each scrape from the state that the ledger gives: right at any start.
+
+Only the scheduler that leads has a state, so a standby tells none of them. Resources count as in
+Kueue: cpu in cores, all else in base units.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from scheduler.resource_gauges import resource_gauges
+from scheduler.series import ROLE
+from scheduler.standing import Queue, Standing, Sums, shapes, standing
+from tidegate.core import decay
+from tidegate.core.draft import Draft
+from tidegate.core.forest import forest
+from tidegate.core.shares import share
+from tidegate.core.tree import Node
+
+if TYPE_CHECKING:
+    from scheduler.desk import Desk
+
+CLUSTER_QUEUE, LOCAL_QUEUE = ("cluster_queue",), ("name", "namespace")
+STATUSES = ("pending", "active", "terminating")
+
+
+class Family:
+    """A gauge whose every series ends with the role."""
+
+    def __init__(self, name: str, said: str, *labels: str) -> None:
+        self.told = GaugeMetricFamily(name, said, labels=(*labels, "replica_role"))
+
+    def add(self, labels: Iterable[str], value: float) -> None:
+        """Add one series."""
+        self.told.add_metric([*labels, ROLE], value)
+
+
+class Gauges(Collector):
+    """Asks for the desk at each scrape; see ``prometheus_client.registry.Collector``."""
+
+    def __init__(
+        self, desk: Callable[[], Desk | None], *, local_queues: bool = True, resources: bool = True
+    ) -> None:
+        self._desk, self._local_queues, self._resources = desk, local_queues, resources
+
+    def describe(self) -> Iterable[Any]:
+        """Name nothing beforehand: there is no state yet when this is registered."""
+        return ()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield every gauge of the state as it is now; nothing without one."""
+        desk = self._desk()
+        if desk is None:
+            return
+        draft = desk.draft
+        forest(draft)  # what is derived is up to date from here on
+        now = standing(draft)
+        yield from _of_workloads("", CLUSTER_QUEUE, now.cluster_queues)
+        if self._local_queues:
+            yield from _of_workloads("local_queue_", LOCAL_QUEUE, now.local_queues)
+            yield from _of_local_queues(draft)
+        yield from _of_cluster_queues(draft)
+        yield from _of_cohorts(draft, now)
+        yield _drift(now)
+        if self._resources:
+            yield from resource_gauges(draft, now, local_queues=self._local_queues)
+
+
+class BuildInfo(Collector):
+    """Kueue's ``build_info``, with what a Python program has of it."""
+
+    def __init__(self, version: str) -> None:
+        self._version = version
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the one series."""
+        told = {
+            "git_version": f"v{self._version}",
+            "git_commit": "",
+            "build_date": "",
+            "go_version": "",
+            "compiler": f"{sys.implementation.name} {platform.python_version()}",
+            "platform": f"{sys.platform}/{platform.machine()}",
+        }
+        family = GaugeMetricFamily("kueue_build_info", "What runs.", labels=tuple(told))
+        family.add_metric(list(told.values()), 1)
+        yield family
+
+
+def _of_workloads(prefix: str, by: tuple[str, ...], sums: Sums) -> Iterator[GaugeMetricFamily]:
+    pending = Family(f"kueue_{prefix}pending_workloads", "Workloads that wait.", *by, "status")
+    for (queue, status), count in sums.pending.items():
+        pending.add((*queue, status), count)
+    yield pending.told
+    plain: Mapping[str, tuple[str, Mapping[Queue, int]]] = {
+        "finished_workloads": ("Finished workloads that still exist.", sums.finished),
+        "reserving_active_workloads": ("Workloads that hold quota.", sums.reserving),
+        "admitted_active_workloads": ("Workloads that may run.", sums.admitted),
+    }
+    for name, (said, counts) in plain.items():
+        family = Family(f"kueue_{prefix}{name}", said, *by)
+        for queue, count in counts.items():
+            family.add(queue, count)
+        yield family.told
+    why = ("cluster_queue",) if prefix else ()
+    labels = (*by, "reason", "underlying_cause", *why)
+    unadmitted = Family(f"kueue_{prefix}unadmitted_workloads", "Why not admitted.", *labels)
+    for (queue, reason, cause, above), count in sums.unadmitted.items():
+        unadmitted.add((*queue, reason, cause, *((above,) if prefix else ())), count)
+    yield unadmitted.told
+
+
+def _of_cluster_queues(draft: Draft) -> Iterator[GaugeMetricFamily]:
+    status = Family("kueue_cluster_queue_status", "One-hot.", *CLUSTER_QUEUE, "status")
+    hashes = Family("kueue_pending_scheduling_hashes", "Kinds that wait.", *CLUSTER_QUEUE, "status")
+    shares = Family(
+        "kueue_cluster_queue_weighted_share", "In thousandths.", "cluster_queue", "cohort"
+    )
+    info = Family(
+        "kueue_cluster_queue_info", "Where it is.", "cluster_queue", "parent_cohort", "root_cohort"
+    )
+    for name, room in draft.forest.rooms.items():
+        for one in STATUSES:
+            status.add((name, one), one == cluster_queue_status(draft, name))
+        for one, count in shapes(room).items():
+            hashes.add((name, one), count)
+        parent = room.node.parent
+        above = "" if parent is None else parent.name
+        shares.add((name, above), _share(room.node))
+        info.add((name, above, "" if parent is None else root_of(room.node).name), 1)
+    yield from (status.told, hashes.told, shares.told, info.told)
+
+
+def _of_local_queues(draft: Draft) -> Iterator[GaugeMetricFamily]:
+    status = Family("kueue_local_queue_status", "One-hot.", *LOCAL_QUEUE, "active")
+    used = Family(
+        "kueue_local_queue_admission_fair_sharing_usage", "Weighted.", *LOCAL_QUEUE, *CLUSTER_QUEUE
+    )
+    for key, queue in draft.objects.local_queues.items():
+        above = queue.spec.cluster_queue
+        running = cluster_queue_status(draft, above) == "active"
+        is_active = running and queue.spec.stop_policy == "None" and not queue.deleting
+        for one in ("True", "False", "Unknown"):
+            status.add((queue.name, queue.namespace, one), one == str(is_active))
+        room = draft.forest.rooms.get(above)
+        if room is not None and decay.applies(draft, room.spec):
+            value = float(decay.local_usage(draft, key))
+            used.add((queue.name, queue.namespace, above), value)
+    yield from (status.told, used.told)
+
+
+def _of_cohorts(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
+    info = Family("kueue_cohort_info", "Where it is.", "cohort", "parent_cohort", "root_cohort")
+    shares = Family("kueue_cohort_weighted_share", "In thousandths.", "cohort")
+    admitted = Family(
+        "kueue_cohort_subtree_admitted_active_workloads", "Workloads that may run.", "cohort"
+    )
+    cyclic = {room.node.name for room in draft.forest.rooms.values() if room.tree.cyclic}
+    for name, node in draft.forest.cohorts.items():
+        if not node.cells and node.parent is None and not node.children:
+            continue  # nothing is below it or in it
+        above = "" if node.parent is None else node.parent.name
+        info.add((name, above, root_of(node).name), 1)
+        shares.add((name,), _share(node))
+        below = [one for one in queues_below(node) if one not in cyclic]
+        admitted.add((name,), sum(now.cluster_queues.admitted[one,] for one in below))
+    yield from (info.told, shares.told, admitted.told)
+
+
+def _drift(now: Standing) -> GaugeMetricFamily:
+    said = "Jobs that are not as was decided though it was ordered again."
+    return GaugeMetricFamily("tidegate_scheduler_drift_workloads", said, value=now.drifting)
+
+
+def cluster_queue_status(draft: Draft, name: str) -> str:
+    """Return a ClusterQueue's status as Kueue calls it."""
+    defined = draft.objects.cluster_queues.get(name)
+    if defined is not None and defined.deleting:
+        return "terminating"
+    return "active" if draft.readiness.get(name, (False,))[0] else "pending"
+
+
+def root_of(node: Node) -> Node:
+    """Return the root of a tree; of cohorts in a circle, the node itself."""
+    seen, at = {id(node)}, node
+    while at.parent is not None:
+        at = at.parent
+        if id(at) in seen:
+            return node
+        seen.add(id(at))
+    return at
+
+
+def queues_below(node: Node) -> Iterator[str]:
+    """Yield the ClusterQueues of a subtree; each cohort is looked at once."""
+    seen, todo = set[int](), [node]
+    while todo:
+        at = todo.pop()
+        if id(at) in seen:
+            continue
+        seen.add(id(at))
+        if not at.is_cohort:
+            yield at.name
+        todo.extend(at.children)
+
+
+def _share(node: Node) -> float:
+    found = share(node)
+    return float("nan") if found.boundless else float(found.precise())

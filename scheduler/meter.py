@@ -1,0 +1,287 @@
+"""What happened to workloads, counted by Kueue's metrics as the ledger's entries are committed.
+
+Counters begin at 0 in each term, as Prometheus expects of a new process. What a figure needs from
+before (since when a workload waits) comes from the draft, which the ledger gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+from scheduler.series import LONG, ROLE, Maker, Who
+from tidegate.contracts import decisions, facts
+from tidegate.contracts.facts import Event
+from tidegate.core.draft import Draft
+
+_S = 1e-6  # a microsecond
+
+
+class _Life(msgspec.Struct, kw_only=True):
+    """What is remembered of one workload, in UTC microseconds; 0: it did not happen yet."""
+
+    who: Who
+    queued_us: int
+    reserved_us: int = 0
+    admitted_us: int = 0
+    ready_us: int = 0
+    was_ready: bool = False  # of any start
+    evicted_us: int = 0
+    evicted_reason: str = ""
+    executed_us: int = 0
+    checked: bool = False  # it has admission checks
+    evictions: set[tuple[str, str]] = set()
+
+
+class Meter:
+    """Counts committed events; one a process."""
+
+    def __init__(self, registry: CollectorRegistry, *, local_queues: bool = True) -> None:
+        self._lives = dict[str, _Life]()
+        self._maker = maker = Maker(registry, local_queues=local_queues)
+        self._make_counters(maker)
+        self._make_waits(maker)
+        self._make_others(registry)
+
+    def _make_counters(self, maker: Maker) -> None:
+        counter, by = maker.counter, "priority_class"
+        self._reserved = counter("quota_reserved_workloads", "Quota reservations.", by)
+        self._admitted = counter("admitted_workloads", "Admissions.", by)
+        self._finished = counter("finished_workloads", "Workloads that finished.", by)
+        causes = ("reason", "underlying_cause")
+        self._evicted = counter("evicted_workloads", "Evictions.", *causes, by)
+        self._once = counter(
+            "evicted_workloads_once",
+            "First evictions of a workload for a reason and cause.",
+            *causes,
+            by,
+            local=False,
+        )
+
+    def _make_waits(self, maker: Maker) -> None:
+        seconds, by = maker.seconds, "priority_class"
+        self._waited_for_quota = seconds(
+            "quota_reserved_wait_time_seconds", "From being queued to quota.", by
+        )
+        self._waited = seconds(
+            "admission_wait_time_seconds", "From being queued to admission.", by, buckets=LONG
+        )
+        self._checked = seconds(
+            "admission_checks_wait_time_seconds", "From quota to admission, with checks.", by
+        )
+        self._until_ready = seconds(
+            "ready_wait_time_seconds", "From being queued to the first readiness of all pods.", by
+        )
+        self._started = seconds(
+            "admitted_until_ready_wait_time_seconds", "From admission to readiness.", by
+        )
+        self._ran = seconds(
+            "execution_time_seconds",
+            "Time admitted, over all evictions, at the end.",
+            by,
+            buckets=LONG,
+            local_buckets=LONG,
+        )
+        self._lost = seconds(
+            "pods_ready_to_evicted_time_seconds",
+            "From readiness to eviction.",
+            "reason",
+            "underlying_cause",
+            local=False,
+        )
+        self._left = seconds(
+            "workload_eviction_latency_seconds",
+            "From an eviction to its quota being free.",
+            "reason",
+            local=False,
+        )
+
+    def _make_others(self, registry: CollectorRegistry) -> None:
+        by = "priority_class"
+        self._preempted = Counter(
+            "kueue_preempted_workloads",
+            "Preemptions by the ClusterQueue that preempted.",
+            ("preempting_cluster_queue", "reason", "replica_role"),
+            registry=registry,
+        )
+        self._below = Counter(
+            "kueue_cohort_subtree_admitted_workloads",
+            "Admissions below a cohort.",
+            ("cohort", by, "replica_role"),
+            registry=registry,
+        )
+        labels = ("result", "replica_role")
+        self._attempts = Counter(
+            "kueue_admission_attempts",
+            "Turns that tried workloads, by whether any got quota.",
+            labels,
+            registry=registry,
+        )
+        self._attempt_s = Histogram(
+            "kueue_admission_attempt_duration_seconds",
+            "How long such a turn decided.",
+            labels,
+            registry=registry,
+        )
+
+    def attempted(self, decided: Sequence[Event], seconds: float) -> None:
+        """Count one turn's deciding, if it tried anybody."""
+        tried = [one for one in decided if isinstance(one, _TRIED)]
+        if tried:
+            won = any(isinstance(one, decisions.QuotaReserved) for one in tried)
+            labels = ("success" if won else "inadmissible", ROLE)
+            self._attempts.labels(*labels).inc()
+            self._attempt_s.labels(*labels).observe(seconds)
+
+    def took(self, events: Sequence[Event], draft: Draft) -> None:
+        """Count the events of one commit; ``draft`` stands behind them."""
+        for event in events:
+            count = _COUNTED.get(type(event))
+            if count is not None:
+                count(self, event, draft)
+
+    def submitted(self, event: facts.WorkloadSubmitted, _draft: Draft) -> None:
+        """Begin a life."""
+        namespace = event.workload.partition("/")[0]
+        who = Who("", namespace, event.queue, event.priority_class or event.pod_priority_class)
+        queued_us = event.created_us or event.at_us
+        self._lives[event.workload] = _Life(who=who, queued_us=queued_us)
+
+    def changed(self, event: facts.WorkloadChanged, draft: Draft) -> None:
+        """Count it from here on for its new queue and class."""
+        life = self._life(event.workload, draft)
+        if life is not None:
+            named = event.priority_class or event.pod_priority_class
+            life.who = life.who._replace(queue=event.queue, priority_class=named)
+
+    def removed(self, event: facts.WorkloadRemoved, _draft: Draft) -> None:
+        """End a life."""
+        self._lives.pop(event.workload, None)
+
+    def reserved(self, event: decisions.QuotaReserved, draft: Draft) -> None:
+        """Count a reservation."""
+        life = self._life(event.workload, draft)
+        if life is not None:
+            life.who = life.who._replace(cluster_queue=event.cluster_queue)
+            life.reserved_us, life.checked = event.at_us, bool(event.checks)
+            self._reserved.add(life.who)
+            self._waited_for_quota.add(life.who, _since(life.queued_us, event))
+
+    def admitted(self, event: decisions.WorkloadAdmitted, draft: Draft) -> None:
+        """Count an admission."""
+        life = self._life(event.workload, draft)
+        if life is None:
+            return
+        life.admitted_us, life.ready_us = event.at_us, 0
+        self._admitted.add(life.who)
+        self._waited.add(life.who, _since(life.queued_us, event))
+        if life.checked:
+            self._checked.add(life.who, _since(life.reserved_us, event))
+        room = draft.forest.rooms.get(life.who.cluster_queue)
+        above = None if room is None else room.node.parent
+        while above is not None and not (room is not None and room.tree.cyclic):
+            self._below.labels(above.name, life.who.priority_class, ROLE).inc()
+            above = above.parent
+
+    def ready(self, event: facts.PodsReadyReported, draft: Draft) -> None:
+        """Count that all pods became ready."""
+        life = self._life(event.workload, draft)
+        if life is None or not event.ready or not life.admitted_us or life.ready_us:
+            return
+        self._started.add(life.who, _since(life.admitted_us, event))
+        if not life.was_ready:
+            self._until_ready.add(life.who, _since(life.queued_us, event))
+        life.ready_us, life.was_ready = event.at_us, True
+
+    def evicted(self, event: decisions.WorkloadEvicted, draft: Draft) -> None:
+        """Count an eviction."""
+        life = self._life(event.workload, draft)
+        if life is None:
+            return
+        causes = {"reason": event.reason, "underlying_cause": event.cause}
+        self._evicted.add(life.who, 1.0, **causes)
+        if (event.reason, event.cause) not in life.evictions:
+            life.evictions.add((event.reason, event.cause))
+            self._once.add(life.who, 1.0, **causes)
+        if life.ready_us:
+            self._lost.add(life.who, _since(life.ready_us, event), **causes)
+        if life.admitted_us:
+            life.executed_us += event.at_us - life.admitted_us
+        life.evicted_us, life.evicted_reason = event.at_us, event.reason
+        life.admitted_us = life.ready_us = 0
+
+    def released(self, event: decisions.QuotaReleased, draft: Draft) -> None:
+        """Count how long an eviction took."""
+        life = self._life(event.workload, draft)
+        if life is not None and life.evicted_us:
+            self._left.add(life.who, _since(life.evicted_us, event), reason=life.evicted_reason)
+            life.evicted_us = 0
+
+    def requeued(self, event: decisions.WorkloadRequeued, draft: Draft) -> None:
+        """Begin to wait anew."""
+        life = self._life(event.workload, draft)
+        if life is not None:
+            life.queued_us = event.at_us
+
+    def preempted(self, event: decisions.WorkloadPreempted, _draft: Draft) -> None:
+        """Count a preemption for who preempted."""
+        self._preempted.labels(event.by_cluster_queue, event.reason, ROLE).inc()
+
+    def finished(self, event: facts.WorkloadFinished, draft: Draft) -> None:
+        """Count an end."""
+        life = self._life(event.workload, draft)
+        if life is None or not life.who.cluster_queue:
+            return
+        self._finished.add(life.who)
+        running_us = event.at_us - life.admitted_us if life.admitted_us else 0
+        self._ran.add(life.who, (life.executed_us + running_us) * _S)
+        life.admitted_us = life.executed_us = 0
+
+    def queue_gone(self, event: facts.ClusterQueueRemoved, _draft: Draft) -> None:
+        """Forget the series of a ClusterQueue."""
+        self._maker.forget_cluster_queue(event.name)
+        self._preempted.remove_by_labels({"preempting_cluster_queue": event.name})
+
+    def local_queue_gone(self, event: facts.LocalQueueRemoved, _draft: Draft) -> None:
+        """Forget the series of a LocalQueue."""
+        self._maker.forget_local_queue(event.namespace, event.name)
+
+    def _life(self, key: str, draft: Draft) -> _Life | None:
+        """Return what is remembered of a workload; of one from before this term, what is known."""
+        life, known = self._lives.get(key), draft.workloads.get(key)
+        if life is None and known is not None:
+            named = known.priority_class or known.pod_priority_class
+            who = Who(known.cluster_queue, key.partition("/")[0], known.queue, named)
+            life = self._lives[key] = _Life(
+                who=who,
+                queued_us=max(known.created_us, known.evicted_us),
+                reserved_us=known.reserved_us,
+                admitted_us=known.admitted_us,
+                executed_us=known.executed_us,
+                was_ready=known.ready,
+            )
+        return life
+
+
+_TRIED = (decisions.QuotaReserved, decisions.WorkloadHeld, decisions.PreemptionIntended)
+_COUNTED: dict[type, Callable[..., None]] = {
+    facts.WorkloadSubmitted: Meter.submitted,
+    facts.WorkloadChanged: Meter.changed,
+    facts.WorkloadRemoved: Meter.removed,
+    facts.WorkloadFinished: Meter.finished,
+    facts.PodsReadyReported: Meter.ready,
+    facts.ClusterQueueRemoved: Meter.queue_gone,
+    facts.LocalQueueRemoved: Meter.local_queue_gone,
+    decisions.QuotaReserved: Meter.reserved,
+    decisions.WorkloadAdmitted: Meter.admitted,
+    decisions.WorkloadEvicted: Meter.evicted,
+    decisions.QuotaReleased: Meter.released,
+    decisions.WorkloadRequeued: Meter.requeued,
+    decisions.WorkloadPreempted: Meter.preempted,
+}
+
+
+def _since(since_us: int, event: Event) -> float:
+    return max(0, event.at_us - since_us) * _S if since_us else 0.0

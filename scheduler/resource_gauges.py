@@ -1,0 +1,134 @@
+"""Kueue's gauges of quota and usage by flavor and resource: many series, off by default there.
+
+``metrics.enableClusterQueueResources`` of the Configuration turns them on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import inf
+
+from prometheus_client.core import GaugeMetricFamily
+
+from scheduler.series import ROLE
+from scheduler.standing import Standing
+from tidegate.core.draft import Draft
+from tidegate.core.rooms import Room
+from tidegate.core.tree import INFINITE, Cell, Node
+from tidegate.model.ids import FlavorResource
+
+_BY_CLUSTER_QUEUE = ("cohort", "cluster_queue", "flavor", "resource", "replica_role")
+_BY_LOCAL_QUEUE = ("name", "namespace", "flavor", "resource", "replica_role")
+_BY_COHORT = ("cohort", "flavor", "resource", "replica_role")
+
+
+def natural(resource: str, units: int | None) -> float:
+    """Return base units as Kueue's metrics count: cores, bytes; no limit is infinite."""
+    if units is None or units >= INFINITE:
+        return inf
+    return units / 1_000 if resource == "cpu" else float(units)
+
+
+def resource_gauges(
+    draft: Draft, now: Standing, *, local_queues: bool
+) -> Iterator[GaugeMetricFamily]:
+    """Yield the gauges of quota, of what is held and used of it, and of what is asked for."""
+    yield from _quotas(draft)
+    yield from _held(draft, now)
+    yield from _below_cohorts(draft, now)
+    if local_queues:
+        yield from _held_by_local_queues(draft, now)
+
+
+def _quotas(draft: Draft) -> Iterator[GaugeMetricFamily]:
+    nominal = _family("cluster_queue_nominal_quota", "Quota of its own.")
+    borrowing = _family("cluster_queue_borrowing_limit", "The most that it may borrow.")
+    lending = _family("cluster_queue_lending_limit", "The most that it lends.")
+    for room in draft.forest.rooms.values():
+        for cell in _cells(room):
+            labels = _labels(room, cell.fr)
+            resource = cell.fr.resource
+            nominal.add_metric(labels, natural(resource, cell.nominal))
+            borrowing.add_metric(labels, natural(resource, cell.borrowing))
+            lending.add_metric(labels, natural(resource, cell.lending))
+    yield from (nominal, borrowing, lending)
+
+
+def _held(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
+    reserved = _family("cluster_queue_resource_reservation", "Held by whoever has quota.")
+    used = _family("cluster_queue_resource_usage", "Of that, by who may run.")
+    asked = GaugeMetricFamily(
+        "kueue_cluster_queue_resource_pending",
+        "Asked for by who waits.",
+        labels=("cluster_queue", "resource", "replica_role"),
+    )
+    sums = now.cluster_queues
+    for name, room in draft.forest.rooms.items():
+        for cell in _cells(room):
+            fr, labels = cell.fr, _labels(room, cell.fr)
+            reserved.add_metric(labels, natural(fr.resource, sums.reserved[(name,), fr]))
+            used.add_metric(labels, natural(fr.resource, sums.used[(name,), fr]))
+    for (queue, resource), units in sums.asked.items():
+        asked.add_metric([*queue, resource, ROLE], natural(resource, units))
+    yield from (reserved, used, asked)
+
+
+def _held_by_local_queues(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
+    sums = now.local_queues
+    told = {
+        "local_queue_resource_reservation": ("Held by whoever has quota.", sums.reserved),
+        "local_queue_resource_usage": ("Of that, by who may run.", sums.used),
+    }
+    for name, (said, counts) in told.items():
+        family = GaugeMetricFamily(f"kueue_{name}", said, labels=_BY_LOCAL_QUEUE)
+        for queue in draft.objects.local_queues.values():
+            room = draft.forest.rooms.get(queue.spec.cluster_queue)
+            for cell in [] if room is None else _cells(room):
+                units = counts[(queue.name, queue.namespace), cell.fr]
+                labels = [queue.name, queue.namespace, *cell.fr, ROLE]
+                family.add_metric(labels, natural(cell.fr.resource, units))
+        yield family
+
+
+def _below_cohorts(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
+    quota = GaugeMetricFamily(
+        "kueue_cohort_subtree_quota", "Quota of a cohort's subtree.", labels=_BY_COHORT
+    )
+    held = GaugeMetricFamily(
+        "kueue_cohort_subtree_resource_reservations", "Held below it.", labels=_BY_COHORT
+    )
+    for name, node in draft.forest.cohorts.items():
+        below = _held_below(node, now)
+        for fr, cell in node.cells.items():
+            labels = [name, *fr, ROLE]
+            quota.add_metric(labels, natural(fr.resource, cell.quota))
+            held.add_metric(labels, natural(fr.resource, below.get(fr, 0)))
+    yield from (quota, held)
+
+
+def _held_below(node: Node, now: Standing) -> dict[FlavorResource, int]:
+    total: dict[FlavorResource, int] = {}
+    seen, todo = set[int](), [node]
+    while todo:
+        at = todo.pop()
+        if id(at) in seen:
+            continue  # cohorts in a circle
+        seen.add(id(at))
+        todo.extend(at.children)
+        if not at.is_cohort:
+            for fr in at.cells:
+                total[fr] = total.get(fr, 0) + now.cluster_queues.reserved[(at.name,), fr]
+    return total
+
+
+def _family(name: str, said: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"kueue_{name}", said, labels=_BY_CLUSTER_QUEUE)
+
+
+def _cells(room: Room) -> list[Cell]:
+    return [cell for group in room.groups for slot in group.slots for cell in slot.cells.values()]
+
+
+def _labels(room: Room, fr: FlavorResource) -> list[str]:
+    parent = room.node.parent
+    return ["" if parent is None else parent.name, room.name, fr.flavor, fr.resource, ROLE]
