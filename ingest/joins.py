@@ -73,7 +73,9 @@ class Joins:
         if meta.annotations.get(names.IS_GROUP_WORKLOAD) == "true":
             return f"{meta.namespace}/{meta.name}"
         owner = meta.controller()
-        return owner.uid if owner is not None and self._lineage.knows(owner) else ""
+        if owner is None or owner.kind == "Workload":  # that one is a variant of it
+            return ""
+        return owner.uid if self._lineage.knows(owner) else ""
 
     def asks(self, kind: JobKind[Any], meta: ObjectMeta) -> bool:
         """Tell whether an object asks to be managed, wherever it is and whoever owns it."""

@@ -93,8 +93,14 @@ def submitted(told: Json) -> WorkloadSubmitted:
         gates=tuple(name for name in gated.split(",") if name),
         preemption_gates=tuple(one["name"] for one in spec.get("preemptionGates", ())),
         allowed_flavors=None if allowed is None else tuple(allowed.split(",")),
+        variant_of=_variant_of(meta),
         replaces=notes.get(_PREFIX + "workload-slice-replacement-for", ""),
     )
+
+
+def _variant_of(meta: Json) -> str:
+    owners = (one["name"] for one in meta.get("ownerReferences", ()) if one["kind"] == "Workload")
+    return next((f"{meta.get('namespace', '')}/{name}" for name in owners), "")
 
 
 def assignment(told: Json) -> tuple[PodSetAssignment, ...]:

@@ -9,7 +9,6 @@ from tests.conformance.cases import Case, Json
 TOPOLOGY = "topologies"
 NODES = "placement on nodes"
 CHECKS = "admission checks that wait for a second pass"
-VARIANTS = "variants of one workload that are admitted concurrently"
 DEVICES = "device claims"
 
 
@@ -43,15 +42,6 @@ def _placed(case: Case) -> bool:
     )
 
 
-def _variants(case: Case) -> bool:
-    owners = (
-        owner["kind"]
-        for workload in _workloads(case)
-        for owner in workload.get("metadata", {}).get("ownerReferences", ())
-    )
-    return case.gates.get("ConcurrentAdmission", False) and "Workload" in owners
-
-
 def _devices(case: Case) -> bool:
     return "preprocessedDRAResources" in case.input
 
@@ -67,7 +57,6 @@ _NEEDS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
     (TOPOLOGY, _placed),
     (NODES, _nodes),
     (CHECKS, _second_pass),
-    (VARIANTS, _variants),
     (DEVICES, _devices),
 )
 _BUGS: tuple[tuple[str, Callable[[Case], bool]], ...] = ()

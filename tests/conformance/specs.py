@@ -65,7 +65,16 @@ def cluster_queue(spec: Json, *, fair: bool) -> ClusterQueueSpec:
         weight=_weight(spec),
         usage_based_admission=spec.get("admissionScope", {}).get("admissionMode", "")
         == "UsageBasedAdmissionFairSharing",
+        migrates=_migration(spec).get("mode", "TryPreferredFlavors") == "TryPreferredFlavors",
+        last_acceptable_flavor=_migration(spec)
+        .get("constraints", {})
+        .get("lastAcceptableFlavorName", ""),
     )
+
+
+def _migration(spec: Json) -> Json:
+    found: Json = spec.get("concurrentAdmissionPolicy", {}).get("migration", {})
+    return found
 
 
 def _checks(spec: Json) -> tuple[CheckRule, ...]:

@@ -33,7 +33,9 @@ PreemptionReason = Literal[
     "InCohortReclamation",
     "InCohortFairSharing",
     "InCohortReclaimWhileBorrowing",
+    "FlavorMigration",
 ]
+"""Why somebody must leave for another; the last one: for a variant of itself on a better flavor."""
 
 
 class Decision(Event, frozen=True, kw_only=True, omit_defaults=True):

@@ -129,6 +129,7 @@ class WorkloadSubmitted(
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
     state: JobState = JobState()
+    variant_of: str = ""  # one of several tried at once: the Workload that they are variants of
     resource: str = ""  # whose rounds tell of the job, e.g. "jobs.batch"
     held_quota: bool = False  # another controller had reserved quota for it
 

@@ -117,6 +117,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     preemption_gates: tuple[str, ...] = ()  # closed: it may start, but evict nobody
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
+    variant_of: str = ""  # one of several tried at once: the Workload that they are variants of
     author: str = ""
     # what was decided
     phase: Phase = "pending"

@@ -52,6 +52,8 @@ def observe(found: Workload) -> JobObserved:
         gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
         preemption_gates=closed_gates(found),
         held_quota=holds_quota_of_another(found),
+        allowed_flavors=_allowed_flavors(found),
+        variant_of=_variant_of(found),
         checks=check_states(found),
         checks_since=checks_since(found),
         state=_state(found),
@@ -98,6 +100,19 @@ def condition(found: Workload, kind: str) -> Condition | None:
     """Return a condition if it holds."""
     held = (one for one in found.status.conditions if one.type == kind)
     return next((one for one in held if one.status == "True"), None)
+
+
+def _allowed_flavors(found: Workload) -> tuple[str, ...] | None:
+    text = found.metadata.annotations.get(names.ALLOWED_FLAVORS)
+    return None if text is None else listed(text)
+
+
+def _variant_of(found: Workload) -> str:
+    """Return the key of the Workload that it is a variant of; empty: of none."""
+    owner = found.metadata.controller()
+    ours = owner is not None and owner.api_version.partition("/")[0] == names.GROUP
+    parent = owner.name if owner is not None and ours and owner.kind == "Workload" else ""
+    return f"{found.metadata.namespace}/{parent}" if parent else ""
 
 
 def _state(found: Workload) -> JobState:

@@ -15,7 +15,7 @@ from tidegate.kinds.flavors import ResourceFlavor
 from tidegate.kinds.meta import LabelSelector, ObjectMeta
 from tidegate.kinds.names import MIN_RUNTIME
 from tidegate.kinds.podsets import toleration, written
-from tidegate.kinds.queues import ClusterQueue, ClusterQueueSpec, Cohort, LocalQueue
+from tidegate.kinds.queues import ClusterQueue, ClusterQueueSpec, Cohort, LocalQueue, Migration
 from tidegate.kinds.quotas import FairSharing, FlavorQuotas, ResourceGroup, ResourceQuota
 from tidegate.kinds.times import duration_us
 from tidegate.model import podset as model
@@ -44,6 +44,8 @@ def cluster_queue_spec(found: ClusterQueue) -> quota.ClusterQueueSpec:
         weight=_weight(spec.fair_sharing),
         usage_based_admission=spec.admission_scope is not None
         and spec.admission_scope.admission_mode == "UsageBasedAdmissionFairSharing",
+        migrates=_migration(spec).mode == "TryPreferredFlavors",
+        last_acceptable_flavor=_last_acceptable(_migration(spec)),
         min_runtime_us=_min_runtime_us(found.metadata),
     )
 
@@ -166,6 +168,17 @@ def _checks(spec: ClusterQueueSpec) -> tuple[quota.CheckRule, ...]:
         return ()
     found = spec.admission_checks_strategy.admission_checks
     return tuple(quota.CheckRule(name=one.name, on_flavors=one.on_flavors) for one in found)
+
+
+def _migration(spec: ClusterQueueSpec) -> Migration:
+    policy = spec.concurrent_admission_policy
+    usual = Migration(mode="TryPreferredFlavors")
+    return usual if policy is None or policy.migration is None else policy.migration
+
+
+def _last_acceptable(found: Migration) -> str:
+    constraints = found.constraints
+    return "" if constraints is None else constraints.last_acceptable_flavor_name or ""
 
 
 def _weight(found: FairSharing | None) -> int:

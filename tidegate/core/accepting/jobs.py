@@ -81,6 +81,7 @@ def _submit(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterat
         reclaimable=job.reclaimable,
         author=job.author,
         state=job.state,
+        variant_of=job.variant_of,
         resource=resource,
         held_quota=job.held_quota,
         **_asked(job),

@@ -190,6 +190,10 @@ def _intend(draft: Draft, workload: Workload, event: PreemptionIntended) -> None
         seq=draft.seq,
     )
     draft.intents[workload.key] = intent
+    for victim in event.victims:
+        other = draft.workloads.get(victim.workload)
+        if other is not None and victim.reason == "FlavorMigration":
+            other.made_way_for = workload.key  # of other victims WorkloadPreempted tells
     intend(forest(draft), intent, 1)
     place(draft, workload)
     room = forest(draft).rooms.get(workload.cluster_queue)

@@ -116,6 +116,7 @@ def _asked(draft: Draft, event: WorkloadSubmitted) -> Workload:
         preemption_gates=event.preemption_gates,
         allowed_flavors=event.allowed_flavors,
         replaces=event.replaces,
+        variant_of=event.variant_of,
         author=event.author,
         state=event.state,
         state_us=event.at_us,

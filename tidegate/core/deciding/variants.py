@@ -1,0 +1,116 @@
+"""Variants of one workload that are tried at the same time, each on flavors of its own.
+
+The first that fits is admitted. A variant on a flavor that the ClusterQueue lists earlier takes its
+place, if the queue's policy allows that and there is room; the others wait.
+
+Source: behaviour.md 14; conformance/concurrent-admission.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tidegate.contracts.decisions import PreemptionIntended, Victim, WorkloadEvicted
+from tidegate.core.deciding.admit import granted
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.forest import HOLDING
+from tidegate.core.nominating import Nominee
+from tidegate.core.ordering import gate
+from tidegate.core.orders import stop_order
+from tidegate.core.passing import Pass
+from tidegate.core.proposing import Proposal
+from tidegate.core.rooms import Room
+
+GATE = "ConcurrentAdmission"
+MIGRATION: Literal["FlavorMigration"] = "FlavorMigration"
+_BETTER = "a variant of it holds quota of a flavor that is preferred"
+_STAYS = "a variant of it holds quota, and the ClusterQueue does not let it move to this flavor"
+
+
+def attend_variant(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
+    """Let a variant wait for, or take the place of, the one that holds quota.
+
+    Tells whether that was all: without such a sibling it is like any workload.
+    """
+    draft, workload, room = run_of.draft, nominee.workload, nominee.room
+    if not workload.variant_of or not gate(draft.policy, GATE, default=False):
+        return False
+    sibling = _holder(draft, workload)
+    if sibling is None:
+        return False
+    if sibling.phase == "evicting":
+        nominee.outcome, nominee.reason = "deferred", "WaitingForPreemptedWorkloads"
+        return True
+    places = _places(room)
+    own = min((places.get(name, 0) for name in workload.allowed_flavors or places), default=0)
+    last = places.get(room.spec.last_acceptable_flavor, len(places))
+    if _place(places, sibling) <= own:
+        _wait(nominee, _BETTER)
+    elif own > last or not room.spec.migrates:
+        _wait(nominee, _STAYS)
+    elif proposal.assignment.mode == "Fit":
+        _migrate(run_of, nominee, proposal, sibling)
+    else:
+        return False
+    return True
+
+
+def _holder(draft: Draft, workload: Workload) -> Workload | None:
+    """Return the variant that holds quota, the one that does not leave first."""
+    found = [
+        one
+        for one in draft.workloads.values()
+        if one.variant_of == workload.variant_of and one is not workload and one.phase in HOLDING
+    ]
+    return min(found, key=lambda one: (one.phase == "evicting", one.key), default=None)
+
+
+def _places(room: Room) -> dict[str, int]:
+    flavors = (one.flavor for group in room.spec.groups for one in group.flavors)
+    return {name: place for place, name in enumerate(dict.fromkeys(flavors))}
+
+
+def _place(places: dict[str, int], sibling: Workload) -> int:
+    given = {name for podset in sibling.assignment for name in podset.flavors.values()}
+    return max((places.get(name, 0) for name in given), default=0)
+
+
+def _wait(nominee: Nominee, details: str) -> None:
+    nominee.outcome, nominee.reason, nominee.details = "refused", "PendingEvaluation", details
+
+
+def _migrate(run_of: Pass, nominee: Nominee, proposal: Proposal, sibling: Workload) -> None:
+    draft, workload = run_of.draft, nominee.workload
+    victim = Victim(
+        workload=sibling.key,
+        uid=sibling.uid,
+        cluster_queue=sibling.cluster_queue,
+        reason=MIGRATION,
+    )
+    amounts: dict[str, dict[str, int]] = {}
+    for fr, units in proposal.assignment.usage.items():
+        amounts.setdefault(fr.flavor, {})[fr.resource] = units
+    intended = PreemptionIntended(
+        at_us=draft.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=nominee.room.name,
+        victims=(victim,),
+        amounts=amounts,
+        assignment=granted(proposal.assignment),
+    )
+    said = f"Its variant {workload.key} moves to a flavor that is preferred."
+    left = WorkloadEvicted(
+        at_us=draft.now_us,
+        workload=sibling.key,
+        uid=sibling.uid,
+        cluster_queue=sibling.cluster_queue,
+        reason=MIGRATION,
+        message=said,
+    )
+    order = stop_order(draft, sibling, reason=MIGRATION, message=said)
+    charges = list(proposal.assignment.usage.items())
+    run_of.reserve(nominee.room.tree, nominee.room.node, charges)
+    for event in (intended, left, order):
+        run_of.tell(event)
+    nominee.outcome, nominee.reason = "preempting", "WaitingForPreemptedWorkloads"
