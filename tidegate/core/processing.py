@@ -8,8 +8,8 @@ from __future__ import annotations
 from tidegate.contracts.decisions import HeldReason
 from tidegate.core.deciding.admit import admit
 from tidegate.core.deciding.intents import fulfil
-from tidegate.core.deciding.variants import attend_variant
 from tidegate.core.deciding.preempt import preempt
+from tidegate.core.deciding.variants import attend_variant
 from tidegate.core.nominating import Nominee
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
