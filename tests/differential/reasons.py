@@ -90,7 +90,7 @@ _WHY = {
     SCAN: "{} is looked at from its preferred flavor on, not where a scan once stopped",
     FLAVORS: "{} starts on a flavor that is free, though not the one it was tried on",
     RESOURCES: "{} is not given a flavor on which one of its resources has no room",
-    AGAIN: "{} was overtaken, and is looked at again at once: on another flavor, or with fewer pods",
+    AGAIN: "{} was overtaken, and looked at again at once: on another flavor, or with fewer pods",
     TREES: "{} does not wait for the cycles of queues that share nothing with it",
 }
 
