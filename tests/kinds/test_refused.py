@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.kinds.cluster import Answer, Cluster, Manifest, documents, files, label
+from tests.kinds.cluster import Answer, Cluster, Manifest, documents, files, in_version, label
+from tidegate.kinds.kueue import KINDS
 
-pytestmark = pytest.mark.real
 SAID = "# refused: "
+VERSIONS = ("v1beta1", "v1beta2")
 
 
 def expected(path: Path) -> str:
@@ -22,16 +23,46 @@ def expected(path: Path) -> str:
     return first.removeprefix(SAID)
 
 
-@pytest.mark.parametrize("path", files("refused"), ids=label)
+def versions(found: Manifest) -> tuple[str, ...]:
+    """Return the versions in which a manifest is tried: of Kueue's own kinds in both."""
+    written = str(found["apiVersion"]).partition("/")[2]
+    return VERSIONS if written in VERSIONS else (written,)
+
+
+CASES = [
+    pytest.param(path, version, id=f"{label(path)}-{version}")
+    for path in files("refused")
+    for version in versions(documents(path)[-1])
+]
+
+
+def test_of_every_kind_something_is_refused() -> None:
+    kinds = {documents(path)[-1]["kind"] for path in files("refused")}
+    assert kinds == {kind.name for kind in KINDS} | {"Job"}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("path", "version"), CASES)
 async def test_it_is_refused_with_a_sentence_that_names_the_field(
-    cluster: Cluster, path: Path
+    cluster: Cluster, path: Path, version: str
 ) -> None:
-    *before, refused = documents(path)
+    found = documents(path)
+    if version in VERSIONS:
+        found = [in_version(each, version) for each in found]
+    *before, refused = found
     if not before:
         answer = await cluster.create(refused, dry=True)
     else:
         answer = await changed(cluster, before[0], refused)
     assert expected(path) in answer.message
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("path", files("samples/v1beta1"), ids=label)
+async def test_v1alpha1_is_answered_with_what_to_write(cluster: Cluster, path: Path) -> None:
+    for manifest in documents(path):
+        answer = await cluster.create(in_version(manifest, "v1alpha1"), dry=True)
+        assert "write kueue.x-k8s.io/v1beta2" in answer.message, answer.body
 
 
 async def changed(cluster: Cluster, before: Manifest, refused: Manifest) -> Answer:
