@@ -40,6 +40,8 @@ COMMANDS = (
     Command("why", "why", "why"),
     Command("why-not", "why_not", "why_not"),
     Command("what-if", "what_if", "what_if"),
+    Command("simulate", "simulate", "simulate"),
+    Command("submit", "submit", "submit"),
     Command("workloads", "workloads", "workloads"),
     Command("queue", "queue", "app"),
     Command("usage", "usage", "usage"),

@@ -97,7 +97,7 @@ def _asking(event: Asking) -> str:
             asked = f"queue {event.queue}, {_podsets(event.podsets)}{active}"
             return f"What it asks for changed; now: {asked}."
         case told.WorkloadAdopted():
-            given = _assignments(event.assignment)
+            given = assignments(event.assignment)
             return f"Ran already: charged to {event.cluster_queue} as it runs: {given}."
         case told.WorkloadFinished():
             return _with(f"Finished: {event.reason}", event.message)
@@ -135,7 +135,7 @@ def _queueing(event: Queueing) -> str:
             return _held(event)
         case decided.QuotaReserved():
             borrowing = f", borrowing at height {event.borrows}" if event.borrows else ""
-            given = _assignments(event.assignment)
+            given = assignments(event.assignment)
             return f"Quota reserved in {event.cluster_queue}{borrowing}: {given}."
         case decided.WorkloadAdmitted():
             waited_s = event.waited_us // _SECOND_US
@@ -237,7 +237,8 @@ def _pods(count: int) -> str:
     return "1 pod" if count == 1 else f"{count} pods"
 
 
-def _assignments(assignment: tuple[PodSetAssignment, ...]) -> str:
+def assignments(assignment: tuple[PodSetAssignment, ...]) -> str:
+    """Say what each podset is given of which flavor."""
     return "; ".join(_assignment(given) for given in assignment) or "nothing"
 
 

@@ -75,6 +75,7 @@ class Tally:
         self.queues = dict[str, QueueTally]()
         self.cohorts = dict[str, dict[FlavorResource, Level]]()
         self.waiting = dict[str, tuple[str, int]]()  # workload to its queue, and since when
+        self.held = dict[str, decided.WorkloadHeld]()  # what was said last of who waits
         self._holding = dict[str, Holding]()
         self._locals = dict[str, str]()
         self._quotas = dict[tuple[Giver, str], Amounts]()
@@ -96,6 +97,8 @@ class Tally:
         match event:
             case told.WorkloadFact():
                 self._note_fact(event)
+            case decided.WorkloadHeld():
+                self.held[event.workload] = event
             case decided.WorkloadDecision():
                 self._note_decision(event)
             case told.Named():
@@ -196,6 +199,7 @@ class Tally:
             self.queue(queue).pending.shift(self.at_us, 1)
 
     def _stop_waiting(self, key: str) -> int | None:
+        self.held.pop(key, None)
         found = self.waiting.pop(key, None)
         if found is None:
             return None

@@ -19,6 +19,7 @@ from tidegate.core.fold import apply
 from tidegate.core.forest import HOLDING, forest
 from tidegate.core.rules import decide
 from tidegate.core.snapshot import decode, encode
+from tidegate.model.podset import PodSetAssignment
 
 TURNS_MAX = 200
 """After so many turns a trial ends though more may follow: Kueue's rules may go round for ever."""
@@ -29,6 +30,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     starts: bool  # the workload was given quota
     preempts: tuple[str, ...] = ()  # who had to leave for it
+    assignment: tuple[PodSetAssignment, ...] = ()  # what it was given
+    held: str = ""  # why it waits, in a sentence, if it was said anew
 
 
 class Trial:
@@ -45,14 +48,22 @@ class Trial:
         draft = decode(self._base)
         for fact in facts:
             apply(draft, fact)
-        preempts = dict[str, None]()
+        preempts, held = dict[str, None](), ""
         for _ in range(TURNS_MAX):
             taken = decide(draft)
             for decision in taken:
                 self._obey(draft, decision, preempts)
+                if isinstance(decision, decided.WorkloadHeld) and decision.workload == self._key:
+                    held = decision.message
             if not taken or _holds(draft, self._key):
                 break
-        return Outcome(starts=_holds(draft, self._key), preempts=tuple(preempts))
+        starts = _holds(draft, self._key)
+        return Outcome(
+            starts=starts,
+            preempts=tuple(preempts),
+            assignment=draft.workloads[self._key].assignment if starts else (),
+            held=held,
+        )
 
     def _obey(
         self, draft: Draft, decision: decided.DecisionEvent, preempts: dict[str, None]

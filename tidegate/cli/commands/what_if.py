@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from tidegate.cli.figures.comparison import SECOND_US, Comparison
+from tidegate.cli.figures.comparison import SECOND_US, Comparison, about_waiting
 from tidegate.cli.figures.printing import FileOption, Form, FormOption, show
 from tidegate.cli.manifests import read_manifests
 from tidegate.cli.progress import watched
@@ -88,7 +88,7 @@ def what_if(  # noqa: PLR0913 - each is an option
         "unchanged": played(scenario, progress("unchanged")),
         "changed": played(other, progress("changed")),
     }
-    notes = (_SIDES, *about_runs(scenario))
+    notes = (_SIDES, *about_runs(scenario), *about_waiting(sides))
     show(Comparison(title=title, sides=sides, changes=said, notes=notes), output, file)
 
 

@@ -64,15 +64,21 @@ def tell(answer: WhyNot) -> None:
     """Print an answer for people."""
     held = f", held for {answer.reason}" if answer.reason else ""
     typer.echo(f"{answer.workload} waits in {answer.cluster_queue or 'no ClusterQueue'}{held}.")
-    for one in answer.obstacles:
-        until = f" Over at {utc(one.until_us)}." if one.until_us else ""
-        typer.echo(f"  In the way: {one.text}{until}")
     if answer.now.starts:
         leaving = ", ".join(answer.now.preempts)
         typer.echo(
-            "It starts with the next turn" + (f" and preempts {leaving}." if leaving else ".")
+            "It starts with the next turn" + (f", preempting {leaving}." if leaving else ".")
         )
-    elif answer.trials:
+    else:
+        tell_needs(answer)
+
+
+def tell_needs(answer: WhyNot) -> None:
+    """Print what would let a workload start that does not."""
+    for one in answer.obstacles:
+        until = f" Over at {utc(one.until_us)}." if one.until_us else ""
+        typer.echo(f"In the way: {one.text}{until}")
+    if answer.trials:
         _tell_quota(answer)
         _tell_endings(answer)
 

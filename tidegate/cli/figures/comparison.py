@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -9,6 +10,7 @@ import msgspec
 from tidegate.cli.output import Column
 from tidegate.cli.times import span, utc
 from tidegate.replay.figures import Figures, QueueFigures, Usage
+from tidegate.replay.tally import Tally
 from tidegate.replay.whatif import Side
 
 SECOND_US = 1_000_000
@@ -31,6 +33,20 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
             name for side in self.sides.values() for name in side.figures.total.usage
         )
         return "cpu" if "cpu" in found or not found else next(iter(found))
+
+
+def about_waiting(sides: dict[str, Side]) -> tuple[str, ...]:
+    """Return a sentence for each side in which somebody waits at the end, and why."""
+    return tuple(_waiting(name, side.tally) for name, side in sides.items() if side.tally.waiting)
+
+
+def _waiting(name: str, tally: Tally) -> str:
+    held = {key: tally.held[key] for key in tally.waiting if key in tally.held}
+    reasons = Counter(one.reason for one in held.values())
+    told = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
+    text = f"{name}: {len(tally.waiting)} wait at the end" + (f" ({told})" if told else "")
+    example = next(iter(sorted(held)), None)
+    return f"{text}." if example is None else f"{text}; {example}: {held[example].message}"
 
 
 def columns(resource: str) -> tuple[Column, ...]:

@@ -1,0 +1,131 @@
+"""``tidegate simulate``: jobs on a cluster that does not exist, or not yet."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from tidegate.cli.commands.what_if import SetOption, about_runs, apply_changes, progress
+from tidegate.cli.figures.comparison import Comparison, about_waiting
+from tidegate.cli.figures.printing import FileOption, Form, FormOption, show
+from tidegate.cli.loads.rows import read_csv, read_yaml, seconds_or_duration
+from tidegate.cli.loads.traces import Place, read_sacct, read_swf
+from tidegate.cli.manifests import read_manifests
+from tidegate.cli.times import parse_utc
+from tidegate.errors import SettingsError, UndecodableError
+from tidegate.model.policy import Policy
+from tidegate.replay.loads import Job, loaded
+from tidegate.replay.scenario import Scenario
+from tidegate.replay.whatif import played
+
+BEGIN = "2026-01-01T00:00:00Z"
+
+
+class Kind(StrEnum):
+    """The forms of a file of jobs."""
+
+    YAML = "yaml"
+    CSV = "csv"
+    SWF = "swf"
+    SACCT = "sacct"
+
+
+_SUFFIXES = {".yaml": Kind.YAML, ".yml": Kind.YAML, ".csv": Kind.CSV, ".swf": Kind.SWF}
+
+
+def simulate(  # noqa: PLR0913 - each is an option
+    manifests: Annotated[Path, typer.Argument(help="YAML of queues, flavors, cohorts, classes.")],
+    workloads: Annotated[Path, typer.Argument(help="Jobs: YAML, CSV, SWF, or sacct's output.")],
+    settings: SetOption = [],  # noqa: B006 - typer copies it
+    manifest: Annotated[
+        list[Path],
+        typer.Option("--manifest", "-f", help="YAML of objects in place of those; a second side."),
+    ] = [],  # noqa: B006
+    *,
+    kind: Annotated[
+        Kind | None, typer.Option("--format", help="If the file's name does not tell it.")
+    ] = None,
+    local_queue: Annotated[
+        str,
+        typer.Option(help="For traces: NAMESPACE/LOCALQUEUE, e.g. hpc/{queue} or {account}/main."),
+    ] = "default/{partition}",
+    begin: Annotated[str, typer.Option(metavar="TIME", help="When durations begin.")] = BEGIN,
+    until: Annotated[
+        str, typer.Option(metavar="DURATION", help="End then; else when nothing happens any more.")
+    ] = "",
+    file: FileOption = None,
+    output: FormOption = Form.TABLE,
+) -> None:
+    """Play jobs on the queues of a cluster that need not exist, by the scheduler's own core.
+
+    The manifests are Kueue's own, and may hold a Configuration. Jobs are rows of YAML or CSV, a
+    trace in the Standard Workload Format, or what `sacct --allocations --parsable2` prints. With
+    --set or --manifest a second side is played beside the first.
+
+    Examples:
+      tidegate simulate queues.yaml jobs.csv
+
+      tidegate simulate queues.yaml jobs.yaml --set clusterqueue/team-a.cpu=40 -o html --file x.html
+
+      tidegate simulate queues.yaml trace.swf --local-queue 'hpc/{queue}' --until 720h
+    """
+    begin_us = _time(begin)
+    jobs = _read(workloads, kind or _kind(workloads), begin_us, Place(local_queue))
+    if not jobs:
+        raise SettingsError(f"{workloads} holds no job that ran: there is nothing to simulate.")
+    given = read_manifests([manifests])
+    policy = given.policy.policy if given.policy is not None else Policy()
+    first_us = min(job.at_us for job in jobs)
+    scenario = _until(loaded(given.objects, policy, jobs, first_us), until)
+    changes: tuple[str, ...] = ()
+    scenarios = {"simulated": scenario}
+    if settings or manifest:
+        other, changes = apply_changes(scenario, settings, manifest)
+        scenarios = {"unchanged": scenario, "changed": other}
+    sides = {name: played(one, progress(name)) for name, one in scenarios.items()}
+    compared = Comparison(
+        title=f"Simulation: {workloads.name} on {manifests.name}",
+        sides=sides,
+        changes=changes,
+        notes=(*about_runs(scenario), *about_waiting(sides)),
+    )
+    show(compared, output, file)
+
+
+def _read(path: Path, kind: Kind, begin_us: int, place: Place) -> list[Job]:
+    match kind:
+        case Kind.YAML:
+            return list(read_yaml(path, begin_us))
+        case Kind.CSV:
+            return list(read_csv(path, begin_us))
+        case Kind.SWF:
+            return list(read_swf(path, begin_us, place))
+        case Kind.SACCT:
+            return list(read_sacct(path, place))
+
+
+def _kind(path: Path) -> Kind:
+    found = _SUFFIXES.get(path.suffix)
+    if found is None:
+        raise SettingsError(f"{path}: say with --format what it is: {', '.join(Kind)}.")
+    return found
+
+
+def _time(text: str) -> int:
+    try:
+        return parse_utc(text)
+    except ValueError:
+        raise typer.BadParameter(f"--begin {text!r} is not a time such as {BEGIN}.") from None
+
+
+def _until(scenario: Scenario, text: str) -> Scenario:
+    if not text:
+        return scenario
+    try:
+        return replace(scenario, to_us=scenario.from_us + seconds_or_duration(text))
+    except UndecodableError:
+        raise typer.BadParameter(f"--until {text!r} is not a duration such as 720h.") from None

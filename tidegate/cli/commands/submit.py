@@ -1,0 +1,99 @@
+"""``tidegate submit --dry-run``: whether a job would start now, before anybody submits it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from msgspec.structs import replace
+
+from tidegate.cli.commands.why_not import record, tell_needs
+from tidegate.cli.manifests import documents
+from tidegate.cli.output import Output, OutputOption, print_record
+from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.contracts.observations import JobObserved
+from tidegate.errors import NotSupportedError, SettingsError
+from tidegate.jobs.kind import JobKind
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.decode import read
+from tidegate.replay.dryrun import dry_run
+from tidegate.replay.sentences import assignments
+from tidegate.replay.travel import as_of as folded
+from tidegate.replay.whynot import WhyNot
+
+UID = "dry-run"
+
+
+def submit(  # noqa: PLR0913 - each is an option
+    file: Annotated[Path, typer.Argument(help="A manifest of one job.")],
+    *,
+    dry: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would become of it.")
+    ] = False,
+    namespace: Annotated[
+        str, typer.Option("--namespace", "-n", help="If the manifest names none.")
+    ] = "default",
+    as_of: AsOfOption = "",
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say whether a job would start now, on which flavors, and if not, what it would wait for.
+
+    The scheduler's own core decides on a copy of the ledger's state; nothing is submitted. What the
+    API server would change or refuse is not asked: defaults of a namespace's LimitRanges count,
+    those of webhooks do not. The exit code is 1 if it would wait.
+
+    Examples:
+      tidegate submit --dry-run job.yaml
+
+      tidegate submit --dry-run job.yaml -n team-a -o json
+    """
+    if not dry:
+        raise NotSupportedError(
+            f"Only --dry-run is done here: `kubectl create -f {file}` submits the job."
+        )
+    kind, job = _job(file, namespace)
+    with open_reader(ledger, as_of, reports=False) as reader:
+        draft, _ = folded(reader.entries("folding"))
+    resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
+    answer = dry_run(draft, job, resource)
+    if output in {Output.TABLE, Output.WIDE}:
+        _tell(answer)
+    else:
+        told = {**record(answer), "held": answer.now.held, "assignment": answer.now.assignment}
+        print_record(told, output, name="workload")
+    if not answer.now.starts:
+        raise typer.Exit(1)
+
+
+def _tell(answer: WhyNot) -> None:
+    queue = answer.cluster_queue or "no ClusterQueue"
+    if answer.now.starts:
+        leaving = ", ".join(answer.now.preempts)
+        preempting = f", preempting {leaving}" if leaving else ""
+        given = assignments(answer.now.assignment)
+        typer.echo(f"It would start now in {queue}{preempting}: {given}.")
+    else:
+        typer.echo(f"It would wait in {queue}. {answer.now.held}".rstrip())
+        tell_needs(answer)
+
+
+def _job(file: Path, namespace: str) -> tuple[JobKind[Any], JobObserved]:
+    found = list(documents(file))
+    if len(found) != 1:
+        raise SettingsError(f"{file} holds {len(found)} objects: give a file with one job.")
+    where, raw = found[0]
+    group = str(raw.get("apiVersion", "")).rpartition("/")[0]
+    kinds = [one for one in JOB_KINDS.values() if (one.group, one.kind) == (group, raw.get("kind"))]
+    if not kinds:
+        known = ", ".join(f"{one.kind} of {one.group or 'core'}" for one in JOB_KINDS.values())
+        raise SettingsError(
+            f"{where}: {raw.get('kind')} of {group} is no kind of job; known: {known}."
+        )
+    meta = raw.setdefault("metadata", {})
+    meta.setdefault("namespace", namespace)
+    meta.setdefault("name", str(meta.pop("generateName", "")) + UID)
+    meta["uid"] = UID
+    job = kinds[0].observe(read(raw, kinds[0].seen))
+    return kinds[0], replace(job, finished="")

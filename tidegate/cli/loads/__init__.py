@@ -1,0 +1,1 @@
+"""Files of jobs: YAML and CSV of our own, and the traces of other systems."""

@@ -1,0 +1,171 @@
+"""Jobs in YAML or CSV: a row for a job, or for a job that comes again and again.
+
+Fields: ``name``, ``queue``, ``namespace``, ``at`` (a duration since the beginning, or a time),
+``run``, ``count``, ``minCount``, ``priority``, ``priorityClass``, ``author``; ``repeat`` and
+``every`` for jobs that come again. YAML has ``requests`` of one pod; in CSV every other column is
+a resource.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tidegate.cli.times import parse_utc
+from tidegate.errors import QuantityError, SettingsError, UndecodableError
+from tidegate.kinds.times import duration_us
+from tidegate.model.quantity import amount
+from tidegate.replay.loads import Job
+
+FIELDS = (
+    *("name", "queue", "namespace", "at", "run", "count", "minCount", "priority"),
+    *("priorityClass", "author", "repeat", "every"),
+)
+REPEAT_MAX = 1_000_000
+_SECOND_US = 1_000_000
+
+
+def read_yaml(path: Path, begin_us: int) -> Iterator[Job]:
+    """Yield the jobs of a YAML file: a list of mappings.
+
+    Raises:
+        SettingsError: a row cannot be read; the message says which and why.
+    """
+    try:
+        rows = yaml.safe_load(text_of(path))
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path} is not YAML: {error}") from error
+    if not isinstance(rows, list):
+        raise SettingsError(f"{path} must be a list of jobs: - name: train, queue: main, …")
+    for number, row in enumerate(rows, 1):
+        where = f"{path}, job {number}"
+        if not isinstance(row, dict):
+            raise SettingsError(f"{where}: a mapping was expected, e.g. name: train.")
+        requests = row.pop("requests", None) or {}
+        if not isinstance(requests, dict):
+            raise SettingsError(f"{where}: requests must map resources to quantities.")
+        if unknown := sorted(set(row).difference(FIELDS)):
+            raise SettingsError(
+                f"{where}: unknown fields {', '.join(unknown)}; there are {', '.join(FIELDS)} "
+                "and requests."
+            )
+        yield from _jobs(where, row, requests, begin_us)
+
+
+def read_csv(path: Path, begin_us: int) -> Iterator[Job]:
+    """Yield the jobs of a CSV file with a heading; a column that is no field is a resource.
+
+    Raises:
+        SettingsError: a row cannot be read; the message says which line and why.
+    """
+    reader = csv.DictReader(text_of(path).splitlines())
+    headings = reader.fieldnames or []
+    if not {"name", "queue"} <= set(headings):
+        raise SettingsError(f"{path}: its first line must name the columns name and queue.")
+    for row in reader:
+        where = f"{path}, line {reader.line_num}"
+        if None in row:
+            raise SettingsError(f"{where}: it has more columns than the heading.")
+        requests = {
+            name: text for name, text in row.items() if name not in FIELDS and (text or "").strip()
+        }
+        yield from _jobs(where, row, requests, begin_us)
+
+
+def text_of(path: Path) -> str:
+    """Return a file's text.
+
+    Raises:
+        SettingsError: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read: {error}") from error
+
+
+def _jobs(
+    where: str, row: Mapping[str, Any], requests: Mapping[str, Any], begin_us: int
+) -> Iterator[Job]:
+    told = {name: _text(value) for name, value in row.items() if value not in {None, ""}}
+    repeat, every_us = _number(where, told, "repeat", 1), _duration(where, told, "every") or 0
+    if not told.get("name") or not told.get("queue"):
+        raise SettingsError(f"{where}: name and queue must be given.")
+    if not 0 < repeat <= REPEAT_MAX:
+        raise SettingsError(f"{where}: repeat must be from 1 to {REPEAT_MAX}.")
+    least = told.get("minCount")
+    count = _number(where, told, "count", 1)
+    if count < 1:
+        raise SettingsError(f"{where}: count must be at least 1.")
+    for place in range(repeat):
+        yield Job(
+            name=told["name"] if repeat == 1 else f"{told['name']}-{place + 1}",
+            queue=told["queue"],
+            namespace=told.get("namespace", "default"),
+            at_us=_at(where, told, begin_us) + place * every_us,
+            run_us=_duration(where, told, "run"),
+            count=count,
+            min_count=None if least is None else _number(where, told, "minCount", 1),
+            requests=_requests(where, requests),
+            priority_class=told.get("priorityClass", ""),
+            priority=_number(where, told, "priority", 0) if "priority" in told else None,
+            author=told.get("author", ""),
+        )
+
+
+def _text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value).strip()
+
+
+def _requests(where: str, requests: Mapping[str, Any]) -> dict[str, str]:
+    found = {str(name): str(value).strip() for name, value in requests.items()}
+    for name, text in found.items():
+        try:
+            amount(name, text)
+        except QuantityError as error:
+            raise SettingsError(f"{where}: {name}: {error}") from error
+    return found
+
+
+def _number(where: str, told: Mapping[str, str], name: str, default: int) -> int:
+    try:
+        return int(told.get(name, default))
+    except ValueError:
+        raise SettingsError(f"{where}: {name} {told[name]!r} is not a whole number.") from None
+
+
+def _at(where: str, told: Mapping[str, str], begin_us: int) -> int:
+    text = told.get("at", "0")
+    try:
+        return parse_utc(text) if "T" in text else begin_us + seconds_or_duration(text)
+    except (ValueError, UndecodableError):
+        raise SettingsError(
+            f"{where}: at {text!r} is neither a duration such as 1h30m nor a time such as "
+            "2026-03-02T08:30:00Z."
+        ) from None
+
+
+def _duration(where: str, told: Mapping[str, str], name: str) -> int | None:
+    text = told.get(name)
+    if text is None:
+        return None
+    try:
+        return seconds_or_duration(text)
+    except UndecodableError:
+        raise SettingsError(
+            f"{where}: {name} {text!r} is not a duration such as 90s, 1h30m or 5400."
+        ) from None
+
+
+def seconds_or_duration(text: str) -> int:
+    """Return a duration in microseconds; a bare number is seconds.
+
+    Raises:
+        UndecodableError: it is none.
+    """
+    return int(text) * _SECOND_US if text.isdecimal() else duration_us(text)

@@ -1,0 +1,180 @@
+"""Traces of other systems: the Standard Workload Format, and what Slurm's ``sacct`` prints."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tidegate.cli.loads.rows import text_of
+from tidegate.cli.times import parse_utc
+from tidegate.errors import SettingsError
+from tidegate.replay.loads import Job
+
+SWF_FIELDS = 18
+GPU = "nvidia.com/gpu"
+_SECOND_US, _KIB = 1_000_000, 1_024
+_SIZES = {"": 20, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
+"""Powers of two of Slurm's suffixes; a bare number is mebibytes."""
+_CLOCK = re.compile(r"(?:(\d+)-)?(\d+):(\d+):(\d+)(?:\.\d+)?")
+_MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)[nc]?")
+
+
+class Place(NamedTuple):
+    """Where jobs go: "<namespace>/<LocalQueue>" with the trace's own words in braces."""
+
+    template: str
+
+    def of(self, where: str, words: Mapping[str, str]) -> tuple[str, str]:
+        """Return namespace and LocalQueue of a job.
+
+        Raises:
+            SettingsError: the template names a word that the trace does not have.
+        """
+        try:
+            namespace, slash, queue = self.template.format_map(words).partition("/")
+        except (KeyError, ValueError, IndexError):
+            there = ", ".join(f"{{{name}}}" for name in words)
+            raise SettingsError(
+                f"{where}: --local-queue {self.template}: there are {there}."
+            ) from None
+        if not slash or not namespace or not queue:
+            raise SettingsError(f"--local-queue {self.template}: write NAMESPACE/LOCALQUEUE.")
+        return _name(namespace), _name(queue)
+
+
+def read_swf(path: Path, begin_us: int, place: Place) -> Iterator[Job]:
+    """Yield the jobs of a trace in the Standard Workload Format: a pod of one core a processor.
+
+    Jobs that never ran, or whose size is not known, are left out.
+
+    Raises:
+        SettingsError: a line has too few fields or a field is not a number.
+    """
+    for number, line in enumerate(text_of(path).splitlines(), 1):
+        fields = line.partition(";")[0].split()
+        if not fields:
+            continue
+        where = f"{path}, line {number}"
+        if len(fields) < SWF_FIELDS:
+            raise SettingsError(f"{where}: {len(fields)} fields, {SWF_FIELDS} were expected.")
+        job = _swf(where, fields, begin_us, place)
+        if job is not None:
+            yield job
+
+
+def read_sacct(path: Path, place: Place) -> Iterator[Job]:
+    """Yield the jobs that ``sacct --allocations --parsable2 --format=…`` printed.
+
+    Its heading names ``JobID``, ``Submit``, ``ElapsedRaw`` or ``Elapsed``, and ``ReqTRES`` or
+    ``AllocTRES``; ``User``, ``Account``, ``Partition`` and ``QOS`` may be used in --local-queue.
+    Jobs that never ran and steps are left out.
+
+    Raises:
+        SettingsError: a column is missing, or a field cannot be read.
+    """
+    reader = csv.DictReader(text_of(path).splitlines(), delimiter="|", quoting=csv.QUOTE_NONE)
+    headings = set(reader.fieldnames or ())
+    wanted = (("JobID",), ("Submit",), ("ElapsedRaw", "Elapsed"), ("ReqTRES", "AllocTRES"))
+    for any_of in wanted:
+        if headings.isdisjoint(any_of):
+            raise SettingsError(f"{path}: there is no column {' or '.join(any_of)}.")
+    for row in reader:
+        where = f"{path}, line {reader.line_num}"
+        told = {name: text or "" for name, text in row.items() if isinstance(name, str)}
+        if "." in told["JobID"]:
+            continue
+        job = _sacct(where, told, place)
+        if job is not None:
+            yield job
+
+
+def _swf(where: str, fields: list[str], begin_us: int, place: Place) -> Job | None:
+    try:
+        number, submit_s, _, run_s, allocated, _, _, asked, _, memory_kib = map(float, fields[:10])
+    except ValueError as error:
+        raise SettingsError(f"{where}: {error}") from error
+    processors = int(asked if asked > 0 else allocated)
+    if run_s <= 0 or processors <= 0 or submit_s < 0:
+        return None
+    requests = {"cpu": "1"}
+    if memory_kib > 0:
+        requests["memory"] = str(int(memory_kib) * _KIB)
+    words = dict(
+        zip(("user", "group", "queue", "partition"), (*fields[11:13], *fields[14:16]), strict=True)
+    )
+    namespace, queue = place.of(where, words)
+    return Job(
+        name=f"job-{int(number)}",
+        namespace=namespace,
+        queue=queue,
+        at_us=begin_us + int(submit_s) * _SECOND_US,
+        run_us=int(run_s) * _SECOND_US,
+        count=processors,
+        requests=requests,
+        author=f"user-{words['user']}",
+    )
+
+
+def _sacct(where: str, told: Mapping[str, str], place: Place) -> Job | None:
+    run_s = _elapsed(where, told)
+    tres = _tres(where, told.get("ReqTRES") or told.get("AllocTRES", ""))
+    nodes = max(1, tres.pop("node", 1))
+    if run_s <= 0 or not tres:
+        return None
+    # Pods alike, one a node, if what was asked for can be divided so; else one pod of it all.
+    pods = nodes if all(units % nodes == 0 for units in tres.values()) else 1
+    words = {name.lower(): told.get(name, "") for name in ("User", "Account", "Partition", "QOS")}
+    namespace, queue = place.of(where, words)
+    try:
+        at_us = parse_utc(told["Submit"])
+    except ValueError:
+        raise SettingsError(f"{where}: Submit {told['Submit']!r} is not a time.") from None
+    return Job(
+        name=_name(f"job-{told['JobID']}"),
+        namespace=namespace,
+        queue=queue,
+        at_us=at_us,
+        run_us=run_s * _SECOND_US,
+        count=pods,
+        requests={resource: str(units // pods) for resource, units in tres.items()},
+        author=words["user"],
+    )
+
+
+def _elapsed(where: str, told: Mapping[str, str]) -> int:
+    raw = told.get("ElapsedRaw", "")
+    if raw.isdecimal():
+        return int(raw)
+    found = _CLOCK.fullmatch(told.get("Elapsed", ""))
+    if found is None:
+        raise SettingsError(f"{where}: neither ElapsedRaw nor Elapsed says how long it ran.")
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def _tres(where: str, text: str) -> dict[str, int]:
+    found = dict[str, int]()
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name in {"cpu", "node"}:
+            found[name] = int(value) if value.isdecimal() else 0
+        elif name == "mem":
+            found["memory"] = _memory(where, value)
+        elif name == "gres/gpu":
+            found[GPU] = int(value) if value.isdecimal() else 0
+    return {name: units for name, units in found.items() if units}
+
+
+def _memory(where: str, text: str) -> int:
+    found = _MEMORY.fullmatch(text)
+    if found is None:
+        raise SettingsError(f"{where}: mem={text} is not an amount such as 16G.")
+    return int(float(found[1]) * (1 << _SIZES[found[2]]))
+
+
+def _name(text: str) -> str:
+    """Return a text as a name that Kubernetes takes."""
+    return re.sub(r"[^a-z0-9-]+", "-", text.lower()).strip("-") or "none"

@@ -1,0 +1,41 @@
+"""Whether a job would start if it were submitted now, told by the core on a copy of the state."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.core.accepting.jobs import take_job
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.snapshot import decode, encode
+from tidegate.errors import TidegateError
+from tidegate.replay.ending_search import TRIALS_MAX
+from tidegate.replay.whynot import WhyNot, why_not
+
+NEWEST = 1 << 62
+"""A version that no object has: the job is not known yet."""
+
+
+def dry_run(draft: Draft, job: JobObserved, resource: str, trials_max: int = TRIALS_MAX) -> WhyNot:
+    """Return what would become of a job that is submitted now, suspended as all are.
+
+    Args:
+        draft: the state; it is not changed.
+        job: as it would be observed.
+        resource: whose rounds tell of it, e.g. ``jobs.batch``.
+        trials_max: see ``why_not``.
+
+    Raises:
+        TidegateError: it would not be managed.
+    """
+    copy = decode(encode(draft))
+    fresh = replace(job, state=JobState(), version=NEWEST, created_us=draft.now_us)
+    for fact in take_job(copy, draft.now_us, resource, fresh):
+        apply(copy, fact)
+    if job.workload not in copy.workloads:
+        raise TidegateError(
+            f"{job.kind} {job.namespace}/{job.name} would not be managed: it names no LocalQueue. "
+            "Give it the label kueue.x-k8s.io/queue-name."
+        )
+    return why_not(copy, job.workload, trials_max)
