@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from tidegate.core.limits import invalid_quantity
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
 from tidegate.jobs.paths import Path, found_at, missing_parents, shown, with_value, without_empty
@@ -148,4 +149,8 @@ def _podset(obj: Object, place: Place) -> PodSet:
         raise UndecodableError(f"podset {place.name}: {error}") from error
     if not template.spec.containers:
         raise UndecodableError(f"podset {place.name}: its pods have no containers.")
-    return pod_set(template, name=place.name, count=place.count, min_count=place.min_count)
+    podset = pod_set(template, name=place.name, count=place.count, min_count=place.min_count)
+    unreadable = invalid_quantity(podset)
+    if unreadable:
+        raise UndecodableError(f"podset {place.name}: {unreadable!r} is not a quantity.")
+    return podset

@@ -1,0 +1,158 @@
+"""Jobs that make no sense, of every kind: refused or recorded with a message, and others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+
+from tests.e2e.cast import told, until
+from tests.e2e.kinds import batch_job
+from tests.e2e.test_job_kinds import get, kueue
+from tests.e2e.test_pods import GROUP, TOTAL, is_gated, pod
+from tests.parts.foreign import (
+    CONFIGURATION,
+    JOBSETS,
+    MINICLUSTERS,
+    VOYAGES,
+    foreign_crd,
+    jobset,
+    minicluster,
+    voyage,
+)
+from tidegate.cli.commands.manifests import wanted as enabling
+from tidegate.cluster.install import apply
+from tidegate.cluster.running import Wanted, run_services
+from tidegate.contracts.facts import ObservationRefused
+from tidegate.jobs.paths import parsed, with_value
+from tidegate.kube.ports import KubernetesApi
+
+pytestmark = pytest.mark.real
+Object = dict[str, Any]
+NAMESPACE = "bad-jobs"
+DEFECTS: dict[str, dict[str, Object]] = yaml.safe_load(
+    (Path(__file__).parent / "bad_jobs.yaml").read_text()
+)
+PODS = "/api/v1/namespaces/{}/pods"
+
+
+def member(name: str, queue: str) -> Object:
+    """Return a group of one pod."""
+    found = pod(name, queue, 1)
+    found["metadata"]["labels"] |= {GROUP: name}
+    found["metadata"]["annotations"] |= {TOTAL: "1"}
+    return found
+
+
+KINDS: dict[str, tuple[str, Callable[[str, str], Object]]] = {
+    "job": ("/apis/batch/v1/namespaces/{}/jobs", lambda name, queue: batch_job(name, queue, 1)),
+    "jobset": (JOBSETS, jobset),
+    "voyage": (VOYAGES, voyage),
+    "minicluster": (MINICLUSTERS, minicluster),
+    "pod": (PODS, lambda name, queue: pod(name, queue, 1)),
+    "pod-group": (PODS, member),
+}
+
+
+async def test_what_makes_no_sense_is_told_and_the_others_go_on(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "configuration.yaml"
+    text = CONFIGURATION.read_text()
+    config.write_text(text.replace("[batch/job]", "[batch/job, jobset.x-k8s.io/jobset, pod]"))
+    await prepare(api, str(config))
+    wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
+    async with run_services(wanted, print) as running:
+        recorded = [
+            uid
+            for kind, defects in DEFECTS.items()
+            for name, defect in defects.items()
+            if (uid := await submit(api, kind, name, defect))
+        ]
+        await until(lambda: are_told(api, recorded), "each is told on the object")
+        refused = {one.uid: one.error for one in told(running.ledger, ObservationRefused)}
+        assert all(refused[uid] for uid in recorded)
+        for kind in KINDS:
+            await create(api, kind, f"good-{kind}", {})
+            await until(starts(api, kind, f"good-{kind}"), f"a good {kind} goes on")
+
+
+async def submit(api: KubernetesApi, kind: str, name: str, defect: Object) -> str:
+    """Create a bad job; return its uid if it is to be recorded."""
+    status, answered = await create(api, kind, f"{kind}-{name}", defect)
+    if defect["then"] == "refused":
+        assert status >= 400, f"{kind} {name}"
+        assert answered.get("message")
+        return ""
+    assert status == 201, f"{kind} {name}: {answered}"
+    return str(answered["metadata"]["uid"]) if defect["then"] == "recorded" else ""
+
+
+async def create(api: KubernetesApi, kind: str, name: str, defect: Object) -> tuple[int, Object]:
+    path, make = KINDS[kind]
+    found = make(name, NAMESPACE)
+    marks = dict(defect.get("marks", {}))
+    if "fill" in defect:
+        marks["example.com/much"] = "x" * defect["fill"]
+    notes = found["metadata"].get("annotations", {}) | marks
+    found["metadata"] |= {"annotations": notes} if notes else {}
+    for field, value in defect.get("set", {}).items():
+        found = with_value(found, parsed(field), value)
+    version = found["apiVersion"].rpartition("/")[2]
+    given = defect.get("version", version)
+    found["apiVersion"] = found["apiVersion"].replace(version, given)
+    where = path.format(NAMESPACE).replace(f"/{version}/", f"/{given}/")
+    answer = await api.request("POST", where, body=msgspec.json.encode(found))
+    try:
+        return answer.status, msgspec.json.decode(answer.body)
+    except msgspec.DecodeError:
+        return answer.status, {"message": answer.body.decode()}
+
+
+async def are_told(api: KubernetesApi, uids: list[str]) -> bool:
+    events = (await get(api, f"/api/v1/namespaces/{NAMESPACE}/events"))["items"]
+    about = {
+        one["involvedObject"].get("uid")
+        for one in events
+        if one["reason"] == "Unreadable" and one["type"] == "Warning" and one["message"]
+    }
+    return about >= set(uids)
+
+
+def starts(api: KubernetesApi, kind: str, name: str) -> Callable[[], Awaitable[bool]]:
+    async def look() -> bool:
+        found = await get(api, f"{KINDS[kind][0].format(NAMESPACE)}/{name}")
+        marked = "tidegate.dev/decision" in found["metadata"].get("annotations", {})
+        held = [found["spec"].get(field) for field in ("suspend", "anchored")]
+        return marked and True not in held and not is_gated(found)
+
+    return look
+
+
+async def prepare(api: KubernetesApi, config: str) -> None:
+    for name in ("jobset", "voyage", "minicluster"):
+        await apply(api, foreign_crd(name))
+    for one in enabling(config):
+        await apply(api, one)
+    quota = [{"name": "cpu", "nominalQuota": "100"}]
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": NAMESPACE, "resources": quota}]}
+    queue: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
+    for found in (
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        kueue("ResourceFlavor", NAMESPACE, spec={}),
+        kueue("ClusterQueue", NAMESPACE, spec=queue),
+        kueue("LocalQueue", NAMESPACE, NAMESPACE, spec={"clusterQueue": NAMESPACE}),
+    ):
+        await apply(api, found)
+    await until(lambda: is_gated_when_made(api), "the policy about pods is in force")
+
+
+async def is_gated_when_made(api: KubernetesApi) -> bool:
+    body = msgspec.json.encode(pod("probe", NAMESPACE, 1))
+    path = PODS.format(NAMESPACE)
+    answer = await api.request("POST", path, query={"dryRun": "All"}, body=body)
+    return answer.status == 201 and is_gated(msgspec.json.decode(answer.body))
