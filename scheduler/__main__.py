@@ -86,7 +86,7 @@ def _register_gauges(
     status.lags_behind(time.time)
     registry.register(
         Gauges(
-            lambda: status.desk,
+            lambda: status.desk.draft if status.desk else None,
             local_queues=configured.local_queue_metrics,
             resources=configured.resource_metrics,
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
@@ -22,9 +22,6 @@ from tidegate.core.draft import Draft
 from tidegate.core.forest import forest
 from tidegate.core.shares import share
 from tidegate.core.tree import Node
-
-if TYPE_CHECKING:
-    from scheduler.desk import Desk
 
 CLUSTER_QUEUE, LOCAL_QUEUE = ("cluster_queue",), ("name", "namespace")
 STATUSES = ("pending", "active", "terminating")
@@ -42,12 +39,16 @@ class Family:
 
 
 class Gauges(Collector):
-    """Asks for the desk at each scrape; see ``prometheus_client.registry.Collector``."""
+    """Asks for the state at each scrape; see ``prometheus_client.registry.Collector``."""
 
     def __init__(
-        self, desk: Callable[[], Desk | None], *, local_queues: bool = True, resources: bool = True
+        self,
+        state: Callable[[], Draft | None],
+        *,
+        local_queues: bool = True,
+        resources: bool = True,
     ) -> None:
-        self._desk, self._local_queues, self._resources = desk, local_queues, resources
+        self._state, self._local_queues, self._resources = state, local_queues, resources
 
     def describe(self) -> Iterable[Any]:
         """Name nothing beforehand: there is no state yet when this is registered."""
@@ -55,10 +56,9 @@ class Gauges(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield every gauge of the state as it is now; nothing without one."""
-        desk = self._desk()
-        if desk is None:
+        draft = self._state()
+        if draft is None:
             return
-        draft = desk.draft
         forest(draft)  # what is derived is up to date from here on
         now = standing(draft)
         yield from _of_workloads("", CLUSTER_QUEUE, now.cluster_queues)

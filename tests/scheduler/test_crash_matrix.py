@@ -1,0 +1,157 @@
+"""Killed at every place of a turn, on a file and on PostgreSQL: nothing is lost, nothing doubled.
+
+Afterwards the chain holds and every decision is taken again alike, EVENTS holds each entry of the
+ledger once and in order, and every fact that was told stands in the ledger once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from sqlalchemy import Engine
+
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from store.past import past
+from store.reports import rows
+from store.views.catalog import VIEWS
+from tests.parts.postgresql import Server, postgresql
+from tests.scheduler.killing import PLACES
+from tests.scheduler.stage import QUEUES, beat, queue
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.streams import Streams
+from tidegate.contracts.codec import decode, encode
+from tidegate.contracts.entry import Entry, Published
+from tidegate.contracts.facts import ClusterQueueDefined
+from tidegate.contracts.observations import Observation, SyncCompleted, SyncStarted
+from tidegate.contracts.subjects import observed
+from tidegate.replay.verify import verify
+
+__all__ = ["postgresql"]
+pytestmark = [pytest.mark.timeout(180), pytest.mark.real]
+SCHEDULER = (sys.executable, "-m", "scheduler")
+DOOMED = (sys.executable, "-m", "tests.scheduler.killing")
+NAMES = [f"queue-{number}" for number in range(12)]
+
+
+TIMES = [
+    pytest.param("file", 1, marks=pytest.mark.slow),
+    pytest.param("file", 3),
+    pytest.param("postgresql", 2),
+]
+"""On what, and at the how manyth time that the place is reached."""
+
+
+@pytest.fixture
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """An empty database."""
+    if request.param == "file":
+        yield str(tmp_path / "ledger.db")
+        return
+    server: Server = request.getfixturevalue("postgresql")
+    url = server.new_database()
+    yield url
+    server.drop(url)
+
+
+@pytest.fixture
+async def bus(tmp_path: Path) -> AsyncGenerator[tuple[str, NatsBus], None]:
+    async with (
+        embedded_server(tmp_path) as url,
+        open_bus(url, cluster="local", name="tests") as made,
+    ):
+        yield url, made
+
+
+def start(command: tuple[str, ...], url: str, ledger: str) -> subprocess.Popen[bytes]:
+    flags = ("--nats-url", url, "--ledger", ledger, "--holder", "one", "--messages-max", "2")
+    return subprocess.Popen([*command, *flags], stderr=subprocess.DEVNULL)
+
+
+async def tell(bus: NatsBus) -> None:
+    """Tell of a first round that holds these queues."""
+    queues = [replace(queue(name, n), round=1) for n, name in enumerate(NAMES, 5)]
+    present = tuple(one.uid for one in queues)
+    told: list[Observation] = [
+        beat(1),
+        SyncStarted(resource=QUEUES, session="s", round=1),
+        *queues,
+        SyncCompleted(resource=QUEUES, session="s", round=1, list_version=99, present=present),
+    ]
+    outlet, subject = bus.outlet(), observed("local", QUEUES, "", "any")
+    for number, each in enumerate(told):
+        await outlet.publish(subject, encode(each), f"test:{number}")
+
+
+async def heard(bus: NatsBus, until: Callable[[Published], bool]) -> list[Published]:
+    """Return what EVENTS holds, from its beginning up to the first that is waited for."""
+    told = list[Published]()
+    async with aclosing(bus.feed().follow(0)) as following:
+        async for one in following:
+            told.append(one)
+            if until(one):
+                return told
+    raise AssertionError("EVENTS never ends")
+
+
+async def go_on(url: str, ledger: str, bus: NatsBus) -> None:
+    """Run the scheduler as it stands until it has told everything, and let it drain."""
+    running = start(SCHEDULER, url, ledger)
+    try:
+        await heard(bus, lambda one: ".event.SyncCompleted." in one.subject)
+        running.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(running.wait) == 0
+    finally:
+        running.kill()
+        running.wait()
+
+
+@pytest.mark.parametrize(("ledger_url", "count"), TIMES, indirect=["ledger_url"])
+@pytest.mark.parametrize("place", PLACES)
+async def test_killed(place: str, count: int, ledger_url: str, bus: tuple[str, NatsBus]) -> None:
+    url, made = bus
+    await made.ensure(Streams())
+    await tell(made)
+    doomed = start((*DOOMED, place, str(count)), url, ledger_url)
+    try:
+        assert await asyncio.to_thread(doomed.wait) == -signal.SIGKILL
+    finally:
+        doomed.kill()
+        doomed.wait()
+    await go_on(url, ledger_url, made)
+    engine = open_engine(ledger_url, read_only=True)
+    told = list(SqlLedger(engine).read())
+    nothing_is_lost_and_nothing_doubled(told)
+    reports_are_the_histories(engine, told)
+    engine.dispose()
+    events = await heard(made, lambda one: one.seq >= told[-1].seq)
+    assert [(one.seq, one.hash) for one in events] == [(one.seq, one.hash) for one in told]
+
+
+def nothing_is_lost_and_nothing_doubled(told: list[Entry]) -> None:
+    assert verify(told).head_seq == len(told)
+    assert told[-1].epoch == 2
+    defined = Counter(
+        event.name
+        for entry in told
+        if isinstance(event := decode(entry.payload), ClusterQueueDefined)
+    )
+    assert defined == Counter(NAMES)
+    counted = Counter(entry.type for entry in told)
+    assert (counted["LedgerOpened"], counted["SyncCompleted"], counted["GapObserved"]) == (1, 1, 0)
+
+
+def reports_are_the_histories(engine: Engine, told: list[Entry]) -> None:
+    with past(told) as then:
+        for name in VIEWS:
+            assert rows(engine, name) == rows(then, name)

@@ -1,0 +1,186 @@
+"""Kueue's metrics say of a history what Kueue would say: by name, label and unit."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from tests.scheduler.metrics_story import World, about, at, queues, reserved, submitted
+from tidegate.contracts import decisions, facts
+from tidegate.core.fold import apply
+
+ONE, TWO = "left/one", "right/two"
+CQ = {"cluster_queue": "left"}
+LQ = {"name": "main", "namespace": "left"}
+HIGH = {"priority_class": "high"}
+FLAVOR = {"flavor": "any", "resource": "cpu"}
+
+
+@pytest.fixture
+def world() -> World:
+    """Two queues; one job was admitted after 10 s, another waits."""
+    world = World()
+    world.happen(*queues())
+    world.happen(submitted(ONE, 0), submitted(TWO, 1))
+    world.happen(reserved(ONE, 10), about(decisions.WorkloadAdmitted, ONE, 10))
+    return world
+
+
+def test_who_waits_and_who_runs_is_told_by_queue(world: World) -> None:
+    assert world.value("pending_workloads", cluster_queue="right", status="active") == 1
+    assert world.value("pending_workloads", **CQ, status="active") == 0
+    assert world.value("local_queue_pending_workloads", **LQ, status="inadmissible") == 0
+    for name in ("reserving_active_workloads", "admitted_active_workloads"):
+        assert world.value(name, **CQ) == 1
+        assert world.value(f"local_queue_{name}", **LQ) == 1
+    labels = {"reason": "NoReservation", "underlying_cause": "PendingEvaluation"}
+    assert world.value("unadmitted_workloads", cluster_queue="right", **labels) == 1
+
+
+def test_quota_and_usage_are_in_cores(world: World) -> None:
+    cell = {"cohort": "unit", **CQ, **FLAVOR}
+    assert world.value("cluster_queue_nominal_quota", **cell) == 4
+    assert world.value("cluster_queue_borrowing_limit", **cell) == 2
+    assert world.value("cluster_queue_lending_limit", **cell) == inf
+    assert world.value("cluster_queue_resource_reservation", **cell) == 2
+    assert world.value("cluster_queue_resource_usage", **cell) == 2
+    assert world.value("local_queue_resource_usage", **LQ, **FLAVOR) == 2
+    pending = {"cluster_queue": "right", "resource": "cpu"}
+    assert world.value("cluster_queue_resource_pending", **pending) == 2
+
+
+def test_cohorts_are_told_with_all_below_them(world: World) -> None:
+    for cohort in ("unit", "all"):
+        assert world.value("cohort_subtree_quota", cohort=cohort, **FLAVOR) == 8
+        held = world.value("cohort_subtree_resource_reservations", cohort=cohort, **FLAVOR)
+        assert held == 2
+        assert world.value("cohort_subtree_admitted_active_workloads", cohort=cohort) == 1
+        total = world.value("cohort_subtree_admitted_workloads_total", cohort=cohort, **HIGH)
+        assert total == 1
+    above = {"parent_cohort": "all", "root_cohort": "all"}
+    assert world.value("cohort_info", cohort="unit", **above) == 1
+    in_unit = {"parent_cohort": "unit", "root_cohort": "all"}
+    assert world.value("cluster_queue_info", **CQ, **in_unit) == 1
+    assert world.value("cluster_queue_weighted_share", **CQ, cohort="unit") == 0
+
+
+def test_a_status_is_one_of_all(world: World) -> None:
+    told = [
+        world.value("cluster_queue_status", **CQ, status=status)
+        for status in ("pending", "active", "terminating")
+    ]
+    assert told == [0, 1, 0]
+    told = [
+        world.value("local_queue_status", **LQ, active=active)
+        for active in ("True", "False", "Unknown")
+    ]
+    assert told == [1, 0, 0]
+
+
+def test_an_admission_is_counted_with_its_waits(world: World) -> None:
+    for name in ("quota_reserved_workloads_total", "admitted_workloads_total"):
+        assert world.value(name, **CQ, **HIGH) == 1
+        assert world.value(f"local_queue_{name}", **LQ, **HIGH) == 1
+    for name in ("quota_reserved_wait_time_seconds", "admission_wait_time_seconds"):
+        assert world.value(f"{name}_sum", **CQ, **HIGH) == 10
+        assert world.value(f"{name}_bucket", **CQ, **HIGH, le="5.0") == 0
+        assert world.value(f"{name}_bucket", **CQ, **HIGH, le="10.0") == 1
+    assert world.value("admission_checks_wait_time_seconds_count", **CQ, **HIGH) is None
+
+
+def test_a_wait_for_checks_is_told_apart() -> None:
+    world = World()
+    world.happen(*queues(), submitted(ONE, 0), reserved(ONE, 4, "budget"))
+    labels = {"reason": "UnsatisfiedChecks", "underlying_cause": ""}
+    assert world.value("unadmitted_workloads", **CQ, **labels) == 1
+    assert world.value("admitted_active_workloads", **CQ) == 0
+    world.happen(about(decisions.WorkloadAdmitted, ONE, 10))
+    assert world.value("admission_checks_wait_time_seconds_sum", **CQ, **HIGH) == 6
+
+
+def test_a_preemption_is_told_from_both_sides_until_the_quota_is_free(world: World) -> None:
+    world.happen(about(facts.PodsReadyReported, ONE, 15, ready=True))
+    assert world.value("ready_wait_time_seconds_sum", **CQ, **HIGH) == 15
+    assert world.value("admitted_until_ready_wait_time_seconds_sum", **CQ, **HIGH) == 5
+    by = {"by": TWO, "by_cluster_queue": "right", "reason": "InCohortReclamation"}
+    world.happen(
+        about(decisions.WorkloadPreempted, ONE, 20, **by),
+        about(decisions.WorkloadEvicted, ONE, 20, reason="Preempted"),
+    )
+    side = {"preempting_cluster_queue": "right", "reason": "InCohortReclamation"}
+    assert world.value("preempted_workloads_total", **side) == 1
+    causes = {"reason": "Preempted", "underlying_cause": ""}
+    assert world.value("evicted_workloads_total", **CQ, **causes, **HIGH) == 1
+    assert world.value("pods_ready_to_evicted_time_seconds_sum", **CQ, **causes) == 5
+    world.happen(
+        about(decisions.QuotaReleased, ONE, 23), about(decisions.WorkloadRequeued, ONE, 23)
+    )
+    left = world.value("workload_eviction_latency_seconds_sum", **CQ, reason="Preempted")
+    assert left == 3
+    # It waits out of the running until who preempted it has had its turn.
+    assert world.value("pending_workloads", **CQ, status="inadmissible") == 1
+
+
+def test_a_second_eviction_for_one_cause_is_not_a_first_one(world: World) -> None:
+    for when in (20, 40):
+        world.happen(
+            about(decisions.WorkloadEvicted, ONE, when, reason="Preempted"),
+            about(decisions.QuotaReleased, ONE, when + 1),
+            about(decisions.WorkloadRequeued, ONE, when + 1),
+            reserved(ONE, when + 5),
+            about(decisions.WorkloadAdmitted, ONE, when + 5),
+        )
+    causes = {"reason": "Preempted", "underlying_cause": "", **CQ, **HIGH}
+    assert world.value("evicted_workloads_total", **causes) == 2
+    assert world.value("evicted_workloads_once_total", **causes) == 1
+    assert world.value("admission_wait_time_seconds_sum", **CQ, **HIGH) == 10 + 4 + 4
+    world.happen(about(facts.WorkloadFinished, ONE, 50))
+    assert world.value("finished_workloads_total", **CQ, **HIGH) == 1
+    assert world.value("finished_workloads", **CQ) == 1
+    assert world.value("execution_time_seconds_sum", **CQ, **HIGH) == 10 + 15 + 5
+
+
+def test_after_a_restart_the_gauges_are_the_same_and_counters_go_on(world: World) -> None:
+    again = World()
+    for event in world.events:
+        apply(again.draft, event)
+    assert again.gauges() == world.gauges()
+    assert len(again.gauges()) > 40
+    assert again.value("admitted_workloads_total", **CQ, **HIGH) is None
+    again.happen(about(decisions.WorkloadEvicted, ONE, 30, reason="Preempted"))
+    again.happen(about(facts.WorkloadFinished, ONE, 31))
+    assert again.value("execution_time_seconds_sum", **CQ, **HIGH) == 20
+
+
+def test_a_queue_that_is_gone_leaves_no_series(world: World) -> None:
+    world.happen(about(facts.WorkloadFinished, ONE, 50), about(facts.WorkloadRemoved, ONE, 51))
+    world.happen(
+        facts.LocalQueueRemoved(at_us=at(60), name="main", namespace="left"),
+        facts.ClusterQueueRemoved(at_us=at(60), name="left"),
+    )
+    lines = [line for line in world.page().splitlines() if not line.startswith("#")]
+    assert [line for line in lines if '"left"' in line] == []
+    assert [line for line in lines if '"right"' in line]
+
+
+def test_what_the_configuration_leaves_out_is_left_out() -> None:
+    world = World(local_queues=False, resources=False)
+    world.happen(*queues(), submitted(ONE, 0), reserved(ONE, 4))
+    page = world.page()
+    assert "local_queue_" not in page
+    assert "nominal_quota" not in page
+    assert world.value("reserving_active_workloads", **CQ) == 1
+
+
+def test_a_turn_is_an_attempt_if_it_tried_anybody(world: World) -> None:
+    held = about(decisions.WorkloadHeld, TWO, 11, reason="WaitingForQuota")
+    world.status.meter.attempted([held], 0.25)
+    world.status.meter.attempted([held, reserved(TWO, 12)], 0.5)
+    world.status.meter.attempted([about(decisions.QuotaReleased, ONE, 13)], 1)
+    assert world.value("admission_attempts_total", result="inadmissible") == 1
+    assert world.value("admission_attempts_total", result="success") == 1
+    assert world.value("admission_attempt_duration_seconds_sum", result="success") == 0.5
+    world.happen(held)
+    labels = {"reason": "NoReservation", "underlying_cause": "WaitingForQuota"}
+    assert world.value("unadmitted_workloads", cluster_queue="right", **labels) == 1
