@@ -200,13 +200,13 @@ class Meter:
         life = self._life(event.workload, draft)
         if life is None:
             return
-        causes = {"reason": event.reason, "underlying_cause": event.cause}
-        self._evicted.add(life.who, 1.0, **causes)
-        if (event.reason, event.cause) not in life.evictions:
-            life.evictions.add((event.reason, event.cause))
-            self._once.add(life.who, 1.0, **causes)
+        causes = (event.reason, event.cause)
+        self._evicted.add(life.who, 1.0, *causes)
+        if causes not in life.evictions:
+            life.evictions.add(causes)
+            self._once.add(life.who, 1.0, *causes)
         if life.ready_us:
-            self._lost.add(life.who, _since(life.ready_us, event), **causes)
+            self._lost.add(life.who, _since(life.ready_us, event), *causes)
         if life.admitted_us:
             life.executed_us += event.at_us - life.admitted_us
         life.evicted_us, life.evicted_reason = event.at_us, event.reason
@@ -216,7 +216,7 @@ class Meter:
         """Count how long an eviction took."""
         life = self._life(event.workload, draft)
         if life is not None and life.evicted_us:
-            self._left.add(life.who, _since(life.evicted_us, event), reason=life.evicted_reason)
+            self._left.add(life.who, _since(life.evicted_us, event), life.evicted_reason)
             life.evicted_us = 0
 
     def requeued(self, event: decisions.WorkloadRequeued, draft: Draft) -> None:

@@ -33,19 +33,34 @@ class Pair:
         by_local_queue: Counter | Histogram | None,
         extra: tuple[str, ...],
     ) -> None:
-        self.cluster, self.local, self._extra = by_cluster_queue, by_local_queue, extra
+        self._metrics = tuple(
+            metric for metric in (by_cluster_queue, by_local_queue) if metric is not None
+        )
+        self._extra = extra
+        self._children = dict[tuple[Who, tuple[str, ...]], tuple[Counter | Histogram, ...]]()
 
-    def add(self, who: Who, amount: float = 1.0, **extra: str) -> None:
-        """Count ``amount``, or observe it if the figure is a histogram."""
-        of_cluster = {"cluster_queue": who.cluster_queue, "replica_role": ROLE, **extra}
-        of_local = {"name": who.queue, "namespace": who.namespace, "replica_role": ROLE, **extra}
-        for metric, labels in ((self.cluster, of_cluster), (self.local, of_local)):
-            if metric is None:
-                continue
-            if "priority_class" in self._extra:
-                labels["priority_class"] = who.priority_class
-            child = metric.labels(**labels)
+    def add(self, who: Who, amount: float = 1.0, *extra: str) -> None:
+        """Count ``amount``, or observe it if the figure is a histogram.
+
+        ``extra`` are the values of the labels that are not the queue, the class or the role.
+        """
+        children = self._children.get((who, extra))
+        if children is None:
+            children = self._children[who, extra] = self._made(who, extra)
+        for child in children:
             child.inc(amount) if isinstance(child, Counter) else child.observe(amount)
+
+    def forget(self) -> None:
+        """Look series up again: some were removed."""
+        self._children.clear()
+
+    def _made(self, who: Who, extra: tuple[str, ...]) -> tuple[Counter | Histogram, ...]:
+        told = (*extra, who.priority_class) if "priority_class" in self._extra else extra
+        queues = ((who.cluster_queue,), (who.queue, who.namespace))
+        return tuple(
+            metric.labels(*queue, *told, ROLE)
+            for metric, queue in zip(self._metrics, queues, strict=False)
+        )
 
 
 class Maker:
@@ -55,6 +70,7 @@ class Maker:
         self._registry, self._local_queues = registry, local_queues
         self.by_cluster_queue = list[Counter | Histogram]()
         self.by_local_queue = list[Counter | Histogram]()
+        self._pairs = list[Pair]()
 
     def counter(self, name: str, said: str, *extra: str, local: bool = True) -> Pair:
         """Return a counter pair; ``extra`` are labels beside queue and role."""
@@ -103,14 +119,21 @@ class Maker:
         self.by_cluster_queue.append(cluster)
         if other is not None:
             self.by_local_queue.append(other)
-        return Pair(cluster, other, extra)
+        self._pairs.append(Pair(cluster, other, extra))
+        return self._pairs[-1]
 
     def forget_cluster_queue(self, name: str) -> None:
         """Drop every series of a ClusterQueue that is gone."""
         for metric in self.by_cluster_queue:
             metric.remove_by_labels({"cluster_queue": name})
+        self._forget()
 
     def forget_local_queue(self, namespace: str, name: str) -> None:
         """Drop every series of a LocalQueue that is gone."""
         for metric in self.by_local_queue:
             metric.remove_by_labels({"name": name, "namespace": namespace})
+        self._forget()
+
+    def _forget(self) -> None:
+        for pair in self._pairs:
+            pair.forget()

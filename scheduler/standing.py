@@ -6,7 +6,7 @@ A walk costs a few microseconds a workload and decides nothing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,6 +18,17 @@ from tidegate.model.ids import FlavorResource
 
 Queue = tuple[str, ...]
 """A ClusterQueue as (name,), a LocalQueue as (name, namespace)."""
+
+
+class _Alike(NamedTuple):
+    """Workloads that count alike: thousands of them are one row."""
+
+    cluster_queue: str
+    namespace: str
+    queue: str
+    status: str  # active, inadmissible, reserved, admitted, finished, or nothing of these
+    why: str  # it waits
+    charges: tuple[tuple[FlavorResource, int], ...]
 
 
 class Sums(msgspec.Struct, kw_only=True):
@@ -43,22 +54,29 @@ class Standing(msgspec.Struct, kw_only=True):
 
 def standing(draft: Draft) -> Standing:
     """Return how the workloads of a draft stand now."""
+    found, alike = _begun(draft), Counter[_Alike]()
+    for workload in draft.workloads.values():
+        alike[_alike(workload)] += 1
+        if workload.phase == "pending" and workload.cluster_queue in draft.forest.rooms:
+            _ask(found.cluster_queues, (workload.cluster_queue,), workload, draft)
+        if workload.repeated and workload.phase != "finished":
+            found.drifting += 1
+    for kind, number in alike.items():
+        if kind.cluster_queue in draft.forest.rooms:
+            _count(found.cluster_queues, (kind.cluster_queue,), kind, number, "")
+        queue = draft.objects.local_queues.get(f"{kind.namespace}/{kind.queue}")
+        if queue is not None:
+            above = queue.spec.cluster_queue
+            _count(found.local_queues, (kind.queue, kind.namespace), kind, number, above)
+    return found
+
+
+def _begun(draft: Draft) -> Standing:
     found = Standing()
     for name in draft.forest.rooms:
         _begin(found.cluster_queues, (name,))
     for local in draft.objects.local_queues.values():
         _begin(found.local_queues, (local.name, local.namespace))
-    for workload in draft.workloads.values():
-        namespace = workload.key.partition("/")[0]
-        cluster_queue = (workload.cluster_queue,)
-        if workload.cluster_queue in draft.forest.rooms:
-            _count(draft, found.cluster_queues, cluster_queue, workload, "")
-        queue = draft.objects.local_queues.get(f"{namespace}/{workload.queue}")
-        if queue is not None:
-            above = queue.spec.cluster_queue
-            _count(draft, found.local_queues, (workload.queue, namespace), workload, above)
-        if workload.repeated and workload.phase != "finished":
-            found.drifting += 1
     return found
 
 
@@ -76,36 +94,51 @@ def shapes(room: Room) -> dict[str, int]:
     return {"active": len(room.shapes) - parked, "inadmissible": parked}
 
 
-def _count(draft: Draft, sums: Sums, queue: Queue, workload: Workload, above: str) -> None:
-    match workload.phase:
-        case "pending":
-            in_the_running = workload.shape is not None and not workload.shape.parked
-            sums.pending[queue, "active" if in_the_running else "inadmissible"] += 1
-            why = workload.held.reason if workload.held is not None else "PendingEvaluation"
-            sums.unadmitted[queue, "NoReservation", why, above] += 1
-            _ask(sums, queue, workload, per_pod(draft, workload))
+def _alike(workload: Workload) -> _Alike:
+    """Return what the sums can tell of a workload."""
+    namespace, phase = workload.key.partition("/")[0], workload.phase
+    status = why = ""
+    charges: tuple[tuple[FlavorResource, int], ...] = ()
+    if phase == "pending":
+        in_the_running = workload.shape is not None and not workload.shape.parked
+        status = "active" if in_the_running else "inadmissible"
+        why = workload.held.reason if workload.held is not None else "PendingEvaluation"
+    elif phase in HOLDING:
+        is_admitted = phase == "admitted" or workload.admitted_us > 0
+        status, charges = "admitted" if is_admitted else "reserved", workload.charges
+    elif phase == "finished":
+        status = phase
+    return _Alike(workload.cluster_queue, namespace, workload.queue, status, why, charges)
+
+
+def _count(sums: Sums, queue: Queue, kind: _Alike, number: int, above: str) -> None:
+    match kind.status:
+        case "active" | "inadmissible":
+            sums.pending[queue, kind.status] += number
+            sums.unadmitted[queue, "NoReservation", kind.why, above] += number
         case "finished":
-            sums.finished[queue] += 1
-        case phase if phase in HOLDING:
-            _hold(sums, queue, workload, above)
+            sums.finished[queue] += number
+        case "admitted" | "reserved":
+            _hold(sums, queue, kind, number, above)
         case _:
-            pass
+            pass  # inactive: it neither waits nor holds anything
 
 
-def _hold(sums: Sums, queue: Queue, workload: Workload, above: str) -> None:
-    is_admitted = workload.phase == "admitted" or workload.admitted_us > 0
-    sums.reserving[queue] += 1
+def _hold(sums: Sums, queue: Queue, kind: _Alike, number: int, above: str) -> None:
+    is_admitted = kind.status == "admitted"
+    sums.reserving[queue] += number
     if is_admitted:
-        sums.admitted[queue] += 1
+        sums.admitted[queue] += number
     else:
-        sums.unadmitted[queue, "UnsatisfiedChecks", "", above] += 1
-    for fr, units in workload.charges:
-        sums.reserved[queue, fr] += units
+        sums.unadmitted[queue, "UnsatisfiedChecks", "", above] += number
+    for fr, units in kind.charges:
+        sums.reserved[queue, fr] += units * number
         if is_admitted:
-            sums.used[queue, fr] += units
+            sums.used[queue, fr] += units * number
 
 
-def _ask(sums: Sums, queue: Queue, workload: Workload, requests: Sequence[dict[str, int]]) -> None:
-    for podset, each in zip(workload.podsets, requests, strict=True):
+def _ask(sums: Sums, queue: Queue, workload: Workload, draft: Draft) -> None:
+    for podset, each in zip(workload.podsets, per_pod(draft, workload), strict=True):
+        pods = count(workload, podset)
         for resource, units in each.items():
-            sums.asked[queue, resource] += units * count(workload, podset)
+            sums.asked[queue, resource] += units * pods
