@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,20 @@ import msgspec
 import yaml
 
 from tests.parts.foreign import declarations
+from tidegate import jobs
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
-from tidegate.jobs import batch_job, jobset, pod, workload
 from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind, Object, Start, Stop
 from tidegate.model.ids import ObjectRef
 
 HERE = Path(__file__).parent
-KINDS: dict[str, JobKind[Any]] = {
-    "batch_job": batch_job.KIND,
-    "jobset": jobset.KIND,
-    "pod": pod.KIND,
-    **{name: declared_kind(one) for name, one in declarations().items()},
-    "workload": workload.KIND,
+MODULES: dict[str, JobKind[Any]] = {
+    name: module.KIND
+    for name in sorted(path.stem for path in Path(jobs.__path__[0]).glob("*.py"))
+    if hasattr(module := import_module(f"tidegate.jobs.{name}"), "KIND")
 }
+"""Each module that is a kind."""
+KINDS = {**MODULES, **{name: declared_kind(one) for name, one in declarations().items()}}
 CASES = {
     f"{folder}/{path.stem}": path
     for folder in KINDS

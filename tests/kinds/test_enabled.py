@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from tests.parts.foreign import CONFIGURATION, declarations
 from tidegate.cli.commands.manifests import wanted
 from tidegate.kinds.manifests import policies
@@ -31,3 +33,12 @@ def test_the_default_kinds_need_no_rights_besides() -> None:
     assert kind_roles(("batch/job",)) == []
     given = kind_roles(("batch/job", "pod"))
     assert [one["kind"] for one in given] == ["ClusterRole", "ClusterRoleBinding"] * 2
+
+
+def test_a_kind_that_nobody_would_start_is_not_suspended(tmp_path: Path) -> None:
+    text = CONFIGURATION.read_text().replace("[batch/job]", "[batch/job, ray.io/rayjob]")
+    config = tmp_path / "configuration.yaml"
+    config.write_text(text)
+    names = {one["metadata"]["name"] for one in wanted(str(config))}
+    assert "tidegate-suspend-batch-job" in names
+    assert "tidegate-suspend-ray-io-rayjob" not in names

@@ -28,10 +28,11 @@ def declare(told: Iterable[Declaration]) -> None:
     """Add the kinds that the configuration declares; a process does it once, before it begins.
 
     Raises:
-        NotSupportedError: a kind of this name is built in.
+        NotSupportedError: one is built in.
     """
     for one in told:
-        if one.name in JOB_KINDS and one.name not in _DECLARED:
+        builtin = (kind for name, kind in JOB_KINDS.items() if name not in _DECLARED)
+        if any((kind.group, kind.kind) == (one.group, one.kind) for kind in builtin):
             raise NotSupportedError(f"The job kind {one.name} is built in: do not declare it.")
         _DECLARED.add(one.name)
         JOB_KINDS[one.name] = declared_kind(one)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tidegate.cli.output import say
 from tidegate.generate.documents import as_yaml
+from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.roles import kind_roles
@@ -27,13 +29,16 @@ def manifests(
 
 
 def wanted(config: str) -> list[Manifest]:
-    """Return the manifests for what a configuration enables.
+    """Return the manifests for what a configuration enables and Tidegate supports.
+
+    Nobody would start a kind that is not supported, so nothing suspends it either.
 
     Raises:
-        SettingsError: it cannot be read, or enables what is not supported.
+        SettingsError: it cannot be read, or says what makes no sense.
     """
     told = read_configuration(config)
-    return [
-        *policies(told.frameworks, told.declared),
-        *kind_roles(told.frameworks, told.declared),
-    ]
+    known = tuple(name for name in told.frameworks if name in JOB_KINDS)
+    for name in told.frameworks:
+        if name not in known:
+            say(f"job kind not supported, its jobs are left alone: {name}")
+    return [*policies(known, told.declared), *kind_roles(known, told.declared)]

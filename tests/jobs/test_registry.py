@@ -1,0 +1,48 @@
+"""A kind is whole: a row in the table, rights and a policy, cases, a row in the documentation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.jobs.cases import CASES, MODULES
+from tidegate.errors import NotSupportedError
+from tidegate.jobs.registry import JOB_KINDS, declare, job_kind
+from tidegate.kinds.policies.frameworks import NAMES
+from tidegate.model.declaration import Declaration, DeclaredPodSet, Sign
+
+DOCUMENTATION = Path(__file__).parents[2] / "docs" / "kinds.md"
+OF_OTHERS = ("workload", "pod-group")
+"""Suspended by no policy of their own: by whoever made it, or with the pods they are."""
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_each_module_of_a_kind_is_in_the_table_and_in_the_documentation(module: str) -> None:
+    kind = MODULES[module]
+    assert JOB_KINDS[kind.name] is kind
+    assert f"| `{kind.name}`" in DOCUMENTATION.read_text()
+    assert kind.name in NAMES or kind.name in OF_OTHERS
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name != "pod_group"])
+def test_each_kind_has_cases_of_all_it_is_asked_for(module: str) -> None:
+    for asked in ("observe", "start", "stop"):
+        assert any(name.startswith(f"{module}/{asked}") for name in CASES)
+
+
+def test_a_declared_kind_does_not_take_the_place_of_one_that_is_built_in() -> None:
+    told = Declaration(
+        name="Job.v1.batch",
+        suspend="spec.suspend",
+        pod_sets=(DeclaredPodSet(template="spec.template"),),
+        finished=(),
+        active=Sign(path="status.active"),
+    )
+    with pytest.raises(NotSupportedError, match="built in"):
+        declare((told,))
+
+
+def test_an_unknown_kind_is_refused_with_what_there_is() -> None:
+    with pytest.raises(NotSupportedError, match="batch/job"):
+        job_kind("example.com/none")
