@@ -176,7 +176,7 @@ def test_a_story_says_what_happened_and_by_which_numbers(history: list[Entry]) -
     said = [line.text for line in story.lines]
     assert said[0] == "Submitted to queue c: 1 pod of main, each cpu=3."
     assert "Quota reserved in c: 1 pod of main: cpu 3 of f." in said
-    assert "Admitted by c after 999 s in the queue." in said
+    assert "Admitted by c, 999 s after its creation." in said
     assert "Preempted by team/job-uid-j107 of c: InClusterQueue." in said
     assert "The stop is proven: no pods are active, and the order was seen on the job." in said
     assert [line.seq for line in story.lines] == sorted(line.seq for line in story.lines)

@@ -119,8 +119,9 @@ class _Looking:
             return None
         if isinstance(event, _QUOTA):
             return self._defines(entry, event, tree)
-        ends = told.WorkloadFinished | told.WorkloadRemoved | decided.QuotaReleased
-        if not isinstance(event, ends):
+        if not isinstance(
+            event, told.WorkloadFinished | told.WorkloadRemoved | decided.QuotaReleased
+        ):
             return None
         other = self._draft.workloads.get(event.workload)
         if other is None or not other.charges or self._tree(other.cluster_queue) is not tree:

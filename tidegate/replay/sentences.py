@@ -139,7 +139,7 @@ def _queueing(event: Queueing) -> str:
             return f"Quota reserved in {event.cluster_queue}{borrowing}: {given}."
         case decided.WorkloadAdmitted():
             waited_s = event.waited_us // _SECOND_US
-            return f"Admitted by {event.cluster_queue} after {waited_s} s in the queue."
+            return f"Admitted by {event.cluster_queue}, {waited_s} s after its creation."
         case decided.QuotaReleased():
             return _with("Its quota is free again", event.reason)
         case decided.WorkloadRequeued():

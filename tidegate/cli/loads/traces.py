@@ -14,6 +14,7 @@ from tidegate.errors import SettingsError
 from tidegate.replay.loads import Job
 
 SWF_FIELDS = 18
+_SWF_WORDS: tuple[str, ...] = ("user", "group", "queue", "partition")
 GPU = "nvidia.com/gpu"
 _SECOND_US, _KIB = 1_000_000, 1_024
 _SIZES = {"": 20, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
@@ -102,9 +103,7 @@ def _swf(where: str, fields: list[str], begin_us: int, place: Place) -> Job | No
     requests = {"cpu": "1"}
     if memory_kib > 0:
         requests["memory"] = str(int(memory_kib) * _KIB)
-    words = dict(
-        zip(("user", "group", "queue", "partition"), (*fields[11:13], *fields[14:16]), strict=True)
-    )
+    words: dict[str, str] = dict(zip(_SWF_WORDS, (*fields[11:13], *fields[14:16]), strict=True))
     namespace, queue = place.of(where, words)
     return Job(
         name=f"job-{int(number)}",
