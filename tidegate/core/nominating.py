@@ -69,6 +69,11 @@ def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> N
     return found
 
 
+def look_again(draft: Draft, nominee: Nominee) -> Proposal | None:
+    """Return what could be done for a head on the tree as the cycle has left it so far."""
+    return _nominate(draft, nominee.room, nominee.workload, ()).proposal
+
+
 def scan_of(run_of: Pass, room: Room, workload: Workload) -> Scan:
     """Return where the scan of flavors goes on, for Kueue's sake; nothing if it is outdated."""
     scan, cycle, seq = workload.scan, workload.scan_cycle, workload.scan_seq

@@ -10,10 +10,10 @@ from tidegate.core.deciding.admit import admit
 from tidegate.core.deciding.intents import fulfil
 from tidegate.core.deciding.preempt import preempt
 from tidegate.core.deciding.variants import attend_variant
-from tidegate.core.nominating import Nominee
+from tidegate.core.nominating import Nominee, look_again
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
-from tidegate.core.proposing import Proposal, propose, propose_again
+from tidegate.core.proposing import Proposal, propose_again
 from tidegate.core.timing import admission_blocked
 from tidegate.core.tree import Cell, add, fits, remove
 from tidegate.model.ids import FlavorResource
@@ -109,7 +109,7 @@ def _yields_to_owners(run_of: Pass, nominee: Nominee) -> bool:
 
 def _propose_now(run_of: Pass, nominee: Nominee) -> Proposal | None:
     """Look again at who was overtaken in this cycle; Kueue's waits for the next."""
-    return None if run_of.kueue else propose(run_of.draft, nominee.room, nominee.workload)
+    return None if run_of.kueue else look_again(run_of.draft, nominee)
 
 
 def _skip(nominee: Nominee, details: str, reason: HeldReason = "WaitingForQuota") -> None:
