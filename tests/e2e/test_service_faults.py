@@ -9,11 +9,10 @@ from typing import get_args
 
 import pytest
 
-from store.engine import parse_url
 from tests.e2e.breaking import restart, twin
 from tests.e2e.cast import eventually
 from tests.e2e.ordeal import alone, ordeal
-from tests.parts.cutting import Cut, Cutter
+from tests.parts.cutting import Cut, Cutter, socket_folder
 from tests.parts.postgresql import Server
 from tests.parts.standby import Pair
 from tidegate.cluster.go.plane import ControlPlane
@@ -48,9 +47,9 @@ async def test_connections_to_postgresql_are_cut_at_the_commit(
     api: KubernetesApi, own_api: str, tmp_path: Path, postgresql: Server
 ) -> None:
     ledger = postgresql.new_database()
-    host = str(parse_url(ledger).query["host"])
-    with Cutter(Path(host), tmp_path) as cutter:
-        through = ledger.replace(host, str(tmp_path))
+    folder = socket_folder(ledger)
+    with Cutter(folder, tmp_path) as cutter:
+        through = ledger.replace(str(folder), str(tmp_path))
         async with ordeal(api, alone(tmp_path, own_api, through), "pg-cut") as trial:
             await trial.submit()
             await trial.midway()

@@ -12,6 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal, Self
 
+import pytest
+from sqlalchemy import make_url
+
 Cut = Literal["before", "behind", "late"]
 """The commit never arrives; it is done and its answer lost; it arrives once somebody else writes.
 
@@ -20,6 +23,14 @@ The last: a connection that the client took for dead was not, and the server goe
 _SOCKET = ".s.PGSQL.5432"
 _COMMIT, _WRITES = b"COMMIT\0", b"UPDATE ledger_writer"
 _PATIENCE_S = 10.0
+
+
+def socket_folder(url: str) -> Path:
+    """Return the folder of a server's socket, or skip: there is none of one in a container."""
+    host = make_url(url).query.get("host")
+    if not isinstance(host, str):
+        pytest.skip("a PostgreSQL in a container has no socket to stand before")
+    return Path(host)
 
 
 class Cutter:

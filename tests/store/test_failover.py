@@ -14,9 +14,9 @@ import pytest
 from sqlalchemy import text
 
 from store import migrate
-from store.engine import open_engine, parse_url
+from store.engine import open_engine
 from store.ledger import SqlLedger
-from tests.parts.cutting import Cut, Cutter
+from tests.parts.cutting import Cut, Cutter, socket_folder
 from tests.parts.postgresql import Server, wait_until
 from tests.parts.standby import Pair, pair
 from tests.store.histories import AT, LEASE_US, ticks
@@ -66,9 +66,9 @@ class Writer:
 def cutter(postgresql: Server, tmp_path: Path) -> Iterator[tuple[Cutter, str]]:
     """Lend a cutter before an empty database, and the URL that leads through it."""
     url = postgresql.new_database()
-    host = str(parse_url(url).query["host"])
-    with Cutter(Path(host), tmp_path) as between:
-        yield between, url.replace(host, str(tmp_path))
+    folder = socket_folder(url)
+    with Cutter(folder, tmp_path) as between:
+        yield between, url.replace(str(folder), str(tmp_path))
     postgresql.drop(url)
 
 
