@@ -32,7 +32,7 @@ def _template(found: Object) -> Object:
 def test_by_default_the_chart_is_the_overlay(mode: str) -> None:
     wanted = without_notes(overlay(mode))
     del wanted[NAMESPACE]
-    found = without_notes(chart(f"mode={mode}", "serviceMonitor=true"))
+    found = without_notes(chart(f"mode={mode}", "serviceMonitor=true", "prometheusRule=true"))
     assert set(found) == set(wanted)
     assert [key for key in wanted if found[key] != wanted[key]] == []
 

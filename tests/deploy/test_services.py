@@ -6,6 +6,7 @@ A job goes all the way, so that a right that lacks, in Kubernetes, NATS or Postg
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from tests.deploy.applying import apply_all, apply_monitor_kinds
 from tests.deploy.nats_server import nats_with_accounts
 from tests.deploy.playing import Given, Played, play
 from tests.deploy.rendering import DEPLOY, Objects, installed, overlay, pods
+from tests.deploy.test_monitoring import asked
 from tests.e2e.cast import job_of, make_queues, submit, until
 from tests.parts.postgresql import Server
 from tidegate.bus.embedded import embedded_server
@@ -108,8 +110,11 @@ async def test_the_one_file_gives_services_that_work(
         played = await containers(admin, objects, given)
         async with running([played[name] for name in SERVICES]) as supervisor:
             await goes_all_the_way(admin, "embedded")
-            told = await scraped([played["ingest"], played["actuator"]])
+            told = await scraped([played[name] for name in SERVICES])
             assert 'status="403"' not in told
+            families = set(re.findall(r"^# TYPE (\w+) ", told, re.MULTILINE))
+            assert {re.sub(r"_(bucket|sum|count)$", "", name) for name in asked()} <= families
+            assert 'kueue_admitted_workloads_total{cluster_queue="embedded"' in told
             assert set(supervisor.restarts.values()) == {0}
 
 

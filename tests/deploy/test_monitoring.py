@@ -1,0 +1,133 @@
+"""Dashboard, alerts, runbook and table speak of metrics and labels that the services tell."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import CollectorRegistry
+
+from actuator.metrics import Metrics as ActuatorMetrics
+from ingest.metrics import Metrics as IngestMetrics
+from tests.deploy.rendering import DEPLOY
+from tests.scheduler.metrics_story import World, queues
+
+DOCS = Path(__file__).parents[2] / "docs"
+ALERTS = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text())["spec"]["groups"]
+DASHBOARD: dict[str, Any] = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())
+RULES: list[dict[str, Any]] = [rule for group in ALERTS for rule in group["rules"]]
+NAME = re.compile(r"\b(?:kueue|tidegate)_[a-z_]+")
+SELECTED = re.compile(r"\b((?:kueue|tidegate)_[a-z_]+)\{([^}]*)\}")
+LABEL = re.compile(r'([a-z_]+)(?:=~|!~|!=|=)"')
+GROUPED = re.compile(r"by \(([a-z_, ]+)\)")
+
+
+def told() -> dict[str, set[str]]:
+    """Return every series' name that a service may tell, with its labels."""
+    world, ingest, actuator = World(), CollectorRegistry(), CollectorRegistry()
+    world.happen(*queues())
+    IngestMetrics(ingest)
+    ActuatorMetrics(actuator)
+    names = dict[str, set[str]]()
+    for registry in (world.registry, ingest, actuator):
+        for family in _families(registry):
+            names |= {key: set(family._labelnames) for key in _series(family)}  # noqa: SLF001 - see _families
+    return names
+
+
+def _families(registry: CollectorRegistry) -> Iterator[Any]:
+    """Yield metrics and families; only their private fields name labels that have no series."""
+    for collector in registry._collector_to_names:  # noqa: SLF001 - as said
+        if hasattr(collector, "_labelnames"):
+            yield collector
+        else:
+            yield from collector.collect()
+
+
+def _series(family: Any) -> Iterator[str]:  # noqa: ANN401 - a metric or a family
+    name = getattr(family, "_name", None) or family.name
+    match getattr(family, "_type", None) or family.type:
+        case "counter":
+            yield f"{name}_total"
+        case "histogram":
+            yield from (f"{name}{end}" for end in ("_bucket", "_sum", "_count"))
+        case _:
+            yield name
+
+
+TOLD = told()
+
+
+def expressions() -> list[tuple[str, str]]:
+    """Return every expression with where it stands."""
+    found = [(rule["alert"], rule["expr"]) for rule in RULES]
+    for panel in DASHBOARD["panels"]:
+        found += [(panel["title"], target["expr"]) for target in panel.get("targets", ())]
+    return found
+
+
+def asked() -> set[str]:
+    """Return every series' name that dashboard and alerts ask for."""
+    return {name for _, expression in expressions() for name in NAME.findall(expression)}
+
+
+@pytest.mark.parametrize(("where", "expression"), expressions())
+def test_an_expression_asks_for_what_is_told(where: str, expression: str) -> None:
+    names = set(NAME.findall(expression))
+    assert names, where
+    assert names <= set(TOLD)
+    known = set().union(*(TOLD[name] for name in names)) | {"le"}
+    for name, selector in SELECTED.findall(expression):
+        assert set(LABEL.findall(selector)) <= TOLD[name]
+    for labels in GROUPED.findall(expression):
+        assert {label.strip() for label in labels.split(",")} <= known
+    for opening, closing in ("()", "{}", "[]"):
+        assert expression.count(opening) == expression.count(closing)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_an_alert_says_what_it_is_and_the_runbook_what_to_do(rule: dict[str, Any]) -> None:
+    assert rule["labels"]["severity"] in {"critical", "warning", "info"}
+    assert rule["annotations"]["summary"].endswith(".")
+    asked = set(re.findall(r"\$labels\.([a-z_]+)", rule["annotations"]["summary"]))
+    grouped = {part.strip() for told in GROUPED.findall(rule["expr"]) for part in told.split(",")}
+    plain = set().union(*(TOLD[name] for name in NAME.findall(rule["expr"])))
+    assert asked <= (grouped or plain)
+    file, _, anchor = rule["annotations"]["runbook"].partition("#")
+    heads = re.findall(r"^## (.+)$", (DOCS.parent / file).read_text(), re.MULTILINE)
+    assert anchor in {head.lower() for head in heads}
+
+
+def test_the_runbook_has_the_alerts_and_no_others() -> None:
+    heads = re.findall(r"^## (.+)$", (DOCS / "runbook.md").read_text(), re.MULTILINE)
+    assert heads == [rule["alert"] for rule in RULES]
+
+
+def test_the_page_lists_every_metric_and_none_that_is_not_told() -> None:
+    page = (DOCS / "metrics.md").read_text()
+    rows = [line.split(" | ") for line in page.splitlines() if line.startswith("| `")]
+    listed = set[str]()
+    for row in rows:
+        listed |= set(NAME.findall(row[0] + row[1] if len(row) > 2 else row[0]))
+    plain = {re.sub(r"_(bucket|sum|count)$", "", name) for name in TOLD}
+    assert listed == plain
+
+
+@pytest.mark.parametrize("panel", DASHBOARD["panels"], ids=lambda panel: panel["title"])
+def test_a_panel_has_a_place_of_its_own(panel: dict[str, Any]) -> None:
+    place = panel["gridPos"]
+    assert place["x"] + place["w"] <= 24
+    for other in DASHBOARD["panels"]:
+        there = other["gridPos"]
+        apart = (
+            place["x"] + place["w"] <= there["x"]
+            or there["x"] + there["w"] <= place["x"]
+            or place["y"] + place["h"] <= there["y"]
+            or there["y"] + there["h"] <= place["y"]
+        )
+        assert other is panel or apart
