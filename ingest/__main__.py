@@ -55,7 +55,7 @@ async def ingest(service: Service, settings: Settings) -> None:
             metrics=metrics,
         )
         means = Means(api, publisher, settings.pace(), service.random, metrics)
-        session = Session(watched(kinds, scope), means, outlet)
+        session = Session(watched(kinds, scope, configured.device_classes), means, outlet)
         service.health.ready_if("watches", session.waits_for)
         service.health.ready_if("bus", bus.fault)
         await until_stopped(service, session.run())

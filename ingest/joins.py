@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ingest.claims import Claims
 from ingest.lineage import Lineage
 from ingest.scope import Scope
 from tidegate.contracts.observations import CheckSeen, JobObserved, Observed
@@ -55,8 +56,11 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 class Joins:
     """Jobs by their uid, and what is known about them; as large as the jobs that ask are many."""
 
-    def __init__(self, kinds: Sequence[JobKind[Any]], scope: Scope) -> None:
+    def __init__(
+        self, kinds: Sequence[JobKind[Any]], scope: Scope, claims: Claims | None = None
+    ) -> None:
         self._scope = scope
+        self._claims = Claims({}) if claims is None else claims
         self._labels = dict[str, dict[str, str]]()  # by namespace
         self._lineage = Lineage(kinds)
         self._wishes = dict[str, Wishes]()  # by the job's uid
@@ -113,6 +117,13 @@ class Joins:
         self._labels[name] = labels
         if self._scope.covers(name, labels) != before:
             for job in [job for job in self._jobs.values() if job.meta.namespace == name]:
+                yield self._told(job)
+
+    def claimed(self, namespace: str) -> Iterator[Told]:
+        """Yield the jobs of a namespace that claim devices by a template."""
+        for job in list(self._jobs.values()):
+            asks = any(podset.claims for podset in job.alone.podsets)
+            if asks and job.meta.namespace == namespace:
                 yield self._told(job)
 
     def workload(self, found: Workload) -> Iterator[Told]:
@@ -185,7 +196,7 @@ class Joins:
             checks=wishes.checks,
             checks_since=wishes.checks_since,
         )
-        return job.kind.resource, told
+        return job.kind.resource, self._claims.joined(told)
 
 
 def job_is_one(job: Asking) -> bool:

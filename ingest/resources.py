@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
 
 from ingest import definitions
+from ingest.claims import PATH, RESOURCE, Claims
 from ingest.groups import PodGroups
 from ingest.joins import Joins, Told
 from ingest.scope import Scope
@@ -81,18 +82,26 @@ DEFINITIONS: tuple[Watched, ...] = (
 )
 """What a decision depends on that is neither a job nor changes what is told of one."""
 EVERYWHERE = Scope()
+NO_DEVICES: Mapping[str, str] = {}
+"""No device class is charged as a resource."""
 
 
-def watched(kinds: Sequence[JobKind[Any]], scope: Scope = EVERYWHERE) -> tuple[Watched, ...]:
+def watched(
+    kinds: Sequence[JobKind[Any]],
+    scope: Scope = EVERYWHERE,
+    device_classes: Mapping[str, str] = NO_DEVICES,
+) -> tuple[Watched, ...]:
     """Return what an ingest of these job kinds watches; each call has a cache of its own.
 
     Workloads are always watched, for what they say of jobs; whether those that were made directly
     are jobs themselves says the kind ``workload``.
     """
-    joins = Joins(kinds, scope)
+    claims = Claims(device_classes)
+    joins = Joins(kinds, scope, claims)
     jobs = [_watched_job(kind, joins) for kind in kinds if kind.name not in _NOT_WATCHED]
     direct = workload.KIND.name in [kind.name for kind in kinds]
-    return (*DEFINITIONS, _namespaces(joins), _workloads(joins, direct=direct), *jobs)
+    claimed = [_claim_templates(claims, joins)] if claims.used else []
+    return (*DEFINITIONS, _namespaces(joins), _workloads(joins, direct=direct), *claimed, *jobs)
 
 
 _NOT_WATCHED = (workload.NAME, pod_group.NAME)
@@ -134,6 +143,30 @@ def _job(kind: JobKind[Any], joins: Joins) -> Watched:
         gone=lambda uid, _version: joins.forget(uid),
         listed=lambda present, _version: joins.listed_jobs(kind.resource, present),
         optional=kind.optional,
+    )
+
+
+def _claim_templates(claims: Claims, joins: Joins) -> Watched:
+    """Watch what changes jobs and is told of nobody: the templates themselves are no facts."""
+
+    def observe(found: seen.ResourceClaimTemplate) -> Iterator[Told]:
+        yield from joins.claimed(claims.take(found))
+
+    def gone(uid: str, _version: int) -> Iterator[Told]:
+        yield from joins.claimed(claims.forget(uid))
+
+    def listed(present: Collection[str], _version: int) -> Iterator[Told]:
+        for namespace in sorted(claims.listed(present)):
+            yield from joins.claimed(namespace)
+
+    return Watched(
+        resource=RESOURCE,
+        path=PATH,
+        kind=seen.ResourceClaimTemplate,
+        observe=observe,
+        gone=gone,
+        listed=listed,
+        optional=True,
     )
 
 

@@ -24,6 +24,8 @@ apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration
 resources:
   excludeResourcePrefixes: [ignored.example.com/]
+  deviceClassMappings:
+  - {name: example.com/devices, deviceClassNames: [gpus.example.com]}
   transformations:
   - {input: example.com/gpu, strategy: Replace, outputs: {example.com/credits: 10}}
   - {input: memory, multiplyBy: example.com/gpu, outputs: {example.com/shared: 2}}
@@ -41,6 +43,20 @@ RUNTIME: Object = {
     "handler": "h",
     "overhead": {"podFixed": {"cpu": "500m"}},
 }
+CLAIM: Object = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaimTemplate",
+    "metadata": {"name": NAME, "namespace": NAME},
+    "spec": {
+        "spec": {
+            "devices": {
+                "requests": [
+                    {"name": "r", "exactly": {"deviceClassName": "gpus.example.com", "count": 3}}
+                ]
+            }
+        }
+    },
+}
 
 
 async def test_a_job_is_charged_what_limits_overhead_and_transformations_make_of_it(
@@ -57,13 +73,14 @@ async def test_a_job_is_charged_what_limits_overhead_and_transformations_make_of
         assert charged(running) == {
             "cpu": 2 * 1_500,  # two pods: the LimitRange's default and the overhead
             "example.com/credits": 2 * 20,  # in place of two devices each
+            "example.com/devices": 2 * 3,  # what each pod's claim asks for
             "example.com/shared": 2 * 4,  # one byte, by two devices, by two
             "memory": 2,
         }
 
 
 def objects() -> list[Object]:
-    names = ["cpu", "memory", "example.com/credits", "example.com/shared"]
+    names = ["cpu", "memory", "example.com/credits", "example.com/devices", "example.com/shared"]
     quotas = [{"name": name, "nominalQuota": "1000"} for name in names]
     group = {"coveredResources": names, "flavors": [{"name": NAME, "resources": quotas}]}
     queue: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
@@ -71,6 +88,7 @@ def objects() -> list[Object]:
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}},
         LIMITS,
         RUNTIME,
+        CLAIM,
         kueue("ResourceFlavor", NAME, spec={}),
         kueue("ClusterQueue", NAME, spec=queue),
         kueue("LocalQueue", NAME, NAME, spec={"clusterQueue": NAME}),
@@ -81,6 +99,7 @@ async def submit(api: KubernetesApi) -> None:
     job = batch_job("train", NAME, 1)
     pods = job["spec"]["template"]["spec"]
     pods["runtimeClassName"] = NAME
+    pods["resourceClaims"] = [{"name": "gpus", "resourceClaimTemplateName": NAME}]
     devices = {"example.com/gpu": "2", "ignored.example.com/x": "1"}
     pods["containers"][0]["resources"] = {"limits": devices}
     path = f"/apis/batch/v1/namespaces/{NAME}/jobs"

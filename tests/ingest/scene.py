@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from random import Random
 
 from prometheus_client import CollectorRegistry
 
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
-from ingest.resources import watched
+from ingest.resources import NO_DEVICES, watched
 from ingest.scope import Scope
 from ingest.session import Session
 from ingest.sync import Means
@@ -24,12 +25,15 @@ def session(
     name: str = "s1",
     scope: Scope | None = None,
     api: Interposed | None = None,
+    device_classes: Mapping[str, str] = NO_DEVICES,
 ) -> Session:
     random, metrics = Random(7), Metrics(CollectorRegistry())
     outlet = stage.bus.outlet()
     publisher = Publisher(outlet, cluster="local", session=name, random=random, metrics=metrics)
     means = Means(api or stage.api, publisher, Pace(), random, metrics)
-    return Session(watched(list(JOB_KINDS.values()), scope or Scope()), means, outlet)
+    return Session(
+        watched(list(JOB_KINDS.values()), scope or Scope(), device_classes), means, outlet
+    )
 
 
 async def rounds(stage: Stage, resource: str) -> list[SyncCompleted]:

@@ -31,6 +31,8 @@ def test_the_children_of_a_declared_kind_are_left_alone_by_every_policy() -> Non
 
 def test_the_default_kinds_need_no_rights_besides() -> None:
     assert kind_roles(("batch/job",)) == []
+    (role, _) = kind_roles(("batch/job",), devices=True)
+    assert role["rules"][0]["resources"] == ["resourceclaimtemplates"]
     given = kind_roles(("batch/job", "pod"))
     assert [one["kind"] for one in given] == ["ClusterRole", "ClusterRoleBinding"] * 2
 

@@ -14,6 +14,10 @@ from tidegate.service.durations import duration_us
 
 V1BETA2 = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 V1BETA1 = V1BETA2.replace("v1beta2", "v1beta1")
+TWICE = (
+    "resources: {deviceClassMappings: [{name: x, deviceClassNames: [c, c]}, "
+    "{name: y, deviceClassNames: [c]}]}"
+)
 
 
 def policy(text: str, version: str = V1BETA2) -> Policy:
@@ -104,7 +108,12 @@ def test_what_has_no_use_here_is_told_with_what_stands_in_its_place() -> None:
         ("waitForPodsReady: {timeout: -5m}", "not a duration"),
         ("fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanInitialShare]}", "or"),
         ("featureGates: {Foo: true}", "no gate Foo"),
-        ("resources: {deviceClassMappings: [{name: x}]}", "not supported"),
+        ("resources: {deviceClassMappings: [{name: x}]}", "deviceClassNames"),
+        (
+            "resources: {deviceClassMappings: [{name: x, deviceClassNames: [c], sources: [s]}]}",
+            "not supported",
+        ),
+        (TWICE, "in two mappings"),
         ("resources: {transformations: [{input: a}, {input: a}]}", "at most once"),
         ("integrations: {externalFrameworks: [A.v1.b]}", "declared nowhere"),
         ("nonsense: 1", "unknown field `nonsense`"),

@@ -50,6 +50,7 @@ def pod_set(
         runtime_class=spec.runtime_class_name,
         priority_class=spec.priority_class_name,
         topology=topology or topology_request(template.metadata.annotations),
+        claims=_claims(spec),
         shape=_shape(spec),
     )
 
@@ -191,6 +192,11 @@ def _requirements(found: Iterable[SelectorRequirement]) -> tuple[model.Requireme
     return tuple(
         model.Requirement(key=one.key, operator=one.operator, values=one.values) for one in found
     )
+
+
+def _claims(spec: pods.PodSpec) -> tuple[str, ...]:
+    named = (claim.get("resourceClaimTemplateName") for claim in spec.resource_claims)
+    return tuple(str(name) for name in named if name)
 
 
 def _shape(spec: pods.PodSpec) -> str:

@@ -16,22 +16,26 @@ _LABELS = {"app.kubernetes.io/part-of": "tidegate"}
 
 
 def kind_roles(
-    frameworks: tuple[str, ...], declared: tuple[Declaration, ...] = ()
+    frameworks: tuple[str, ...], declared: tuple[Declaration, ...] = (), *, devices: bool = False
 ) -> list[Manifest]:
-    """Return the roles and their bindings; empty if the default ones suffice."""
+    """Return the roles and their bindings; empty if the default ones suffice.
+
+    ``devices``: device classes are charged, so claims' templates are looked at.
+    """
     kinds = [one for one in chosen(frameworks) if one.name != _DEFAULT]
     kinds += map(declared_framework, declared)
     pods = "pod" in frameworks
     looks = [_rule(one.group, one.resource, "list", "watch") for one in kinds]
     acts = [rule for one in kinds for rule in _acting(one)]
+    if devices:
+        looks.append(_rule("resource.k8s.io", "resourceclaimtemplates", "list", "watch"))
     if pods:
         looks.append(_rule("", "pods", "list", "watch"))
         acts.append(_rule("", "pods", "get", "list", "patch", "delete"))
         acts.append(_rule("", "pods/status", "patch"))
         acts.append(_rule("", "pods/finalizers", "update"))
-    if not looks:
-        return []
-    return [*_role("tidegate-ingest", looks), *_role("tidegate-actuator", acts)]
+    made = _role("tidegate-ingest", looks) if looks else []
+    return [*made, *(_role("tidegate-actuator", acts) if acts else [])]
 
 
 def _acting(kind: Framework) -> list[Manifest]:

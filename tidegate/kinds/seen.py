@@ -51,6 +51,48 @@ class RuntimeClass(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     overhead: Overhead = Overhead()
 
 
+class ExactRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Devices of one class."""
+
+    device_class_name: str = ""
+    allocation_mode: str = "ExactCount"  # or All
+    count: int = 1
+
+
+class DeviceRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One request of a claim; without ``exactly`` it is a list of alternatives."""
+
+    name: str = ""
+    exactly: ExactRequest | None = None
+
+
+class DeviceRequests(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The devices of a claim."""
+
+    requests: tuple[DeviceRequest, ...] = ()
+
+
+class ClaimSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a claim asks for."""
+
+    devices: DeviceRequests = DeviceRequests()
+
+
+class ClaimTemplateSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The claim that a template makes for each pod."""
+
+    spec: ClaimSpec = ClaimSpec()
+
+
+class ResourceClaimTemplate(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """A claim of devices, made anew for each pod that names it."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ClaimTemplateSpec = ClaimTemplateSpec()
+
+
 class PriorityClass(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Kubernetes' own priority, which pods name."""
 

@@ -87,6 +87,7 @@ class PodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     runtime_class: str = ""
     priority_class: str = ""  # the pod template's priorityClassName
     topology: TopologyRequest | None = None
+    claims: tuple[str, ...] = ()  # ResourceClaimTemplates, one entry for each claim of a pod
     shape: str = ""  # digest of what else scheduling equivalence looks at (ports, claims, spread)
 
 

@@ -57,6 +57,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     frameworks: tuple[str, ...] = ("batch/job",)  # job kinds by Kueue's names
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: not given
     declared: tuple[Declaration, ...] = ()  # those of integrations.externalFrameworks
+    device_classes: dict[str, str] = {}  # to the resource that each is charged as
     label_keys_to_copy: tuple[str, ...] = ()
     resource_metrics: bool = False  # metrics.enableClusterQueueResources
     local_queue_metrics: bool = True  # metrics.localQueueMetrics.enable
@@ -96,6 +97,7 @@ def parse_configuration(text: str) -> Configuration:
         policy=_policy(file),
         frameworks=integrations.frameworks,
         declared=tuple(_declared(file)),
+        device_classes=_device_classes(file.resources),
         namespaces=_selector(selector) if selector is not None else None,
         label_keys_to_copy=integrations.label_keys_to_copy,
         resource_metrics=file.metrics.enable_cluster_queue_resources,
@@ -197,9 +199,18 @@ def _gates(told: dict[str, bool]) -> dict[str, bool]:
     return {name: value for name, value in sorted(told.items()) if value != GATES[name]}
 
 
+def _device_classes(resources: ResourcesSection) -> dict[str, str]:
+    classes = dict[str, str]()
+    for one in resources.device_class_mappings:
+        if one.sources:
+            raise SettingsError("resources.deviceClassMappings: sources are not supported.")
+        for name in one.device_class_names:
+            if classes.setdefault(name, one.name) != one.name:
+                raise SettingsError(f"resources.deviceClassMappings: {name} is in two mappings.")
+    return classes
+
+
 def _transformations(resources: ResourcesSection) -> tuple[Transformation, ...]:
-    if resources.device_class_mappings:
-        raise SettingsError("resources.deviceClassMappings is not supported.")
     inputs = [one.input for one in resources.transformations]
     if len(set(inputs)) < len(inputs):
         raise SettingsError("resources.transformations: each input at most once.")

@@ -80,13 +80,21 @@ class TransformationSection(msgspec.Struct, rename="camel", forbid_unknown_field
     outputs: dict[str, str | int | float] = {}
 
 
+class DeviceClassSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
+    """One of ``resources.deviceClassMappings``."""
+
+    name: str
+    device_class_names: tuple[str, ...]
+    sources: Any = None
+
+
 class ResourcesSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True):
     """``resources``."""
 
     exclude_resource_prefixes: tuple[str, ...] = ()
     transformations: tuple[TransformationSection, ...] = ()
     quota_check_strategy: Literal["BlockUndeclared", "IgnoreUndeclared"] = "BlockUndeclared"
-    device_class_mappings: tuple[Any, ...] = ()
+    device_class_mappings: tuple[DeviceClassSection, ...] = ()
 
 
 class LocalQueueMetricsSection(msgspec.Struct, rename="camel"):

@@ -41,4 +41,6 @@ def wanted(config: str) -> list[Manifest]:
     for name in told.frameworks:
         if name not in known:
             say(f"job kind not supported, its jobs are left alone: {name}")
-    return [*policies(known, told.declared), *kind_roles(known, told.declared)]
+    devices = bool(told.device_classes)
+    roles = kind_roles(known, told.declared, devices=devices)
+    return [*policies(known, told.declared), *roles]

@@ -1,0 +1,90 @@
+"""Devices that a job's pods claim by template are told as requests."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.ingest.scene import session
+from tests.parts.foreign import foreign_crd
+from tests.parts.stage import CRDS, JOBS, Object, Stage, alongside, job
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.observations import Heartbeat, JobObserved
+
+TEMPLATES = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
+CLASSES = {"gpus.example.com": "example.com/devices"}
+ASKED = {"example.com/devices": "5"}
+
+
+def template(*requests: Object) -> Object:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "gpus"},
+        "spec": {"spec": {"devices": {"requests": list(requests)}}},
+    }
+
+
+def request(count: int, of: str = "gpus.example.com", **more: Any) -> Object:  # noqa: ANN401 - fields of a request
+    return {"name": "r", "exactly": {"deviceClassName": of, "count": count, **more}}
+
+
+def claiming() -> Object:
+    found = job()
+    claim = {"name": "c", "resourceClaimTemplateName": "gpus"}
+    found["spec"]["template"]["spec"]["resourceClaims"] = [claim]
+    return found
+
+
+def test_a_job_waits_for_its_template_and_asks_for_its_devices_then() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(CRDS, foreign_crd("claims"))
+        stage.make(JOBS, claiming())
+        async with alongside(session(stage, device_classes=CLASSES).run()):
+            await stage.hear(JobObserved, lambda one: one.gates == ("ResourceClaimTemplate/gpus",))
+            stage.make(TEMPLATES, template(request(2), request(3)))
+            told = await stage.hear(JobObserved, lambda one: one.gates == ())
+            assert told.podsets[0].containers[-1].requests == ASKED
+            stage.remove(f"{TEMPLATES}/gpus")
+            await asyncio.sleep(5)
+            heard = [one for one in await stage.heard() if isinstance(one, JobObserved)]
+            assert heard[-1].gates == ("ResourceClaimTemplate/gpus",)
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        template(request(1, of="unmapped.example.com")),
+        template(request(1, allocationMode="All")),
+        template({"name": "r", "firstAvailable": []}),
+    ],
+)
+def test_a_claim_that_cannot_be_counted_holds_its_job(found: Object) -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(CRDS, foreign_crd("claims"))
+        stage.make(TEMPLATES, found)
+        stage.make(JOBS, claiming())
+        async with alongside(session(stage, device_classes=CLASSES).run()):
+            await stage.hear(Heartbeat)
+            told = await stage.hear(JobObserved)
+        assert told.gates == ("ResourceClaimTemplate/gpus",)
+
+    run_virtually(run())
+
+
+def test_without_a_mapping_nobody_looks_at_claims() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(JOBS, claiming())
+        async with alongside(session(stage).run()):
+            told = await stage.hear(JobObserved)
+        assert told.gates == ()
+        assert told.podsets[0].claims == ("gpus",)
+
+    run_virtually(run())
