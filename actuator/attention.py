@@ -6,7 +6,7 @@ A watch that cannot be resumed has missed something: then everything is compared
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from random import Random
 
@@ -19,6 +19,8 @@ from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 WATCH_S = 300
+_LASTING_S = 5.0
+"""A watch that lasted so long was one: the next is opened at once."""
 _PATH = f"{KUEUE}/workloads"
 _log = get_log("attention")
 
@@ -64,21 +66,28 @@ class Attention:
 
     async def pay(self) -> None:
         """Watch for ever."""
-        waits = delays(self._random, first_s=0.5, most_s=60.0)
+        waits, loop = self._waits(), asyncio.get_running_loop()
         while True:
-            try:
-                if not self._version:
-                    self._version = await self._calls.newest_version(_PATH)
-                    self._begun()
-                await self._watch()
-                waits = delays(self._random, first_s=0.5, most_s=60.0)
-            except ApiUnreachableError:
+            since_s = loop.time()
+            await self._try()
+            if loop.time() - since_s >= _LASTING_S:
+                waits = self._waits()
+            else:
                 await asyncio.sleep(next(waits))
-            except ApiStatusError as error:
-                if error.status != HTTPStatus.GONE:
-                    _log.warning("cannot watch Workloads", error=str(error))
-                self._version = ""
-                await asyncio.sleep(next(waits))
+
+    async def _try(self) -> None:
+        """Watch until the watch ends; forget how far it got if it cannot be resumed there."""
+        try:
+            if not self._version:
+                self._version = await self._calls.newest_version(_PATH)
+                self._begun()
+            await self._watch()
+        except ApiUnreachableError:
+            pass  # it goes on where it was
+        except (ApiStatusError, msgspec.DecodeError) as error:
+            if not isinstance(error, ApiStatusError) or error.status != HTTPStatus.GONE:
+                _log.warning("cannot watch Workloads", error=str(error))
+            self._version = ""
 
     async def _watch(self) -> None:
         query = {
@@ -97,3 +106,6 @@ class Attention:
         self._version = found.metadata.resource_version
         if line.type == "DELETED":
             self._deleted(f"{found.metadata.namespace}/{found.metadata.name}", found.metadata.uid)
+
+    def _waits(self) -> Iterator[float]:
+        return delays(self._random, first_s=0.5, most_s=60.0)
