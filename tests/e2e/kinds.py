@@ -78,6 +78,19 @@ def batch_job(name: str, queue: str, seconds: float) -> Object:
     }
 
 
+def parallel(found: Object) -> int:
+    """Return how many pods a Job runs at once."""
+    return int(found["spec"]["parallelism"])
+
+
+def partial_job(name: str, queue: str, seconds: float) -> Object:
+    """Return a Job of four pods at once that can do with two."""
+    found = batch_job(name, queue, seconds)
+    found["metadata"]["annotations"] = {"kueue.x-k8s.io/job-min-parallelism": "2"}
+    found["spec"] |= {"parallelism": 4, "completions": 4}
+    return found
+
+
 def jobset_children(parent: Object) -> list[tuple[str, Object]]:
     """Return the Jobs of a JobSet that may run."""
     if parent["spec"].get("suspend"):
@@ -173,6 +186,15 @@ ACTS = (
         templates=lambda found: [found["spec"]["template"]],
         finished=lambda found: has_condition(found, "Complete"),
         active=lambda found: found.get("status", {}).get("active", 0) == 2,
+    ),
+    Act(
+        namespace="life-partial",
+        framework="batch/job",
+        path=JOBS,
+        make=partial_job,
+        templates=lambda found: [found["spec"]["template"]],
+        finished=lambda found: has_condition(found, "Complete"),
+        active=lambda found: (found.get("status", {}).get("active"), parallel(found)) == (2, 2),
     ),
     Act(
         namespace="life-jobset",

@@ -164,3 +164,20 @@ async def test_pods_too_many_are_deleted_and_one_goes_ahead_of_its_group(
         await until(here.seen("ahead", here.act.finished), "it goes before the other is there")
         await here.member("after", "slow", 1, **fast)
         await until(here.finished("slow"), "both are done")
+
+
+async def test_a_group_is_deleted_together_for_a_greater(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    async with yard(api, own_api, tmp_path, "life-flock") as (here, _):
+        for name in ("one", "two"):
+            await here.member(name, "flock", 60)
+        for name in ("one", "two"):
+            await until(here.seen(name, runs), f"{name} runs")
+        await here.make(pod("high", here.namespace, 1), "high")
+        for name in ("one", "two"):
+            await until(here.seen(name, gone), f"{name} is deleted")
+        await until(here.seen("high", here.act.finished), "the greater finishes")
+        for name in ("one", "two"):
+            await here.member(name, "flock", 1)
+        await until(here.finished("flock"), "made again, it runs to its end")

@@ -43,7 +43,7 @@ def kind_of(name: str) -> JobKind[Any]:
 
 def start_of(found: Object) -> Start:
     written = {**found["start"], "at_us": 1, "workload": "team/w", "job": msgspec.to_builtins(JOB)}
-    seq = written.pop("seq")
+    seq = int(written.pop("seq"))
     order = msgspec.convert({**written, "type": "StartOrdered/1"}, StartOrdered)
     return Start(order=order, ledger_id="L1", seq=seq)
 
