@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -92,7 +92,7 @@ def _from_binaries(programs: Path) -> Iterator[Server]:
 
 
 @contextmanager
-def owned_folder() -> Iterator[Path]:
+def owned_folder() -> Generator[Path]:
     """Lend a folder that whoever runs the server may write to; it is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="tidegate-pg-"))
     try:
@@ -136,9 +136,10 @@ class Process:
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
-            return subprocess.Popen(
+            started: subprocess.Popen[bytes] = subprocess.Popen(
                 self._command, stdout=log, stderr=log, start_new_session=True, **owner()
             )
+        return started
 
     def _stop(self, how: signal.Signals) -> None:
         if self._process.poll() is None:

@@ -15,6 +15,12 @@ from tidegate.model.quantity import UNLIMITED, render
 Row: TypeAlias = dict[str, Any]
 _Place: TypeAlias = tuple[str, str, str]
 """ClusterQueue, flavor and resource."""
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names) or "-"
+
+
 _COLUMNS = (
     Column("QUEUE", "clusterQueue"),
     Column("COHORT", "cohort", wide=True),
@@ -27,7 +33,7 @@ _COLUMNS = (
     Column("BORROW LIMIT", "borrowingLimit", right=True, wide=True),
     Column("LEND LIMIT", "lendingLimit", right=True, wide=True),
     Column("WORKLOADS", "workloads", right=True, wide=True),
-    Column("USED BY", "usedBy", wide=True, show=lambda users: ", ".join(users) or "-"),
+    Column("USED BY", "usedBy", wide=True, show=_listed),
     Column("QUOTA BY", "quotaBy", wide=True),
 )
 
