@@ -10,13 +10,20 @@ from collections import deque
 from typing import TypeAlias
 
 from actuator.showing import check_states
-from actuator.showing.conditions import show_decision, show_fact, submitted
+from actuator.showing.conditions import (
+    reservation,
+    show_decision,
+    show_fact,
+    submitted,
+    told_late,
+)
 from actuator.showing.counts import Numbers, Share, share
 from actuator.showing.shares import Redefined, Shares, SharesShown
 from actuator.showing.shown import Shown
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     DecisionEvent,
+    ReservationRepeated,
     WorkloadExpired,
 )
 from tidegate.contracts.definitions import (
@@ -73,6 +80,8 @@ class Board:
         match event:
             case WorkloadSubmitted():
                 self._submit(event, decision)
+            case ReservationRepeated():
+                self._repeat(event, decision)
             case WorkloadRemoved() | WorkloadExpired(job=None):
                 self._remove(event)
             case ClusterQueueReadinessChanged():
@@ -181,6 +190,19 @@ class Board:
         shown.decision = decision
         self.removed.pop(shown.key, None)
         self.workloads[shown.key] = shown
+        self._count(shown)
+        self.changed["Workload", shown.key] = None
+
+    def _repeat(self, event: ReservationRepeated, decision: str) -> None:
+        """Show a reservation again; of a workload that EVENTS never told of, all there is."""
+        shown = self.workloads.get(event.workload)
+        if shown is None:
+            shown = self.workloads[event.workload] = told_late(event)
+            self.removed.pop(shown.key, None)
+        if shown.phase != "reserved":
+            show_decision(shown, reservation(event))
+        check_states.follow(shown, event, decision)
+        shown.decision = decision
         self._count(shown)
         self.changed["Workload", shown.key] = None
 

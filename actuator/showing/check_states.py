@@ -12,6 +12,7 @@ from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
     QuotaReserved,
+    ReservationRepeated,
     WorkloadEvicted,
 )
 from tidegate.contracts.facts import FactEvent
@@ -28,10 +29,12 @@ def follow(shown: Shown, event: FactEvent | DecisionEvent, decision: str) -> Non
     match event:
         case QuotaReserved():
             shown.checks, shown.checks_at_us = event.checks, event.at_us
-            shown.checks_since = shown.checks_since or (decision if event.checks else "")
+            shown.checks_since = decision if event.checks else shown.checks_since
+        case ReservationRepeated():
+            shown.checks, shown.checks_at_us = event.checks, event.at_us
+            shown.checks_since = decision
         case WorkloadEvicted() | QuotaReleased() if shown.checks or _failed(event):
             shown.checks_since, shown.checks_at_us = decision, event.at_us
-            shown.checks_reset = True
         case _:
             pass
 
@@ -50,7 +53,7 @@ def put(status: Object, shown: Shown, found: Object) -> None:
     }
     holds = shown.phase in ("reserved", "admitted")
     wanted = shown.checks if holds else tuple(sorted({*told, *shown.checks}))
-    again = _begins_anew(shown, found)
+    again = _noted(found) != shown.checks_since
     states = [_state(shown, name, told.get(name), again=again) for name in wanted]
     if states:
         status["admissionChecks"] = states
@@ -63,13 +66,6 @@ def note(shown: Shown, found: Object) -> Object:
     if shown.phase == "finished" or not shown.checks_since or _noted(found) == shown.checks_since:
         return {}
     return {"metadata": {"annotations": {names.CHECKS_SINCE: shown.checks_since}}}
-
-
-def _begins_anew(shown: Shown, found: Object) -> bool:
-    noted = _noted(found)
-    if noted == shown.checks_since:
-        return False
-    return shown.checks_reset or noted != ""
 
 
 def _noted(found: Object) -> str:

@@ -10,6 +10,7 @@ from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
     QuotaReserved,
+    ReservationRepeated,
     WorkloadAdmitted,
     WorkloadDeactivated,
     WorkloadEvicted,
@@ -101,6 +102,32 @@ def submitted(event: WorkloadSubmitted) -> Shown:
         max_execution_s=event.max_execution_s,
         active=event.active,
         reclaimable=event.reclaimable,
+    )
+
+
+def told_late(event: ReservationRepeated) -> Shown:
+    """Return what is shown of a workload whose submission nobody told."""
+    return Shown(
+        key=event.workload,
+        uid=event.uid,
+        job=event.job,
+        queue=event.queue,
+        priority_class=event.priority_class,
+        pod_priority_class=event.pod_priority_class,
+        own_priority=event.priority,
+        max_execution_s=event.max_execution_s,
+    )
+
+
+def reservation(event: ReservationRepeated) -> QuotaReserved:
+    """Return the reservation that is told again."""
+    return QuotaReserved(
+        at_us=event.at_us,
+        workload=event.workload,
+        uid=event.uid,
+        cluster_queue=event.cluster_queue,
+        assignment=event.assignment,
+        checks=event.checks,
     )
 
 

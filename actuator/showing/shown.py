@@ -42,7 +42,6 @@ class Shown(msgspec.Struct, kw_only=True):
     checks: tuple[str, ...] = ()  # admission checks asked for when quota was last reserved
     checks_since: str = ""  # the decision since which their states count
     checks_at_us: int = 0  # of that decision
-    checks_reset: bool = False  # that decision ended an earlier reservation
     admitted_us: int = 0  # 0: not now
     executed_us: int = 0  # admitted before
 

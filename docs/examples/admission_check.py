@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import datetime as dt
 import sys
+from contextlib import suppress
 from http import HTTPStatus
 from typing import Any
 
@@ -44,19 +45,22 @@ def judge(workload: Object) -> Object:
 async def report(api: KubernetesApi, workload: str, check: str) -> None:
     """Wait until a Workload shows its reservation, and say what becomes of its check.
 
-    Raises:
-        TimeoutError: it did not show one in time; whoever reserves again is told of again.
+    One that shows none in time was removed, or lost its quota: whoever reserves again is told anew.
     """
     namespace, _, name = workload.partition("/")
     path = f"{KUEUE}/namespaces/{namespace}/workloads/{name}"
-    async with asyncio.timeout(PATIENCE_S):
-        while True:
-            found = await read(api, path)
-            if found is None or not waits(found, check):
-                return
-            if reserved(found) and await write(api, path, found, check):
-                return
-            await asyncio.sleep(LOOK_S)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(PATIENCE_S):
+            while not await reported(api, path, check):  # noqa: ASYNC110 - the server is asked
+                await asyncio.sleep(LOOK_S)
+
+
+async def reported(api: KubernetesApi, path: str, check: str) -> bool:
+    """Say what becomes of a check if that is asked for now; tell whether all is said."""
+    found = await read(api, path)
+    if found is None or not reserved(found):
+        return False  # it is shown a moment after the event
+    return not waits(found, check) or await write(api, path, found, check)
 
 
 def waits(workload: Object, check: str) -> bool:

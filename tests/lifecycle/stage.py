@@ -41,6 +41,8 @@ class Stage:
     board: Board = field(default_factory=Board)
     jobs: dict[str, seen.JobObserved] = field(default_factory=dict)
     orders: dict[str, tuple[bool, int]] = field(default_factory=dict)  # start or stop, and its seq
+    former: dict[str, str] = field(default_factory=dict)  # what their Workloads noted before
+    unshown: set[str] = field(default_factory=set)  # whose Workloads nobody writes
     deaf: set[str] = field(default_factory=set)
     version: int = 100
     beats: int = 1
@@ -62,8 +64,24 @@ class Stage:
     def turn(self, *observations: seen.Observation) -> None:
         """Play turns until nothing more follows; jobs obey in between."""
         self._take(observations)
-        while orders := [name for name in self.orders if name not in self.deaf]:
-            self._take([self.obeyed(name) for name in orders if name in self.jobs])
+        while news := [*self._obeyed(), *self._asked()]:
+            self._take(news)
+
+    def _obeyed(self) -> list[seen.JobObserved]:
+        orders = [name for name in self.orders if name not in self.deaf]
+        return [self.obeyed(name) for name in orders if name in self.jobs]
+
+    def _asked(self) -> list[seen.JobObserved]:
+        """Return the jobs whose Workloads show by now that checks begin anew."""
+        news = list[seen.JobObserved]()
+        for name, one in list(self.jobs.items()):
+            shown = self.board.workloads.get(one.workload)
+            if shown is None or shown.checks_since == one.checks_since or name in self.unshown:
+                continue
+            self.former[name] = one.checks_since
+            pending = tuple(seen.CheckSeen(name=check, state="Pending") for check in shown.checks)
+            news.append(self.change(name, checks=pending, checks_since=shown.checks_since))
+        return news
 
     def _take(self, observations: Any) -> None:  # noqa: ANN401 - some observations
         before = self.bus.draft.seq

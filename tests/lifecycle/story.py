@@ -91,6 +91,9 @@ class Player:
         elif verb in ("deaf", "hears"):
             (stage.deaf.add if verb == "deaf" else stage.deaf.discard)(told)
             stage.turn()
+        elif verb in ("lost", "found"):
+            (stage.unshown.add if verb == "lost" else stage.unshown.discard)(told)
+            stage.turn()
         else:
             stage.turn(*self._seen(verb, told))
 
@@ -131,7 +134,8 @@ class Player:
         """Let controllers of checks write what they say; ``stale``: as if before the reset."""
         states = {key: value for key, value in told.items() if key != "stale"}
         checks = tuple(_state(check, states[check]) for check in sorted(states))
-        since = self.stage.jobs[name].checks_since if told.get("stale") else self.stage.since(name)
+        stage = self.stage
+        since = stage.former[name] if told.get("stale") else stage.since(name)
         return self.stage.change(name, checks=checks, checks_since=since)
 
     def _gone(self, kind: str, name: str) -> seen.Observation:

@@ -35,6 +35,8 @@ def _details(event: made.DecisionEvent) -> list[str]:  # noqa: C901 - an arm an 
             return [event.reason]
         case made.WorkloadExpired():
             return [event.reason, "job" if event.job is not None else "workload"]
+        case made.ReservationRepeated():
+            return [f"attempt={event.attempt}"]
         case made.ActuationRepeated():
             return [event.order]
         case _:

@@ -9,6 +9,7 @@ import structlog
 
 from tests.simulation.ledger_watch import WatchedLedger
 from tests.simulation.loop import run_seeded
+from tests.simulation.waiting import check_nobody_is_stuck
 from tests.simulation.world import World
 from tidegate.contracts.codec import decode
 from tidegate.contracts.facts import GapObserved, StreamReplaced
@@ -43,6 +44,7 @@ async def _lived(seed: int) -> Outcome:
         await world.run()
         for ledger in world.ledgers:
             _check_ledger(ledger)
+            check_nobody_is_stuck(ledger.entries)
             _check_subscriber(world, ledger)
             _check_losses(world, ledger)
         _check_draft(world)

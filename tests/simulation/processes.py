@@ -45,7 +45,10 @@ CLUSTER = "local"
 
 
 def scheduler(
-    bus: MemoryBus, ledger: Callable[[], WatchedLedger], new_ledger_id: Callable[[], str]
+    bus: MemoryBus,
+    ledger: Callable[[], WatchedLedger],
+    new_ledger_id: Callable[[], str],
+    policy: Policy,
 ) -> tuple[Body, dict[str, Status]]:
     """Return what a scheduler runs, and where each tells of itself."""
     statuses = dict[str, Status]()
@@ -61,7 +64,7 @@ def scheduler(
             cluster=CLUSTER,
             holder=session,
             new_ledger_id=new_ledger_id,
-            policy=Policy(),
+            policy=policy,
             pace=Pace(messages_max=100, snapshot_entries=60),
             snapshots=ledger().snapshots,
         )

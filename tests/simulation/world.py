@@ -19,10 +19,12 @@ from store.ledger import SqlLedger
 from store.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.simulation import processes
+from tests.simulation.checker import Checker
 from tests.simulation.cluster import QUEUE_LABEL, Cluster
 from tests.simulation.ledger_watch import LedgerWatch, WatchedLedger
 from tests.simulation.life import Life, Weather
 from tests.simulation.observer import Observer
+from tests.simulation.owners import Owners
 from tests.simulation.people import People, finished
 from tests.simulation.storms import Storms
 from tidegate.bus.faults import Fate
@@ -55,6 +57,8 @@ class World:
         self.observer = Observer(self.cluster, self.watch)
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
         self.storms = Storms(self, Random(self.random.random()))
+        self.owners = Owners(self.cluster, Random(self.random.random()))
+        self.checker = Checker(self.cluster, Random(self.random.random()))
 
     @property
     def ledger(self) -> WatchedLedger:
@@ -85,13 +89,17 @@ class World:
             await self.people.work()
             self.storms.end()
             self.people.settle()
+            self.owners.settle()
+            self.checker.settle()
             await self._rest()
             for task in around:
                 task.cancel()
 
     def _surroundings(self) -> list[Coroutine[Any, Any, None]]:
         bus, api = self.bus, self.cluster.api
-        decide, self.statuses = processes.scheduler(bus, lambda: self.ledger, self._new_ledger_id)
+        decide, self.statuses = processes.scheduler(
+            bus, lambda: self.ledger, self._new_ledger_id, self.owners.policy
+        )
         observe, act = processes.ingest(bus, api), processes.actuator(bus, api)
         kept = [("scheduler-1", decide), ("scheduler-2", decide), ("ingest-1", observe)]
         kept += [("actuator-1", act), ("actuator-2", act)]
@@ -101,6 +109,8 @@ class World:
             *(self._keep(name, body) for name, body in kept),
             self.cluster.machinery.run(),
             self.storms.run(),
+            self.owners.work(),
+            self.checker.run(),
             self._subscribe(),
             self._tick(),
         ]

@@ -227,6 +227,22 @@ class ActuationRepeated(
     attempt: int = 0
 
 
+class ReservationRepeated(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ReservationRepeated/1"
+):
+    """A reservation that waits for checks was not seen on its Workload: all that it shall show."""
+
+    job: ObjectRef
+    queue: str = ""  # LocalQueue
+    priority_class: str = ""
+    pod_priority_class: str = ""
+    priority: int | None = None
+    max_execution_s: int = 0
+    assignment: tuple[PodSetAssignment, ...] = ()
+    checks: tuple[str, ...] = ()
+    attempt: int = 1
+
+
 class ClusterQueueReadinessChanged(
     Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReadinessChanged/1"
 ):
@@ -253,5 +269,6 @@ DecisionEvent: TypeAlias = (
     | StartOrdered
     | StopOrdered
     | ActuationRepeated
+    | ReservationRepeated
     | ClusterQueueReadinessChanged
 )

@@ -142,6 +142,8 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     scan_cycle: int = 0  # the cycle of that
     scan_seq: int = 0  # the event of that
     checks: dict[str, CheckState] = {}
+    asked: int = 0  # how often its reservation was told again
+    asked_us: int = 0
     checks_seq: int = 0  # the event since which their controllers' words count; 0: from the start
     stopped: bool = False  # the stop that was ordered last is proven
     executed_us: int = 0  # admitted before, for the maximum execution time

@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core import cycle
+from tidegate.core.calm import serve
+from tidegate.core.deciding.asking import ask_again
 from tidegate.core.deciding.intents import abandon
 from tidegate.core.deciding.leaving import attend
 from tidegate.core.deciding.readiness import tell_readiness
@@ -30,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     time_out,  # who must leave because time is up is not to be asked for more
     attend,  # who must leave, and who has left: their quota counts for all that follows
     requeue_due,  # whose time has come competes in this turn's cycles
+    ask_again,  # whose checks nobody was asked for
     abandon,  # an intent that can no longer be met keeps nothing from others
     repair,  # last: what was decided above orders anew by itself
 )
@@ -90,11 +93,15 @@ def _settle(run_of: Pass) -> bool:
 
 
 def _cycle(run_of: Pass) -> bool:
-    """Run one cycle over what is not settled; tell whether there was anything."""
+    """Serve the calm trees, run one cycle over the others; tell whether there was anything."""
     draft = run_of.draft
     if run_of.kueue:
         return cycle.run_kueue(run_of)
+    said = len(run_of.decisions)
+    serve(run_of)
+    if run_of.full:
+        return False
     trees = cycle.unsettled(draft)
     if trees:
         cycle.run(run_of, trees)
-    return bool(trees)
+    return bool(trees) or len(run_of.decisions) > said

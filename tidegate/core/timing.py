@@ -1,7 +1,8 @@
 """When time alone makes something follow for a workload: set as deadlines by folds.
 
-Three families: ``ready`` (its pods have been ready too late, or not again), ``execution`` (it has
-run as long as it may) and ``retention`` (nobody needs its object any more).
+Four families: ``ready`` (its pods have been ready too late, or not again), ``execution`` (it has
+run as long as it may), ``retention`` (nobody needs its object any more) and ``asked`` (its checks
+cannot be answered, because no Workload asks for them).
 
 Source: behaviour.md 8.6, 8.8, 10.
 """
@@ -10,18 +11,25 @@ from __future__ import annotations
 
 from tidegate.contracts import decisions, facts
 from tidegate.core import deadlines
+from tidegate.core.checking import unasked
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import HOLDING, forest, touch
 from tidegate.core.preemption.guarantee import guarantee
+from tidegate.core.rooms import Room
 
-READY, EXECUTION, RETENTION = "ready", "execution", "retention"
+READY, EXECUTION, RETENTION, ASKED = "ready", "execution", "retention", "asked"
+INTERVAL_US_MAX = 300_000_000
+_DOUBLINGS_MAX = 16
 _SECOND_US = 1_000_000
 _TELLING = frozenset(
     {
         facts.WorkloadAdopted,
         facts.WorkloadChanged,
         facts.WorkloadFinished,
+        facts.CheckReported,
         facts.PodsReadyReported,
+        decisions.QuotaReserved,
+        decisions.ReservationRepeated,
         decisions.WorkloadAdmitted,
         decisions.WorkloadEvicted,
         decisions.WorkloadDeactivated,
@@ -60,6 +68,12 @@ def follow_policy(draft: Draft) -> None:
         set_deadlines(draft, workload)
 
 
+def follow_queue(draft: Draft, room: Room) -> None:
+    """Set the deadlines of all that hold quota of a ClusterQueue anew: it has changed."""
+    for workload in room.holding.values():
+        set_deadlines(draft, workload)
+
+
 def set_deadlines(draft: Draft, workload: Workload) -> None:
     """Set or clear each of a workload's deadlines as it stands."""
     guarantee(draft, workload)
@@ -67,6 +81,7 @@ def set_deadlines(draft: Draft, workload: Workload) -> None:
         (READY, _ready_by_us(draft, workload)),
         (EXECUTION, _ends_us(workload)),
         (RETENTION, _expires_us(draft, workload)),
+        (ASKED, _asks_again_us(draft, workload)),
     ):
         key = f"{family}/{workload.key}"
         if at_us is None:
@@ -83,6 +98,13 @@ def admission_blocked(draft: Draft) -> bool:
     if ready is None or not ready.block_admission:
         return False
     return any(one.phase in HOLDING and not one.ready for one in draft.workloads.values())
+
+
+def _asks_again_us(draft: Draft, workload: Workload) -> int | None:
+    if draft.policy.compatibility == "kueue" or not unasked(draft, workload):
+        return None
+    after_us = draft.policy.repair_after_us << min(workload.asked, _DOUBLINGS_MAX)
+    return max(workload.reserved_us, workload.asked_us) + min(after_us, INTERVAL_US_MAX)
 
 
 def _ready_by_us(draft: Draft, workload: Workload) -> int | None:

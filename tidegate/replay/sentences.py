@@ -41,7 +41,12 @@ Leaving: TypeAlias = (
     | decided.WorkloadPreempted
     | decided.WorkloadEvicted
 )
-Ordering: TypeAlias = decided.StartOrdered | decided.StopOrdered | decided.ActuationRepeated
+Ordering: TypeAlias = (
+    decided.StartOrdered
+    | decided.StopOrdered
+    | decided.ActuationRepeated
+    | decided.ReservationRepeated
+)
 Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering
 """Whatever may stand in a workload's story."""
 
@@ -52,7 +57,12 @@ _SECOND_US = 1_000_000
 def sentence(event: Told, workload: str) -> str:
     """Say what an event meant for ``workload``; one sentence, without the time."""
     match event:
-        case decided.StartOrdered() | decided.StopOrdered() | decided.ActuationRepeated():
+        case (
+            decided.StartOrdered()
+            | decided.StopOrdered()
+            | decided.ActuationRepeated()
+            | decided.ReservationRepeated()
+        ):
             return _ordering(event)
         case (
             decided.PreemptionIntended()
@@ -184,6 +194,9 @@ def _ordering(event: Ordering) -> str:
         case decided.ActuationRepeated():
             attempt = f"repetition {event.attempt}"
             return f"The {event.order} has not been seen done: ordered again, {attempt}."
+        case decided.ReservationRepeated():
+            checks = ", ".join(event.checks)
+            return f"Its Workload was not seen to ask {checks}: shown again."
         case _:
             assert_never(event)
 

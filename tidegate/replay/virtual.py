@@ -16,8 +16,8 @@ from tidegate.contracts import decisions as decided
 from tidegate.contracts import facts as told
 from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observations import JobState
+from tidegate.core.checking import required_checks
 from tidegate.core.deadlines import next_due
-from tidegate.core.deciding.admit import required_checks
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.fold import apply
 from tidegate.core.forest import HOLDING

@@ -43,7 +43,7 @@ def _counts(draft: Draft, job: JobObserved, known: Workload) -> bool:
 
 def _is_news(known: Workload, told: CheckSeen) -> bool:
     before = known.checks.get(told.name)
-    if before is None:
-        return told.state != "Pending"
+    if before is None:  # Pending says that its controller is asked
+        return told.state != "Pending" or known.phase == "reserved"
     heard = before.state, before.requeue_after_s, before.updates
     return heard != (told.state, told.requeue_after_s, told.updates)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from tidegate.contracts.decisions import QuotaReleased, QuotaReserved, WorkloadAdmitted
-from tidegate.core.draft import Draft, Workload
+from tidegate.core.checking import required_checks
+from tidegate.core.draft import Workload
 from tidegate.core.flavors import Assignment
 from tidegate.core.folding.admissions import SLICE_REPLACED
 from tidegate.core.orders import start_order
@@ -78,23 +79,4 @@ def granted(found: Assignment) -> tuple[PodSetAssignment, ...]:
             usage={resource: podset.requests[resource] for resource in podset.choices},
         )
         for podset in found.podsets
-    )
-
-
-def required_checks(
-    draft: Draft, cluster_queue: str, assignment: tuple[PodSetAssignment, ...]
-) -> list[str]:
-    """Return the names of the checks that a workload so assigned has to pass, sorted.
-
-    Source: behaviour.md 9.1.
-    """
-    defined = draft.objects.cluster_queues.get(cluster_queue)
-    rules = () if defined is None else defined.spec.checks
-    if not rules:
-        return []
-    flavors = {flavor for given in assignment for flavor in given.flavors.values()}
-    return sorted(
-        rule.name
-        for rule in rules
-        if not rule.on_flavors or not flavors.isdisjoint(rule.on_flavors)
     )

@@ -16,7 +16,7 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
     WorkloadRequeued,
 )
-from tidegate.core.deciding.admit import required_checks
+from tidegate.core.checking import required_checks
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.injecting import contradiction
 from tidegate.core.orders import start_order, stop_order

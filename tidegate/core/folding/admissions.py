@@ -9,6 +9,7 @@ from tidegate.contracts.decisions import (
     PreemptionIntended,
     QuotaReleased,
     QuotaReserved,
+    ReservationRepeated,
     StartOrdered,
     StopOrdered,
     WorkloadAdmitted,
@@ -28,7 +29,7 @@ from tidegate.core.heads import leave, park, place
 from tidegate.core.holding import begin_leaving, give, let_in, take
 from tidegate.core.wanted import watch
 
-_Quota: TypeAlias = QuotaReserved | WorkloadAdmitted | QuotaReleased
+_Quota: TypeAlias = QuotaReserved | ReservationRepeated | WorkloadAdmitted | QuotaReleased
 _Order: TypeAlias = StartOrdered | StopOrdered
 _Preemption: TypeAlias = PreemptionIntended | PreemptionAbandoned | WorkloadPreempted
 AdmissionEvent: TypeAlias = (
@@ -51,7 +52,7 @@ def apply_decision(draft: Draft, event: AdmissionEvent) -> None:
     if workload is None or (event.uid and workload.uid != event.uid):
         return
     match event:
-        case QuotaReserved() | WorkloadAdmitted() | QuotaReleased():
+        case QuotaReserved() | ReservationRepeated() | WorkloadAdmitted() | QuotaReleased():
             _fold_quota(draft, workload, event)
         case StartOrdered() | StopOrdered():
             _order(draft, workload, event)
@@ -69,6 +70,8 @@ def _fold_quota(draft: Draft, workload: Workload, event: _Quota) -> None:
     match event:
         case QuotaReserved():
             _reserve(draft, workload, event)
+        case ReservationRepeated():
+            workload.asked, workload.asked_us = event.attempt, event.at_us
         case WorkloadAdmitted():
             workload.phase, workload.admitted_us = "admitted", event.at_us
             workload.recovering = False
@@ -92,6 +95,9 @@ def _reserve(draft: Draft, workload: Workload, event: QuotaReserved) -> None:
     workload.made_way_for = ""
     workload.parked, workload.held, workload.scan = False, None, ()
     workload.stopped = False
+    workload.asked = workload.asked_us = 0
+    if event.checks and draft.policy.compatibility != "kueue":
+        workload.checks, workload.checks_seq = {}, draft.seq  # each reservation is asked anew
     take(draft, workload, event.cluster_queue or workload.cluster_queue, event.assignment)
     let_in(draft, workload.key)
     decay.charge_penalty(draft, workload)

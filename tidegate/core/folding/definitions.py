@@ -31,7 +31,6 @@ from tidegate.core import timing
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import HOLDING, forest
 from tidegate.core.heads import leave, place, wake
-from tidegate.core.preemption.guarantee import guarantee_all
 from tidegate.core.priorities import resolve
 
 _Quota: TypeAlias = (
@@ -141,7 +140,7 @@ def _follow_queue(draft: Draft, cluster_queue: str) -> None:
     if room is None or spec is None:
         return
     draft.forest.agenda.update(dict.fromkeys(room.holding))
-    guarantee_all(draft, room)
+    timing.follow_queue(draft, room)
 
 
 def _fold_local_queue(draft: Draft, event: LocalQueueDefined | LocalQueueRemoved) -> None:

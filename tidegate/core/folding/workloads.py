@@ -21,7 +21,7 @@ from tidegate.core import deadlines, decay
 from tidegate.core.draft import CheckState, Draft, Workload
 from tidegate.core.forest import HOLDING, forest
 from tidegate.core.gaps import note_arrival, note_end
-from tidegate.core.heads import leave, place, wake
+from tidegate.core.heads import leave, note, place, wake
 from tidegate.core.holding import give, recharge, take
 from tidegate.core.ordering import gate
 from tidegate.core.priorities import resolve
@@ -64,7 +64,7 @@ def apply_workload(draft: Draft, event: WorkloadEvent) -> None:  # noqa: C901 - 
         case PodsReadyReported():
             _fold_ready(workload, event)
         case CheckReported():
-            _check(workload, event)
+            _check(draft, workload, event)
         case _:
             assert_never(event)
     draft.forest.agenda[event.workload] = None
@@ -136,7 +136,16 @@ def local_queue(workload: Workload) -> str:
 def _forget(draft: Draft, workload: Workload) -> None:
     """Take a workload out of all that waits for it."""
     leave(draft, workload)
-    for family in ("repair", "requeue", "ready", "execution", "retention", "gap", "guarantee"):
+    for family in (
+        "repair",
+        "requeue",
+        "ready",
+        "execution",
+        "retention",
+        "gap",
+        "guarantee",
+        "asked",
+    ):
         deadlines.clear(draft, f"{family}/{workload.key}")
     if draft.sticky.get(workload.cluster_queue) == workload.key:
         del draft.sticky[workload.cluster_queue]
@@ -250,7 +259,7 @@ def _fold_ready(workload: Workload, event: PodsReadyReported) -> None:
     workload.ready, workload.ready_us = event.ready, event.at_us
 
 
-def _check(workload: Workload, event: CheckReported) -> None:
+def _check(draft: Draft, workload: Workload, event: CheckReported) -> None:
     told = CheckState(
         state=event.state,
         message=event.message,
@@ -259,3 +268,6 @@ def _check(workload: Workload, event: CheckReported) -> None:
         updates=event.updates,
     )
     workload.checks = {**workload.checks, event.check: told}
+    room = draft.forest.rooms.get(workload.cluster_queue)
+    if room is not None and workload.shape is not None:
+        note(draft, room)

@@ -36,12 +36,6 @@ def guarantee(draft: Draft, workload: Workload) -> None:
         deadlines.clear(draft, key)
 
 
-def guarantee_all(draft: Draft, room: Room) -> None:
-    """Guarantee anew to all that run in a ClusterQueue whose annotation may have changed."""
-    for workload in room.holding.values():
-        guarantee(draft, workload)
-
-
 def end_due(draft: Draft) -> None:
     """End the guarantees whose time has come; the fold of TimePassed calls this."""
     for key in deadlines.due(draft, FAMILY):

@@ -1,0 +1,138 @@
+"""Admission checks whose controllers are not ours: the example, and hands that write late."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.e2e.cast import KUEUE, Object, job_of, make_queues, tidegate, until
+from tests.e2e.living import GROUP, Living
+from tests.e2e.ordeal import alone
+from tidegate.cluster.install import apply
+from tidegate.cluster.running import Running, run_services
+from tidegate.kube.ports import KubernetesApi
+
+pytestmark = pytest.mark.real
+EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "admission_check.py"
+ACTIVE = {
+    "type": "Active",
+    "status": "True",
+    "reason": "Active",
+    "message": "A test attends to it.",
+    "lastTransitionTime": "2026-01-01T00:00:00Z",
+}
+AT = "2026-01-01T00:00:00Z"
+
+
+async def make_checked_queue(api: KubernetesApi, name: str) -> Living:
+    """Create a queue of one CPU with a check of its name."""
+    check = {"apiVersion": KUEUE, "kind": "AdmissionCheck", "metadata": {"name": name}}
+    await apply(api, {**check, "spec": {"controllerName": "example.com/cost-center"}})
+    await make_queues(api, {name: "1"})
+    life = Living(api, name)
+    strategy = {"admissionChecks": [{"name": name}]}
+    path = f"{GROUP}/clusterqueues/{name}"
+    await life.change(path, spec={"admissionChecksStrategy": strategy})
+    return life
+
+
+@asynccontextmanager
+async def example(kubeconfig: str, running: Running, check: str) -> AsyncGenerator[None, None]:
+    """Run the example's controller until the end of the block."""
+    arguments = ("--nats", running.nats_url, "--kubeconfig", kubeconfig, "--check", check)
+    controller = await asyncio.create_subprocess_exec(sys.executable, EXAMPLE, *arguments)
+    try:
+        yield
+    finally:
+        controller.terminate()
+        assert await controller.wait() == -signal.SIGTERM  # it ran until it was told to end
+
+
+async def submit(api: KubernetesApi, namespace: str, name: str, labels: dict[str, str]) -> None:
+    """Create a queued Job whose pods bear labels."""
+    container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": "1"}}}
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    job = {
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": namespace}},
+        "spec": {"template": {"metadata": {"labels": labels}, "spec": spec}},
+    }
+    path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+    answer = await api.request("POST", path, body=msgspec.json.encode(job))
+    assert answer.status == 201, answer.body
+
+
+async def workload_of(api: KubernetesApi, namespace: str, job: str) -> Object:
+    """Return the Workload of a Job; empty if there is none yet."""
+    answer = await api.request("GET", f"{GROUP}/namespaces/{namespace}/workloads")
+    found: list[Object] = msgspec.json.decode(answer.body)["items"]
+    return next((one for one in found if one["metadata"]["name"].startswith(f"job-{job}-")), {})
+
+
+async def test_the_examples_controller_lets_jobs_start_and_rejects_others(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    await make_checked_queue(api, "priced")
+
+    async def rejected() -> bool:
+        found = await workload_of(api, "priced", "free")
+        return bool(found) and found["spec"].get("active") is False
+
+    async def completed() -> bool:
+        job = await job_of(api, "priced", "paid")
+        return bool(job.get("status", {}).get("succeeded"))
+
+    async with run_services(alone(tmp_path, own_api), print) as running:
+        async with example(own_api, running, "priced"):
+            await submit(api, "priced", "free", {})
+            await until(rejected, "the Job that nobody pays is rejected")
+            await submit(api, "priced", "paid", {"cost-center": "42"})
+            await until(completed, "the Job that somebody pays completes")
+        started = await job_of(api, "priced", "paid")
+        annotations = started["spec"]["template"]["metadata"]["annotations"]
+        assert annotations["example.com/charged-to"] == "42"
+        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+
+
+def state(found: Object) -> str:
+    """Return the state of a Workload's only check; empty if it shows none."""
+    states = [one["state"] for one in found["status"].get("admissionChecks", ())]
+    return states[0] if states else ""
+
+
+async def say(life: Living, name: str, told: str, **more: object) -> None:
+    """Write the state of a Workload's check as a controller does."""
+    said = {"name": life.namespace, "state": told, "lastTransitionTime": AT, "message": "", **more}
+    await life.say(name, admissionChecks=[said])
+
+
+async def test_a_reservation_begins_with_pending_checks_whatever_was_said_before(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    life = await make_checked_queue(api, "again")
+    await life.change(f"{GROUP}/admissionchecks/again/status", status={"conditions": [ACTIVE]})
+    async with run_services(alone(tmp_path, own_api), print) as running:
+        await life.make("one")
+        await life.until("one", lambda found: state(found) == "Pending", "waits for its check")
+        await say(life, "one", "Ready")
+        await life.shows("one", "Admitted=True Admitted")
+        await life.stop_queue("localqueues", "HoldAndDrain")
+        await life.shows("one", "Evicted=True LocalQueueStopped", "QuotaReserved=False Suspended")
+        await life.until("one", lambda found: state(found) == "Pending", "begins anew")
+        await life.stop_queue("localqueues", "None")
+        await life.shows("one", "QuotaReserved=True QuotaReserved", "Admitted=False NoReservation")
+        await say(life, "one", "Retry", requeueAfterSeconds=2)
+        await life.shows("one", "Evicted=True AdmissionCheck", "Requeued=False AdmissionCheck")
+        await life.shows("one", "Requeued=True BackoffFinished", "QuotaReserved=True QuotaReserved")
+        await life.until("one", lambda found: state(found) == "Pending", "begins anew")
+        await say(life, "one", "Ready")
+        await life.shows("one", "Admitted=True Admitted")
+        await say(life, "one", "Rejected")
+        await life.until("one", lambda found: found["spec"]["active"] is False, "is deactivated")
+        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)

@@ -1,0 +1,58 @@
+"""A controller of an admission check that takes its time, changes its mind and repeats itself."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from tests.simulation.cluster import KUEUE, Cluster, Object
+from tests.simulation.owners import CHECK
+
+AT = "2026-01-01T00:00:00Z"
+
+
+class Checker:
+    """Attends to one check, as a program does that lists Workloads now and then."""
+
+    def __init__(self, cluster: Cluster, random: Random) -> None:
+        self._cluster, self._random = cluster, random
+        self._kind = False  # says Ready to everybody
+        self.said = 0
+
+    def settle(self) -> None:
+        """Say Ready from now on."""
+        self._kind = True
+
+    async def run(self) -> None:
+        """Say something about each reservation that asks, a while later."""
+        self._activate()
+        while True:
+            await asyncio.sleep(self._random.uniform(0.5, 3))
+            for one in self._cluster.api.registry.state.items("workloads.kueue.x-k8s.io"):
+                if _asks(one):
+                    self._say(one)
+
+    def _activate(self) -> None:
+        condition = {"type": "Active", "status": "True", "reason": "Active", "message": ""}
+        active = {"status": {"conditions": [{**condition, "lastTransitionTime": AT}]}}
+        self._cluster.act("checker", "PATCH", f"{KUEUE}/admissionchecks/{CHECK}/status", active)
+
+    def _say(self, one: Object) -> None:
+        chosen = 1.0 if self._kind else self._random.random()
+        said: Object = {"name": CHECK, "state": "Ready", "message": "", "lastTransitionTime": AT}
+        if chosen < 0.08:
+            said |= {"state": "Rejected"}
+        elif chosen < 0.3:
+            said |= {"state": "Retry", "requeueAfterSeconds": self._random.randrange(8)}
+        meta = one["metadata"]
+        path = f"{KUEUE}/namespaces/{meta['namespace']}/workloads/{meta['name']}/status"
+        pinned = {"resourceVersion": meta["resourceVersion"]}
+        told = {"metadata": pinned, "status": {"admissionChecks": [said]}}
+        self.said += self._cluster.act("checker", "PATCH", path, told).status < 300
+
+
+def _asks(one: Object) -> bool:
+    status = one.get("status", {})
+    held = {told["type"]: told["status"] for told in status.get("conditions", ())}
+    states = {told["name"]: told["state"] for told in status.get("admissionChecks", ())}
+    return held.get("QuotaReserved") == "True" and states.get(CHECK) == "Pending"
