@@ -17,7 +17,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, Self
+from typing import Self, TypedDict
 
 import psycopg
 import pytest
@@ -96,8 +96,7 @@ def owned_folder() -> Generator[Path]:
     """Lend a folder that whoever runs the server may write to; it is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="tidegate-pg-"))
     try:
-        if who := owner():
-            os.chown(folder, who["user"], who["group"])
+        os.chown(folder, owner().get("user", -1), owner().get("group", -1))  # -1: as it is
         yield folder
     finally:
         shutil.rmtree(folder)
@@ -136,10 +135,9 @@ class Process:
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
-            started: subprocess.Popen[bytes] = subprocess.Popen(
+            return subprocess.Popen(
                 self._command, stdout=log, stderr=log, start_new_session=True, **owner()
             )
-        return started
 
     def _stop(self, how: signal.Signals) -> None:
         if self._process.poll() is None:
@@ -156,7 +154,15 @@ def _from_container() -> Iterator[Server]:
         yield Server(f"postgresql://tidegate:{container.password}@{host}:{port}/{{}}")
 
 
-def owner() -> dict[str, Any]:
+class Owner(TypedDict, total=False):
+    """Whom a process is started as; empty: whoever starts it."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
+
+
+def owner() -> Owner:
     """Return whom to start the server as: PostgreSQL refuses to run as root."""
     if os.geteuid() != 0:
         return {}
