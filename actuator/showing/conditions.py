@@ -29,6 +29,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 
+BLOCKED = "BlockedOnPreemptionGates"
 _WAITS_AGAIN = (
     "",
     "Preempted",
@@ -71,9 +72,7 @@ def show_decision(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
     at_us = event.at_us
     match event:
         case WorkloadHeld():
-            shown.set(
-                "QuotaReserved", true=False, reason=event.reason, message=event.message, at_us=at_us
-            )
+            _hold(shown, event)
         case QuotaReserved():
             shown.cluster_queue, shown.assignment = event.cluster_queue, event.assignment
             _reserve(shown, at_us)
@@ -103,6 +102,13 @@ def submitted(event: WorkloadSubmitted) -> Shown:
         active=event.active,
         reclaimable=event.reclaimable,
     )
+
+
+def _hold(shown: Shown, event: WorkloadHeld) -> None:
+    at_us, said = event.at_us, event.message
+    shown.set("QuotaReserved", true=False, reason=event.reason, message=said, at_us=at_us)
+    if event.reason == "AdmissionGated" and not event.others:  # those are gates on admission
+        shown.set(BLOCKED, true=True, reason="PreemptionGated", message=said, at_us=at_us)
 
 
 def told_late(event: ReservationRepeated) -> Shown:
@@ -195,7 +201,7 @@ def _reserve(shown: Shown, at_us: int) -> None:
     shown.phase = "reserved"
     message = f"Quota reserved in ClusterQueue {shown.cluster_queue}"
     shown.set("QuotaReserved", true=True, reason="QuotaReserved", message=message, at_us=at_us)
-    for past in ("Evicted", "Preempted"):
+    for past in ("Evicted", "Preempted", BLOCKED):
         shown.end(past, reason="QuotaReserved", at_us=at_us)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from actuator.showing.conditions import BLOCKED
 from actuator.showing.shown import Shown
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds import names
@@ -17,7 +18,7 @@ from tidegate.model.quantity import render
 
 API_VERSION = f"{names.GROUP}/{names.VERSIONS[0]}"
 _SECOND_US = 1_000_000
-_OURS = ("QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued")
+_OURS = ("QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued", BLOCKED)
 _OURS_OF_JOBS = (*_OURS, "PodsReady", "Finished", "DeactivationTarget")
 _WPC, _PC = (names.GROUP, "WorkloadPriorityClass"), ("scheduling.k8s.io", "PriorityClass")
 
