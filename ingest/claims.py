@@ -1,9 +1,8 @@
-"""Devices that pods claim by template, as requests: what a device class is charged as.
+"""Devices that pods claim by template: what a device class is charged as.
 
 ``resources.deviceClassMappings`` says which resource stands for a device class. A podset that
-claims devices by a ResourceClaimTemplate is told with a request for that resource, as if a
-container had asked for it. While a template is not there, or cannot be charged, the job waits
-behind a gate that names it.
+claims devices by a ResourceClaimTemplate is told with what that makes of the resource. While a
+template is not there, or cannot be charged, the job waits behind a gate that names it.
 
 Source: behaviour.md 1.
 """
@@ -17,7 +16,7 @@ import msgspec
 
 from tidegate.contracts.observations import JobObserved
 from tidegate.kinds.seen import DeviceRequest, ResourceClaimTemplate
-from tidegate.model.podset import Container, PodSet
+from tidegate.model.podset import PodSet
 
 RESOURCE = "resourceclaimtemplates.resource.k8s.io"
 PATH = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
@@ -71,10 +70,9 @@ class Claims:
         total = Counter[str]()
         for name in podset.claims:
             total += self._charges.get((namespace, name), Counter())
-        if not total:
-            return podset
-        asked = Container(requests={name: str(total[name]) for name in sorted(total)})
-        return msgspec.structs.replace(podset, containers=(*podset.containers, asked))
+        return msgspec.structs.replace(
+            podset, devices={name: total[name] for name in sorted(total)}
+        )
 
     def _charge(self, requests: tuple[DeviceRequest, ...]) -> Counter[str] | None:
         """Return what one claim is charged; None if a request of it cannot be counted."""

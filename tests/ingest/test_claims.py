@@ -1,4 +1,4 @@
-"""Devices that a job's pods claim by template are told as requests."""
+"""Devices that a job's pods claim by template are told as what they are charged."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidegate.contracts.observations import Heartbeat, JobObserved
 
 TEMPLATES = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
 CLASSES = {"gpus.example.com": "example.com/devices"}
-ASKED = {"example.com/devices": "5"}
+ASKED = {"example.com/devices": 5}
 
 
 def template(*requests: Object) -> Object:
@@ -47,7 +47,7 @@ def test_a_job_waits_for_its_template_and_asks_for_its_devices_then() -> None:
             await stage.hear(JobObserved, lambda one: one.gates == ("ResourceClaimTemplate/gpus",))
             stage.make(TEMPLATES, template(request(2), request(3)))
             told = await stage.hear(JobObserved, lambda one: one.gates == ())
-            assert told.podsets[0].containers[-1].requests == ASKED
+            assert told.podsets[0].devices == ASKED
             stage.remove(f"{TEMPLATES}/gpus")
             await asyncio.sleep(5)
             heard = [one for one in await stage.heard() if isinstance(one, JobObserved)]

@@ -35,6 +35,8 @@ def pod_requests(objects: Objects, namespace: str, podset: PodSet, policy: Polic
     asked = pod_total(adjusted(objects, namespace, podset))
     kept = {name: value for name, value in asked.items() if not _excluded(name, policy)}
     charged = _transformed(kept, policy.transformations) if policy.transformations else kept
+    for name, units in podset.devices.items():
+        charged[name] = charged.get(name, 0) + units * _ONE
     return {name: _units(name, charged[name]) for name in sorted(charged)}
 
 
