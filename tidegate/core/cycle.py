@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tidegate.core.calm import calm
 from tidegate.core.deciding.intents import ready
 from tidegate.core.draft import Draft
 from tidegate.core.heads import first, wake
@@ -112,7 +113,7 @@ def _wakes(draft: Draft, tree: Tree) -> bool:
 def wake_fresh(draft: Draft) -> None:
     """Begin anew with each tree that has become dirty: what earlier turns tried does not count."""
     for tree in draft.forest.dirty:
-        if tree.fresh:
+        if tree.fresh and calm(draft, tree) is None:
             tree.fresh = tree.idle = tree.moved = tree.looked = False
             wake(draft, tree)
 

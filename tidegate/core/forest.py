@@ -11,7 +11,7 @@ from tidegate.core.charging import flavor_resource
 from tidegate.core.deciding.readiness import readiness
 from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.rooms import Forest, Group, Room, Slot, Tree
-from tidegate.core.tree import Cell, Node, add, bounded, cell_of, limit, settle, unbounded
+from tidegate.core.tree import Cell, Node, add, bounded, cell_of, forget, limit, settle, unbounded
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import Quota, ResourceGroup
 
@@ -64,6 +64,8 @@ def _rebuild(draft: Draft) -> None:
     for tree in new.trees:
         tree.left_seq = tree.outside_seq = draft.redefined_seq
         tree.stamp = draft.seq
+        tree.news = {made.name: made for made in tree.rooms}
+        tree.untold = dict(tree.news)
     new.dirty = list(new.trees)
     _move_in(draft, old, new)
 
@@ -236,6 +238,7 @@ def hold(trees: Forest, workload: Workload) -> None:
         return
     at.holding[workload.key] = workload
     add(at.node, workload.charges)
+    forget(at.node)
     if workload.phase == "evicting":
         at.tree.leaving[workload.key] = workload
     else:

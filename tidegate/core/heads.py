@@ -8,7 +8,7 @@ Source: behaviour.md 2; conformance/queue-order.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from tidegate.core import decay
 from tidegate.core.charging import shape_key
@@ -16,6 +16,7 @@ from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import forest
 from tidegate.core.ordering import rank
 from tidegate.core.rooms import Room, Shape, Tree
+from tidegate.core.tree import forget
 
 OUTDATED_MAX = 1_024
 """How many outdated entries a heap may hold beyond one for each valid entry."""
@@ -88,7 +89,7 @@ def leave(draft: Draft, workload: Workload) -> None:
     if shape is not None and shape.heap and shape.heap[0][1] is workload:
         if not _parks_by_event(draft):
             unpark(room, shape)  # another is first now, and was not looked at
-        _dirty(draft, room.tree)
+        note(draft, room)
 
 
 def offered(draft: Draft, workload: Workload) -> bool:
@@ -170,10 +171,23 @@ def _push(draft: Draft, room: Room, workload: Workload) -> None:
             heappush(room.heap, (workload.rank, shape))
         elif not _parks_by_event(draft):
             unpark(room, shape)
-    _dirty(draft, room.tree)
+    if len(room.heap) > 2 * len(room.shapes) + OUTDATED_MAX:
+        _clear_out(room)
+    note(draft, room)
 
 
-def _dirty(draft: Draft, tree: Tree) -> None:
+def _clear_out(room: Room) -> None:
+    """Keep one entry for each shape that is in the running."""
+    tops = ((first_of(shape), shape) for shape in room.shapes.values() if not shape.parked)
+    room.heap = [(top.rank, shape) for top, shape in tops if top is not None]
+    heapify(room.heap)
+
+
+def note(draft: Draft, room: Room) -> None:
+    """Note that who waits in a ClusterQueue, or what is known of them, has changed."""
+    tree = room.tree
+    tree.news[room.name] = tree.untold[room.name] = room
+    forget(room.node)
     if not tree.dirty:
         tree.dirty = True
         draft.forest.dirty.append(tree)

@@ -10,7 +10,7 @@ from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import HOLDING, count_held, forest, hold, intend, touch
 from tidegate.core.heads import place, wake
 from tidegate.core.rooms import Room, Tree
-from tidegate.core.tree import add, remove
+from tidegate.core.tree import add, forget, remove
 from tidegate.model.podset import PodSetAssignment
 
 
@@ -44,6 +44,7 @@ def give(draft: Draft, workload: Workload, *, outside: bool) -> None:
         if room.tree.leaving.pop(workload.key, None) is None:
             count_held(room, workload, -1)
         remove(room.node, charges)
+        forget(room.node)
         freed(draft, room.tree, outside=outside)
     workload.charges, workload.assignment = (), ()
 
@@ -61,6 +62,7 @@ def recharge(draft: Draft, workload: Workload) -> None:
         count_held(room, workload, -1)
     workload.charges = now
     add(room.node, now)
+    forget(room.node)
     if counted:
         count_held(room, workload, 1)
     freed(draft, room.tree, outside=True)

@@ -44,14 +44,20 @@ def _requeue(run_of: Pass, nominee: Nominee) -> bool:
     parks = nominee.outcome in _PARKED_ALONE
     if nominee.outcome in _PARKED_TOGETHER:
         parks = nominee.room.spec.strategy == "BestEffortFIFO"
-    if not _said(nominee):
-        held = _held(nominee, parked=False)
-        if workload.held != held and (nominee.outcome not in _PASSED_OVER or tree.idle):
-            _tell(run_of, nominee, held)
+    if nominee.outcome not in _PASSED_OVER or tree.idle:
+        tell_waiting(run_of, nominee)
     if parks and workload.shape is not None:
         park(nominee.room, workload.shape)
         workload.shape.tested = workload.shape.proposed  # what it was looked at with
     return parks
+
+
+def tell_waiting(run_of: Pass, nominee: Nominee) -> None:
+    """Say why a head waits if that is news."""
+    if not _said(nominee):
+        held = _held(nominee, parked=False)
+        if nominee.workload.held != held:
+            _tell(run_of, nominee, held)
 
 
 def _requeue_kueue(run_of: Pass, nominee: Nominee) -> bool:

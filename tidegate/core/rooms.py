@@ -72,6 +72,9 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     above: dict[FlavorResource, tuple[int, int]] = {}
     """What the queues above their quota use of it in all, behind the stamp of that."""
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
+    calm: object = None  # see ``tidegate.core.calm``; None: not known, False: it never is
+    news: dict[str, Room] = {}  # whose waiting workloads changed since that was last looked at
+    untold: dict[str, Room] = {}  # the same, since it was last said why they wait
     fresh: bool = True  # no cycle has looked at it since it became dirty
     looked: bool = False  # a cycle has looked at it since it was last woken
     moved: bool = False  # it changed since it was last woken

@@ -8,23 +8,22 @@ Source: behaviour.md 3.3; conformance/schedule-fair.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from tidegate.core.draft import Draft
+from tidegate.core.draft import Draft, Workload
 from tidegate.core.nominating import Nominee
-from tidegate.core.ordering import gate, queue_time
+from tidegate.core.ordering import Entry, gate, queue_time
 from tidegate.core.shares import Share, share
 from tidegate.core.tree import Node, passed_on
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import Policy
 
-_Place = tuple[int, int, str, str]
+Place = tuple[int, int, str, str]
 
 
-class _Rules(msgspec.Struct, frozen=True):
+class Rules(msgspec.Struct, frozen=True):
     """What of the policy the comparison asks for."""
 
     preemptors_first: bool
@@ -32,14 +31,14 @@ class _Rules(msgspec.Struct, frozen=True):
     by_priority: bool
 
 
-class _Champion(msgspec.Struct, kw_only=True, eq=False):
+class Champion(msgspec.Struct, kw_only=True, eq=False):
     """The best entry below a node, and how the node would stand with its usage."""
 
-    nominee: Nominee
-    amounts: dict[FlavorResource, int]  # what of its usage reaches the node
+    entry: Entry
+    amounts: Mapping[FlavorResource, int]  # what of its usage reaches the node
     share: Share
     borrows: bool
-    place: _Place
+    place: Place
 
 
 class _Seat(msgspec.Struct, kw_only=True, eq=False):
@@ -48,7 +47,7 @@ class _Seat(msgspec.Struct, kw_only=True, eq=False):
     node: Node
     above: _Seat | None
     below: list[_Seat] = []
-    champion: _Champion | None = None
+    champion: Champion | None = None
 
 
 def in_turns(draft: Draft, entries: Iterable[Nominee]) -> Iterator[Nominee]:
@@ -70,21 +69,27 @@ def _acts(entry: Nominee) -> bool:
 
 
 def _tournament(policy: Policy, entries: list[Nominee]) -> Iterator[Nominee]:
-    rules = _Rules(
+    rules = rules_of(policy)
+    seats: dict[int, _Seat] = {}
+    for entry in entries:
+        seat = _seat(seats, entry.room.node)
+        place = place_of(policy, rules, entry.workload)
+        seat.champion = standing(seat.node, entry, entry.usage, place)
+    root = seats[id(entries[0].room.tree.root)]
+    _fill(rules, root)
+    while (best := root.champion) is not None:
+        assert isinstance(best.entry, Nominee)
+        yield best.entry
+        _leave(rules, seats[id(best.entry.room.node)])
+
+
+def rules_of(policy: Policy) -> Rules:
+    """Return what of a policy decides who goes first."""
+    return Rules(
         preemptors_first=gate(policy, "PrioritizePreemptorWorkloads", default=False),
         owners_first=gate(policy, "FairSharingPrioritizeNonBorrowing", default=True),
         by_priority=gate(policy, "PrioritySortingWithinCohort", default=True),
     )
-    seats: dict[int, _Seat] = {}
-    for entry in entries:
-        seat = _seat(seats, entry.room.node)
-        place = _place(policy, rules, entry)
-        seat.champion = _standing(seat.node, entry, entry.usage, place)
-    root = seats[id(entries[0].room.tree.root)]
-    _fill(rules, root)
-    while (best := root.champion) is not None:
-        yield best.nominee
-        _leave(rules, seats[id(best.nominee.room.node)])
 
 
 def _seat(seats: dict[int, _Seat], node: Node) -> _Seat:
@@ -98,7 +103,7 @@ def _seat(seats: dict[int, _Seat], node: Node) -> _Seat:
     return found
 
 
-def _fill(rules: _Rules, seat: _Seat) -> None:
+def _fill(rules: Rules, seat: _Seat) -> None:
     """Find the champions of a seat and of all below it."""
     for child in seat.below:
         if child.node.is_cohort:
@@ -106,7 +111,7 @@ def _fill(rules: _Rules, seat: _Seat) -> None:
     _crown(rules, seat)
 
 
-def _leave(rules: _Rules, seat: _Seat) -> None:
+def _leave(rules: Rules, seat: _Seat) -> None:
     """Take an entry out that had its turn, and look again at who is above it."""
     seat.champion = None
     at = seat.above
@@ -115,37 +120,39 @@ def _leave(rules: _Rules, seat: _Seat) -> None:
         at = at.above
 
 
-def _crown(rules: _Rules, seat: _Seat) -> None:
+def _crown(rules: Rules, seat: _Seat) -> None:
     """Let the champions right below a cohort compete, and note how it would stand with the best."""
-    best: _Champion | None = None
-    beats = partial(_beats, rules)
-    for child in seat.below:
-        champion = child.champion
-        if champion is not None and (best is None or beats(champion, best)):
-            best = champion
+    found = ((child.node, child.champion) for child in seat.below)
+    seat.champion = crowned(rules, seat.node, found)
+
+
+def crowned(
+    rules: Rules, node: Node, below: Iterable[tuple[Node, Champion | None]]
+) -> Champion | None:
+    """Return a cohort's champion: the best of those of its children, as the cohort sees it."""
+    best: Champion | None = None
+    came_from = node
+    for child, champion in below:
+        if champion is not None and (best is None or _beats(rules, champion, best)):
+            best, came_from = champion, child
     if best is None:
-        seat.champion = None
-        return
-    node = best.nominee.room.node
-    while node.parent is not seat.node:
-        assert node.parent is not None
-        node = node.parent
-    rises = passed_on(node, best.amounts)
-    seat.champion = _standing(seat.node, best.nominee, rises, best.place)
+        return None
+    return standing(node, best.entry, passed_on(came_from, best.amounts), best.place)
 
 
-def _standing(
-    node: Node, nominee: Nominee, amounts: dict[FlavorResource, int], place: _Place
-) -> _Champion:
+def standing(
+    node: Node, entry: Entry, amounts: Mapping[FlavorResource, int], place: Place
+) -> Champion:
+    """Return an entry as a node's champion, ``amounts`` being what of its usage reaches there."""
     borrows = False
     if node.parent is not None:
-        for fr in nominee.usage:
+        for fr, amount in amounts.items():
             cell = node.cells.get(fr)
-            if cell is not None and cell.usage + amounts.get(fr, 0) > cell.quota:
+            if cell is not None and cell.usage + amount > cell.quota:
                 borrows = True
                 break
-    return _Champion(
-        nominee=nominee,
+    return Champion(
+        entry=entry,
         amounts=amounts,
         share=share(node, amounts),
         borrows=borrows,
@@ -153,9 +160,9 @@ def _standing(
     )
 
 
-def _beats(rules: _Rules, one: _Champion, other: _Champion) -> bool:
-    if rules.preemptors_first and one.nominee.is_preemptor != other.nominee.is_preemptor:
-        return one.nominee.is_preemptor
+def _beats(rules: Rules, one: Champion, other: Champion) -> bool:
+    if rules.preemptors_first and one.entry.is_preemptor != other.entry.is_preemptor:
+        return one.entry.is_preemptor
     if rules.owners_first and one.borrows != other.borrows:
         return other.borrows
     if one.share < other.share:
@@ -163,7 +170,7 @@ def _beats(rules: _Rules, one: _Champion, other: _Champion) -> bool:
     return not other.share < one.share and one.place < other.place
 
 
-def _place(policy: Policy, rules: _Rules, nominee: Nominee) -> _Place:
-    workload = nominee.workload
+def place_of(policy: Policy, rules: Rules, workload: Workload) -> Place:
+    """Return what decides between equal shares."""
     priority = -workload.priority if rules.by_priority else 0
     return priority, queue_time(policy, workload), workload.uid, workload.key

@@ -49,6 +49,16 @@ class Node(msgspec.Struct, kw_only=True, eq=False):
     height: int = 0
     cells: dict[FlavorResource, Cell] = {}
     lendable: dict[str, int] = {}  # resource to what its parent could ever have available
+    champions: dict[int, object] = {}  # see ``tidegate.core.calm``
+
+
+def forget(node: Node) -> None:
+    """Forget a node's champions and its ancestors': usage there, or who waits, has changed."""
+    at: Node | None = node
+    while at is not None:
+        if at.champions:
+            at.champions = {}
+        at = at.parent
 
 
 def settle(cell: Cell, lent: int) -> None:
