@@ -25,6 +25,8 @@ from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 _POLL_S = 0.02
+LOOKS_MAX = 5
+"""How often entries that did not come are looked for: the stream may have lost them for good."""
 _log = get_log("consume")
 
 
@@ -59,6 +61,10 @@ class Consumer:
         self._ledger_id = ""
         self._read = 0  # the newest seq read
         self._history = 0  # up to this seq it is only learnt
+        self._looked = (
+            0,
+            0,
+        )  # behind which seq something was missed, and how often it was looked for
         self._live = False
         self._metrics.waiting.set_function(lambda: self._book.waiting)
 
@@ -114,7 +120,17 @@ class Consumer:
         async for told in self._feed.follow(self._read):
             if told.ledger_id != self._ledger_id:
                 self._begin_anew(told.ledger_id)
+            elif self._missed(told):
+                return  # it is read again from there, and taken as it is if that does not help
             self._take_in(told)
+
+    def _missed(self, told: Published) -> bool:
+        """Tell whether entries before this one did not come, and are to be looked for."""
+        if told.seq <= self._read + 1 or self._read == 0:
+            return False
+        behind, looks = self._looked
+        self._looked = self._read, 1 if behind != self._read else looks + 1
+        return self._looked[1] <= LOOKS_MAX
 
     def _take_in(self, told: Published) -> None:
         self._read = told.seq

@@ -3,7 +3,7 @@
 Only what changed is written, each object once for many changes. Who got or lost quota is shown at
 once, for others act on that; everything else is off the critical path, and no more of it is written
 in a second than is allowed. What cannot be written is tried again a few times and then left until
-it changes again: nothing depends on it.
+it changes again or a while has passed.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 TRIES_MAX = 8
+LOOKS_AGAIN_S = 60.0
+"""How long what could not be shown is left, unless it changes: the cluster may be mended then."""
 CONFLICTS_MAX = 3
 NOW = (QuotaReserved, WorkloadEvicted, QuotaReleased, WorkloadDeactivated)
 """What a Workload's own controller, or a check's, waits to see."""
@@ -237,13 +239,18 @@ class Projector:
         self._metrics.projected.labels(kind, "written").inc()
 
     def _again(self, due: Due, error: ApiUnreachableError | ApiStatusError) -> bool:
-        """Tell whether a write that failed is tried again; else it waits for the next change."""
+        """Tell whether a write that failed is tried again at once; else it is after a while.
+
+        People and controllers act on what is shown: that a check is asked for, that a workload was
+        deactivated. So nothing is given up for good.
+        """
         kind, key = due.place
         if due.tries + 1 < TRIES_MAX:
             self._agenda.add(due.place, now=due.urgent, tries=due.tries + 1)
             self._metrics.projected.labels(kind, "tried again").inc()
             return True
         self._teller.drop(key)
+        asyncio.get_running_loop().call_later(LOOKS_AGAIN_S, self._add, [due.place])
         self._metrics.projected.labels(kind, "given up").inc()
         _log.warning("cannot show", kind=kind, name=key, error=str(error))
         return False
