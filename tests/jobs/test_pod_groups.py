@@ -9,7 +9,7 @@ import pytest
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import UndecodableError
-from tidegate.jobs.kind import Delete, Done, Patch, Refused, Start, Stop
+from tidegate.jobs.kind import Delete, Patch, Refused, Start, Stop
 from tidegate.jobs.pod_group import (
     INCOMPLETE,
     group_uid,
@@ -168,4 +168,11 @@ def test_a_stop_reaches_each_pod() -> None:
     order = StopOrdered(at_us=1, workload="team/crew", job=job)
     stop = Stop(order=order, ledger_id="L1", seq=9)
     steps = stop_members(stop, [pod(1, RUNNING), pod(2, SUCCEEDED)])
-    assert [type(step) for _, step in steps] == [Patch, Done]
+    assert [type(step) for _, step in steps] == [Patch, Patch]
+
+
+def test_who_ended_proves_a_stop_when_nobody_else_is_left() -> None:
+    ended = pod(1, SUCCEEDED, **{"tidegate.dev__decision": "L1/9"})
+    state = seen(ended).state
+    assert (state.suspended, state.started, state.active) == (True, False, 0)
+    assert state.decision == "L1/9"

@@ -73,7 +73,7 @@ def scheduler(
     return body, statuses
 
 
-def ingest(bus: MemoryBus, api: KubernetesApi) -> Body:
+def ingest(bus: MemoryBus, api: KubernetesApi, kinds: tuple[str, ...] = ("batch/job",)) -> Body:
     """Return what an ingest runs."""
 
     async def body(life: Life, session: str) -> None:
@@ -83,7 +83,7 @@ def ingest(bus: MemoryBus, api: KubernetesApi) -> Body:
         )
         pace = IngestPace(page_max=7, watch_s=30.0, relist_s=120.0)
         means = IngestMeans(LivingApi(api, life), publisher, pace, _random(life), metrics)
-        await IngestSession(watched([job_kind("batch/job")]), means, outlet).run()
+        await IngestSession(watched([*map(job_kind, kinds)]), means, outlet).run()
 
     return body
 

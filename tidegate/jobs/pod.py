@@ -36,7 +36,7 @@ from tidegate.kinds.podsets import pod_set
 NAME, PODSET = "pod", "main"
 TERMINATION_TARGET = "TerminationTarget"
 _GATES = (names.ADMISSION_GATE, names.TOPOLOGY_GATE)
-_OUTCOMES = ("Succeeded", "Failed")
+OUTCOMES = ("Succeeded", "Failed")
 
 
 def is_marked(meta: ObjectMeta) -> bool:
@@ -90,12 +90,11 @@ def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
     """See ``JobKind.stop``: say why in a condition, then delete; one that is gated just waits."""
     del waited_s
     phase = pod.get("status", {}).get("phase")
-    if phase in _OUTCOMES or "deletionTimestamp" in pod["metadata"]:
+    if phase in OUTCOMES or "deletionTimestamp" in pod["metadata"]:
         return Done()
-    if _decided(pod, stop.ledger_id) < stop.seq:
-        return Patch(body=difference(pod, _told(pod, stop.decision, {})))
-    if _decided(pod, stop.ledger_id) > stop.seq or _is_held(pod):
-        return Done()
+    mark = marked(stop, pod)
+    if isinstance(mark, Patch) or _decided(pod, stop.ledger_id) > stop.seq or _is_held(pod):
+        return mark
     conditions = pod.get("status", {}).get("conditions", [])
     if any(one["type"] == TERMINATION_TARGET for one in conditions):
         return Delete()
@@ -106,6 +105,13 @@ def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
         "message": stop.order.message or "Its quota was taken back.",
     }
     return Patch(body={"status": {"conditions": [*conditions, told]}}, subresource="status")
+
+
+def marked(stop: Stop, pod: Object) -> Patch | Done:
+    """Return the step that names a stop on a pod, whatever becomes of it then."""
+    if _decided(pod, stop.ledger_id) >= stop.seq:
+        return Done()
+    return Patch(body=difference(pod, _told(pod, stop.decision, {})))
 
 
 def podsets(pod: Object) -> list[Object]:
@@ -138,7 +144,7 @@ def is_gated(pod: Pod) -> bool:
 
 def is_finished(pod: Pod) -> bool:
     """Tell whether a pod ended."""
-    return pod.status.phase in _OUTCOMES
+    return pod.status.phase in OUTCOMES
 
 
 def is_active(pod: Pod) -> bool:

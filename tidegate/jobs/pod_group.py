@@ -102,7 +102,8 @@ def group_uid(pods: Sequence[Pod]) -> str:
 def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobObserved:
     """Observe a group; errors as in ``grouped``.
 
-    One that is not whole yet is not queued; one that was, and lost pods, waits behind a gate.
+    One that is not whole yet is not queued; one that was, and lost pods, waits behind a gate, which
+    says nothing to a group that runs.
     """
     group, first = grouped(pods), min(pods, key=_age)
     seen = msgspec.structs.replace(
@@ -112,15 +113,14 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
         version=version,
         workload=f"{first.metadata.namespace}/{group_name(first.metadata)}",
     )
-    whole = group.is_whole or group.is_started
-    if not whole and not was_whole:
+    if not (group.is_whole or group.is_started or was_whole):
         return msgspec.structs.replace(seen, queue="")
     ended = _is_finished(group)
     return msgspec.structs.replace(
         seen,
         pod_priority_class=first.spec.priority_class_name,
         podsets=_podsets(group),
-        gates=seen.gates if whole else (*seen.gates, INCOMPLETE),
+        gates=seen.gates if group.is_whole else (*seen.gates, INCOMPLETE),
         reclaimable={} if _serves(group) else dict(Counter(map(role, group.succeeded))),
         finished="Succeeded" if ended else "",
         message=f"Pods succeeded: {len(group.succeeded)}/{group.total}." if ended else "",
@@ -162,10 +162,13 @@ def start_members(start: Start, pods: Sequence[Object]) -> list[tuple[Object, St
 
 
 def stop_members(stop: Stop, pods: Sequence[Object]) -> list[tuple[Object, Step]]:
-    """Return what each pod of a group needs to stop."""
+    """Return what each pod of a group needs to stop.
+
+    One that ended is marked as well: when no other is left, it is the proof of the stop.
+    """
     if group_uid([read(one, Pod) for one in pods]) != stop.order.job.uid:
         return [(pods[0], _GONE)]
-    return [(pod, single.stop(stop, pod, 0.0)) for pod in pods]
+    return [(pod, _stopping(stop, pod)) for pod in pods]
 
 
 def podsets(group: Object) -> list[Object]:
@@ -181,10 +184,13 @@ def podsets(group: Object) -> list[Object]:
     return result
 
 
+def _stopping(stop: Stop, pod: Object) -> Step:
+    ended = pod.get("status", {}).get("phase") in single.OUTCOMES
+    return single.marked(stop, pod) if ended else single.stop(stop, pod, 0.0)
+
+
 def _podsets(group: Group) -> tuple[PodSet, ...]:
     counted = _counted(group)
-    if not counted:
-        return ()
     if _fast(group):
         first = counted[0]
         return (pod_set(single.template(first), name=role(first), count=group.total),)
@@ -200,7 +206,8 @@ def _podsets(group: Group) -> tuple[PodSet, ...]:
 
 def _state(group: Group) -> JobState:
     present = (*group.members, *group.leaving)
-    decisions = [one.metadata.annotations.get(names.DECISION, "") for one in present]
+    told = present or (*group.succeeded, *group.failed)
+    decisions = [one.metadata.annotations.get(names.DECISION, "") for one in told]
     held = any(single.is_gated(one) for one in group.members)
     running = [one for one in group.members if not single.is_gated(one)]
     return JobState(
@@ -226,7 +233,8 @@ def _is_finished(group: Group) -> bool:
 
 
 def _counted(group: Group) -> tuple[Pod, ...]:
-    return (*group.members, *group.succeeded)
+    """Return the pods that show what the group asks for: without others, even those that failed."""
+    return (*group.members, *group.succeeded) or (*group.failed, *group.leaving)
 
 
 def _fast(group: Group) -> bool:
