@@ -14,6 +14,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Double,
+    Select,
     and_,
     cast,
     func,
@@ -51,18 +52,25 @@ _used = ALL_USAGE.c
 _hours = select(_used.partition, _used.hour_us).distinct().cte("hours")
 
 
-def _given(kind: str, name: str) -> CTE:
-    """Return nominal quota and what of it may be lent, each times its time, for every hour."""
+def _given(kind: str) -> Select[Any]:
+    """Return nominal quota and what of it may be lent, each times its time, for every hour.
+
+    A quota that was changed within an hour has two rows, for the caller to sum.
+    """
     row, next_us = quota.c, _hours.c.hour_us + _HOUR
     until_us = func.coalesce(row.to_us, _end.c.at_us)
     lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, _hours.c.hour_us))
-    key = (row.partition, _hours.c.hour_us, row.owner, row.flavor, row.resource)
     lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
     return (
         select(
-            *key,
-            func.sum(cast(row.nominal, Double) * lasted).label("nominal"),
-            func.sum(cast(lends, Double) * lasted).label("lends"),
+            row.partition,
+            _hours.c.hour_us,
+            row.owner.label("cluster_queue"),
+            row.flavor,
+            row.resource,
+            (cast(row.nominal, Double) * lasted).label("nominal"),
+            (cast(lends, Double) * lasted).label("lends"),
+            _zero.label("used"),
         )
         .join_from(quota, _end, _end.c.partition == row.partition)
         .join(
@@ -74,27 +82,14 @@ def _given(kind: str, name: str) -> CTE:
             ),
         )
         .where(row.kind == kind)
-        .group_by(*key)
-        .cte(name)
     )
 
 
 def _lines() -> CTE:
     """Return one row an hour, queue and flavor-resource that had quota or was used."""
-    own = _given("ClusterQueue", "given").c
-    given = select(
-        own.partition,
-        own.hour_us,
-        own.owner.label("cluster_queue"),
-        own.flavor,
-        own.resource,
-        own.nominal,
-        own.lends,
-        _zero.label("used"),
-    )
     nothing = (_zero.label("nominal"), _zero.label("lends"))
     used = select(*(_used[name] for name in _NAMES), *nothing, _used.unit_seconds.label("used"))
-    both = union_all(given, used).subquery("both_sides").c
+    both = union_all(_given("ClusterQueue"), used).subquery("both_sides").c
     key = [both[name] for name in _NAMES]
     sums = [func.sum(both[name]).label(name) for name in ("nominal", "lends", "used")]
     return select(*key, *sums).group_by(*key).cte("summed")
@@ -133,11 +128,11 @@ def _keyed(left: CTE, right: CTE, cohort: Column[Any] | ColumnElement[Any]) -> C
 
 def _trees(line: CTE) -> CTE:
     """Return what each tree borrowed of its own queues, beyond its cohorts' quota."""
-    row, shared = line.c, _given("Cohort", "shared").c
+    row, shared = line.c, _given("Cohort").cte("shared").c
     above = and_(
         _root.c.partition == shared.partition,
         _root.c.kind == "Cohort",
-        _root.c.owner == shared.owner,
+        _root.c.owner == shared.cluster_queue,
     )
     key = (shared.partition, shared.hour_us, _root.c.cohort, shared.flavor, shared.resource)
     own = (
