@@ -21,9 +21,7 @@ from tidegate.replay.whatif import Side, as_recorded, played
 
 numbers = st.integers(0, 9)
 days = st.lists(st.tuples(numbers, numbers, numbers, st.integers(0, 40)), min_size=2, max_size=12)
-policies = st.sampled_from(
-    (Policy(), Policy(fair_sharing=DEFAULT_STRATEGIES), Policy(compatibility="kueue"))
-)
+policies = st.sampled_from((Policy(), Policy(fair_sharing=DEFAULT_STRATEGIES)))
 
 
 def lived(asked: list[tuple[int, int, int, int]], policy: Policy) -> list[Entry]:
@@ -51,7 +49,7 @@ def with_settings(scenario: Scenario, *texts: str) -> tuple[Scenario, set[str]]:
     return changed(scenario, Changes(settings=asked))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(days, policies, numbers)
 def test_with_nothing_changed_both_sides_are_equal(
     asked: list[tuple[int, int, int, int]], policy: Policy, since: int
@@ -65,25 +63,14 @@ def test_with_nothing_changed_both_sides_are_equal(
     assert events_of(scenario) == events_of(recorded(entries, at))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(days, policies)
 def test_what_virtual_time_wrote_is_played_again_decision_by_decision(
     asked: list[tuple[int, int, int, int]], policy: Policy
 ) -> None:
     first = events_of(recorded(lived(asked, policy)))
-    again = recorded(seal(GENESIS, 1, "local", first))
-    scenario = Scenario(
-        start=again.start,
-        from_us=again.from_us,
-        to_us=again.to_us,
-        facts=again.facts,
-        runs=again.runs,
-        stop_us=0,
-    )
-    told = [
-        [one for one in events if isinstance(one, Decision)]
-        for events in (first, events_of(scenario))
-    ]
+    again = events_of(recorded(seal(GENESIS, 1, "local", first)))
+    told = [[one for one in events if isinstance(one, Decision)] for events in (first, again)]
     assert told[0] == told[1]
 
 
@@ -151,3 +138,33 @@ def test_a_setting_that_cannot_be_is_refused_in_words(
         with_settings(recorded(sample), text)
     assert str(raised.value).startswith(f"--set {text}: ")
     assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "clusterqueue/team-a.cohort=alone",
+        "clusterqueue/team-a.queueingStrategy=StrictFIFO",
+        "clusterqueue/team-a.weight=2.5",
+        "clusterqueue/team-b.on-demand.cpu.borrowingLimit=1",
+        "clusterqueue/team-b.memory.nominalQuota=1Gi",
+        "cohort/research.weight=3",
+        "localqueue/a/main.clusterQueue=team-b",
+        "lq/b/main.stopPolicy=Hold",
+        "workloadpriorityclass/urgent.value=-5",
+        "workload/a/job-train-c9a57.priorityClass=urgent",
+        "workload/a/job-train-c9a57.priority=7",
+        "policy.fairSharing=true",
+        "policy.compatibility=kueue",
+    ],
+)
+@pytest.mark.parametrize("since", [0, 57])
+def test_whatever_can_be_set_changes_the_scenario_and_can_be_played(
+    sample: list[Entry], text: str, since: int
+) -> None:
+    scenario = recorded(sample, since)
+    known = {target for fact in recorded(sample).facts if (target := target_of(fact)) is not None}
+    other, hits = changed(scenario, Changes(settings=(read_setting(text, known),)))
+    assert hits == {text}
+    assert (other.start, other.facts) != (scenario.start, scenario.facts)
+    assert played(other).figures.to_us == scenario.to_us

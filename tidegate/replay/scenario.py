@@ -23,6 +23,8 @@ from tidegate.core.forest import HOLDING
 from tidegate.core.snapshot import encode
 from tidegate.replay.figures import percentile
 
+STOP_US = 1_000_000
+"""How long a stop takes if none is known."""
 _MEDIAN = 50
 
 
@@ -58,7 +60,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     to_us: int | None  # None: until nothing happens any more
     facts: tuple[FactEvent, ...]  # in time order
     runs: dict[str, Run]  # by workload and uid
-    stop_us: int = 0  # how long a stop takes: the median
+    stop_us: int = STOP_US  # how long a stop takes
     answers: dict[str, dict[str, Answer]] = {}  # by workload and uid, by check
 
     @property
@@ -85,7 +87,8 @@ def recorded(entries: Iterable[Entry], since: int = 0) -> Scenario:
         since: the seq after which it begins; what is before makes the state it begins with.
     """
     draft, reading = Draft(), _Reading()
-    start, from_us, at_us = encode(draft), 0, 0
+    start, at_us = encode(draft), 0
+    from_us: int | None = None
     for entry in entries:
         event, at_us = decode(entry.payload), max(at_us, entry.at_us)
         if entry.seq <= since:
@@ -94,15 +97,15 @@ def recorded(entries: Iterable[Entry], since: int = 0) -> Scenario:
                 start, from_us = encode(draft), draft.now_us
                 reading.begin(draft)
             continue
-        from_us = from_us or entry.at_us
+        from_us = entry.at_us if from_us is None else from_us
         reading.read(event)
     return Scenario(
         start=start,
-        from_us=from_us,
+        from_us=at_us if from_us is None else from_us,
         to_us=at_us,
         facts=tuple(reading.facts),
         runs=reading.ended(),
-        stop_us=percentile(reading.stops, _MEDIAN),
+        stop_us=percentile(reading.stops, _MEDIAN) if reading.stops else STOP_US,
         answers=reading.answers,
     )
 

@@ -23,15 +23,19 @@ from tidegate.core.fold import apply
 from tidegate.core.forest import HOLDING
 from tidegate.core.rules import decide
 from tidegate.core.snapshot import decode
+from tidegate.errors import TidegateError
 from tidegate.replay.scenario import Answer, Run, Scenario, identity
 
-TURNS_MAX = 500
+TURNS_MAX = 100
 """At most so many turns at one moment: Kueue's rules may go round for ever."""
+DECISIONS_A_JOB = 1_000
+"""More decisions than this for each job: it never settles."""
 IDLE_MAX = 10_000
 """After so many deadlines in a row without any decision nothing more is waited for."""
 What = Literal["end", "stopped", "check", "reclaim"]
 Watch = Callable[[FactEvent | decided.DecisionEvent], None]
 RUNS_ON = Run(run_us=None)
+_SECOND_US = 1_000_000
 READY = Answer(state="Ready", after_us=0)
 
 
@@ -61,16 +65,26 @@ class Cluster:
         self._running = dict[str, int]()  # workload to its start's number
         self._told = list[FactEvent]()  # what happened now and is not folded yet
         self._number = self._idle = 0
+        self._left = DECISIONS_A_JOB * (len(scenario.runs) + 1)  # decisions
         for workload in self.draft.workloads.values():
             self._continue(workload)
 
     def play(self) -> Iterator[int]:
-        """Let time pass to the end, moment by moment; yield the time after each."""
+        """Let time pass to the end, moment by moment; yield the time after each.
+
+        Raises:
+            TidegateError: jobs go on making each other leave, and nothing ever ends.
+        """
         self._coming = next(self._facts, None)
         while (at_us := self._next_us()) is not None:
             self.now_us = max(self.now_us, at_us)
             self._happen()
             self._decide()
+            if self._left < 0:
+                raise TidegateError(
+                    f"Jobs go on making each other leave at {self.now_us // _SECOND_US} s since "
+                    "1970: under these rules they never settle. End before with --until or --to."
+                )
             yield self.now_us
 
     def _next_us(self) -> int | None:
@@ -108,6 +122,7 @@ class Cluster:
                 self._adopted(fact)
             self._told = []
             taken = decide(self.draft)
+            self._left -= len(taken)
             for decision in taken:
                 self._idle = 0
                 self._watch(decision)

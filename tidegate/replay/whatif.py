@@ -61,15 +61,16 @@ def played(
 
 def as_recorded(entries: Iterable[Entry], since: int = 0) -> Side:
     """Return the figures of a history as it was, after the seq ``since``."""
-    draft, tally = Draft(), Tally(0)
-    at_us = 0
+    draft, at_us = Draft(), 0
+    tally: Tally | None = None
     for entry in entries:
         event, at_us = decode(entry.payload), max(at_us, entry.at_us)
         if entry.seq <= since:
             apply(draft, event)
             continue
-        if tally.from_us == 0:
+        if tally is None:
             tally = Tally(draft.now_us if since else entry.at_us)
             tally.begin(draft)
         tally.note(event)
+    tally = tally if tally is not None else Tally(at_us)
     return Side(figures=figures(tally, at_us), tally=tally)

@@ -1,0 +1,175 @@
+"""The cluster in virtual time does to jobs what the recorded one did: checks, ends, pods done."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.replay.world import QUEUES, World
+from tidegate.contracts import facts
+from tidegate.contracts.decisions import QuotaReserved, WorkloadAdmitted
+from tidegate.contracts.facts import Event, FactEvent
+from tidegate.core.chain import GENESIS, seal
+from tidegate.errors import TidegateError
+from tidegate.model.podset import LabelSelector
+from tidegate.model.policy import Policy
+from tidegate.model.quota import (
+    CheckRule,
+    ClusterQueueSpec,
+    FlavorQuotas,
+    FlavorSpec,
+    LocalQueueSpec,
+    Quota,
+    ResourceGroup,
+)
+from tidegate.replay.changes import Defined
+from tidegate.replay.dryrun import dry_run
+from tidegate.replay.loads import Job, loaded
+from tidegate.replay.rebuild import rebuild
+from tidegate.replay.scenario import Scenario, recorded
+from tidegate.replay.whatif import played
+
+SECOND = 1_000_000
+GROUP = ResourceGroup(
+    resources=("cpu",),
+    flavors=(FlavorQuotas(flavor="f", quotas={"cpu": Quota(nominal=4_000)}),),
+)
+SPEC = ClusterQueueSpec(groups=(GROUP,), namespace_selector=LabelSelector())
+
+
+def objects(spec: ClusterQueueSpec = SPEC) -> list[Defined]:
+    return [
+        facts.FlavorDefined(at_us=0, name="f", spec=FlavorSpec()),
+        facts.CheckDefined(at_us=0, name="budget", controller="c", active=True),
+        facts.ClusterQueueDefined(at_us=0, name="q", spec=spec),
+        facts.LocalQueueDefined(
+            at_us=0, name="main", namespace="n", spec=LocalQueueSpec(cluster_queue="q")
+        ),
+    ]
+
+
+def job(name: str, at_s: int, run_s: int | None, cpu: str = "4", count: int = 1) -> Job:
+    run_us = None if run_s is None else run_s * SECOND
+    return Job(
+        name=name,
+        namespace="n",
+        queue="main",
+        at_us=at_s * SECOND,
+        run_us=run_us,
+        count=count,
+        requests={"cpu": cpu},
+    )
+
+
+def scene(*jobs: Job, spec: ClusterQueueSpec = SPEC) -> Scenario:
+    return loaded(objects(spec), Policy(), jobs, 0)
+
+
+def heard(scenario: Scenario) -> list[FactEvent]:
+    told = list[Event]()
+    played(scenario, listen=told.append)
+    return told  # type: ignore[return-value]  # whatever was told
+
+
+def admissions(scenario: Scenario) -> dict[str, int]:
+    return {
+        one.workload: one.at_us // SECOND
+        for one in heard(scenario)
+        if isinstance(one, WorkloadAdmitted)
+    }
+
+
+def test_the_next_starts_the_moment_the_one_before_ends() -> None:
+    found = admissions(scene(job("a", 0, 60), job("b", 5, 30), job("c", 6, 10)))
+    assert found == {"n/a": 0, "n/b": 60, "n/c": 90}
+
+
+def test_a_job_that_runs_on_keeps_the_others_waiting_and_the_play_ends() -> None:
+    side = played(scene(job("a", 0, None), job("b", 5, 30)))
+    assert (side.figures.total.admissions, side.figures.total.waiting) == (1, 1)
+    assert side.tally.held["n/b"].reason == "WaitingForQuota"
+
+
+def test_jobs_that_never_settle_are_told_and_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tidegate.replay.virtual.DECISIONS_A_JOB", 1)
+    with pytest.raises(TidegateError, match="they never settle"):
+        played(scene(job("a", 0, 60), job("b", 5, 30)))
+
+
+def test_a_check_answers_as_long_after_the_reservation_as_it_did() -> None:
+    spec = replace(SPEC, checks=(CheckRule(name="budget"),))
+    scenario = scene(job("a", 0, 60), spec=spec)
+    told = heard(scenario)
+    reserved = next(place for place, one in enumerate(told) if isinstance(one, QuotaReserved))
+    later = [
+        replace(one, at_us=one.at_us + 7 * SECOND) if place > reserved else one
+        for place, one in enumerate(told)
+    ]
+    again = recorded(seal(GENESIS, 1, "local", later))
+    assert (admissions(scenario), admissions(again)) == ({"n/a": 0}, {"n/a": 7})
+
+
+def test_pods_that_are_done_give_their_quota_back_as_early_as_they_did() -> None:
+    told = heard(scene(job("a", 0, 60, cpu="1", count=4), job("b", 5, 30, cpu="2")))
+    done = facts.PodsReclaimed(at_us=20 * SECOND, workload="n/a", reclaimable={"main": 2})
+    uid = next(one.uid for one in told if isinstance(one, facts.WorkloadSubmitted))
+    later = [one for one in told if one.at_us > done.at_us]
+    until = [one for one in told if one.at_us <= done.at_us]
+    again = recorded(seal(GENESIS, 1, "local", [*until, replace(done, uid=uid), *later]))
+    assert admissions(again) == {"n/a": 0, "n/b": 20}
+
+
+def test_who_was_deleted_while_it_ran_is_removed_after_as_long() -> None:
+    told = heard(scene(job("a", 0, 60), job("b", 5, 30)))
+    ended = [
+        facts.WorkloadRemoved(at_us=one.at_us, workload=one.workload, uid=one.uid)
+        if isinstance(one, facts.WorkloadFinished) and one.workload == "n/a"
+        else one
+        for one in told
+    ]
+    again = heard(recorded(seal(GENESIS, 1, "local", ended)))
+    assert [type(one) for one in again] == [type(one) for one in ended]
+
+
+def test_who_was_deleted_while_it_waited_leaves_when_it_did() -> None:
+    told = heard(scene(job("a", 0, 60), job("b", 5, 30), job("c", 6, 10)))
+    uid = next(
+        one.uid
+        for one in told
+        if isinstance(one, facts.WorkloadSubmitted) and one.workload == "n/b"
+    )
+    gone = facts.WorkloadRemoved(at_us=20 * SECOND, workload="n/b", uid=uid)
+    until = [one for one in told if one.at_us <= gone.at_us]
+    ended = [one for one in told if isinstance(one, facts.WorkloadFinished) and one.uid != uid]
+    again = recorded(seal(GENESIS, 1, "local", [*until, gone, *ended]))
+    assert admissions(again) == {"n/a": 0, "n/c": 60}
+
+
+numbers = st.integers(0, 9)
+jobs = st.lists(st.tuples(numbers, numbers, numbers), max_size=6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(jobs, st.tuples(numbers, numbers, numbers))
+def test_a_dry_run_says_what_then_happens(
+    asked: list[tuple[int, int, int]], last: tuple[int, int, int]
+) -> None:
+    world = World().open()
+    for which, cpus, priority in asked:
+        world.turn(world.submit(QUEUES[which % 3], 1 + cpus % 6, priority % 3))
+        world.all_obey()
+    world.settle()
+    draft, _ = rebuild(world.entries)
+    which, cpus, priority = last
+    observed = world.submit(QUEUES[which % 3], 1 + cpus % 6, priority % 3)
+    answer = dry_run(draft, world.jobs[max(world.jobs)], "jobs.batch")
+    world.turn(observed)
+    world.all_obey()
+    world.settle()
+    after, _ = rebuild(world.entries)
+    phase = after.workloads[answer.workload].phase
+    assert answer.now.starts == (phase in {"reserved", "admitted"})
