@@ -142,6 +142,8 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     scan_cycle: int = 0  # the cycle of that
     scan_seq: int = 0  # the event of that
     checks: dict[str, CheckState] = {}
+    guaranteed: bool = False  # it ever had a guaranteed time
+    timed: bool = False  # it ever had a deadline of the families that timing sets
     asked: int = 0  # how often its reservation was told again
     asked_us: int = 0
     checks_seq: int = 0  # the event since which their controllers' words count; 0: from the start

@@ -76,20 +76,25 @@ def follow_queue(draft: Draft, room: Room) -> None:
 
 def set_deadlines(draft: Draft, workload: Workload) -> None:
     """Set or clear each of a workload's deadlines as it stands."""
+    ready_us, ends_us = _ready_by_us(draft, workload), _ends_us(workload)
+    expires_us, asks_us = _expires_us(draft, workload), _asks_again_us(draft, workload)
     guarantee(draft, workload)
-    for family, at_us in (
-        (READY, _ready_by_us(draft, workload)),
-        (EXECUTION, _ends_us(workload)),
-        (RETENTION, _expires_us(draft, workload)),
-        (ASKED, _asks_again_us(draft, workload)),
-    ):
-        key = f"{family}/{workload.key}"
-        if at_us is None:
-            deadlines.clear(draft, key)
-        elif at_us > draft.now_us:
-            deadlines.set(draft, key, at_us)
-        else:
-            deadlines.set_due(draft, key)
+    if ready_us is ends_us is expires_us is asks_us is None and not workload.timed:
+        return  # as for most there are
+    workload.timed = True
+    _set(draft, f"{READY}/{workload.key}", ready_us)
+    _set(draft, f"{EXECUTION}/{workload.key}", ends_us)
+    _set(draft, f"{RETENTION}/{workload.key}", expires_us)
+    _set(draft, f"{ASKED}/{workload.key}", asks_us)
+
+
+def _set(draft: Draft, key: str, at_us: int | None) -> None:
+    if at_us is None:
+        deadlines.clear(draft, key)
+    elif at_us > draft.now_us:
+        deadlines.set(draft, key, at_us)
+    else:
+        deadlines.set_due(draft, key)
 
 
 def admission_blocked(draft: Draft) -> bool:

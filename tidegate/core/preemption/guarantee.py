@@ -26,9 +26,12 @@ _SECOND_US = 1_000_000
 
 def guarantee(draft: Draft, workload: Workload) -> None:
     """Set or clear until when a workload may not be preempted; folds call it."""
-    key = f"{FAMILY}/{workload.key}"
     defined = draft.objects.cluster_queues.get(workload.cluster_queue)
     least_us = 0 if defined is None else defined.spec.min_runtime_us
+    if not least_us and not workload.guaranteed:
+        return
+    workload.guaranteed = True
+    key = f"{FAMILY}/{workload.key}"
     until_us = workload.admitted_us + least_us
     if workload.phase == "admitted" and until_us > draft.now_us:
         deadlines.set(draft, key, until_us)
