@@ -30,9 +30,9 @@ from tidegate.model.quantity import amount
 Object = dict[str, Any]
 TEAM, PODS = "team-c", "/api/v1/namespaces/team-c/pods"
 KINDS = ("batch/job", "pod", "pod-group")
-DECISION = "tidegate.dev/decision"
+DECISION, GROUP = "tidegate.dev/decision", "kueue.x-k8s.io/pod-group-name"
 SINGLES, GROUPS, REST_S = 6, 3, 3_600.0
-DEATH = 0.002
+DEATH = 0.006
 
 
 class Shore:
@@ -46,7 +46,8 @@ class Shore:
         upgrade(self.engine)
         ledger = SqlLedger(self.engine, clock_us=self.bus.now_us)
         self.ledger = WatchedLedger(ledger, SqlSnapshots(self.engine))
-        self.deaths, self.most_milli = 0, 0
+        self.deaths, self.most_milli, self.made = 0, 0, 0
+        self.said = ""
 
     def bodies(self) -> dict[str, processes.Body]:
         decide, _ = processes.scheduler(self.bus, lambda: self.ledger, lambda: "ledger", Policy())
@@ -75,7 +76,7 @@ class Shore:
         labels = {QUEUE_LABEL: "main", PRIORITY_LABEL: priority, "kueue.x-k8s.io/managed": "true"}
         notes = {"simulate/seconds": str(self.random.randrange(1, 20))}
         if group:
-            labels["kueue.x-k8s.io/pod-group-name"] = group
+            labels[GROUP] = group
             notes["kueue.x-k8s.io/pod-group-total-count"] = "2"
         container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}
         gates = [{"name": "kueue.x-k8s.io/admission"}]
@@ -95,6 +96,15 @@ class Shore:
                 self.make(f"one-{number}", group=f"group-{number}")
                 await asyncio.sleep(self.random.uniform(0, 8))
                 self.make(f"two-{number}", group=f"group-{number}")
+
+    def mend(self) -> None:
+        """Make a pod anew for each that a group has lost."""
+        for number in range(GROUPS):
+            name = f"group-{number}"
+            there = [one for one in self.pods() if one["metadata"]["labels"].get(GROUP) == name]
+            if len(there) < 2:
+                self.made += 1
+                self.make(f"again-{self.made}", group=name)
 
     async def watch(self) -> None:
         """Demand at every moment that nothing runs without a decision or beyond its quota."""
@@ -127,6 +137,7 @@ class Shore:
                     assert not judging.done(), judging.exception()
                     await asyncio.sleep(1)
                     self.said = why
+                    self.mend()
             assert not judging.done(), judging.exception()
         self.engine.dispose()
 
@@ -140,6 +151,15 @@ def _milli(pod: Object) -> int:
     return sum(
         amount("cpu", one["resources"]["requests"]["cpu"]) for one in pod["spec"]["containers"]
     )
+
+
+def test_services_do_die_in_it() -> None:
+    async def run() -> None:
+        shore = Shore(0)
+        await shore.run()
+        assert shore.deaths > 0
+
+    run_virtually(run())
 
 
 @pytest.mark.parametrize("seed", range(10))
