@@ -170,7 +170,16 @@ class World:
             return f"{next(iter(self.watch().holding))} holds quota"
         if not self.seen or self.seen[-1].seq < self.ledger.entries[-1].seq:
             return "not everything is published"
-        return ""
+        return self._under_way()
+
+    def _under_way(self) -> str:
+        """Tell what the leader has still to do though every Job is done; empty: nothing."""
+        leading = [status.desk for status in self.statuses.values() if status.desk is not None]
+        newest = max(leading, key=lambda desk: desk.epoch, default=None)
+        if newest is None or newest.draft.seq != newest.head.seq:
+            return "a turn is under way"
+        kept = (key for key in newest.draft.deadlines.at if key.startswith("retention/"))
+        return next(kept, "")
 
     def _new_ledger_id(self) -> str:
         return f"ledger{len(self.ledgers)}"
