@@ -35,7 +35,8 @@ def _second_pass(case: Case) -> bool:
 
 
 def _placed(case: Case) -> bool:
-    return any(
+    # A workload alone is charged, and nobody is placed beside it.
+    return "workload" not in case.input and any(
         "topologyAssignment" in given
         for workload in _workloads(case)
         for given in workload.get("status", {}).get("admission", {}).get("podSetAssignments", ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from tests.conformance.cases import Case, Json
 from tests.conformance.histories import key
@@ -14,6 +15,7 @@ from tests.conformance.stage import stage
 from tidegate.core.charging import charged, count, per_pod, times
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.limits import adjusted
+from tidegate.core.requests import placement_requests
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.quantity import parse
 
@@ -34,6 +36,8 @@ def run_info(case: Case, mode: str) -> Iterator[str]:
     yield from compare("podsets", len(wanted), len(found))
     for told, one in zip(wanted, found, strict=False):
         yield from compare(told["name"], told, one)
+    told_places = [one.get("topologyRequest") for one in case.expected["totalRequests"]]
+    yield from compare("places", told_places, _places(draft, known, workload))
 
 
 def run_adjusted(case: Case, mode: str) -> Iterator[str]:
@@ -65,6 +69,43 @@ def _reserved(workload: Workload) -> list[Json]:
         requests = {fr.resource: units for fr, units in charged(workload, (given,))}
         rows.append(_row(given.name, min(left[given.name], given.count), requests))
     return rows
+
+
+def _places(draft: Draft, known: Workload, workload: Json) -> list[Json | None]:
+    """Return what the pods of each podset take of the domains that they were placed in."""
+    namespace = workload.get("metadata", {}).get("namespace", "")
+    given = workload.get("status", {}).get("admission", {}).get("podSetAssignments", ())
+    placed = {one["name"]: one.get("topologyAssignment") for one in given}
+    return [
+        _placed(placed.get(one.name), placement_requests(draft.objects, namespace, one))
+        for one in known.podsets
+    ]
+
+
+def _placed(assignment: Json | None, requests: dict[str, int]) -> Json | None:
+    if assignment is None:
+        return None
+    domains = [
+        {"count": count, "singlePodRequests": requests, "values": list(values)}
+        for part in assignment["slices"]
+        for count, *values in zip(
+            _each(part["podCounts"], part["domainCount"]),
+            *(_each(level, part["domainCount"]) for level in part["valuesPerLevel"]),
+            strict=True,
+        )
+    ]
+    return {"levels": assignment["levels"], "domainRequests": domains}
+
+
+def _each(told: Json, count: int) -> list[Any]:
+    """Return a value for each domain of a slice: one for all, or each its own."""
+    if "universal" in told:
+        return [told["universal"]] * count
+    own = told["individual"]
+    if isinstance(own, list):
+        return own
+    affixes = own.get("prefix", ""), own.get("suffix", "")
+    return [affixes[0] + root + affixes[1] for root in own["roots"]]
 
 
 def _row(name: str, pods: int, requests: dict[str, int]) -> Json:
