@@ -56,6 +56,16 @@ COMMANDS = (
     Command("demo", "demo", "demo"),
     Command("cluster", "cluster", "app"),
     Command("manifests", "manifests", "manifests"),
+    Command("create", "create", "app"),
+    Command("list", "list_", "app"),
+    Command("stop", "stop", "stopping"),
+    Command("resume", "stop", "resuming"),
+    Command("delete", "delete", "app"),
+    Command("get", "passing", "get"),
+    Command("describe", "passing", "describe"),
+    Command("edit", "passing", "edit"),
+    Command("patch", "passing", "patch"),
+    Command("version", "version", "version"),
 )
 
 

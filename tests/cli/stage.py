@@ -1,0 +1,59 @@
+"""An embedded cluster for command lines: CRDs, a namespace, a job that waits and one that ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tidegate.cli.objects.asking import Asking, open_api
+from tidegate.cluster.install import read_manifests
+from tidegate.cluster.local import down, up
+
+STAGED = Path(__file__).parent / "given" / "staged.yaml"
+DEPLOY = Path(__file__).parents[2] / "deploy"
+ROOTS = {
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "Namespace": "/api/v1/namespaces",
+    "Job": "/apis/batch/v1/namespaces/{}/jobs",
+    "Pod": "/api/v1/namespaces/{}/pods",
+    "Workload": "/apis/kueue.x-k8s.io/v1beta2/namespaces/{}/workloads",
+}
+
+
+def silent(*_: object) -> None:
+    """Take progress that no test reads."""
+
+
+@pytest.fixture
+def staged(tmp_path: Path) -> Iterator[str]:
+    """Lend the kubeconfig of a cluster with what ``given/staged.yaml`` says."""
+    cluster = up("embedded", tmp_path / "cluster", silent, silent)
+    try:
+        with open_api(cluster.kubeconfig) as api:
+            for one in read_manifests(DEPLOY / "crds"):
+                if one["kind"] in ROOTS:
+                    api.send("POST", ROOTS[one["kind"]], one)
+            jobs = dict[str, str]()
+            for one in yaml.safe_load(STAGED.read_text()):
+                put(api, one, jobs)
+        yield cluster.kubeconfig
+    finally:
+        down(tmp_path / "cluster")
+
+
+def put(api: Asking, one: dict[str, Any], jobs: dict[str, str]) -> None:
+    """Create an object with its status; an owner's uid is that of the job of its name."""
+    metadata = one["metadata"]
+    for owner in metadata.get("ownerReferences", ()):
+        owner["uid"] = jobs[owner["name"]]
+    root = ROOTS[one["kind"]].format(metadata.get("namespace", ""))
+    made = api.send("POST", root, one)
+    if one["kind"] == "Job":
+        jobs[metadata["name"]] = made["metadata"]["uid"]
+    if "status" in one:
+        path = f"{root}/{metadata['name']}/status"
+        api.send("PATCH", path, {"status": one["status"]})

@@ -1,0 +1,173 @@
+"""``tidegate stop`` and ``tidegate resume``: queues and workloads, held back and let go again."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tidegate.cli.objects.asking import (
+    ContextOption,
+    KubeconfigOption,
+    NamespaceOption,
+    open_api,
+)
+from tidegate.cli.objects.naming import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, Named, offer
+from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
+from tidegate.cli.output import Output, OutputOption
+
+stopping = typer.Typer(
+    help="Hold a ClusterQueue, LocalQueue or Workload back.", no_args_is_help=True
+)
+resuming = typer.Typer(
+    help="Let a stopped ClusterQueue, LocalQueue or Workload go on.", no_args_is_help=True
+)
+Name = Annotated[str, typer.Argument(help="Its name.")]
+Keep = Annotated[
+    bool,
+    typer.Option("--keep-already-running", help="Hold only new ones; what runs goes on running."),
+]
+
+
+def stop_cluster_queue(  # noqa: PLR0913 - each is an option
+    name: Name,
+    *,
+    keep: Keep = False,
+    dry: DryRunOption = DryRun.NONE,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Stop a ClusterQueue: nothing new starts, and what runs is stopped and waits again.
+
+    Examples:
+      tidegate stop clusterqueue team-a
+
+      tidegate stop cq team-a --keep-already-running --dry-run server
+    """
+    change = _Change(CLUSTER_QUEUE, {"stopPolicy": _policy(keep=keep)}, "stopped")
+    change.make(name, "", dry, output, kubeconfig, context)
+
+
+def stop_local_queue(  # noqa: PLR0913 - each is an option
+    name: Name,
+    *,
+    keep: Keep = False,
+    namespace: NamespaceOption = "default",
+    dry: DryRunOption = DryRun.NONE,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Stop a LocalQueue: nothing new starts through it, and what runs is stopped and waits again.
+
+    Examples:
+      tidegate stop localqueue main -n a
+
+      tidegate stop lq main -n a --keep-already-running
+    """
+    change = _Change(LOCAL_QUEUE, {"stopPolicy": _policy(keep=keep)}, "stopped")
+    change.make(name, namespace, dry, output, kubeconfig, context)
+
+
+def stop_workload(  # noqa: PLR0913 - each is an option
+    name: Name,
+    *,
+    namespace: NamespaceOption = "default",
+    dry: DryRunOption = DryRun.NONE,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Stop a Workload: its job is suspended, and it does not wait for quota until it is resumed.
+
+    Example:
+      tidegate stop workload job-train-5f2c9 -n a
+    """
+    change = _Change(WORKLOAD, {"active": False}, "stopped")
+    change.make(name, namespace, dry, output, kubeconfig, context)
+
+
+def resume_cluster_queue(
+    name: Name,
+    *,
+    dry: DryRunOption = DryRun.NONE,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Let a stopped ClusterQueue admit again.
+
+    Example:
+      tidegate resume clusterqueue team-a
+    """
+    change = _Change(CLUSTER_QUEUE, {"stopPolicy": "None"}, "resumed")
+    change.make(name, "", dry, output, kubeconfig, context)
+
+
+def resume_local_queue(  # noqa: PLR0913 - each is an option
+    name: Name,
+    *,
+    namespace: NamespaceOption = "default",
+    dry: DryRunOption = DryRun.NONE,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Let what waits in a stopped LocalQueue start again.
+
+    Example:
+      tidegate resume localqueue main -n a
+    """
+    change = _Change(LOCAL_QUEUE, {"stopPolicy": "None"}, "resumed")
+    change.make(name, namespace, dry, output, kubeconfig, context)
+
+
+def resume_workload(  # noqa: PLR0913 - each is an option
+    name: Name,
+    *,
+    namespace: NamespaceOption = "default",
+    dry: DryRunOption = DryRun.NONE,
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Let a stopped Workload wait for quota again.
+
+    Example:
+      tidegate resume workload job-train-5f2c9 -n a
+    """
+    change = _Change(WORKLOAD, {"active": True}, "resumed")
+    change.make(name, namespace, dry, output, kubeconfig, context)
+
+
+class _Change:
+    """A change of some fields of a spec."""
+
+    def __init__(self, named: Named, spec: dict[str, Any], done: str) -> None:
+        self._named, self._spec, self._done = named, spec, done
+
+    def make(  # noqa: PLR0913, PLR0917 - what every change is told
+        self, name: str, namespace: str, dry: DryRun, output: Output, kubeconfig: str, context: str
+    ) -> None:
+        path = self._named.path(name, namespace)
+        with open_api(kubeconfig, context) as api:
+            if dry is DryRun.CLIENT:
+                found = api.send("GET", path)
+                found["spec"] = {**(found.get("spec") or {}), **self._spec}
+            else:
+                found = api.send("PATCH", path, {"spec": self._spec}, dry.query)
+        print_done(found, self._done, output, dry)
+
+
+def _policy(*, keep: bool) -> str:
+    return "Hold" if keep else "HoldAndDrain"
+
+
+for _named, _stop, _resume in (
+    (CLUSTER_QUEUE, stop_cluster_queue, resume_cluster_queue),
+    (LOCAL_QUEUE, stop_local_queue, resume_local_queue),
+    (WORKLOAD, stop_workload, resume_workload),
+):
+    offer(stopping, _named, _stop)
+    offer(resuming, _named, _resume)

@@ -1,0 +1,1 @@
+"""Kubernetes objects as commands ask for them, print them and change them."""

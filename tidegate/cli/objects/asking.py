@@ -1,0 +1,141 @@
+"""The API server as commands ask it: one request after the other, objects as their JSON says.
+
+The kubeconfig is the one named, else ``$KUBECONFIG``, else the running instance's, else the user's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+import typer
+
+from tidegate.cli.instance import read_instance
+from tidegate.errors import ApiStatusError, NotSupportedError
+from tidegate.kube.answers import status_message
+from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi
+
+Object: TypeAlias = dict[str, Any]
+
+KubeconfigOption = Annotated[
+    str,
+    typer.Option(
+        help="How to reach the API server; default: $KUBECONFIG, else the running instance's.",
+        show_default=False,
+    ),
+]
+ContextOption = Annotated[
+    str, typer.Option(help="Of the kubeconfig; default: its current one.", show_default=False)
+]
+NamespaceOption = Annotated[str, typer.Option("--namespace", "-n", help="The namespace.")]
+
+_REFUSED, _NOT_FOUND = 400, 404
+_PAGE = "500"
+
+
+class Asking:
+    """An open connection to an API server, without the waiting."""
+
+    def __init__(self, api: KubernetesApi, runner: asyncio.Runner) -> None:
+        self._api, self._runner = api, runner
+        self._served = dict[str, list[Object]]()
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Object:
+        """Send one request and return the object that is answered.
+
+        Raises:
+            ApiStatusError: the API server refused it.
+            ApiUnreachableError: it does not answer.
+        """
+        answer = self._runner.run(
+            self._api.request(
+                method,
+                path,
+                query=query,
+                body=None if body is None else msgspec.json.encode(body),
+                content_type=MERGE_PATCH if method == "PATCH" else JSON,
+            )
+        )
+        if answer.status >= _REFUSED:
+            raise ApiStatusError(answer.status, status_message(answer.body))
+        found: Object = msgspec.json.decode(answer.body)
+        return found
+
+    def find(self, path: str) -> Object | None:
+        """Return the object at a path; None if there is none."""
+        try:
+            return self.send("GET", path)
+        except ApiStatusError as error:
+            if error.status == _NOT_FOUND:
+                return None
+            raise
+
+    def every(self, path: str, labels: str = "", fields: str = "") -> list[Object]:
+        """Return all objects of a collection that the selectors take, page by page."""
+        query = {"limit": _PAGE}
+        query |= {"labelSelector": labels} if labels else {}
+        query |= {"fieldSelector": fields} if fields else {}
+        found = list[Object]()
+        while True:
+            page = self.send("GET", path, query=query)
+            found += page.get("items") or []
+            following = page["metadata"].get("continue", "")
+            if not following:
+                return found
+            query["continue"] = following
+
+    def place(self, api_version: str, kind: str, namespace: str, name: str) -> str:
+        """Return the path of an object of any kind that the server serves.
+
+        Raises:
+            ApiStatusError: it serves no such kind.
+        """
+        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        if root not in self._served:
+            self._served[root] = self.send("GET", root)["resources"]
+        for row in self._served[root]:
+            if row["kind"] == kind and "/" not in row["name"]:
+                inside = f"/namespaces/{namespace}" if row["namespaced"] else ""
+                return f"{root}{inside}/{row['name']}/{name}"
+        raise ApiStatusError(_NOT_FOUND, f"{kind} of {api_version} is not served")
+
+
+def kubeconfig_of(kubeconfig: str) -> str:
+    """Return which kubeconfig is meant; empty: whichever the client finds."""
+    if kubeconfig or os.environ.get("KUBECONFIG"):
+        return kubeconfig
+    instance = read_instance()
+    return instance.kubeconfig if instance is not None else ""
+
+
+@contextmanager
+def open_api(kubeconfig: str = "", context: str = "") -> Generator[Asking]:
+    """Connect to the API server; nothing is asked before the first request.
+
+    Raises:
+        NotSupportedError: there is no kubeconfig, or this installation has no Kubernetes client.
+    """
+    try:
+        from tidegate.kube.client import Access, connect  # noqa: PLC0415 - costs a second, and may be absent
+    except ImportError as error:
+        raise NotSupportedError(
+            f"This installation has no Kubernetes client ({error}): pip install 'tidegate[all]'."
+        ) from error
+    access = Access(kubeconfig=kubeconfig_of(kubeconfig), context=context)
+    with asyncio.Runner() as runner:
+        opened = connect(access)
+        api = runner.run(opened.__aenter__())
+        try:
+            yield Asking(api, runner)
+        finally:
+            runner.run(opened.__aexit__(None, None, None))

@@ -1,0 +1,54 @@
+"""The kinds that commands name, and how people spell them: ``clusterqueue``, ``cq``, ``wl``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import typer
+
+from tidegate.kinds.names import GROUP, VERSIONS
+
+
+class Named(NamedTuple):
+    """A kind as the command line says it."""
+
+    word: str  # the sub-command
+    kind: str
+    plural: str
+    short: str
+    namespaced: bool
+
+    @property
+    def full(self) -> str:
+        """Return the kind as kubectl prints it: ``clusterqueue.kueue.x-k8s.io``."""
+        return f"{self.word}.{GROUP}"
+
+    @property
+    def api_version(self) -> str:
+        """Return the version that is written."""
+        return f"{GROUP}/{VERSIONS[0]}"
+
+    def path(self, name: str = "", namespace: str = "") -> str:
+        """Return the path of an object; without a name of the collection."""
+        inside = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        return f"/apis/{self.api_version}{inside}/{self.plural}" + (f"/{name}" if name else "")
+
+
+CLUSTER_QUEUE = Named("clusterqueue", "ClusterQueue", "clusterqueues", "cq", namespaced=False)
+LOCAL_QUEUE = Named("localqueue", "LocalQueue", "localqueues", "lq", namespaced=True)
+WORKLOAD = Named("workload", "Workload", "workloads", "wl", namespaced=True)
+FLAVOR = Named("resourceflavor", "ResourceFlavor", "resourceflavors", "rf", namespaced=False)
+NAMED = (CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, FLAVOR)
+
+
+def offer(
+    app: typer.Typer,
+    named: Named,
+    function: Callable[..., Any],
+    **settings: Any,  # noqa: ANN401 - typer's
+) -> None:
+    """Add a sub-command under the kind's word, and unlisted under its short name and plural."""
+    app.command(named.word, **settings)(function)
+    for other in (named.short, named.plural):
+        app.command(other, hidden=True, **settings)(function)

@@ -1,0 +1,86 @@
+"""The user's own object on a command line, ``job/train``: which Workloads and pods are its."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import typer
+
+from tidegate.cli.objects.asking import Object
+from tidegate.jobs.registry import JOB_KINDS
+
+_POD_LABELS = {
+    "job": "batch.kubernetes.io/job-name",
+    "jobset": "jobset.sigs.k8s.io/jobset-name",
+    "podgroup": "kueue.x-k8s.io/pod-group-name",
+    "pytorchjob": "training.kubeflow.org/job-name",
+    "tfjob": "training.kubeflow.org/job-name",
+    "xgboostjob": "training.kubeflow.org/job-name",
+    "paddlejob": "training.kubeflow.org/job-name",
+    "jaxjob": "training.kubeflow.org/job-name",
+    "mpijob": "training.kubeflow.org/job-name",
+    "trainjob": "jobset.sigs.k8s.io/jobset-name",
+    "raycluster": "ray.io/cluster",
+    "rayjob": "ray.io/originated-from-cr-name",
+    "rayservice": "ray.io/originated-from-cr-name",
+    "leaderworkerset": "leaderworkerset.sigs.k8s.io/name",
+    "appwrapper": "workload.codeflare.dev/appwrapper",
+    "workload": "kueue.x-k8s.io/workload",
+}
+"""By kind in lower case: the label by which its controller marks a job's pods."""
+
+
+class Wanted(NamedTuple):
+    """What a person means by TYPE[.GROUP]/NAME."""
+
+    type: str  # in lower case, singular or plural
+    group: str  # empty: any
+    name: str
+
+
+def read_wanted(text: str) -> Wanted:
+    """Read ``job/train``, ``jobs.batch/train``.
+
+    Raises:
+        BadParameter: it is not of that form.
+    """
+    kind, slash, name = text.partition("/")
+    if not (kind and slash and name):
+        raise typer.BadParameter(f"--for {text!r} is not of the form TYPE[.GROUP]/NAME: job/train.")
+    word, _, group = kind.lower().partition(".")
+    return Wanted(word, group, name)
+
+
+def owned_by(workload: Object, wanted: Wanted) -> bool:
+    """Tell whether a Workload is of the object that is meant."""
+    owners: Sequence[Object] = workload["metadata"].get("ownerReferences") or ()
+    return any(
+        one["name"] == wanted.name
+        and wanted.type in _words(str(one["kind"]))
+        and wanted.group in {"", str(one["apiVersion"]).rpartition("/")[0]}
+        for one in owners
+    )
+
+
+def pod_selection(wanted: Wanted) -> tuple[str, str]:
+    """Return the label and the field selector of a job's pods.
+
+    Raises:
+        BadParameter: nobody knows how this kind marks its pods.
+    """
+    if wanted.type in {"pod", "pods", "po"}:
+        return "", f"metadata.name={wanted.name}"
+    for kind, label in _POD_LABELS.items():
+        if wanted.type in _words(kind):
+            return f"{label}={wanted.name}", ""
+    raise typer.BadParameter(
+        f"--for {wanted.type}: how it marks its pods is not known; there are "
+        f"{', '.join(sorted(_POD_LABELS))} and pod. `kubectl get pods -l` takes any label."
+    )
+
+
+def _words(kind: str) -> set[str]:
+    word = kind.lower()
+    plurals = {one.plural for one in JOB_KINDS.values() if one.kind.lower() == word}
+    return {word, f"{word}s", *plurals}
