@@ -13,6 +13,7 @@ from tidegate.core.deciding.variants import attend_variant
 from tidegate.core.nominating import Nominee, look_again
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
+from tidegate.core.plain import plain_of
 from tidegate.core.proposing import Proposal, propose_again
 from tidegate.core.timing import admission_blocked
 from tidegate.core.tree import Cell, add, fits, remove
@@ -65,6 +66,9 @@ def _waits_for_pods(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
 
 def _act(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
     """Admit or preempt, if what the cycle did so far leaves room for it."""
+    if not proposal.targets and _yields_to_owners(run_of, nominee):
+        _skip(nominee, "whoever has quota of its own goes first")
+        return
     if not _fits_after(run_of, nominee, proposal):
         fresh = _propose_now(run_of, nominee)
         if fresh is None or fresh.assignment.mode != "Fit":
@@ -85,8 +89,6 @@ def _act(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
         nominee.reason = "WaitingForPreemptedWorkloads"
     elif not run_of.kueue and not run_of.fits_now(room.tree, room.node, charges):
         _skip(nominee, "", "WaitingForPreemptedWorkloads")
-    elif _yields_to_owners(run_of, nominee):
-        _skip(nominee, "whoever has quota of its own goes first")
     else:
         room.tree.owners_served = room.tree.owners_served or not nominee.borrows
         admit(run_of, nominee.room, nominee.workload, proposal.assignment)
@@ -109,7 +111,9 @@ def _yields_to_owners(run_of: Pass, nominee: Nominee) -> bool:
 
 def _propose_now(run_of: Pass, nominee: Nominee) -> Proposal | None:
     """Look again at who was overtaken in this cycle; Kueue's waits for the next."""
-    return None if run_of.kueue else look_again(run_of.draft, nominee)
+    if run_of.kueue or plain_of(run_of.draft, nominee.room, nominee.workload) is not None:
+        return None  # what has one flavor to choose from, and all pods to start, has nowhere else
+    return look_again(run_of.draft, nominee)
 
 
 def _skip(nominee: Nominee, details: str, reason: HeldReason = "WaitingForQuota") -> None:
