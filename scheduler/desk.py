@@ -12,12 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from msgspec.structs import replace
+
 from scheduler.means import Means
 from scheduler.snapshots import restored
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
+from tidegate.core.rules import VERSION
 from tidegate.errors import BusUnreachableError, LostTailError, PublishRefusedError
 
 CHUNK_ENTRIES = 1_000
@@ -83,8 +86,9 @@ def opening(desk: Desk) -> list[FactEvent]:
         )
         facts.append(opened)
     at_us = max(draft.now_us, *(fact.at_us for fact in facts), 0)
-    if desk.head.seq == 0 or draft.policy != means.policy:
-        facts.append(PolicyConfigured(at_us=at_us, name="tidegate", policy=means.policy))
+    policy = replace(means.policy, rules=VERSION)
+    if desk.head.seq == 0 or draft.policy != policy:
+        facts.append(PolicyConfigured(at_us=at_us, name="tidegate", policy=policy))
     for fact in facts:
         apply(draft, fact)
     return facts

@@ -42,6 +42,10 @@ class AuditError(ExpectationError):
     turn: int = 0
 
 
+class UnknownRulesError(ExpectationError):
+    """Another version's rules decided here: audit with --no-redecide, or with that version."""
+
+
 class WitnessError(ExpectationError):
     """The ledger's head is not the one its witness holds: the tail was cut off or replaced."""
 

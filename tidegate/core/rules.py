@@ -23,9 +23,18 @@ from tidegate.core.draft import Draft
 from tidegate.core.forest import forest
 from tidegate.core.passing import Pass
 from tidegate.core.requeueing import tell_scans
+from tidegate.errors import UnknownRulesError
 
 Rule: TypeAlias = Callable[[Draft], Iterator[list[DecisionEvent]]]
 """Yields what follows, group by group; each is folded before the next is asked for."""
+
+VERSION = 1
+"""Raised whenever these rules would decide otherwise on the same facts; see docs/adr/0008.
+
+The scheduler records it with its policy. What an older version decided is decided again by what
+``draft.policy.rules`` still reaches; a version in ``KNOWN`` must stay so.
+"""
+KNOWN = range(1, VERSION + 1)
 
 RULES: tuple[Rule, ...] = (
     tell_readiness,  # before anything is refused because of it
@@ -47,9 +56,14 @@ def decide(
         draft: changed in place; afterwards settled, unless a bound was reached.
         cycles_max: at most so many scheduling cycles; 0: the rules alone.
         decisions_max: begin nothing new after so many decisions: the rest follows in a next turn.
+
+    Raises:
+        UnknownRulesError: the ledger says that rules decide here which this version does not have.
     """
     if not _told(draft):
         return []
+    if draft.policy.rules not in KNOWN:
+        raise UnknownRulesError(f"rules of a version up to {VERSION}", draft.policy.rules)
     forest(draft)
     run_of = Pass(
         draft=draft,
