@@ -1,0 +1,1 @@
+"""Ledgers that were written by released versions."""

@@ -1,0 +1,79 @@
+"""Ledgers of every version verify for ever: their chain, their decisions, their reports.
+
+``kept/<version>-<what>.jsonl.gz`` is never written anew; a release adds its own with
+``python -m tests.ledgers``. Who finds a test here red has changed what history means: see
+docs/adr/0003 and 0008.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from store.archive import Archive
+from store.past import past
+from store.reports import rows
+from tidegate.contracts.codec import decode
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import LedgerOpened, PolicyConfigured, WatchesExpected
+from tidegate.core import chain
+from tidegate.core.chain import GENESIS, seal
+from tidegate.core.rules import VERSION
+from tidegate.errors import UnknownRulesError
+from tidegate.model.policy import Policy
+from tidegate.replay.verify import verify
+
+KEPT = Path(__file__).parent / "kept"
+HEADS = {
+    "0.1.0-sample": "704f374bfe6d56082bb90606d3068f305fac2e89bdac976132e5e52d71198a40",
+    "0.1.0-busy": "5410190d32c1cd30fae849b4f71e4a61db7f9955d90300654cfe6e000d267954",
+}
+"""The hash of each one's last entry, so that the files themselves cannot be changed."""
+
+
+def test_every_kept_ledger_is_listed() -> None:
+    assert {path.name.removesuffix(".jsonl.gz") for path in KEPT.iterdir()} == HEADS.keys()
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_ledger_of_that_version_still_verifies(name: str) -> None:
+    audit = verify(Archive(KEPT / f"{name}.jsonl.gz").read())
+    assert audit.head_hash.hex() == HEADS[name]
+    assert audit.decisions > 0
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_every_event_of_that_version_is_read_and_has_its_reports(name: str) -> None:
+    entries = list(Archive(KEPT / f"{name}.jsonl.gz").read())
+    assert all(decode(entry.payload).at_us == entry.at_us for entry in entries)
+    with past(entries) as engine:
+        assert rows(engine, "quota_now")
+        assert rows(engine, "holdings")
+
+
+def opened(policy: Policy) -> list[Entry]:
+    told = [
+        LedgerOpened(at_us=1, ledger_id="led"),
+        PolicyConfigured(at_us=1, name="tidegate", policy=policy),
+        WatchesExpected(at_us=1, resources=()),
+    ]
+    return seal(GENESIS, 1, "local", told)
+
+
+def test_rules_of_a_newer_version_are_told_and_not_guessed() -> None:
+    entries = opened(Policy(rules=VERSION + 1))
+    assert sum(1 for _ in chain.verify(entries)) == 3
+    assert verify(entries, redecide=False).head_seq == 3
+    with pytest.raises(UnknownRulesError, match=f"up to {VERSION}, found {VERSION + 1}"):
+        verify(entries)
+
+
+def test_a_ledger_from_before_rules_were_recorded_has_the_first() -> None:
+    [_, policy, _] = opened(Policy())
+    assert "rules" not in policy.payload
+    event = decode(policy.payload)
+    assert isinstance(event, PolicyConfigured)
+    assert replace(event.policy, rules=1) == event.policy
+    assert verify(opened(Policy())).head_seq == 3
