@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tidegate.cli.commands.positions import positions
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.times import span
@@ -79,6 +80,9 @@ def pending(
         if queue in {"", row["clusterQueue"]} and namespace in {"", row["namespace"]}
     ]
     print_records(records, _PENDING, output, name="workload", nothing="Nobody waits.")
+
+
+app.command("positions")(positions)
 
 
 def _queues(reader: Reader) -> list[dict[str, Any]]:

@@ -1,0 +1,160 @@
+"""The cohort trees of a folded ledger as rows: quota, usage, what is borrowed and lent, shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+from tidegate.core.draft import Draft
+from tidegate.core.forest import forest
+from tidegate.core.shares import share
+from tidegate.core.tree import Cell, Node
+from tidegate.errors import NotSupportedError
+from tidegate.model.ids import FlavorResource
+from tidegate.model.quantity import UNLIMITED, render
+from tidegate.model.quota import WEIGHT_ONE
+
+Row: TypeAlias = dict[str, Any]
+_WIDTH = 20
+
+
+class Placed(NamedTuple):
+    """A node of a tree, and how deep it is in it; a root has depth 0."""
+
+    node: Node
+    depth: int
+
+
+def nodes(draft: Draft, wanted: str = "") -> list[Placed]:
+    """Return the nodes of all trees from their roots down; of one tree if a node of it is named.
+
+    Raises:
+        NotSupportedError: nothing is called so.
+    """
+    roots = [tree.root for tree in forest(draft).trees]
+    roots += [node for node in forest(draft).cohorts.values() if node.parent is None]
+    trees = [list(_down(root, 0)) for root in {id(root): root for root in roots}.values()]
+    if not wanted:
+        return [placed for tree in trees for placed in tree]
+    for tree in trees:
+        if any(placed.node.name == wanted for placed in tree):
+            return tree
+    raise NotSupportedError(
+        f"There is no ClusterQueue and no Cohort {wanted!r}: see `tidegate tree` for all, or name "
+        "a workload as job/NAME."
+    )
+
+
+def tree_rows(placed: Iterable[Placed]) -> list[Row]:
+    """Return for each node and flavor-resource its quota and what becomes of it."""
+    return [
+        {
+            "name": node.name,
+            "kind": _kind(node),
+            "depth": depth,
+            "parent": "" if node.parent is None else node.parent.name,
+            "flavor": fr.flavor,
+            "resource": fr.resource,
+            **_amounts(node, fr),
+        }
+        for node, depth in placed
+        for fr in sorted(node.cells)
+        if node.cells[fr].known
+    ]
+
+
+def share_rows(placed: Iterable[Placed]) -> list[Row]:
+    """Return for each node its weight and its share, in thousandths as Kueue reports it."""
+    return [_share(node, depth) for node, depth in placed]
+
+
+def bar(cell: Cell, lent: int, width: int = _WIDTH) -> str:
+    """Draw a quota: used of its own, lent and free, then what is borrowed beyond it.
+
+    The whole width is the quota, or the usage if that is more.
+    """
+    total = max(cell.quota, cell.usage, 1)
+    own = min(cell.usage, cell.quota)
+    given = min(lent, cell.quota - own)
+    edges = [amount * width // total for amount in (own, own + given, cell.quota)]
+    used, to, end = (min(width, edge) for edge in edges)
+    return "█" * used + "▒" * (to - used) + "░" * (end - to) + "▓" * (width - end)
+
+
+def _down(node: Node, depth: int) -> Iterator[Placed]:
+    yield Placed(node, depth)
+    for child in node.children:
+        yield from _down(child, depth + 1)
+
+
+def _amounts(node: Node, fr: FlavorResource) -> Row:
+    cell = node.cells[fr]
+    lent = lends(node, fr)
+    shown = {
+        "nominal": cell.nominal,
+        "quota": cell.quota,
+        "used": cell.usage,
+        "borrowed": borrows(node, fr),
+        "lent": lent,
+    }
+    drawn = bar(cell, lent) if cell.quota < UNLIMITED else "unlimited"
+    return {name: amount(fr.resource, units) for name, units in shown.items()} | {"bar": drawn}
+
+
+def borrows(node: Node, fr: FlavorResource) -> int:
+    """Return how much more a node uses than its subtree has; a root cannot borrow."""
+    cell = node.cells.get(fr)
+    if cell is None or node.parent is None:
+        return 0
+    return max(0, cell.usage - cell.quota)
+
+
+def lends(node: Node, fr: FlavorResource) -> int:
+    """Return how much of a node's own is used by others of its parent's.
+
+    What the siblings borrow comes from those who have something left that they may lend, each
+    gives in proportion to it; the division rounds down.
+    """
+    cell = node.cells.get(fr)
+    if cell is None or node.parent is None:
+        return 0
+    spare = _spare(cell)
+    siblings = node.parent.children
+    pool = sum(_spare(one.cells[fr]) for one in siblings if fr in one.cells)
+    at = node.parent.cells.get(fr)
+    pool += 0 if at is None else max(0, at.nominal)
+    wanted = sum(borrows(one, fr) for one in siblings)
+    return spare * min(wanted, pool) // pool if pool else 0
+
+
+def amount(resource: str, units: int) -> str:
+    """Return an amount as Kubernetes writes it."""
+    return "unlimited" if units >= UNLIMITED else render(resource, units)
+
+
+def _spare(cell: Cell) -> int:
+    return max(0, cell.quota - max(cell.usage, cell.local))
+
+
+def _share(node: Node, depth: int) -> Row:
+    found = share(node)
+    return {
+        "name": node.name,
+        "kind": _kind(node),
+        "depth": depth,
+        "parent": "" if node.parent is None else node.parent.name,
+        "weight": _weight(node.weight),
+        "share": found.rounded() if node.parent is not None else None,
+        "precise": found.precise(),
+        "resource": found.resource,
+        "borrowing": found.borrowing,
+    }
+
+
+def _weight(weight: int) -> str:
+    whole, rest = divmod(weight, WEIGHT_ONE)
+    return f"{whole}.{rest:09}".rstrip("0").rstrip(".")
+
+
+def _kind(node: Node) -> str:
+    return "Cohort" if node.is_cohort else "ClusterQueue"

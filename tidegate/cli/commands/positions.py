@@ -1,0 +1,123 @@
+"""``tidegate queue positions``: who is ahead of whom, and when each might start."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from tidegate.cli.commands.why import find
+from tidegate.cli.output import Column, Output, OutputOption, print_records
+from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
+from tidegate.cli.times import parse_utc, span, utc
+
+Row: TypeAlias = dict[str, Any]
+
+RECENT = 20
+"""So many admissions of a ClusterQueue give its pace."""
+NEVER = ("ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured", "Suspended")
+"""Reasons that no place in a queue cures: for these nothing is estimated."""
+_COLUMNS = (
+    Column("REASON", "reason"),
+    Column("POSITION", "position", right=True),
+    Column("IN LOCAL QUEUE", "positionInLocalQueue", right=True),
+    Column("WORKLOAD", "workload"),
+    Column("QUEUE", "clusterQueue"),
+    Column("LOCAL QUEUE", "localQueue", wide=True),
+    Column("PRIORITY", "priority", right=True),
+    Column("WAITED", "waitedSeconds", right=True, show=span),
+    Column("MIGHT START", "estimatedStart"),
+    Column("AHEAD", "ahead", wide=True, show=", ".join),
+)
+
+
+def positions(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            help="Only of this ClusterQueue, LocalQueue or workload; default: all.",
+            metavar="[QUEUE|LOCALQUEUE|job/NAME]",
+        ),
+    ] = "",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace.")] = "",
+    as_of: AsOfOption = "",
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show where workloads stand: in the ClusterQueue, in their LocalQueue, and who is ahead.
+
+    The first word is the reason why each waits; NotTried if its turn has not come yet. When one
+    might start is its position times the mean time between its ClusterQueue's last admissions (at
+    most 20), counted from the ledger's newest event: a pace, not a promise. `tidegate why-not` says
+    what one waits for, and `tidegate simulate` plays the queue out.
+
+    Examples:
+      tidegate queue positions
+
+      tidegate queue positions main -n team-a
+
+      tidegate queue positions job/train -o wide
+    """
+    with open_reader(ledger, as_of) as reader:
+        key = find(reader, subject) if "/" in subject else ""
+        rows = _rows(reader)
+    wanted = [
+        row
+        for row in rows
+        if key in {"", row["workload"]}
+        and (key or subject in {"", row["clusterQueue"], row["localQueue"]})
+        and namespace in {"", row["namespace"]}
+    ]
+    print_records(wanted, _COLUMNS, output, name="workload", nothing=_nothing(subject))
+
+
+def _nothing(subject: str) -> str:
+    return f"NotWaiting: {subject} waits for nothing." if subject else "Nobody waits."
+
+
+def _rows(reader: Reader) -> list[Row]:
+    pace_of = paces(reader.report("waits"))
+    ahead, local = defaultdict[str, list[str]](list), defaultdict[tuple[str, str], int](int)
+    found = list[Row]()
+    newest = str(reader.info()["headAt"] or "") if reader.end else ""
+    queued = sorted(reader.report("queue_now"), key=lambda one: int(one["position"]))
+    for row in queued:
+        queue, door = row["cluster_queue"], (row["namespace"], row["local_queue"])
+        local[door] += 1
+        pace = None if row["reason"] in NEVER else pace_of.get(queue)
+        found.append(
+            {
+                "reason": row["reason"] or "NotTried",
+                "position": row["position"],
+                "positionInLocalQueue": local[door],
+                "workload": row["workload"],
+                "namespace": row["namespace"],
+                "clusterQueue": queue,
+                "localQueue": row["local_queue"],
+                "priority": row["priority"],
+                "waitedSeconds": row["waited_s"],
+                "ahead": list(ahead[queue]),
+                "estimatedStart": _start(newest, row["position"], pace),
+            }
+        )
+        ahead[queue].append(row["workload"])
+    return sorted(found, key=lambda one: (one["clusterQueue"], one["position"]))
+
+
+def _start(newest: str, position: int, pace_us: int | None) -> str | None:
+    return None if pace_us is None or not newest else utc(parse_utc(newest) + position * pace_us)
+
+
+def paces(waits: list[Row]) -> dict[str, int]:
+    """Return the mean microseconds between each ClusterQueue's last admissions."""
+    times = defaultdict[str, list[int]](list)
+    for row in waits:
+        if row["outcome"] == "admitted" and row["to_at"]:
+            times[row["cluster_queue"]].append(parse_utc(row["to_at"]))
+    recent = {queue: sorted(found)[-RECENT:] for queue, found in times.items()}
+    return {
+        queue: (found[-1] - found[0]) // (len(found) - 1)
+        for queue, found in recent.items()
+        if len(found) > 1
+    }

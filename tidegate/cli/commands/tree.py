@@ -1,0 +1,94 @@
+"""``tidegate tree`` and ``tidegate shares``: the cohorts, their quota, and who has which part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidegate.cli.cohorts import Row, nodes, share_rows, tree_rows
+from tidegate.cli.output import Column, Output, OutputOption, print_records
+from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.subject import SubjectArgument, draft_of, node_of
+
+TREE = (
+    Column("NAME", "name"),
+    Column("KIND", "kind", wide=True),
+    Column("FLAVOR", "flavor"),
+    Column("RESOURCE", "resource"),
+    Column("QUOTA", "bar"),
+    Column("NOMINAL", "nominal", right=True),
+    Column("WITH BELOW", "quota", right=True, wide=True),
+    Column("USED", "used", right=True),
+    Column("BORROWED", "borrowed", right=True),
+    Column("LENT", "lent", right=True),
+)
+SHARES = (
+    Column("NAME", "name"),
+    Column("KIND", "kind"),
+    Column("WEIGHT", "weight", right=True),
+    Column("SHARE", "share", right=True),
+    Column("PRECISE", "precise", right=True, wide=True),
+    Column("RESOURCE", "resource"),
+    Column("BORROWING", "borrowing"),
+)
+
+
+def tree(
+    subject: SubjectArgument = "",
+    as_of: AsOfOption = "",
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Draw the cohort trees: quota, usage, what is borrowed and what is lent.
+
+    In a bar █ is used of one's own quota, ▒ lent to others, ░ free, and ▓ borrowed from others.
+
+    Examples:
+      tidegate tree
+
+      tidegate tree job/train
+
+      tidegate tree research -o json --as-of 2026-03-02T08:30:00Z
+    """
+    with open_reader(ledger, as_of, reports=False) as reader:
+        draft = draft_of(reader)
+        placed = nodes(draft, node_of(reader, draft, subject))
+    print_nodes(tree_rows(placed), TREE, output)
+
+
+def shares(
+    subject: SubjectArgument = "",
+    as_of: AsOfOption = "",
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show the fair shares: what each node borrows of what it could, by its weight.
+
+    The share is Kueue's, in thousandths: of the resource of which most is borrowed, the borrowed
+    part of all that could be lent, divided by the weight. The lowest goes first. A root has none.
+
+    Examples:
+      tidegate shares
+
+      tidegate shares job/train -o wide
+
+      tidegate shares research -o json
+    """
+    with open_reader(ledger, as_of, reports=False) as reader:
+        draft = draft_of(reader)
+        placed = nodes(draft, node_of(reader, draft, subject))
+    print_nodes(share_rows(placed), SHARES, output)
+
+
+def print_nodes(rows: list[Row], columns: tuple[Column, ...], output: Output) -> None:
+    """Print rows of a tree: a table indents the names, programs get the bare records."""
+    if output in {Output.TABLE, Output.WIDE}:
+        rows = [{**row, "name": "  " * row["depth"] + str(row["name"])} for row in rows]
+    else:
+        rows = [_bare(row) for row in rows]
+        if output is Output.NAME:
+            rows = list({row["name"]: row for row in rows}.values())
+    print_records(rows, columns, output, nothing="The ledger knows no quota.")
+
+
+def _bare(row: Row) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "bar"}

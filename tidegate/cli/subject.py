@@ -1,0 +1,50 @@
+"""What a person means by a name: a ClusterQueue, a Cohort, or a workload by its job."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tidegate.cli.commands.why import find
+from tidegate.cli.reading import Reader
+from tidegate.core.draft import Draft, Workload
+from tidegate.errors import NotSupportedError
+from tidegate.replay.travel import as_of as folded
+
+SubjectArgument = Annotated[
+    str,
+    typer.Argument(
+        help="Only around this ClusterQueue, Cohort or job/NAME; default: all.",
+        metavar="[QUEUE|COHORT|job/NAME]",
+    ),
+]
+
+
+def draft_of(reader: Reader) -> Draft:
+    """Return the state that the ledger gives, its chain verified."""
+    draft, _ = folded(reader.entries("folding"))
+    return draft
+
+
+def workload_of(reader: Reader, draft: Draft, text: str) -> Workload:
+    """Return the workload that a text means: job/NAME, a Workload's name or NAMESPACE/NAME.
+
+    Raises:
+        Exit: the ledger knows none.
+        BadParameter: there are some in several namespaces.
+        NotSupportedError: it is gone by now.
+    """
+    key = find(reader, text)
+    found = draft.workloads.get(key)
+    if found is None:
+        raise NotSupportedError(
+            f"The workload {key} is gone: `tidegate why {key}` tells what became of it, and "
+            "--as-of asks of the time before."
+        )
+    return found
+
+
+def node_of(reader: Reader, draft: Draft, text: str) -> str:
+    """Return the node of the cohort trees that a text means: a workload's queue, or itself."""
+    return workload_of(reader, draft, text).cluster_queue if "/" in text else text
