@@ -29,6 +29,8 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 
+BY_HAND = "Deactivated"
+"""Why a workload is inactive whose owner wishes so: ``spec.active`` says it already."""
 BLOCKED = "BlockedOnPreemptionGates"
 _WAITS_AGAIN = (
     "",
@@ -156,7 +158,7 @@ def _show_leaving(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
         case WorkloadRequeued():
             _requeue(shown, event)
         case WorkloadDeactivated():
-            shown.phase, shown.deactivated = "inactive", True
+            shown.phase, shown.deactivated = "inactive", event.reason != BY_HAND
             shown.requeue_count = shown.requeue_after_us = shown.executed_us = 0
             _stay_away(shown, at_us)
             shown.set(
@@ -180,11 +182,10 @@ def _stay_away(shown: Shown, at_us: int) -> None:
 
 
 def _change(shown: Shown, event: WorkloadChanged) -> None:
-    if event.active and not shown.active:
-        shown.deactivated = False  # somebody activated it again
-        if shown.phase == "inactive":
-            shown.phase = "pending"
-            _reactivate(shown, event.at_us)
+    shown.deactivated = shown.deactivated and event.active  # else it was written: theirs again
+    if event.active and not shown.active and shown.phase == "inactive":
+        shown.phase = "pending"
+        _reactivate(shown, event.at_us)
     shown.queue, shown.active = event.queue, event.active
     shown.priority_class, shown.own_priority = event.priority_class, event.priority
     shown.pod_priority_class = event.pod_priority_class

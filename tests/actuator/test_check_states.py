@@ -13,7 +13,12 @@ from tests.actuator.story import AT_US, QUEUES, SECOND_US, Story
 from tests.parts.stage import KUEUE, Object, alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.bus.faults import Fate
-from tidegate.contracts.decisions import QuotaReleased, ReservationRepeated, WorkloadEvicted
+from tidegate.contracts.decisions import (
+    QuotaReleased,
+    ReservationRepeated,
+    WorkloadDeactivated,
+    WorkloadEvicted,
+)
 from tidegate.kinds.names import CHECKS_SINCE
 
 AT = "2026-03-01T08:00:00Z"
@@ -148,5 +153,18 @@ def test_an_event_that_did_not_come_is_looked_for() -> None:
             await story.reserve()
             await eventually(lambda: story.condition("QuotaReserved")[0] == "True")
         assert fate.struck["event_lost"] == 1
+
+    run_virtually(run())
+
+
+def test_who_is_deactivated_by_hand_is_activated_by_hand() -> None:
+    async def run() -> None:
+        async with reserved() as story:
+            left = WorkloadDeactivated(at_us=AT_US, workload=story.key, reason="Deactivated")
+            await story.write(left)
+            await eventually(lambda: story.condition("QuotaReserved")[1] == "Deactivated")
+            assert story.read(story.path)["spec"]["active"]  # whoever wished otherwise wrote it
+            await story.write(replace(left, reason="MaximumExecutionTimeExceeded"))
+            await eventually(lambda: not story.read(story.path)["spec"]["active"])
 
     run_virtually(run())

@@ -25,13 +25,25 @@ class Living:
     def path(self, name: str) -> str:
         return f"{GROUP}/namespaces/{self.namespace}/workloads/{name}"
 
-    async def make(self, name: str, *, cpu: str = "1", pods: int = 1, **spec: Any) -> None:  # noqa: ANN401 - fields of a spec
-        """Create a Workload of one podset."""
+    async def make(
+        self,
+        name: str,
+        *,
+        cpu: str = "1",
+        pods: int = 1,
+        about: Object | None = None,
+        **spec: Any,  # noqa: ANN401 - its fields
+    ) -> None:
+        """Create a Workload of one podset; ``about`` is for its metadata."""
         container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
         template = {"spec": {"restartPolicy": "Never", "containers": [container]}}
         podset = {"name": "main", "count": pods, "template": template}
         wanted = {"queueName": self.namespace, "podSets": [podset], **spec}
-        head = {"apiVersion": KUEUE, "kind": "Workload", "metadata": {"name": name}}
+        head = {
+            "apiVersion": KUEUE,
+            "kind": "Workload",
+            "metadata": {**(about or {}), "name": name},
+        }
         body = msgspec.json.encode({**head, "spec": wanted})
         answer = await self.api.request("POST", self.path("").rstrip("/"), body=body)
         assert answer.status == 201, answer.body
