@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from actuator.apply import pinned
 from actuator.calls import Calls
-from actuator.members import listed
+from actuator.members import listed, object_path
 from actuator.showing import check_states, objects, queues
 from actuator.showing.board import Board
 from actuator.showing.counts import Numbers
@@ -15,7 +15,7 @@ from actuator.showing.shown import Shown
 from tidegate.errors import ApiStatusError
 from tidegate.jobs.kind import Object
 from tidegate.jobs.merging import difference
-from tidegate.jobs.registry import job_kind
+from tidegate.jobs.registry import JOB_KINDS, job_kind
 from tidegate.kinds import names
 
 KUEUE = f"/apis/{names.GROUP}/{names.VERSIONS[0]}"
@@ -34,6 +34,8 @@ class Writer:
         if shown is None:
             await self._remove(key)
             return
+        if shown.phase == "finished":
+            await self._unguard(shown)
         path = workload_path(shown)
         found = self.calls.patched(path) or await self.calls.read(path) or await self._make(shown)
         if found is None:
@@ -117,14 +119,37 @@ class Writer:
         made = objects.workload(shown, job, kind, self.board.priorities)
         return await self.calls.create(f"{KUEUE}/namespaces/{shown.namespace}/workloads", made)
 
+    async def _unguard(self, shown: Shown) -> None:
+        """Take the finalizer that Kueue put on a job's objects off, for it is over."""
+        kind = JOB_KINDS.get(shown.job.kind)
+        if kind is None or not kind.finalizer:
+            return
+        path = kind.path(shown.namespace)
+        if kind.members is not None:
+            there = await listed(self.calls, path, shown.job, kind.members)
+        else:
+            one = await self.calls.read(kind.path(shown.namespace, shown.job.name))
+            there = [] if one is None or one["metadata"]["uid"] != shown.uid else [one]
+        for found in there:
+            guards = found["metadata"].get("finalizers", [])
+            if kind.finalizer in guards:
+                rest = [guard for guard in guards if guard != kind.finalizer]
+                body = {"metadata": {"finalizers": rest}}
+                await self.calls.patch(object_path(path, found), pinned(body, found))
+
     async def _remove(self, key: str) -> None:
         """Remove the Workload of a job that is gone or not managed any more."""
         shown = self.board.removed.pop(key, None)
+        if shown is not None:
+            await self._unguard(shown)
         found = None if shown is None else await self.calls.read(workload_path(shown))
         if shown is None or found is None:
             return
         owners = [owner["uid"] for owner in found["metadata"].get("ownerReferences", ())]
-        if shown.uid not in owners and found["metadata"]["labels"].get(names.JOB_UID) != shown.uid:
+        if (
+            shown.uid not in owners
+            and found["metadata"].get("labels", {}).get(names.JOB_UID) != shown.uid
+        ):
             return  # not made for this job
         if found["metadata"].get("finalizers"):
             none = {"metadata": {"finalizers": None}}

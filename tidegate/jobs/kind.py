@@ -108,6 +108,7 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     asks: Callable[[ObjectMeta], bool] = lambda _: True
     """Tell whether an object that names a queue may be managed at all."""
     members: Members | None = None  # of a job that is several objects
+    finalizer: str = ""  # that Kueue puts on its objects; it is taken off when a job is over
     owns: bool = True  # its controller makes objects that may be jobs of another kind
     optional: bool = True  # a CRD that a cluster may lack; False: built into Kubernetes
     podsets: Callable[[Object], list[Object]]

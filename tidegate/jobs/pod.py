@@ -192,6 +192,7 @@ KIND = JobKind(
     stop=stop,
     podsets=podsets,
     asks=is_marked,
+    finalizer=names.MANAGED,
     owns=False,
     optional=False,
 )

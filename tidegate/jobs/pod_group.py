@@ -278,6 +278,7 @@ KIND = JobKind(
     stop=_refused,
     podsets=podsets,
     asks=single.is_marked,
+    finalizer=names.MANAGED,
     owns=False,
     optional=False,
     members=Members(label=names.POD_GROUP_NAME, start=start_members, stop=stop_members),

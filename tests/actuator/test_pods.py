@@ -1,0 +1,46 @@
+"""Pods that Kueue guards with its finalizer are let go when they are over."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.actuator.scene import Scene
+from tests.parts.foreign import pods_template
+from tests.parts.stage import Object, alongside, eventually
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.facts import WorkloadFinished, WorkloadRemoved, WorkloadSubmitted
+from tidegate.model.ids import ObjectRef
+
+PODS = "/api/v1/namespaces/default/pods"
+GUARD, GROUP = "kueue.x-k8s.io/managed", "kueue.x-k8s.io/pod-group-name"
+US = 1_772_352_000_000_000
+
+
+def guarded(name: str) -> Object:
+    labels = {GUARD: "true", GROUP: "crew"}
+    metadata = {"name": name, "labels": labels, "finalizers": [GUARD, "example.com/mine"]}
+    return {"metadata": metadata, "spec": pods_template()["spec"]}
+
+
+@pytest.mark.parametrize("end", [WorkloadFinished, WorkloadRemoved])
+@pytest.mark.parametrize("kind", ["pod", "pod-group"])
+def test_kueues_finalizer_goes_when_a_pod_or_its_group_is_over(
+    kind: str, end: type[WorkloadFinished | WorkloadRemoved]
+) -> None:
+    async def run() -> None:
+        scene = Scene(with_crds=True)
+        uid = scene.make(PODS, guarded("one"))["metadata"]["uid"]
+        name = "one" if kind == "pod" else "crew"
+        job = ObjectRef(kind=kind, namespace="default", name=name, uid=uid)
+        told = WorkloadSubmitted(at_us=US, workload="default/w", uid=uid, job=job, queue="main")
+        async with alongside(scene.actuator(projects=True).run()):
+            await scene.write(told)
+            await scene.write(end(at_us=US, workload="default/w", uid=uid))
+            await eventually(lambda: finalizers(scene) == ["example.com/mine"])
+
+    run_virtually(run())
+
+
+def finalizers(scene: Scene) -> list[str]:
+    found: list[str] = scene.read(f"{PODS}/one")["metadata"]["finalizers"]
+    return found
