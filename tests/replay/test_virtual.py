@@ -173,3 +173,15 @@ def test_a_dry_run_says_what_then_happens(
     after, _ = rebuild(world.entries)
     phase = after.workloads[answer.workload].phase
     assert answer.now.starts == (phase in {"reserved", "admitted"})
+
+
+def test_who_ended_while_it_was_told_to_stop_has_run_as_long_as_it_did() -> None:
+    world = World().open()
+    world.turn(world.submit("c", 4, 0))
+    small = next(iter(world.jobs))
+    world.turn(*world.obey(small))
+    world.turn(world.wait(30), world.submit("c", 4, 2))
+    assert world.entries[-1].type == "WorkloadHeld"
+    world.turn(world.wait(10), world.finish(small))
+    [run] = [run for mine, run in recorded(world.entries).runs.items() if small in mine]
+    assert (run.run_us, run.assumed) == (40 * SECOND, False)

@@ -129,8 +129,8 @@ class _Reading:
         for workload in draft.workloads.values():
             mine = identity(workload.key, workload.uid)
             self._queues[mine] = f"{workload.key.partition('/')[0]}/{workload.queue}"
-            if workload.phase in HOLDING:
-                self._started[mine] = workload.admitted_us or workload.reserved_us
+            if workload.phase in HOLDING and workload.admitted_us:
+                self._started[mine] = workload.admitted_us
 
     def read(self, event: told.Event) -> None:
         """Note what one event tells."""
@@ -158,7 +158,7 @@ class _Reading:
         for mine, queue in self._queues.items():
             if mine in self._runs:
                 continue
-            ran_on = mine in self._started and mine not in self._stopping
+            ran_on = mine in self._started
             guess = percentile(known.get(queue, every), _MEDIAN) if every else None
             self._runs[mine] = Run(run_us=None if ran_on else guess, assumed=not ran_on)
         return self._runs
@@ -176,8 +176,10 @@ class _Reading:
                 after_us = event.at_us - self._started[mine]
                 done = Reclaimed(after_us=after_us, pods=event.reclaimable)
                 self._reclaimed.setdefault(mine, []).append(done)
-            case told.WorkloadStopped() if mine in self._stopping:
-                self.stops.append(event.at_us - self._stopping[mine])
+            case told.WorkloadStopped():
+                self._started.pop(mine, None)
+                if mine in self._stopping:
+                    self.stops.append(event.at_us - self._stopping.pop(mine))
             case told.CheckReported():
                 after_us = event.at_us - self._reserved.get(mine, event.at_us)
                 said = Answer(state=event.state, after_us=after_us)
@@ -202,7 +204,7 @@ class _Reading:
         if mine in self._runs:
             return  # it ended before: its object goes
         started_us = self._started.get(mine)
-        if started_us is None or mine in self._stopping:
+        if started_us is None:
             self.facts.append(event)  # it went while it waited
         else:
             self._runs[mine] = replace(

@@ -219,7 +219,7 @@ class Cluster:
 
     def _do(self, due: Due) -> None:
         workload = self.draft.workloads.get(due.workload)
-        if workload is None or workload.uid != due.uid:
+        if workload is None or workload.uid != due.uid or workload.phase == "finished":
             return
         match due.what:
             case "end":

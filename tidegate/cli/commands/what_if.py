@@ -15,9 +15,9 @@ from tidegate.cli.manifests import read_manifests
 from tidegate.cli.progress import watched
 from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.cli.times import span
-from tidegate.contracts.facts import FactEvent, PolicyConfigured
+from tidegate.contracts.facts import FactEvent, PolicyConfigured, WatchesExpected
 from tidegate.core.snapshot import decode
-from tidegate.errors import SettingsError
+from tidegate.errors import SettingsError, TidegateError
 from tidegate.model.policy import Policy
 from tidegate.replay.changes import (
     POLICY,
@@ -82,6 +82,7 @@ def what_if(  # noqa: PLR0913 - each is an option
         scenario = recorded(reader.entries("reading"), first)
         before = as_recorded(reader.entries("measuring"), first)
         title = f"What if: {reader.url}"
+    _refuse_unlisted(scenario)
     other, said = apply_changes(scenario, settings, manifest)
     sides = {
         "recorded": before,
@@ -135,6 +136,15 @@ def about_runs(scenario: Scenario) -> tuple[str, ...]:
 def progress(what: str) -> Callable[[Iterator[int]], Iterator[int]]:
     """Return what shows how far a replay in virtual time got."""
     return lambda moments: watched(moments, what, None)
+
+
+def _refuse_unlisted(scenario: Scenario) -> None:
+    told = decode(scenario.start).expected is not None
+    if not told and not any(isinstance(fact, WatchesExpected) for fact in scenario.facts):
+        raise TidegateError(
+            "No scheduler had listed the cluster in this part of the ledger: nothing was decided, "
+            "and nothing would be. Give a later --from, or a whole ledger."
+        )
 
 
 def _known(scenario: Scenario) -> set[Target]:
