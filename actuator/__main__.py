@@ -13,6 +13,7 @@ from actuator.project import NoProjection, Projector, Rate
 from actuator.report import Reporter
 from actuator.session import Session
 from actuator.settings import Settings
+from actuator.traces import Traces
 from tidegate.bus.nats import open_bus
 from tidegate.jobs.registry import declare
 from tidegate.kube.client import connect
@@ -46,11 +47,12 @@ async def actuate(service: Service, settings: Settings) -> None:
             metrics=metrics,
         )
         calls = Calls(api, metrics)
-        applier = Applier(calls, reporter, service.random, metrics)
+        traces = Traces(service.tracing)
+        applier = Applier(calls, reporter, service.random, metrics, traces=traces)
         rate = Rate(writes_per_s=settings.projections_per_s)
         projector = Projector(calls, service.random, metrics, rate)
         shows: Learner = projector if settings.project else NoProjection()
-        consumer = Consumer(bus.feed(), applier, shows, service.random)
+        consumer = Consumer(traces.noted(bus.feed()), applier, shows, service.random)
         projector.give_way(lambda: consumer.busy)
         lease = bus.lease("actuator-0", holder=service.session, ttl_s=settings.lease_s)
         service.health.ready_if("bus", bus.fault)

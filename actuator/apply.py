@@ -19,6 +19,7 @@ from actuator.members import deletion, listed, mustered, object_path
 from actuator.metrics import Metrics
 from actuator.orders import Expire, Order, job_of
 from actuator.report import Reporter
+from actuator.traces import Traces
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.jobs.kind import (
     Delete,
@@ -72,12 +73,14 @@ class Applier:
     random: Random
     metrics: Metrics
     patience: Patience = field(default_factory=Patience)
+    traces: Traces = field(default_factory=Traces)
 
     async def carry_out(self, order: Order, superseded: Callable[[], bool]) -> None:
         """Bring the job to what was ordered, or report why it cannot be, or give way."""
         began = asyncio.get_running_loop().time()
-        if await self._brought(order, superseded):
-            self._count(order, "done")
+        with self.traces.carrying_out(order):
+            if await self._brought(order, superseded):
+                self._count(order, "done")
         name = type(order).__name__
         seconds = asyncio.get_running_loop().time() - began
         self.metrics.order_seconds.labels(name).observe(seconds)

@@ -53,6 +53,7 @@ async def ingest(service: Service, settings: Settings) -> None:
             session=service.session,
             random=service.random,
             metrics=metrics,
+            tracing=service.tracing,
         )
         means = Means(api, publisher, settings.pace(), service.random, metrics)
         session = Session(watched(kinds, scope, configured.device_classes), means, outlet)

@@ -14,6 +14,7 @@ from tidegate.bus.ports import Outlet
 from tidegate.contracts.codec import encode
 from tidegate.contracts.observations import (
     Heartbeat,
+    JobObserved,
     ObjectGone,
     ObjectRefused,
     Observation,
@@ -22,8 +23,10 @@ from tidegate.contracts.observations import (
     SyncStarted,
 )
 from tidegate.contracts.subjects import observed
+from tidegate.contracts.trace import publishing
 from tidegate.errors import BusUnreachableError, TooLargeError
 from tidegate.service.backoff import delays
+from tidegate.service.tracing import OFF, Tracing
 
 HEARTBEATS = "heartbeats"
 """Stands where an object's resource stands in the subject of a heartbeat."""
@@ -33,14 +36,22 @@ _DIGEST_BYTES = 16
 class Publisher:
     """One session's voice; it remembers what it told last of each object."""
 
-    def __init__(
-        self, outlet: Outlet, *, cluster: str, session: str, random: Random, metrics: Metrics
+    def __init__(  # noqa: PLR0913 - what a session consists of
+        self,
+        outlet: Outlet,
+        *,
+        cluster: str,
+        session: str,
+        random: Random,
+        metrics: Metrics,
+        tracing: Tracing = OFF,
     ) -> None:
         self.session = session
         self._outlet = outlet
         self._cluster = cluster
         self._random = random
         self._metrics = metrics
+        self._tracing = tracing
         self._sent = 0  # the counter in message ids: a retry of one publish keeps its number
         self._told = dict[tuple[str, str], bytes]()  # resource and uid to the digest last told
 
@@ -60,10 +71,12 @@ class Publisher:
             return
         payload = self._encoded(resource, found, round)
         self._told[key] = digest
+        subject = observed(self._cluster, resource, found.namespace, found.name)
         try:
-            await self._send(
-                observed(self._cluster, resource, found.namespace, found.name), payload
-            )
+            if isinstance(found, JobObserved) and self._tracing.on:
+                await self._send_traced(found, subject, payload)
+            else:
+                await self._send(subject, payload)
         except BaseException:
             # Cancelled or failed halfway: nobody knows if it arrived, so the next is told.
             self._told.pop(key, None)
@@ -83,6 +96,18 @@ class Publisher:
         except TooLargeError as error:
             self._metrics.observations.labels(resource, "refused").inc()
             return encode(refused(resource, told, str(error)))
+
+    async def _send_traced(self, found: JobObserved, subject: str, payload: bytes) -> None:
+        about = {"tidegate.workload": found.workload, "tidegate.job": found.name}
+        span = self._tracing.begin(f"observe {found.kind}", found.uid, "", about)
+        token = publishing.set(span.context)
+        error = "interrupted"
+        try:
+            await self._send(subject, payload)
+            error = ""
+        finally:
+            publishing.reset(token)
+            span.end(error)
 
     async def _send(self, subject: str, payload: bytes) -> None:
         self._sent += 1

@@ -17,6 +17,7 @@ from scheduler.health import Status
 from scheduler.means import Means, Snapshots, in_thread
 from scheduler.settings import Settings
 from scheduler.term import schedule
+from scheduler.traces import Traces
 from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import check, upgrade
@@ -63,6 +64,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 policy=replace(configured.policy, compatibility=settings.compatibility),
                 pace=settings.pace(),
                 snapshots=snapshots,
+                traces=Traces(service.tracing),
                 software=f"tidegate {version('tidegate')}",
             )
             await schedule(means, service.stopping, service.random)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 import msgspec
 
 from scheduler.health import Status
+from scheduler.traces import Traces
 from tidegate.bus.ports import Inbox, Ledger, Outbox
 from tidegate.contracts.entry import Snapshot
 from tidegate.model.policy import Policy
@@ -69,3 +70,4 @@ class Means:
     pace: Pace
     software: str = "tidegate"  # with its version, for the record
     snapshots: Snapshots | None = None
+    traces: Traces = field(default_factory=Traces)

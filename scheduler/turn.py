@@ -46,6 +46,7 @@ async def turn(desk: Desk) -> int:
     await publish(desk, [])  # what an earlier turn could not
     wait_s = 0.0 if desk.more else pace.wait_s
     told = await means.inbox.pull(desk.accepted, count_max=pace.messages_max, wait_s=wait_s)
+    means.traces.heard(told)
     desk.sound = False
     facts, desk.accepted = accept(desk.draft, desk.accepted, told)
     means.status.observations.inc(len(told))
@@ -84,7 +85,8 @@ async def _write(desk: Desk, facts: Sequence[FactEvent]) -> int:
     desk.sound = True
     status.wrote(desk, entries, events)
     committed_s = loop.time()
-    await publish(desk, entries)
+    with means.traces.publishing(entries, events):
+        await publish(desk, entries)
     if entries:
         status.spent("decide", decided_s - began_s)
         status.spent("commit", committed_s - decided_s)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 from tidegate.contracts.entry import Entry, Published
 from tidegate.contracts.subjects import name_of
+from tidegate.contracts.trace import HEADER
 
 MESSAGE_ID = "Nats-Msg-Id"
 EXPECTED_SEQUENCE = "Nats-Expected-Last-Sequence"
@@ -58,6 +59,7 @@ def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Publi
         epoch=int(headers.get(EPOCH, "0")),
         turn=int(headers.get(TURN, "0")),
         hash=bytes.fromhex(headers.get(HASH, "")),
+        trace=headers.get(HEADER, ""),
     )
 
 

@@ -13,6 +13,7 @@ from tidegate.bus.reader import StreamReader
 from tidegate.bus.streams import OBSERVATIONS
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.subjects import resync
+from tidegate.contracts.trace import HEADER
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 
@@ -32,7 +33,10 @@ class NatsInbox:
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         """See ``tidegate.bus.ports.Inbox.pull``."""
         delivered = await self._reader.read(after, count_max, wait_s)
-        return [Message(at, at_us, subject, data) for at, at_us, subject, data, _ in delivered]
+        return [
+            Message(one.at, one.at_us, one.subject, one.payload, one.headers.get(HEADER, ""))
+            for one in delivered
+        ]
 
     async def forget(self, position: Position) -> None:
         """See ``tidegate.bus.ports.Inbox.forget``; a position forgotten before costs nothing."""

@@ -103,7 +103,7 @@ class NatsBus:
 
 
 @asynccontextmanager
-async def open_bus(
+async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     url: str,
     *,
     cluster: str,

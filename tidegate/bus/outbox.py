@@ -16,6 +16,7 @@ from tidegate.bus.jetstream import (
 )
 from tidegate.bus.streams import EVENTS
 from tidegate.contracts.entry import Entry, Position
+from tidegate.contracts.trace import header, publishing_events
 from tidegate.errors import BusRefusedError, BusUnreachableError, PublishRefusedError
 
 
@@ -54,7 +55,9 @@ class NatsOutbox:
 
 
 def _message(ledger_id: str, entry: Entry) -> Outgoing:
-    return Outgoing(entry.subject, entry.payload.encode(), event_headers(ledger_id, entry))
+    context = publishing_events.get().get(entry.seq, "")
+    headers = {**event_headers(ledger_id, entry), **header(context)}
+    return Outgoing(entry.subject, entry.payload.encode(), headers)
 
 
 def _batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:

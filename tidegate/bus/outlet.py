@@ -19,6 +19,7 @@ from tidegate.bus.reader import StreamReader
 from tidegate.bus.streams import DUPLICATE_WINDOW_S, RESYNCS
 from tidegate.contracts.entry import Position
 from tidegate.contracts.subjects import resync
+from tidegate.contracts.trace import header, publishing
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 BATCH_MESSAGES = 250
@@ -43,7 +44,7 @@ class NatsOutlet:
 
     async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
         """See ``tidegate.bus.ports.Outlet.publish``."""
-        message = Outgoing(subject, payload, {MESSAGE_ID: message_id})
+        message = Outgoing(subject, payload, {MESSAGE_ID: message_id, **header(publishing.get())})
         item = _Item(message, asyncio.get_running_loop().create_future())
         self._waiting.append(item)
         if self._sender is None or self._sender.done():

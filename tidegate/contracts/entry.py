@@ -19,6 +19,7 @@ class Message(msgspec.Struct, frozen=True):
     at_us: int  # the bus's timestamp, UTC microseconds
     subject: str
     payload: bytes
+    trace: str = ""  # W3C trace context of who told it; decisions never see it
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -61,6 +62,7 @@ class Published(msgspec.Struct, frozen=True):
     epoch: int = 0  # as in the ledger's row, as are the next two; 0, 0, b"": it does not say
     turn: int = 0
     hash: bytes = b""
+    trace: str = ""  # W3C trace context of the decision; empty: none was told
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ from tidegate.errors import TidegateError
 from tidegate.service.health import Health, serve_health
 from tidegate.service.logs import configure_logs, get_log
 from tidegate.service.settings import ServiceSettings
+from tidegate.service.tracing import OFF, Tracing, open_tracing
 
 
 @dataclass(slots=True)
@@ -40,6 +41,7 @@ class Service:
     registry: CollectorRegistry
     random: Random
     session: str  # this process and no other, in any life: "<name>-<host>-<pid>-<16 hex digits>"
+    tracing: Tracing = OFF
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -56,7 +58,8 @@ def run_service(name: str, settings: ServiceSettings, body: Body) -> int:
         return 2
     configure_logs(name, settings.log_format, settings.log_level)
     try:
-        asyncio.run(_live(_service(name), settings, body))
+        with open_tracing(name, settings.traces) as tracing:
+            asyncio.run(_live(_service(name, tracing), settings, body))
     except TidegateError as error:
         get_log("main").error("stopped", error=str(error), kind=type(error).__name__)
         return 1
@@ -69,7 +72,7 @@ def run_service(name: str, settings: ServiceSettings, body: Body) -> int:
     return 0
 
 
-def _service(name: str) -> Service:
+def _service(name: str, tracing: Tracing) -> Service:
     random = SystemRandom()
     # A second series beside each counter, which nobody asks for.
     disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
@@ -78,7 +81,7 @@ def _service(name: str) -> Service:
     PlatformCollector(registry=registry)
     GCCollector(registry=registry)
     session = f"{name}-{socket.gethostname()}-{os.getpid()}-{random.getrandbits(64):016x}"
-    return Service(name, Health(registry), registry, random, session)
+    return Service(name, Health(registry), registry, random, session, tracing)
 
 
 async def _live(service: Service, settings: ServiceSettings, body: Body) -> None:

@@ -46,6 +46,13 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], Meta(description="the least level told")
     ] = "info"
+    traces: Annotated[
+        str,
+        Meta(
+            description="URL of an OTLP/HTTP collector of OpenTelemetry traces, e.g. "
+            "http://127.0.0.1:4318; else what OTEL_EXPORTER_OTLP_ENDPOINT says; none: no traces"
+        ),
+    ] = ""
     drain_s: Annotated[
         float, Meta(gt=0, description="how long a stop may take to finish what was begun")
     ] = 20.0
