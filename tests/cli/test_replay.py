@@ -124,3 +124,23 @@ def test_a_replay_ends_where_the_ledger_ended_though_a_writer_goes_on(
     monkeypatch.undo()
     engine.dispose()
     assert json.loads(result.stdout)["to"] == told[4][-1].seq
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("replay", "--verify"),
+        ("workloads", "--all"),
+        ("why", "job/sweep"),
+        ("why-not", "job/huge"),
+        ("what-if", "--set", "clusterqueue/team-b.cpu=12"),
+        ("submit", "--dry-run", "tests/cli/given/job.yaml"),
+    ],
+    ids=" ".join,
+)
+def test_asking_changes_no_byte(
+    tidegate: Tidegate, sample: Path, arguments: tuple[str, ...]
+) -> None:
+    before = sample.read_bytes()
+    assert tidegate(*arguments).exit_code == 0
+    assert sample.read_bytes() == before

@@ -143,7 +143,7 @@ def _refuse_unlisted(scenario: Scenario) -> None:
     if not told and not any(isinstance(fact, WatchesExpected) for fact in scenario.facts):
         raise TidegateError(
             "No scheduler had listed the cluster in this part of the ledger: nothing was decided, "
-            "and nothing would be. Give a later --from, or a whole ledger."
+            "and nothing would be. Look further with --to, or begin later with --from."
         )
 
 
