@@ -35,7 +35,9 @@ from tidegate.jobs.kind import (
 )
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
 
+_log = get_log("apply")
 PATCHES_MAX = 20
 """More than any kind needs: somebody undoes each patch."""
 
@@ -84,6 +86,8 @@ class Applier:
         name = type(order).__name__
         seconds = asyncio.get_running_loop().time() - began
         self.metrics.order_seconds.labels(name).observe(seconds)
+        told = {"workload": order.order.workload, "job": job_of(order).name, "seq": order.seq}
+        _log.debug("order ended", order=name, seconds=round(seconds, 6), **told)
 
     async def _brought(self, order: Order, superseded: Callable[[], bool]) -> bool:
         job = job_of(order)

@@ -38,7 +38,14 @@ class Reporter:
     async def failed(self, order: Order, reason: Refusal, message: str) -> None:
         """Tell that an order cannot be carried out; return once it is stored."""
         job = job_of(order)
-        _log.warning("cannot", job=job.name, reason=reason, error=message, seq=order.seq)
+        _log.warning(
+            "cannot",
+            workload=order.order.workload,
+            job=job.name,
+            reason=reason,
+            error=message,
+            seq=order.seq,
+        )
         self._metrics.orders.labels(type(order).__name__, reason).inc()
         report = ActuationReported(
             job=job,

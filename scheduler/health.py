@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Literal
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from scheduler.meter import Meter
+from tidegate.contracts.decisions import WorkloadDecision
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
+from tidegate.service.logs import get_log
 
 if TYPE_CHECKING:
     from scheduler.desk import Desk
 
+_log = get_log("decisions")
 STUCK_S = 120.0
 """A leader that ends no turn for so long is ended from outside: the next start continues."""
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -100,6 +103,7 @@ class Status:
         for entry in entries:
             self._entries.labels(entry.type).inc()
         self.meter.took(events, desk.draft)
+        log_decisions(entries, events)
 
     def published(self, desk: Desk, turn_seconds: float) -> None:
         """Note that EVENTS holds what a turn wrote."""
@@ -111,6 +115,19 @@ class Status:
         if self.trouble:
             return self.trouble
         return "starting" if self.role == "starting" else ""
+
+
+def log_decisions(entries: Sequence[Entry], events: Sequence[Event]) -> None:
+    """Log each decision about a workload, with its place in the ledger: at debug, they are many."""
+    for entry, event in zip(entries, events, strict=True):
+        if isinstance(event, WorkloadDecision):
+            _log.debug(
+                entry.type,
+                workload=event.workload,
+                seq=entry.seq,
+                turn=entry.turn,
+                cluster_queue=event.cluster_queue,
+            )
 
 
 def _gauge(registry: CollectorRegistry, name: str, said: str) -> Gauge:
