@@ -52,6 +52,7 @@ SET_ASIDE = {
     "ObservationRefused",
     "PodsReadyReported",
     "PreemptionAbandoned",
+    "ReservationRepeated",
     "RuntimeClassDefined",
     "RuntimeClassRemoved",
     "StartOrdered",
