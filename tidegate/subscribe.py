@@ -11,7 +11,7 @@ holds is read from the ledger, if one is named; without one a gap is an error, n
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Iterator
+from collections.abc import AsyncGenerator, Collection, Generator
 from contextlib import aclosing, contextmanager
 from typing import NamedTuple
 
@@ -112,7 +112,7 @@ async def newest(url: str, *, cluster: str = "local", credentials: str = "") -> 
 
 
 @contextmanager
-def _opened(ledger: str) -> Iterator[Past | None]:
+def _opened(ledger: str) -> Generator[Past | None]:
     if not ledger:
         yield None
         return

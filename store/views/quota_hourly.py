@@ -61,17 +61,18 @@ def _given(kind: str) -> Select[Any]:
     until_us = func.coalesce(row.to_us, _end.c.at_us)
     lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, _hours.c.hour_us))
     lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
+    told: list[ColumnElement[Any]] = [
+        row.partition,
+        _hours.c.hour_us,
+        row.owner.label("cluster_queue"),
+        row.flavor,
+        row.resource,
+        (cast(row.nominal, Double) * lasted).label("nominal"),
+        (cast(lends, Double) * lasted).label("lends"),
+        _zero.label("used"),
+    ]
     return (
-        select(
-            row.partition,
-            _hours.c.hour_us,
-            row.owner.label("cluster_queue"),
-            row.flavor,
-            row.resource,
-            (cast(row.nominal, Double) * lasted).label("nominal"),
-            (cast(lends, Double) * lasted).label("lends"),
-            _zero.label("used"),
-        )
+        select(*told)
         .join_from(quota, _end, _end.c.partition == row.partition)
         .join(
             _hours,
