@@ -10,11 +10,12 @@ from sqlalchemy import Connection, inspect, text
 from store.engine import open_engine
 from store.failures import transaction
 from store.schema import VERSION_TABLE
-from store.tables import ledger_event, ledger_view
+from store.tables import ledger_archive, ledger_event, ledger_view
 from tidegate.errors import NotSupportedError
 
 RIGHTS = {
     ledger_event.name: "SELECT, INSERT",  # history: nobody changes it
+    ledger_archive.name: "SELECT",  # archiving is the owner's
     ledger_view.name: "SELECT",
     VERSION_TABLE: "SELECT",
 }

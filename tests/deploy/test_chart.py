@@ -28,11 +28,15 @@ def _template(found: Object) -> Object:
     return template
 
 
-@pytest.mark.parametrize("mode", ["embedded", "production"])
-def test_by_default_the_chart_is_the_overlay(mode: str) -> None:
-    wanted = without_notes(overlay(mode))
+@pytest.mark.parametrize(
+    "settings",
+    [("mode=embedded",), ("mode=production", "serviceMonitor=true", "prometheusRule=true")],
+    ids=["embedded", "production"],
+)
+def test_by_default_the_chart_is_the_overlay(settings: tuple[str, ...]) -> None:
+    wanted = without_notes(overlay(settings[0].removeprefix("mode=")))
     del wanted[NAMESPACE]
-    found = without_notes(chart(f"mode={mode}", "serviceMonitor=true", "prometheusRule=true"))
+    found = without_notes(chart(*settings))
     assert set(found) == set(wanted)
     assert [key for key in wanted if found[key] != wanted[key]] == []
 

@@ -69,6 +69,7 @@ def written(ledger: str) -> str:
         "CREATE TABLE mine (x int)",
         "UPDATE alembic_version SET version_num = '9999'",
         "DELETE FROM ledger_view",
+        "DELETE FROM ledger_archive",
     ],
 )
 def test_the_writer_cannot_alter_history_or_schema(written: str, statement: str) -> None:
