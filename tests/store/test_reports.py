@@ -35,6 +35,7 @@ from tidegate.core.draft import Draft
 SET_ASIDE = {
     "ActuationFailed",
     "ActuationRepeated",
+    "ReservationRepeated",
     "CheckDefined",
     "CheckRemoved",
     "CheckReported",
