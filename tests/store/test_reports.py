@@ -35,7 +35,6 @@ from tidegate.core.draft import Draft
 SET_ASIDE = {
     "ActuationFailed",
     "ActuationRepeated",
-    "ReservationRepeated",
     "CheckDefined",
     "CheckRemoved",
     "CheckReported",
