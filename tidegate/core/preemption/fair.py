@@ -7,15 +7,30 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
 
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
 from tidegate.core.draft import Workload
-from tidegate.core.preemption.candidates import of_room
+from tidegate.core.preemption.candidates import CandidateKey, of_room
 from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
 from tidegate.core.shares import Share, borrows, share
 from tidegate.core.tree import Node, add, remove
+
+
+class _Standing(msgspec.Struct, frozen=True, eq=False):
+    """Where a queue stands among those of its cohort; the first of a heap is the next to give."""
+
+    queue: Node
+    share: Share
+    first: CandidateKey  # of its first candidate
+
+    def __lt__(self, other: _Standing) -> bool:
+        """Order by the greatest share, then by the sooner candidate."""
+        if other.share < self.share:
+            return True
+        return not self.share < other.share and self.first < other.first
 
 
 class _Fair(msgspec.Struct, kw_only=True, eq=False):
@@ -25,6 +40,8 @@ class _Fair(msgspec.Struct, kw_only=True, eq=False):
     queues: dict[str, deque[Workload]]  # ClusterQueue to its candidates that are left, in order
     path: list[Node]  # the preemptor's ClusterQueue and its ancestors, up to the root
     pruned: dict[int, Node] = {}
+    heaps: dict[int, list[_Standing]] = {}  # by cohort; see ``_greatest_queue``
+    gave: set[int] = set()  # queues that stand otherwise than their heap's entry says
     targets: list[Target] = []
     retry: list[Workload] = []
 
@@ -104,21 +121,33 @@ def _descend(state: _Fair, cohort: Node) -> Node | None:
 
 
 def _greatest_queue(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
-    best, best_share = None, Share()
-    for child in cohort.children:
-        if child.is_cohort or id(child) in state.pruned:
-            continue
-        if not state.queues.get(child.name) or not _may_give(state, child):
-            state.pruned[id(child)] = child
-            continue
-        found = share(child)
-        if (
-            best is None
-            or best_share < found
-            or (best_share <= found and _sooner(state, child, best))
-        ):
-            best, best_share = child, found
-    return best, best_share
+    """Return the child with the greatest share that has candidates to give, or None.
+
+    A queue's share changes only when it gives, and what it once cannot give it never can again, so
+    the children stand in a heap and only those that gave are looked at anew.
+    """
+    heap = state.heaps.get(id(cohort))
+    if heap is None:
+        standings = (_standing(state, child) for child in cohort.children if not child.is_cohort)
+        heap = state.heaps[id(cohort)] = [one for one in standings if one is not None]
+        heapify(heap)
+    while heap:
+        top = heap[0]
+        if id(top.queue) not in state.gave:
+            return top.queue, top.share
+        heappop(heap)
+        state.gave.discard(id(top.queue))
+        if (now := _standing(state, top.queue)) is not None:
+            heappush(heap, now)
+    return None, Share()
+
+
+def _standing(state: _Fair, queue: Node) -> _Standing | None:
+    """Return where a queue stands among its siblings; None: it has nobody to give."""
+    left = state.queues.get(queue.name)
+    if not left or not _may_give(state, queue):
+        return None
+    return _Standing(queue=queue, share=share(queue), first=state.trial.key(left[0]))
 
 
 def _may_give(state: _Fair, queue: Node) -> bool:
@@ -126,11 +155,6 @@ def _may_give(state: _Fair, queue: Node) -> bool:
     if queue is state.path[0]:
         return True
     return takes_more(state.trial.draft.forest.rooms[queue.name], queue.cells)
-
-
-def _sooner(state: _Fair, one: Node, other: Node) -> bool:
-    first, second = state.queues[one.name][0], state.queues[other.name][0]
-    return state.trial.key(first) < state.trial.key(second)
 
 
 def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
@@ -151,6 +175,7 @@ def _first_pass(state: _Fair, *, within: bool) -> bool:
     trial = state.trial
     final = trial.draft.policy.fair_sharing[0] == "LessThanOrEqualToFinalShare"
     while (queue := _next_queue(state)) is not None:
+        state.gave.add(id(queue))
         if queue is state.path[0]:
             taken = _take(state, state.queues[queue.name].popleft(), "InClusterQueue")
         elif within:
@@ -188,7 +213,9 @@ def _take_fairly(state: _Fair, queue: Node, *, final: bool) -> bool:
 def _second_pass(state: _Fair) -> bool:
     """Go over those left again, each queue once, by the second strategy."""
     state.queues, state.pruned = _queues(state.retry), {}
+    state.heaps, state.gave = {}, set()
     while (queue := _next_queue(state)) is not None:
+        state.gave.add(id(queue))
         own, other = _almost_common(state, queue)
         one = state.queues.pop(queue.name)[0]
         if share(own) < share(other):
