@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from rich.console import Console
@@ -20,6 +21,15 @@ def watched(items: Iterable[Item], what: str, total: int | None) -> Iterator[Ite
 
     Shows nothing where standard error is no terminal.
     """
+    with counted(what, total, STEP) as tick:
+        for item in items:
+            yield item
+            tick()
+
+
+@contextmanager
+def counted(what: str, total: int | None = None, step: int = 1) -> Generator[Callable[[], None]]:
+    """Lend what is to be called at each step; show how many once it has taken two seconds."""
     console = Console(stderr=True)
     bar = Progress(
         TextColumn(what),
@@ -30,16 +40,20 @@ def watched(items: Iterable[Item], what: str, total: int | None) -> Iterator[Ite
         transient=True,
     )
     task = bar.add_task(what, total=total)
-    begun, shown = time.monotonic(), False
+    begun, count, shown = time.monotonic(), 0, False
+
+    def tick() -> None:
+        nonlocal count, shown
+        count += 1
+        if count % step:
+            return
+        if not shown and console.is_terminal and time.monotonic() - begun > PATIENCE_S:
+            bar.start()
+            shown = True
+        bar.update(task, completed=count)
+
     try:
-        for count, item in enumerate(items, 1):
-            yield item
-            if count % STEP:
-                continue
-            if not shown and console.is_terminal and time.monotonic() - begun > PATIENCE_S:
-                bar.start()
-                shown = True
-            bar.update(task, completed=count)
+        yield tick
     finally:
         if shown:
             bar.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec.structs import replace
 
 from tidegate.contracts.observations import JobObserved, JobState
@@ -17,7 +19,13 @@ NEWEST = 1 << 62
 """A version that no object has: the job is not known yet."""
 
 
-def dry_run(draft: Draft, job: JobObserved, resource: str, trials_max: int = TRIALS_MAX) -> WhyNot:
+def dry_run(
+    draft: Draft,
+    job: JobObserved,
+    resource: str,
+    trials_max: int = TRIALS_MAX,
+    tick: Callable[[], None] = lambda: None,
+) -> WhyNot:
     """Return what would become of a job that is submitted now, suspended as all are.
 
     Args:
@@ -25,6 +33,7 @@ def dry_run(draft: Draft, job: JobObserved, resource: str, trials_max: int = TRI
         job: as it would be observed.
         resource: whose rounds tell of it, e.g. ``jobs.batch``.
         trials_max: see ``why_not``.
+        tick: see ``why_not``.
 
     Raises:
         TidegateError: it would not be managed.
@@ -38,4 +47,4 @@ def dry_run(draft: Draft, job: JobObserved, resource: str, trials_max: int = TRI
             f"{job.kind} {job.namespace}/{job.name} would not be managed: it names no LocalQueue. "
             "Give it the label kueue.x-k8s.io/queue-name."
         )
-    return why_not(copy, job.workload, trials_max)
+    return why_not(copy, job.workload, trials_max, tick)

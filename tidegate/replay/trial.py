@@ -6,7 +6,7 @@ is ordered to stop stops at once: a trial tells what would happen, not how long 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 from msgspec.structs import replace
@@ -37,14 +37,17 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class Trial:
     """A copy of the state that any number of things can be tried on."""
 
-    def __init__(self, draft: Draft, workload: str) -> None:
-        self._key = workload
+    def __init__(
+        self, draft: Draft, workload: str, tick: Callable[[], None] = lambda: None
+    ) -> None:
+        self._key, self._tick = workload, tick
         self._base = encode(narrowed(draft, draft.workloads[workload]))
         self.count = 0  # trials so far
 
     def after(self, facts: Iterable[FactEvent]) -> Outcome:
         """Return what becomes of the workload after these facts."""
         self.count += 1
+        self._tick()
         draft = decode(self._base)
         for fact in facts:
             apply(draft, fact)

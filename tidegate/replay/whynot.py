@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from tidegate.core.draft import Draft, Workload
@@ -26,13 +28,19 @@ class WhyNot(msgspec.Struct, frozen=True, kw_only=True):
     trials: int = 0  # how many states were tried
 
 
-def why_not(draft: Draft, workload: str, trials_max: int = TRIALS_MAX) -> WhyNot:
+def why_not(
+    draft: Draft,
+    workload: str,
+    trials_max: int = TRIALS_MAX,
+    tick: Callable[[], None] = lambda: None,
+) -> WhyNot:
     """Return what would have to change for a pending workload to start now.
 
     Args:
         draft: the state; it is not changed.
         workload: the key of a pending one.
         trials_max: how many trials may be spent on looking for fewer workloads that must end.
+        tick: is called at each trial, to show how far it got.
 
     Raises:
         TidegateError: it is not pending; the message says what it is.
@@ -47,7 +55,7 @@ def why_not(draft: Draft, workload: str, trials_max: int = TRIALS_MAX) -> WhyNot
     in_the_way = tuple(obstacles(draft, found))
     if any(one.what != "WaitingForPreempted" for one in in_the_way):
         return _answer(found, in_the_way)
-    trial = Trial(draft, workload)
+    trial = Trial(draft, workload, tick)
     now = trial.after(())
     if now.starts:
         return _answer(found, in_the_way, now=now, trials=trial.count)

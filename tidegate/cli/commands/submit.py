@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tidegate.cli.commands.why_not import record, tell_needs
 from tidegate.cli.manifests import documents
 from tidegate.cli.output import Output, OutputOption, print_record
+from tidegate.cli.progress import counted
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import NotSupportedError, SettingsError
@@ -57,7 +58,8 @@ def submit(  # noqa: PLR0913 - each is an option
     with open_reader(ledger, as_of, reports=False) as reader:
         draft, _ = folded(reader.entries("folding"))
     resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
-    answer = dry_run(draft, job, resource)
+    with counted("trials") as tick:
+        answer = dry_run(draft, job, resource, tick=tick)
     if output in {Output.TABLE, Output.WIDE}:
         _tell(answer)
     else:

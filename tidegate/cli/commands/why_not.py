@@ -8,6 +8,7 @@ import typer
 
 from tidegate.cli.commands.why import find
 from tidegate.cli.output import Output, OutputOption, print_record, say
+from tidegate.cli.progress import counted
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.times import utc
 from tidegate.model.quantity import render
@@ -53,7 +54,8 @@ def why_not(  # noqa: PLR0913 - each is an option
         key = find(reader, f"{namespace}/{name}" if namespace else name)
         draft, head = folded(reader.entries("folding"))
     say(f"Trying what would let it start, as of seq {head.seq}.")
-    answer = answered(draft, key, trials)
+    with counted("trials") as tick:
+        answer = answered(draft, key, trials, tick)
     if output in {Output.TABLE, Output.WIDE}:
         tell(answer)
     else:
