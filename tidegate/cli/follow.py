@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from tidegate.bus.ports import Ledger
+from tidegate.cli.reading import Entries
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
@@ -20,7 +20,7 @@ Told: TypeAlias = tuple[Entry, FactEvent | DecisionEvent]
 class Follower:
     """Folds what was appended since it last looked; reads only."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Entries) -> None:
         self._ledger = ledger
         self.draft = Draft()
 

@@ -1,0 +1,78 @@
+"""What the doctor says of streams, of installed objects and of services."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from nats.aio.client import Client
+
+from tests.bus.worlds import entries
+from tests.cli.stage import staged
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.jetstream import JetStream
+from tidegate.bus.nats import open_bus
+from tidegate.bus.streams import EVENTS, OBSERVATIONS, Streams
+from tidegate.cli.examining import examine_bus, examine_cluster
+from tidegate.cli.objects.asking import open_api
+from tidegate.contracts.entry import Position
+
+__all__ = ["staged"]
+
+CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cohorts.kueue.x-k8s.io"
+
+
+@pytest.fixture
+async def bus(tmp_path: Path) -> AsyncIterator[str]:
+    """Lend a server with all streams and three events of ledger `led`."""
+    async with embedded_server(tmp_path) as url:
+        async with open_bus(url, cluster="local", name="tests", patience_s=5) as opened:
+            await opened.ensure(Streams())
+            outbox = opened.outbox()
+            _, counts = await outbox.last(Position(0, 0))
+            await outbox.publish("led", counts, entries(1, 3))
+        yield url
+
+
+async def codes(url: str, ledger_id: str = "led", head: int = 3) -> list[str]:
+    (last,) = entries(head, head)
+    found = await asyncio.to_thread(lambda: list(examine_bus(url, ledger_id, last)))
+    return [one.code for one in found]
+
+
+@pytest.mark.real
+async def test_streams_that_are_as_wanted_are_well(bus: str) -> None:
+    assert await codes(bus) == ["StreamsInPlace", "EventsCaughtUp"]
+
+
+@pytest.mark.real
+async def test_events_are_compared_with_the_ledger(bus: str) -> None:
+    assert await codes(bus, head=4) == ["StreamsInPlace", "EventsBehind"]
+    assert await codes(bus, head=2) == ["StreamsInPlace", "LedgerLostTail"]
+    assert await codes(bus, "other") == ["StreamsInPlace", "OtherLedger"]
+
+
+@pytest.mark.real
+async def test_streams_that_are_missing_or_differ_are_named(bus: str) -> None:
+    client = Client()
+    await client.connect(bus)
+    js = JetStream(client)
+    await js.ask(f"STREAM.DELETE.{OBSERVATIONS}", {}, msgspec.Raw)
+    found = await js.info(EVENTS)
+    assert found is not None
+    changed = {**found.config, "discard": "new", "max_bytes": 2**20}
+    await js.ask(f"STREAM.UPDATE.{EVENTS}", changed, msgspec.Raw)
+    await client.close()
+    assert await codes(bus) == ["StreamMissing", "StreamDiffers", "EventsCaughtUp"]
+
+
+def test_a_crd_that_was_changed_or_is_anothers_is_named(staged: str) -> None:
+    with open_api(staged) as api:
+        assert "CrdsInPlace" in {one.code for one in examine_cluster(api)}
+        api.send("PATCH", CRD, {"spec": {"names": {"shortNames": ["other"]}}})
+        assert "CrdsDiffer" in {one.code for one in examine_cluster(api)}
+        api.send("PATCH", CRD, {"metadata": {"labels": None}})
+        assert "CrdsForeign" in {one.code for one in examine_cluster(api)}

@@ -1,0 +1,71 @@
+"""Jobs beside what was decided about them: the codes of `tidegate drift`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidegate.cli.comparing import compare_jobs
+from tidegate.cli.reading import open_reader
+from tidegate.cli.subject import draft_of
+from tidegate.core.draft import Draft
+from tidegate.jobs.batch_job import KIND
+
+
+@pytest.fixture
+def draft(sample: Path) -> Draft:
+    """The state of the sample: huge waits, sweep, tune and report run."""
+    with open_reader(str(sample), reports=False) as reader:
+        return draft_of(reader)
+
+
+def job(
+    draft: Draft, name: str, *, suspended: bool, uid: str = "", conditions: tuple[Any, ...] = ()
+) -> dict[str, Any]:
+    found = [one for one in draft.workloads.values() if one.job.name == name]
+    uid = uid or found[0].uid
+    metadata: dict[str, Any] = {"name": name, "namespace": "a", "uid": uid, "resourceVersion": "1"}
+    metadata["labels"] = {"kueue.x-k8s.io/queue-name": "main"}
+    pods = {"containers": [{"name": "main", "image": "busybox"}], "restartPolicy": "Never"}
+    spec = {"suspend": suspended, "template": {"spec": pods}}
+    head = {"apiVersion": "batch/v1", "kind": "Job"}
+    return {**head, "metadata": metadata, "spec": spec, "status": {"conditions": list(conditions)}}
+
+
+def codes(draft: Draft, *found: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(one.code, one.object) for one in compare_jobs(draft, KIND, found)}
+
+
+def test_what_was_told_to_start_and_is_suspended_is_drift(draft: Draft) -> None:
+    told = codes(draft, job(draft, "sweep", suspended=True))
+    assert ("StillSuspended", "jobs.batch/a/sweep") in told
+
+
+def test_what_waits_and_runs_is_drift(draft: Draft) -> None:
+    told = codes(draft, job(draft, "huge", suspended=False))
+    assert ("RunsWithoutQuota", "jobs.batch/a/huge") in told
+
+
+def test_what_runs_and_may_is_none(draft: Draft) -> None:
+    told = codes(draft, job(draft, "sweep", suspended=False), job(draft, "huge", suspended=True))
+    assert {who for _, who in told} == {"jobs.batch/a/tune", "jobs.batch/b/report"}
+
+
+def test_a_job_that_asks_for_a_queue_and_is_not_known_is_drift(draft: Draft) -> None:
+    told = codes(draft, job(draft, "new", suspended=True, uid="other"))
+    assert ("MissingInLedger", "jobs.batch/a/new") in told
+
+
+def test_an_unknown_job_that_has_ended_is_none(draft: Draft) -> None:
+    ended = ({"type": "Complete", "status": "True"},)
+    told = codes(draft, job(draft, "old", suspended=False, uid="other", conditions=ended))
+    assert not {code for code, _ in told} & {"MissingInLedger", "RunsWithoutQuota"}
+
+
+def test_a_job_that_cannot_be_read_says_where(draft: Draft) -> None:
+    raw = job(draft, "sweep", suspended=True)
+    raw["spec"]["suspend"] = "perhaps"
+    (found,) = [one for one in compare_jobs(draft, KIND, [raw]) if one.code == "Unreadable"]
+    assert "suspend" in found.kubernetes

@@ -1,0 +1,68 @@
+"""A look at the streams that changes nothing: what is missing, and how far EVENTS got."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+import nats.errors
+from nats.aio.client import Client
+
+from tidegate.bus.jetstream import JetStream
+from tidegate.bus.streams import EVENTS, Streams, differences, wanted
+from tidegate.bus.witness import Witness, witness_of
+from tidegate.errors import BusUnreachableError
+
+_CHOSEN = ("num_replicas", "max_bytes", "max_msgs", "max_age")
+"""Fields of a stream that an installation may choose."""
+
+
+class Looked(NamedTuple):
+    """What was seen."""
+
+    missing: tuple[str, ...]  # names of streams
+    differing: tuple[str, ...]  # "EVENTS: discard is new, not old"
+    witness: Witness | None  # what the newest event says of the ledger; None: there is none
+
+
+async def look(url: str, *, credentials: str = "", patience_s: float = 5.0) -> Looked:
+    """Look at every stream once.
+
+    Raises:
+        BusUnreachableError: no connection, or no answer.
+        BusRefusedError: the rights lack.
+    """
+    client = Client()
+    try:
+        async with asyncio.timeout(patience_s):
+            await client.connect(
+                servers=[part.strip() for part in url.split(",")],
+                name="tidegate-doctor",
+                user_credentials=credentials or None,
+                allow_reconnect=False,
+                error_cb=_ignored,
+            )
+            return await _look(JetStream(client))
+    except (nats.errors.Error, OSError, TimeoutError) as error:
+        raise BusUnreachableError(f"No answer from NATS at {url}: {error!r}") from error
+    finally:
+        await client.close()
+
+
+async def _look(js: JetStream) -> Looked:
+    missing, differing = list[str](), list[str]()
+    for config in wanted(Streams()):
+        name = str(config["name"])
+        found = await js.info(name)
+        if found is None:
+            missing.append(name)
+            continue
+        fixed = {field: value for field, value in config.items() if field not in _CHOSEN}
+        differing += [f"{name}: {one}" for one in differences(fixed, found.config)]
+    newest = None if EVENTS in missing else await js.newest(EVENTS, "tidegate.*.event.>")
+    witness = None if newest is None else witness_of(newest.headers or {})
+    return Looked(tuple(missing), tuple(differing), witness)
+
+
+async def _ignored(_error: Exception) -> None:
+    """Leave an error to the call that it fails."""

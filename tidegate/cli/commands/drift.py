@@ -1,0 +1,93 @@
+"""``tidegate drift``: where Kubernetes is not as the ledger says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from tidegate.cli.comparing import COMPARED, TO_DO, Difference, compare_jobs, compare_objects
+from tidegate.cli.objects.asking import Asking, ContextOption, KubeconfigOption, open_api
+from tidegate.cli.objects.printing import typed
+from tidegate.cli.output import Column, Output, OutputOption, print_records
+from tidegate.cli.reading import LedgerOption, open_reader
+from tidegate.cli.subject import draft_of
+from tidegate.core.draft import Draft
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.kueue import KINDS
+from tidegate.kinds.names import GROUP, VERSIONS
+
+_COLUMNS = (
+    Column("CODE", "code", colour=lambda _: "red"),
+    Column("OBJECT", "object"),
+    Column("LEDGER", "ledger"),
+    Column("KUBERNETES", "kubernetes"),
+    Column("TO DO", "toDo", wide=True),
+)
+
+
+def drift(
+    subject: Annotated[
+        str,
+        typer.Argument(
+            help="Only of these: clusterqueue, or job/train; default: all.", metavar="[KIND[/NAME]]"
+        ),
+    ] = "",
+    ledger: LedgerOption = "",
+    kubeconfig: KubeconfigOption = "",
+    context: ContextOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Compare queues, flavors and jobs of the cluster with what the ledger says of them.
+
+    The first word of a line is one of MissingInKubernetes, MissingInLedger, SpecDiffers,
+    Unreadable, StillSuspended and RunsWithoutQuota. What has just changed shows until it was told:
+    ask again. The exit code is 1 if anything differs.
+
+    Examples:
+      tidegate drift
+
+      tidegate drift job/train -o wide
+
+      tidegate drift -o json | jq -r '.[].object'
+    """
+    with open_reader(ledger, reports=False) as reader:
+        draft = draft_of(reader)
+    with open_api(kubeconfig, context) as api:
+        found = [one for one in _differences(draft, api) if _meant(subject, one.object)]
+    records = [
+        {
+            "code": one.code,
+            "object": one.object,
+            "ledger": one.ledger,
+            "kubernetes": one.kubernetes,
+            "toDo": TO_DO[one.code],
+        }
+        for one in found
+    ]
+    print_records(records, _COLUMNS, output, name="object", nothing="NoDrift: both say the same.")
+    if records:
+        raise typer.Exit(1)
+
+
+def _differences(draft: Draft, api: Asking) -> Iterator[Difference]:
+    version = f"{GROUP}/{VERSIONS[0]}"
+    for kind in KINDS:
+        if kind.name in COMPARED:
+            listed = api.every(f"/apis/{version}/{kind.plural}")
+            yield from compare_objects(draft, kind.name, typed(listed, version, kind.name))
+    for job in JOB_KINDS.values():
+        if job.members is None and job.resource in (draft.expected or ()):
+            listed = typed(api.every(job.path()), job.api_version, job.kind)
+            if job.kind != "Workload":  # one of its own has no job behind it, or is one of ours
+                yield from compare_jobs(draft, job, listed)
+
+
+def _meant(subject: str, found: str) -> bool:
+    """Tell whether ``job/train`` or ``clusterqueue`` means ``jobs.batch/a/train``."""
+    kind, _, name = subject.lower().partition("/")
+    theirs, _, rest = found.partition("/")
+    word = theirs.partition(".")[0]
+    alike = kind in {"", theirs, word, word.removesuffix("s")}
+    return alike and (not name or name in {rest, rest.rpartition("/")[2]})

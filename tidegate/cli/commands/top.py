@@ -1,0 +1,71 @@
+"""``tidegate top``: the queues, the cohorts and what happens, live."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from tidegate.cli.follow import Follower, Told
+from tidegate.cli.frames import EVENTS, frame
+from tidegate.cli.reading import LedgerOption, open_reader
+from tidegate.cli.subject import SubjectArgument, node_of
+from tidegate.errors import NotSupportedError
+
+_PIPE_WIDTH = 160
+
+
+def top(
+    subject: SubjectArgument = "",
+    *,
+    once: Annotated[
+        bool, typer.Option("--once", help="Print one frame and exit: for pipes.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option(min=0.1, help="Seconds from one look at the ledger to the next.")
+    ] = 1.0,
+    ledger: LedgerOption = "",
+) -> None:
+    """Show queues, cohort trees with quota bars, who waits and the newest events, live.
+
+    In a bar █ is used of one's own quota, ▒ lent to others, ░ free, and ▓ borrowed from others.
+    Ctrl-C ends it.
+
+    Examples:
+      tidegate top
+
+      tidegate top job/train --every 5
+
+      tidegate top --once | less
+    """
+    console = Console()
+    if not once and not console.is_terminal:
+        raise NotSupportedError("Standard output is no terminal: give --once for a single frame.")
+    with open_reader(ledger, reports=False) as reader:
+        follower, newest = Follower(reader.ledger), deque[Told](maxlen=EVENTS)
+        newest += follower.poll()
+        node = node_of(reader, follower.draft, subject)
+        if once:
+            wide = console if console.is_terminal else Console(width=_PIPE_WIDTH)
+            with wide.capture() as drawn:
+                wide.print(frame(follower.draft, tuple(newest), node))
+            typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
+            return
+        _go_on(follower, newest, node, every, console)
+
+
+def _go_on(
+    follower: Follower, newest: deque[Told], node: str, every: float, console: Console
+) -> None:
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        try:
+            while True:
+                live.update(frame(follower.draft, tuple(newest), node), refresh=True)
+                time.sleep(every)
+                newest += follower.poll()
+        except KeyboardInterrupt:
+            return

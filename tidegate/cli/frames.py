@@ -1,0 +1,103 @@
+"""One frame of ``tidegate top``: queues, cohort trees, who waits, and the newest events."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from tidegate.cli.cohorts import nodes, tree_rows
+from tidegate.cli.follow import Told
+from tidegate.cli.times import span, utc
+from tidegate.contracts.subjects import name_of
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.ordering import queue_time, rank
+
+EVENTS = 8
+"""So many of the newest events are shown."""
+WAITING = 10
+"""So many of those that wait are shown."""
+_SECOND_US = 1_000_000
+_COLOURS = {"█": "green", "▒": "cyan", "░": "dim", "▓": "yellow"}
+
+
+def frame(draft: Draft, newest: Sequence[Told], subject: str = "") -> RenderableType:
+    """Draw the state of a draft and the newest events; ``subject`` a node to narrow it to."""
+    placed = nodes(draft, subject)
+    queues = {one.node.name for one in placed if not one.node.is_cohort}
+    waiting = _waiting(draft, queues)
+    title = f"Tidegate  ledger {draft.ledger_id}  seq {draft.seq}  {utc(draft.now_us)}"
+    return Group(
+        Text(title, style="bold"),
+        _queues(draft, queues, waiting),
+        _trees(tree_rows(placed)),
+        _waits(draft, waiting),
+        _events(newest),
+    )
+
+
+def _waiting(draft: Draft, queues: set[str]) -> list[Workload]:
+    found = [
+        one
+        for one in draft.workloads.values()
+        if one.phase == "pending" and one.cluster_queue in queues
+    ]
+    return sorted(found, key=lambda one: (one.cluster_queue, rank(draft.policy, one)))
+
+
+def _queues(draft: Draft, queues: set[str], waiting: Sequence[Workload]) -> Table:
+    count = Counter[tuple[str, str]](
+        (one.cluster_queue, one.phase) for one in draft.workloads.values()
+    )
+    table = _table("QUEUE", "PENDING", "RESERVED", "ADMITTED", "EVICTING", "HEAD", "REASON")
+    for name in sorted(queues):
+        head = next((one for one in waiting if one.cluster_queue == name), None)
+        phases = ("pending", "reserved", "admitted", "evicting")
+        counts = [str(count[name, phase]) for phase in phases]
+        table.add_row(name, *counts, head.key if head else "-", _reason(head) if head else "-")
+    return table
+
+
+def _trees(rows: Sequence[dict[str, str | int]]) -> Table:
+    table = _table("COHORTS", "FLAVOR", "RESOURCE", "QUOTA", "NOMINAL", "USED", "BORROWED", "LENT")
+    for row in rows:
+        bar = Text()
+        for char in str(row["bar"]):
+            bar.append(char, style=_COLOURS.get(char, ""))
+        fields = [str(row[name]) for name in ("nominal", "used", "borrowed", "lent")]
+        name = "  " * int(row["depth"]) + str(row["name"])
+        table.add_row(name, str(row["flavor"]), str(row["resource"]), bar, *fields)
+    return table
+
+
+def _waits(draft: Draft, waiting: Sequence[Workload]) -> Table:
+    table = _table("WAITING", "QUEUE", "PRIORITY", "WAITED", "REASON")
+    for one in waiting[:WAITING]:
+        waited = span(max(0, draft.now_us - queue_time(draft.policy, one)) / _SECOND_US)
+        table.add_row(one.key, one.cluster_queue, str(one.priority), waited, _reason(one))
+    if len(waiting) > WAITING:
+        table.add_row(f"… {len(waiting) - WAITING} more", "", "", "", "")
+    return table
+
+
+def _events(newest: Sequence[Told]) -> Table:
+    table = _table("SEQ", "AT", "EVENT", "QUEUE", "WORKLOAD")
+    for entry, _ in newest[-EVENTS:]:
+        queue, namespace, name = map(name_of, entry.subject.split(".")[-3:])
+        workload = f"{namespace}/{name}" if name else ""
+        table.add_row(str(entry.seq), utc(entry.at_us), entry.type, queue, workload)
+    return table
+
+
+def _reason(one: Workload) -> str:
+    return one.held.reason if one.held is not None else "NotTried"
+
+
+def _table(*headings: str) -> Table:
+    table = Table(*headings, box=None, pad_edge=False, header_style="bold", title_justify="left")
+    for column in table.columns:
+        column.no_wrap = True
+    return table
