@@ -35,7 +35,7 @@ async def test_queues_are_held_drained_and_opened_again(
         await life.make("runs", cpu="2")
         await life.shows("runs", "Admitted=True Admitted")
         await life.stop_queue("clusterqueues", "Hold")
-        await life.make("waits", cpu="2")
+        await life.make("waits", cpu="2", priority=-1)  # a second is as fine as ages are
         await life.shows("waits", "QuotaReserved=False Suspended")
         await life.shows("runs", "Admitted=True Admitted")
         await life.stop_queue("clusterqueues", "HoldAndDrain")
@@ -99,4 +99,19 @@ async def test_time_evicts_deactivates_and_deletes(
         await life.shows("ready", "Admitted=True Admitted", "PodsReady=True Started")
         await life.finish("ready")
         await life.until("ready", lambda one: not one, "is deleted after its retention")
+        audit(running)
+
+
+async def test_one_is_admitted_after_the_other_was_ready(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    await make_queues(api, {"turns": "4"})
+    life, blocking = Living(api, "turns"), "waitForPodsReady: {blockAdmission: true}\n"
+    async with run_services(configured(tmp_path, own_api, blocking), print) as running:
+        await life.make("first")
+        await life.shows("first", "Admitted=True Admitted")
+        await life.make("second")
+        await life.shows("second", "QuotaReserved=False WaitingForPodsReady")
+        await life.add("first", "PodsReady", "Started")
+        await life.shows("second", "Admitted=True Admitted")
         audit(running)

@@ -15,6 +15,7 @@ from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 pytestmark = pytest.mark.real
 GATES = "featureGates: {PriorityBoost: true, MultiKueueOrchestratedPreemption: true}\n"
+RETENTION = "objectRetentionPolicies: {workloads: {afterDeactivatedByKueue: 5s}}\n"
 BOOST = "kueue.x-k8s.io/priority-boost"
 ALLOWED = "kueue.x-k8s.io/workload-allowed-resource-flavors"
 QUEUE, LONGEST = "kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/max-exec-time-seconds"
@@ -127,11 +128,15 @@ async def test_a_job_that_waits_changes_its_queue_and_is_stopped_when_it_ran_too
         job = await job_of(api, "jobs-live", "long")
         return any(why in one for one in told) and bool(job["spec"]["suspend"])
 
-    async with run_services(configured(tmp_path, own_api, ""), print) as running:
+    async def gone() -> bool:
+        return "spec" not in await job_of(api, "jobs-live", "long")
+
+    async with run_services(configured(tmp_path, own_api, RETENTION), print) as running:
         path = await make_job(api, "jobs-live", "long", {QUEUE: "nowhere", LONGEST: "3"})
         body = msgspec.json.encode({"metadata": {"labels": {QUEUE: "jobs-live"}}})
         answer = await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
         assert answer.status == 200, answer.body
         await until(runs, "it runs where it was led")
         await until(stopped, "it is stopped for good when its time is over")
+        await until(gone, "it is deleted when nobody wants it any more")
         audit(running)
