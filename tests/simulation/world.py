@@ -57,7 +57,9 @@ class World:
         self.observer = Observer(self.cluster, self.watch)
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
         self.storms = Storms(self, Random(self.random.random()))
-        self.owners = Owners(self.cluster, Random(self.random.random()))
+        self.owners = Owners(
+            self.cluster, Random(self.random.random()), lambda: self.storms.events_lost
+        )
         self.checker = Checker(self.cluster, Random(self.random.random()))
 
     @property
