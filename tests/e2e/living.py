@@ -111,6 +111,19 @@ class Living:
         await until(seen, f"{name}: {what}")
 
 
+async def clear(api: KubernetesApi) -> None:
+    """Delete what other tests left: every Job and every Workload that holds quota."""
+    for path in ("/apis/batch/v1/jobs", f"{GROUP}/workloads"):
+        answer = await api.request("GET", path)
+        for one in msgspec.json.decode(answer.body)["items"]:
+            namespace, name = one["metadata"]["namespace"], one["metadata"]["name"]
+            prefix, _, plural = path.rpartition("/")
+            options = msgspec.json.encode({"propagationPolicy": "Background"})
+            await api.request(
+                "DELETE", f"{prefix}/namespaces/{namespace}/{plural}/{name}", body=options
+            )
+
+
 def conditions(found: Object) -> list[str]:
     """Return the conditions of an object as ``Type=Status Reason``."""
     told = found.get("status", {}).get("conditions", ())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cast import make_queues, tidegate
-from tests.e2e.living import Living, configured
+from tests.e2e.living import Living, clear, configured
 from tests.e2e.ordeal import alone
 from tidegate.cluster.running import Running, run_services
 from tidegate.kube.ports import KubernetesApi
@@ -105,6 +105,7 @@ async def test_time_evicts_deactivates_and_deletes(
 async def test_one_is_admitted_after_the_other_was_ready(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
+    await clear(api)  # whoever holds quota anywhere and is not ready would block all others
     await make_queues(api, {"turns": "4"})
     life, blocking = Living(api, "turns"), "waitForPodsReady: {blockAdmission: true}\n"
     async with run_services(configured(tmp_path, own_api, blocking), print) as running:
