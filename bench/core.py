@@ -65,7 +65,8 @@ def deep_figures(mode: str, pending: int) -> Figures:
 
 def cycle_figures(mode: str, queues: int, pending: int) -> Figures:
     """Measure a step in flat cohorts."""
-    return Figures("cycle", "classic", _peak_mib(), step=flat(mode, queues, pending, STEPS))
+    cost = flat(mode, queues, pending, STEPS)
+    return Figures("cycle", "classic", _peak_mib(), step=cost)
 
 
 def _parser() -> ArgumentParser:
