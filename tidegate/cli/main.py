@@ -7,8 +7,10 @@ standard error.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -72,6 +74,7 @@ COMMANDS = (
     Command("edit", "passing", "edit"),
     Command("patch", "passing", "patch"),
     Command("version", "version", "version"),
+    Command("completion", "completion", "completion"),
 )
 
 
@@ -111,8 +114,9 @@ def build() -> typer.Typer:
 
 
 def main() -> None:
-    """Run the command line: what the console scripts call."""
-    build()()
+    """Run the command line: what the console scripts call, kubectl's plugin among them."""
+    plugin = Path(sys.argv[0]).name == "kubectl-tidegate"
+    build()(prog_name="kubectl tidegate" if plugin else None)
 
 
 def _root(

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from tidegate.cli.reference import page
 from tidegate.contracts.asyncapi import asyncapi
 from tidegate.contracts.schema import decisions, facts, json_schema, name_of, observations
 from tidegate.generate.events_page import events_page
@@ -54,6 +55,7 @@ def _contract() -> dict[str, str]:
     return {
         "docs/asyncapi.yaml": head + as_yaml([asyncapi(version("tidegate"))]),
         "docs/events.md": events_page(),
+        "docs/reference/cli.md": page(),
     }
 
 

@@ -1,0 +1,105 @@
+"""The page ``docs/reference/cli.md``: every command with its options, as ``--help`` says it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from typer.main import get_command
+
+from tidegate.cli.main import build
+
+_HEAD = """# The command line
+
+<!-- Made by `make generate` from tidegate/cli: do not edit. -->
+
+`tidegate COMMAND`, and `kubectl tidegate COMMAND`, which is the same. Answers go to standard
+output, all else to standard error. Exit codes: 0 yes, or done; 1 no: it does not hold, or does not
+exist; 2 used wrongly; 3 a database, a bus or an API server cannot be reached.
+
+`--output` takes `table`, `wide`, `json`, `yaml` and `name`. Where a workload is asked for, the
+user's own object does: `job/train`.
+"""
+
+
+class Page(NamedTuple):
+    """One command."""
+
+    path: str  # "queue list"
+    command: Any  # click's
+
+
+def commands() -> list[Page]:
+    """Return every command that is listed in help, groups before what they hold."""
+    root = get_command(build())
+    return list(_below(root, ""))
+
+
+def page() -> str:
+    """Return the page as Markdown."""
+    found = commands()
+    index = [f"- [`{one.path}`](#{_anchor(one.path)})" for one in found if not _is_group(one)]
+    return "\n".join([_HEAD, *index, "", *(_section(one) for one in found if not _is_group(one))])
+
+
+def _below(group: Any, path: str) -> Iterator[Page]:  # noqa: ANN401 - click's Group
+    for name in group.list_commands(None):
+        command = group.get_command(None, name)
+        if command.hidden:
+            continue
+        found = Page(f"{path} {name}".strip(), command)
+        yield found
+        if _is_group(found):
+            yield from _below(command, found.path)
+
+
+def _section(one: Page) -> str:
+    said, _, examples = inspect.cleandoc(one.command.help or "").partition("\nExample")
+    shown = [line.strip() for line in examples.partition(":")[2].splitlines() if line.strip()]
+    blocks = [f"## {one.path}", said.strip(), _arguments(one.command), _options(one.command)]
+    if shown:
+        blocks.append("\n".join(["```sh", *shown, "```"]))
+    return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def _arguments(command: Any) -> str:  # noqa: ANN401 - click's Command
+    rows = [
+        f"| `{one.metavar or one.name.upper()}` | {_help(one)} |"
+        for one in command.params
+        if one.param_type_name == "argument"
+    ]
+    return "\n".join(["| argument | |", "| --- | --- |", *rows]) if rows else ""
+
+
+def _options(command: Any) -> str:  # noqa: ANN401 - click's Command
+    rows = [
+        f"| {_spelled(one)} | {_default(one)} | {_help(one)} |"
+        for one in command.params
+        if one.param_type_name == "option" and not one.hidden
+    ]
+    return "\n".join(["| option | default | |", "| --- | --- | --- |", *rows]) if rows else ""
+
+
+def _spelled(option: Any) -> str:  # noqa: ANN401 - click's Option
+    return ", ".join(f"`{one}`" for one in (*option.opts, *option.secondary_opts))
+
+
+def _default(option: Any) -> str:  # noqa: ANN401 - click's Option
+    given = option.default
+    if option.required:
+        return "needed"
+    plain = isinstance(given, str | int | float) and given is not False and given != ""
+    return f"`{given}`" if plain else ""
+
+
+def _help(parameter: Any) -> str:  # noqa: ANN401 - click's Parameter
+    return " ".join((parameter.help or "").split()).replace("|", "\\|")
+
+
+def _is_group(one: Page) -> bool:
+    return hasattr(one.command, "list_commands")
+
+
+def _anchor(path: str) -> str:
+    return path.replace(" ", "-")
