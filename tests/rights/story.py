@@ -173,7 +173,7 @@ class Story:
     async def _deactivate(self, key: str) -> None:
         await self._history.write(
             QuotaReleased(at_us=AT_US, workload=key),
-            WorkloadDeactivated(at_us=AT_US, workload=key, reason="Deactivated"),
+            WorkloadDeactivated(at_us=AT_US, workload=key, reason="RequeuingLimitExceeded"),
         )
 
     async def _make(self) -> Object:
