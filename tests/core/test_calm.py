@@ -140,8 +140,8 @@ def test_nobody_waits_who_fits_and_nothing_is_given_twice(seed: int) -> None:
     for made in played(seed):
         assert list(unserved(made.draft)) == []
         assert list(excesses(made.journal)) == []
-    trees = forest(made.draft).trees
-    assert all(calm(made.draft, tree) for tree in trees if tree.root.is_cohort)
+        trees = forest(made.draft).trees
+        assert all(calm(made.draft, tree) for tree in trees if tree.root.is_cohort)
 
 
 @settings(max_examples=60, deadline=None)

@@ -5,7 +5,7 @@ Only the list of differences is made with it: no rule can be switched off in the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -54,7 +54,7 @@ PARTS: dict[str, tuple[Part, ...]] = {
 
 
 @contextmanager
-def without(*rules: str) -> Iterator[None]:
+def without(*rules: str) -> Generator[None, None, None]:
     """Leave rules out for a while."""
     parts = [part for rule in rules for part in PARTS[rule]]
     before = [(part, getattr(part.module, part.name)) for part in parts]
