@@ -36,6 +36,13 @@ async def test_a_dry_run_is_refused(kube: Talk) -> None:
     assert (await kube.send("GET", f"{kube.maps}/a"))[0] == 404
 
 
+async def test_a_dry_deletion_is_refused(kube: Talk) -> None:
+    await kube.make(kube.maps, {"metadata": {"name": "a"}})
+    status, _ = await kube.send("DELETE", f"{kube.maps}/a", {"dryRun": ["All"]})
+    assert status == 400
+    assert (await kube.send("GET", f"{kube.maps}/a"))[0] == 200
+
+
 @pytest.mark.parametrize(
     "spec",
     [

@@ -162,6 +162,8 @@ def _read_object(body: bytes) -> Object:
 def _read_options(query: Query, body: bytes) -> DeleteOptions:
     try:
         options = msgspec.json.decode(body or b"{}", type=DeleteOptions)
+        if options.dryRun:
+            raise bad_request("the embedded server does not support dryRun")
         grace = query.get("gracePeriodSeconds")
         return msgspec.structs.replace(
             options,

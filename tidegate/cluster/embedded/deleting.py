@@ -31,6 +31,7 @@ class DeleteOptions(msgspec.Struct, frozen=True, kw_only=True):
     propagationPolicy: str | None = None  # noqa: N815 - the name on the wire
     orphanDependents: bool | None = None  # noqa: N815 - the name on the wire
     preconditions: Preconditions = Preconditions()
+    dryRun: tuple[str, ...] = ()  # noqa: N815 - the name on the wire
 
 
 def delete(
