@@ -22,7 +22,6 @@ from tidegate.errors import ApiStatusError
 app = typer.Typer(help="Delete Workloads with their jobs, queues or flavors.", no_args_is_help=True)
 Names = Annotated[list[str], typer.Argument(help="Their names.")]
 _GONE = 404
-_BACKGROUND = {"propagationPolicy": "Background"}
 
 
 class _Doomed(NamedTuple):
@@ -159,13 +158,23 @@ def _delete(api: Asking, doomed: list[_Doomed], dry: DryRun, output: Output) -> 
     for one in doomed:
         # A Workload goes with its job; whoever was faster is not an error.
         if dry is not DryRun.CLIENT:
-            uid = {"preconditions": {"uid": one.found["metadata"]["uid"]}}
             try:
-                api.send("DELETE", one.path, uid, {**_BACKGROUND, **dry.query})
+                api.send("DELETE", one.path, _options(one, dry), dry.query)
             except ApiStatusError as error:
                 if error.status != _GONE:
                     raise
         print_done(one.found, "deleted", output, dry)
+
+
+def _options(one: _Doomed, dry: DryRun) -> Object:
+    """Return a deletion's options: an API server that gets any in the body reads no query."""
+    chosen: Object = {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Background",
+        "preconditions": {"uid": one.found["metadata"]["uid"]},
+    }
+    return chosen | ({"dryRun": ["All"]} if dry is DryRun.SERVER else {})
 
 
 offer(app, WORKLOAD, workloads)
