@@ -15,6 +15,7 @@ from tidegate.cli.objects.asking import (
     open_api,
 )
 from tidegate.cli.objects.naming import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD, Named, offer
+from tidegate.cli.objects.owners import workload_named
 from tidegate.cli.objects.printing import DryRun, DryRunOption, full_name, print_done, typed
 from tidegate.cli.output import Output, OutputOption, say
 from tidegate.errors import ApiStatusError
@@ -32,7 +33,7 @@ class _Doomed(NamedTuple):
 
 
 def workloads(  # noqa: PLR0913 - each is an option
-    names: Annotated[list[str] | None, typer.Argument(help="Their names.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Their names, or job/NAME.")] = None,
     *,
     everything: Annotated[bool, typer.Option("--all", help="All of the namespace.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -47,7 +48,7 @@ def workloads(  # noqa: PLR0913 - each is an option
     A Workload alone would be made again by its job.
 
     Examples:
-      tidegate delete workload job-train-5f2c9 -n a
+      tidegate delete workload job/train -n a
 
       tidegate delete wl --all --yes -n a --dry-run server
     """
@@ -126,7 +127,8 @@ def _delete_named(  # noqa: PLR0913, PLR0917 - what every deletion is told
 
 def _workloads(api: Asking, names: list[str], namespace: str) -> list[_Doomed]:
     if names:
-        found = [api.send("GET", WORKLOAD.path(name, namespace)) for name in names]
+        meant = [workload_named(api, name, namespace) for name in names]
+        found = [api.send("GET", WORKLOAD.path(name, namespace)) for name in meant]
     else:
         listed = api.every(WORKLOAD.path(namespace=namespace))
         found = typed(listed, WORKLOAD.api_version, WORKLOAD.kind)

@@ -13,6 +13,7 @@ from tidegate.cli.objects.asking import (
     open_api,
 )
 from tidegate.cli.objects.naming import CLUSTER_QUEUE, LOCAL_QUEUE, WORKLOAD, Named, offer
+from tidegate.cli.objects.owners import workload_named
 from tidegate.cli.objects.printing import DryRun, DryRunOption, print_done
 from tidegate.cli.output import Output, OutputOption
 
@@ -23,6 +24,7 @@ resuming = typer.Typer(
     help="Let a stopped ClusterQueue, LocalQueue or Workload go on.", no_args_is_help=True
 )
 Name = Annotated[str, typer.Argument(help="Its name.")]
+WorkloadName = Annotated[str, typer.Argument(help="Its name, or job/NAME.")]
 Keep = Annotated[
     bool,
     typer.Option("--keep-already-running", help="Hold only new ones; what runs goes on running."),
@@ -71,7 +73,7 @@ def stop_local_queue(  # noqa: PLR0913 - each is an option
 
 
 def stop_workload(  # noqa: PLR0913 - each is an option
-    name: Name,
+    name: WorkloadName,
     *,
     namespace: NamespaceOption = "default",
     dry: DryRunOption = DryRun.NONE,
@@ -82,7 +84,7 @@ def stop_workload(  # noqa: PLR0913 - each is an option
     """Stop a Workload: its job is suspended, and it does not wait for quota until it is resumed.
 
     Example:
-      tidegate stop workload job-train-5f2c9 -n a
+      tidegate stop workload job/train -n a
     """
     change = _Change(WORKLOAD, {"active": False}, "stopped")
     change.make(name, namespace, dry, output, kubeconfig, context)
@@ -124,7 +126,7 @@ def resume_local_queue(  # noqa: PLR0913 - each is an option
 
 
 def resume_workload(  # noqa: PLR0913 - each is an option
-    name: Name,
+    name: WorkloadName,
     *,
     namespace: NamespaceOption = "default",
     dry: DryRunOption = DryRun.NONE,
@@ -135,7 +137,7 @@ def resume_workload(  # noqa: PLR0913 - each is an option
     """Let a stopped Workload wait for quota again.
 
     Example:
-      tidegate resume workload job-train-5f2c9 -n a
+      tidegate resume workload job/train -n a
     """
     change = _Change(WORKLOAD, {"active": True}, "resumed")
     change.make(name, namespace, dry, output, kubeconfig, context)
@@ -150,8 +152,10 @@ class _Change:
     def make(  # noqa: PLR0913, PLR0917 - what every change is told
         self, name: str, namespace: str, dry: DryRun, output: Output, kubeconfig: str, context: str
     ) -> None:
-        path = self._named.path(name, namespace)
         with open_api(kubeconfig, context) as api:
+            if self._named is WORKLOAD:
+                name = workload_named(api, name, namespace)
+            path = self._named.path(name, namespace)
             if dry is DryRun.CLIENT:
                 found = api.send("GET", path)
                 found["spec"] = {**(found.get("spec") or {}), **self._spec}

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import typer
 
-from tidegate.cli.objects.asking import Object
+from tidegate.cli.objects.asking import Asking, Object
+from tidegate.cli.objects.naming import WORKLOAD
 from tidegate.jobs.registry import JOB_KINDS
 
 _POD_LABELS = {
@@ -47,7 +48,7 @@ def read_wanted(text: str) -> Wanted:
     """
     kind, slash, name = text.partition("/")
     if not (kind and slash and name):
-        raise typer.BadParameter(f"--for {text!r} is not of the form TYPE[.GROUP]/NAME: job/train.")
+        raise typer.BadParameter(f"{text!r} is not of the form TYPE[.GROUP]/NAME: job/train.")
     word, _, group = kind.lower().partition(".")
     return Wanted(word, group, name)
 
@@ -61,6 +62,25 @@ def owned_by(workload: Object, wanted: Wanted) -> bool:
         and wanted.group in {"", str(one["apiVersion"]).rpartition("/")[0]}
         for one in owners
     )
+
+
+def workload_named(api: Asking, text: str, namespace: str) -> str:
+    """Return the name of the Workload that a person means: by its name, or as ``job/train``.
+
+    Raises:
+        BadParameter: the job has none, or several.
+    """
+    if "/" not in text:
+        return text
+    wanted = read_wanted(text)
+    listed = api.every(WORKLOAD.path(namespace=namespace))
+    names = [str(one["metadata"]["name"]) for one in listed if owned_by(one, wanted)]
+    if len(names) != 1:
+        found = ", ".join(names) or "none"
+        raise typer.BadParameter(
+            f"{text} has not one Workload in namespace {namespace}, but {found}: name one."
+        )
+    return names[0]
 
 
 def pod_selection(wanted: Wanted) -> tuple[str, str]:
