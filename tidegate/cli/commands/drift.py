@@ -18,8 +18,13 @@ from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.kueue import KINDS
 from tidegate.kinds.names import GROUP, VERSIONS
 
+
+def _red(_code: str) -> str:
+    return "red"
+
+
 _COLUMNS = (
-    Column("CODE", "code", colour=lambda _: "red"),
+    Column("CODE", "code", colour=_red),
     Column("OBJECT", "object"),
     Column("LEDGER", "ledger"),
     Column("KUBERNETES", "kubernetes"),
