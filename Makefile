@@ -49,7 +49,7 @@ test-all: lint types arrows controlplane ## all of it, the long ones too
 	$(RUN) pytest -q tests/e2e
 	$(RUN) tests.simulation --seeds 500
 
-generate: env ## CRDs, AsyncAPI and JSON Schemas, from the types
+generate: env ## CRDs, AsyncAPI, JSON Schemas, man pages: from the code
 	$(RUN) tidegate.generate
 
 rewrite: env ## write today's answers into the scenarios; review the diff

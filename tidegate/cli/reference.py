@@ -39,8 +39,32 @@ def commands() -> list[Page]:
 def page() -> str:
     """Return the page as Markdown."""
     found = commands()
-    index = [f"- [`{one.path}`](#{_anchor(one.path)})" for one in found if not _is_group(one)]
-    return "\n".join([_HEAD, *index, "", *(_section(one) for one in found if not _is_group(one))])
+    index = [f"- [`{one.path}`](#{_anchor(one.path)})" for one in found if not is_group(one)]
+    return "\n".join([_HEAD, *index, "", *(_section(one) for one in found if not is_group(one))])
+
+
+def parted(command: Any) -> tuple[str, list[str]]:  # noqa: ANN401 - click's Command
+    """Return what a command's help says, and its examples, one command line each."""
+    said, _, examples = inspect.cleandoc(command.help or "").partition("\nExample")
+    shown = [line.strip() for line in examples.partition(":")[2].splitlines() if line.strip()]
+    return said.strip(), shown
+
+
+def default_of(option: Any) -> str:  # noqa: ANN401 - click's Option
+    """Return an option's default as one would write it; empty if nothing is worth telling."""
+    given = option.default
+    plain = isinstance(given, str | int | float) and given is not False
+    return str(given) if plain else ""
+
+
+def help_of(parameter: Any) -> str:  # noqa: ANN401 - click's Parameter
+    """Return what is said of an argument or option, in one line."""
+    return " ".join((parameter.help or "").split())
+
+
+def is_group(one: Page) -> bool:
+    """Tell whether a command only holds others."""
+    return hasattr(one.command, "list_commands")
 
 
 def _below(group: Any, path: str) -> Iterator[Page]:  # noqa: ANN401 - click's Group
@@ -50,14 +74,13 @@ def _below(group: Any, path: str) -> Iterator[Page]:  # noqa: ANN401 - click's G
             continue
         found = Page(f"{path} {name}".strip(), command)
         yield found
-        if _is_group(found):
+        if is_group(found):
             yield from _below(command, found.path)
 
 
 def _section(one: Page) -> str:
-    said, _, examples = inspect.cleandoc(one.command.help or "").partition("\nExample")
-    shown = [line.strip() for line in examples.partition(":")[2].splitlines() if line.strip()]
-    blocks = [f"## {one.path}", said.strip(), _arguments(one.command), _options(one.command)]
+    said, shown = parted(one.command)
+    blocks = [f"## {one.path}", said, _arguments(one.command), _options(one.command)]
     if shown:
         blocks.append("\n".join(["```sh", *shown, "```"]))
     return "\n\n".join(filter(None, blocks)) + "\n"
@@ -65,7 +88,7 @@ def _section(one: Page) -> str:
 
 def _arguments(command: Any) -> str:  # noqa: ANN401 - click's Command
     rows = [
-        f"| `{one.metavar or one.name.upper()}` | {_help(one)} |"
+        f"| `{one.metavar or one.name.upper()}` | {_cell(one)} |"
         for one in command.params
         if one.param_type_name == "argument"
     ]
@@ -74,7 +97,7 @@ def _arguments(command: Any) -> str:  # noqa: ANN401 - click's Command
 
 def _options(command: Any) -> str:  # noqa: ANN401 - click's Command
     rows = [
-        f"| {_spelled(one)} | {_default(one)} | {_help(one)} |"
+        f"| {_spelled(one)} | {_quoted(one)} | {_cell(one)} |"
         for one in command.params
         if one.param_type_name == "option" and not one.hidden
     ]
@@ -85,20 +108,15 @@ def _spelled(option: Any) -> str:  # noqa: ANN401 - click's Option
     return ", ".join(f"`{one}`" for one in (*option.opts, *option.secondary_opts))
 
 
-def _default(option: Any) -> str:  # noqa: ANN401 - click's Option
-    given = option.default
+def _quoted(option: Any) -> str:  # noqa: ANN401 - click's Option
     if option.required:
         return "needed"
-    plain = isinstance(given, str | int | float) and given is not False and given != ""
-    return f"`{given}`" if plain else ""
+    given = default_of(option)
+    return f"`{given}`" if given else ""
 
 
-def _help(parameter: Any) -> str:  # noqa: ANN401 - click's Parameter
-    return " ".join((parameter.help or "").split()).replace("|", "\\|")
-
-
-def _is_group(one: Page) -> bool:
-    return hasattr(one.command, "list_commands")
+def _cell(parameter: Any) -> str:  # noqa: ANN401 - click's Parameter
+    return help_of(parameter).replace("|", "\\|")
 
 
 def _anchor(path: str) -> str:
