@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from random import Random
 from typing import Any
@@ -137,7 +138,12 @@ def applier(api: Recorded) -> Applier:
 
 
 async def create(api: KubernetesApi, path: str, found: Object) -> Object:
-    answer = await api.request("POST", path, body=msgspec.json.encode(found))
+    async with asyncio.timeout(30):
+        while True:  # a kind is served a moment after its definition was taken
+            answer = await api.request("POST", path, body=msgspec.json.encode(found))
+            if answer.status not in {404, 503}:
+                break
+            await asyncio.sleep(0.1)
     assert answer.status == 201, answer.body
     made: Object = msgspec.json.decode(answer.body)
     return made

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import pytest
 import structlog
 
+from scheduler import health
 from scheduler.health import log_decisions
 from tests.scheduler.metrics_story import about, queues, reserved
 from tidegate.contracts import decisions
 from tidegate.core.chain import GENESIS, seal
 
 
-def test_a_decision_is_logged_with_seq_turn_and_workload() -> None:
+def test_a_decision_is_logged_with_seq_turn_and_workload(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrapper = structlog.make_filtering_bound_logger("debug")
+    # A logger keeps what was configured when it was first used, perhaps by another test.
+    log = structlog.wrap_logger(structlog.PrintLogger(), wrapper_class=wrapper, part="decisions")
+    monkeypatch.setattr(health, "_log", log)
     events = [
         *queues()[:2],
         reserved("left/one", 1),
