@@ -32,6 +32,7 @@ class Operator:
     path: str  # of all parents in the test's namespace
     children: Children
     status: Status
+    ended: Callable[[Object], bool]
 
     async def run(self, api: KubernetesApi) -> None:
         """Do its work until cancelled."""
@@ -44,8 +45,8 @@ class Operator:
         for parent in (await _read(api, self.path)).get("items", []):
             uid = parent["metadata"]["uid"]
             there = [job for job in await _jobs(api, parent) if _owned(job, uid)]
-            wanted = {} if _ended(parent) else dict(self.children(parent))
-            for job in there if not wanted and not _ended(parent) else ():
+            wanted = {} if self.ended(parent) else dict(self.children(parent))
+            for job in there if not wanted and not self.ended(parent) else ():
                 await _remove(api, job)
             known = {job["metadata"]["name"] for job in there}
             for name, made in wanted.items():
@@ -89,12 +90,6 @@ async def _jobs(api: KubernetesApi, parent: Object) -> list[Object]:
 
 def _owned(job: Object, uid: str) -> bool:
     return any(owner["uid"] == uid for owner in job["metadata"].get("ownerReferences", ()))
-
-
-def _ended(parent: Object) -> bool:
-    status = parent.get("status", {})
-    ends = {one["type"] for one in status.get("conditions", ()) if one["status"] == "True"}
-    return bool(ends & {"Completed", "Failed", "JobFinished"}) or status.get("phase") == "Home"
 
 
 async def _create(api: KubernetesApi, parent: Object, name: str, made: Object) -> None:

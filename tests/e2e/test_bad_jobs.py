@@ -10,20 +10,12 @@ import msgspec
 import pytest
 import yaml
 
+from tests.e2e.act import Act
 from tests.e2e.cast import told, until
-from tests.e2e.kinds import batch_job
+from tests.e2e.kinds import ACTS
 from tests.e2e.test_job_kinds import get, kueue
-from tests.e2e.test_pods import GROUP, TOTAL, is_gated, pod
-from tests.parts.foreign import (
-    CONFIGURATION,
-    JOBSETS,
-    MINICLUSTERS,
-    VOYAGES,
-    foreign_crd,
-    jobset,
-    minicluster,
-    voyage,
-)
+from tests.e2e.test_pods import GROUP, TOTAL, GatedAct, is_gated, pod
+from tests.parts.foreign import CONFIGURATION
 from tidegate.cli.commands.manifests import wanted as enabling
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Wanted, run_services
@@ -40,30 +32,37 @@ DEFECTS: dict[str, dict[str, Object]] = yaml.safe_load(
 PODS = "/api/v1/namespaces/{}/pods"
 
 
-def member(name: str, queue: str) -> Object:
+def member(name: str, queue: str, seconds: float) -> Object:
     """Return a group of one pod."""
-    found = pod(name, queue, 1)
+    found = pod(name, queue, seconds)
     found["metadata"]["labels"] |= {GROUP: name}
     found["metadata"]["annotations"] |= {TOTAL: "1"}
     return found
 
 
-KINDS: dict[str, tuple[str, Callable[[str, str], Object]]] = {
-    "job": ("/apis/batch/v1/namespaces/{}/jobs", lambda name, queue: batch_job(name, queue, 1)),
-    "jobset": (JOBSETS, jobset),
-    "voyage": (VOYAGES, voyage),
-    "minicluster": (MINICLUSTERS, minicluster),
-    "pod": (PODS, lambda name, queue: pod(name, queue, 1)),
-    "pod-group": (PODS, member),
-}
+def gated(make: Callable[[str, str, float], Object]) -> Act:
+    """Return the act of pods."""
+    return GatedAct(
+        namespace=NAMESPACE,
+        framework="pod",
+        path=PODS,
+        make=make,
+        templates=lambda found: [found],
+        finished=lambda found: found["status"]["phase"] == "Succeeded",
+        active=lambda found: found["status"]["phase"] == "Running",
+    )
+
+
+KINDS = {act.name: act for act in ACTS if act.name in DEFECTS}
+KINDS |= {"pod": gated(pod), "pod-group": gated(member)}
 
 
 async def test_what_makes_no_sense_is_told_and_the_others_go_on(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     config = tmp_path / "configuration.yaml"
-    text = CONFIGURATION.read_text()
-    config.write_text(text.replace("[batch/job]", "[batch/job, jobset.x-k8s.io/jobset, pod]"))
+    names = dict.fromkeys(act.framework for act in KINDS.values() if act.framework)
+    config.write_text(CONFIGURATION.read_text().replace("batch/job", ", ".join(names)))
     await prepare(api, str(config))
     wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
     async with run_services(wanted, print) as running:
@@ -93,8 +92,8 @@ async def submit(api: KubernetesApi, kind: str, name: str, defect: Object) -> st
 
 
 async def create(api: KubernetesApi, kind: str, name: str, defect: Object) -> tuple[int, Object]:
-    path, make = KINDS[kind]
-    found = make(name, NAMESPACE)
+    act = KINDS[kind]
+    found = act.make(name, NAMESPACE, 1)
     marks = dict(defect.get("marks", {}))
     if "fill" in defect:
         marks["example.com/much"] = "x" * defect["fill"]
@@ -105,7 +104,7 @@ async def create(api: KubernetesApi, kind: str, name: str, defect: Object) -> tu
     version = found["apiVersion"].rpartition("/")[2]
     given = defect.get("version", version)
     found["apiVersion"] = found["apiVersion"].replace(version, given)
-    where = path.format(NAMESPACE).replace(f"/{version}/", f"/{given}/")
+    where = act.path.format(NAMESPACE).replace(f"/{version}/", f"/{given}/")
     answer = await api.request("POST", where, body=msgspec.json.encode(found))
     try:
         return answer.status, msgspec.json.decode(answer.body)
@@ -125,17 +124,17 @@ async def are_told(api: KubernetesApi, uids: list[str]) -> bool:
 
 def starts(api: KubernetesApi, kind: str, name: str) -> Callable[[], Awaitable[bool]]:
     async def look() -> bool:
-        found = await get(api, f"{KINDS[kind][0].format(NAMESPACE)}/{name}")
+        found = await get(api, f"{KINDS[kind].path.format(NAMESPACE)}/{name}")
         marked = "tidegate.dev/decision" in found["metadata"].get("annotations", {})
-        held = [found["spec"].get(field) for field in ("suspend", "anchored")]
-        return marked and True not in held and not is_gated(found)
+        return marked and not KINDS[kind].is_suspended(found)
 
     return look
 
 
 async def prepare(api: KubernetesApi, config: str) -> None:
-    for name in ("jobset", "voyage", "minicluster"):
-        await apply(api, foreign_crd(name))
+    for act in KINDS.values():
+        if act.crd is not None:
+            await apply(api, act.crd)
     for one in enabling(config):
         await apply(api, one)
     quota = [{"name": "cpu", "nominalQuota": "100"}]

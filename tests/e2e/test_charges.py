@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.e2e.acts.batch_job import batch_job
 from tests.e2e.cast import eventually, told
-from tests.e2e.kinds import batch_job
 from tests.e2e.test_job_kinds import kueue
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, Wanted, run_services

@@ -13,8 +13,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.e2e.act import Act, has_condition
 from tests.e2e.cast import KUEUE, tidegate, until
-from tests.e2e.kinds import ACTS, Act, has_condition
+from tests.e2e.kinds import ACTS
 from tests.e2e.operators import at_work
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Wanted, run_services

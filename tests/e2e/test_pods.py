@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.e2e.act import Act, has_condition
 from tests.e2e.cast import tidegate, until
-from tests.e2e.kinds import Act, has_condition
 from tests.e2e.test_job_kinds import NODES, PRIORITY, TOLERATION, configuration, get, prepare
 from tests.parts.foreign import pods_template
 from tidegate.cluster.running import Running, Wanted, run_services

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
+from tests.e2e.kinds import ACTS
 from tests.jobs.cases import CASES, MODULES
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.registry import JOB_KINDS, declare, job_kind
@@ -15,6 +17,9 @@ from tidegate.model.declaration import Declaration, DeclaredPodSet, Sign
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "kinds.md"
 OF_OTHERS = ("workload", "pod-group")
 """Suspended by no policy of their own: by whoever made it, or with the pods they are."""
+OF_PODS = ("pod", *OF_OTHERS)
+"""Their end-to-end tests are their own."""
+BAD = Path(__file__).parents[1] / "e2e" / "bad_jobs.yaml"
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -29,6 +34,13 @@ def test_each_module_of_a_kind_is_in_the_table_and_in_the_documentation(module: 
 def test_each_kind_has_cases_of_all_it_is_asked_for(module: str) -> None:
     for asked in ("observe", "start", "stop"):
         assert any(name.startswith(f"{module}/{asked}") for name in CASES)
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if MODULES[name].name not in OF_PODS])
+def test_each_kind_that_a_field_suspends_has_an_act_and_bad_objects(module: str) -> None:
+    acts = [act.name for act in ACTS if act.framework == MODULES[module].name]
+    assert acts
+    assert set(acts) & set(yaml.safe_load(BAD.read_text()))
 
 
 def test_a_declared_kind_does_not_take_the_place_of_one_that_is_built_in() -> None:

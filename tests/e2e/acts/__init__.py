@@ -1,0 +1,1 @@
+"""The kinds that can wait in a queue, one a module, each with its ``ACTS``."""

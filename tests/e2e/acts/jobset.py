@@ -1,0 +1,69 @@
+"""JobSets, which become Jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.e2e.act import Act, condition, has_condition
+from tests.e2e.operators import count
+from tests.parts.foreign import JOBSETS, foreign_crd, jobset
+
+Object = dict[str, Any]
+
+
+def jobset_children(parent: Object) -> list[tuple[str, Object]]:
+    """Return the Jobs of a JobSet that may run."""
+    if parent["spec"].get("suspend"):
+        return []
+    name, replicated = parent["metadata"]["name"], parent["spec"]["replicatedJobs"]
+    return [(f"{name}-{one['name']}-0", one["template"]) for one in replicated]
+
+
+def jobset_status(parent: Object, jobs: list[Object]) -> Object:
+    """Return the status of a JobSet, as its Jobs stand."""
+    statuses = [
+        {
+            "name": one["name"],
+            "active": int(count(_of(jobs, one["name"]), "active") > 0),
+            "ready": int(count(_of(jobs, one["name"]), "ready") > 0),
+            "succeeded": sum(has_condition(job, "Complete") for job in _of(jobs, one["name"])),
+            "failed": 0,
+            "suspended": 0,
+        }
+        for one in parent["spec"]["replicatedJobs"]
+    ]
+    told: Object = {**parent.get("status", {}), "replicatedJobsStatus": statuses}
+    if all(one["succeeded"] for one in statuses):
+        told["conditions"] = [condition("Completed")]
+    return told
+
+
+def _of(jobs: list[Object], role: str) -> list[Object]:
+    return [job for job in jobs if job["metadata"]["name"].endswith(f"-{role}-0")]
+
+
+def jobset_is_active(found: Object) -> bool:
+    """Tell whether every replicatedJob has active Jobs."""
+    statuses = found.get("status", {}).get("replicatedJobsStatus", [])
+    return bool(statuses) and all(one["active"] for one in statuses)
+
+
+def jobset_templates(found: Object) -> list[Object]:
+    """Return the pod templates of a JobSet."""
+    return [one["template"]["spec"]["template"] for one in found["spec"]["replicatedJobs"]]
+
+
+ACTS = (
+    Act(
+        namespace="life-jobset",
+        framework="jobset.x-k8s.io/jobset",
+        path=JOBSETS,
+        make=lambda name, queue, seconds: jobset(name, queue, seconds=seconds),
+        templates=jobset_templates,
+        finished=lambda found: has_condition(found, "Completed"),
+        active=jobset_is_active,
+        crd=foreign_crd("jobset"),
+        children=jobset_children,
+        status=jobset_status,
+    ),
+)
