@@ -49,9 +49,11 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def load_figures(load: Load, mode: str, *, fair: bool, staggered: bool) -> Figures:
+def load_figures(
+    load: Load, mode: str, *, fair: bool, staggered: bool, cpu_s_max: float
+) -> Figures:
     """Measure one load."""
-    tally = drive(load, mode, fair=fair, staggered=staggered)
+    tally = drive(load, mode, fair=fair, staggered=staggered, cpu_s_max=cpu_s_max)
     sharing = "fair" if fair else "classic"
     variant = f"{sharing}, {'staggered' if staggered else 'in step'}"
     return Figures(load.name, variant, _peak_mib(), tally=tally, load=load)
@@ -75,6 +77,9 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--sharing", choices=("classic", "fair"))
     parser.add_argument("--arrivals", choices=("step", "staggered"))
     parser.add_argument("--mode", choices=("kueue", "tidegate"), default="tidegate")
+    parser.add_argument(
+        "--minutes", type=float, default=5.0, help="CPU minutes for each load at most; 0: no bound"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     return parser
 
@@ -102,6 +107,7 @@ def _of_load(load: Load, asked: Namespace) -> Iterator[Callable[[], Figures]]:
                     asked.mode,
                     fair=sharing == "fair",
                     staggered=arrivals == "staggered",
+                    cpu_s_max=60 * asked.minutes,
                 )
 
 
@@ -136,6 +142,13 @@ def _load_text(tally: Tally, load: Load) -> str:
     quota_cpu_us = load.queues * QUOTA_CPU * tally.makespan_us
     bound_us = load.work_cpu_us / (load.queues * QUOTA_CPU)
     events = tally.facts + tally.decisions
+    if tally.cut:
+        return (
+            f"not at its end after {tally.cpu_s:.0f} s CPU: {tally.finished} of {load.count} "
+            f"workloads finished in {tally.makespan_us / 1e6:.1f} s, "
+            f"{tally.decisions / tally.cpu_s:.0f} decisions/s, {tally.preemptions} preemptions, "
+            f"{tally.lost_cpu_us / quota_cpu_us:.2%} lost"
+        )
     return (
         f"{tally.cpu_s:.2f} s CPU, {tally.decisions / tally.cpu_s:.0f} decisions/s, "
         f"{events / tally.cpu_s:.0f} events/s, makespan {tally.makespan_us / 1e6:.2f} s "

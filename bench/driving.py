@@ -43,6 +43,7 @@ class Tally:
     cpu_s: float = 0.0
     finished: int = 0
     settled: bool = True
+    cut: bool = False  # it took too long and was ended
 
 
 @dataclass
@@ -119,10 +120,19 @@ class Cluster:
         self.fold([facts.WorkloadStopped(at_us=self.now_us, workload=key, uid=job.name)])
 
 
-def drive(
-    load: Load, mode: str, *, fair: bool, staggered: bool, cluster: Cluster | None = None
+def drive(  # noqa: PLR0913 - each is one dimension of the measurement
+    load: Load,
+    mode: str,
+    *,
+    fair: bool,
+    staggered: bool,
+    cluster: Cluster | None = None,
+    cpu_s_max: float = 0.0,
 ) -> Tally:
-    """Run a load to its end, or until it turns out that it never settles."""
+    """Run a load to its end, or until it turns out that it never settles or takes too long.
+
+    ``cpu_s_max`` bounds the CPU seconds; 0 does not.
+    """
     cluster = Cluster() if cluster is None else cluster
     started_s = process_time()
     cluster.fold(beginning(mode, fair=fair))
@@ -139,6 +149,9 @@ def drive(
             coming = next(arrivals, None)
         if not cluster.decide(decisions_max):
             cluster.tally.settled = False
+            break
+        cluster.tally.cut = 0 < cpu_s_max < process_time() - started_s
+        if cluster.tally.cut:
             break
         _progress(load, cluster)
     cluster.tally.cpu_s = process_time() - started_s
