@@ -13,7 +13,7 @@ import typer
 
 from tidegate.cli.commands.why import COLOURS
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
-from tidegate.cli.reading import Entries, LedgerOption, open_reader
+from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, open_reader
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
@@ -53,13 +53,15 @@ def events(  # noqa: PLR0913 - each is an option
         ),
     ] = "",
     cluster: Annotated[str, typer.Option(help="Whose events --bus is asked for.")] = "local",
+    as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Print events of the ledger: every observation that was news, and every decision.
 
     With --follow and --output json each event is one line of JSON. Nothing is left out and
-    nothing comes twice: it reads the ledger, or with --bus the stream and the ledger as one.
+    nothing comes twice: it reads the ledger, or with --bus the stream and the ledger as one. With
+    --as-of it ends at that event, or at the last one up to that time.
 
     Examples:
       tidegate events
@@ -68,14 +70,18 @@ def events(  # noqa: PLR0913 - each is an option
 
       tidegate events --bus nats://127.0.0.1:4222 --since 1 --ledger ledger.db -o json
 
+      tidegate events --tail 20 --as-of 2026-03-02T08:30:00Z
+
       tidegate events --since 1 -o json | jq -r '.[].type' | sort | uniq -c
     """
+    if as_of and (follow or bus):
+        raise typer.BadParameter("--as-of looks back, and neither --follow nor --bus does.")
     wanted = Wish(set(filter(None, type_.split(","))), queue, namespace)
     if bus:
         heard = subscribe(bus, ledger=ledger, since=since, cluster=cluster, **wanted._asdict())
         asyncio.run(_listen(heard, output))
         return
-    with open_reader(ledger, reports=False) as reader:
+    with open_reader(ledger, as_of, reports=False) as reader:
         past = filter(wanted.takes, reader.ledger.read((since or 1) - 1, reader.end))
         told = list(past if since else deque(past, maxlen=tail))
         if not follow:
