@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from typing import NamedTuple
 
 import nats.errors
@@ -25,8 +26,8 @@ class Looked(NamedTuple):
     witness: Witness | None  # what the newest event says of the ledger; None: there is none
 
 
-async def look(url: str, *, credentials: str = "", patience_s: float = 5.0) -> Looked:
-    """Look at every stream once.
+async def look(url: str, *, credentials: str = "", ca: str = "", patience_s: float = 5.0) -> Looked:
+    """Look at every stream once; ``ca`` as ``open_bus`` has it.
 
     Raises:
         BusUnreachableError: no connection, or no answer.
@@ -39,6 +40,7 @@ async def look(url: str, *, credentials: str = "", patience_s: float = 5.0) -> L
                 servers=[part.strip() for part in url.split(",")],
                 name="tidegate-doctor",
                 user_credentials=credentials or None,
+                tls=ssl.create_default_context(cafile=ca) if ca else None,
                 allow_reconnect=False,
                 error_cb=_ignored,
             )

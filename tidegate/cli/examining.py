@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from tidegate.bus.looking import Looked, look
+from tidegate.cli.finding import Finding, good, wrong
 from tidegate.cli.instance import Instance, is_running
 from tidegate.cli.objects.asking import Asking, Object
 from tidegate.cli.reading import Reader
+from tidegate.cli.rights import examine_rights
 from tidegate.cluster.install import includes, manifests_folder, read_manifests
 from tidegate.contracts.entry import Entry
 from tidegate.core.draft import Draft
@@ -39,51 +40,44 @@ _LACKS = {
 _NOT_FOUND = 404
 
 
-class Finding(NamedTuple):
-    """One thing that was looked at."""
-
-    code: str
-    ok: bool
-    text: str
-    to_do: str = ""  # empty if nothing is wrong
-
-
 def examine_ledger(reader: Reader) -> Iterator[Finding]:
     """Read the whole ledger: its chain, its writer, its watches."""
     told = reader.info() if reader.engine is not None else {}
     try:
         draft, head = folded(reader.entries("verifying"))
     except (ChainError, UndecodableError) as error:
-        yield _wrong("ChainBroken", str(error), "restore it: docs/runbook.md")
+        yield wrong("ChainBroken", str(error), "restore it: docs/runbook.md")
         return
-    yield _good("ChainIntact", f"{head.seq} events of ledger {draft.ledger_id}")
+    yield good("ChainIntact", f"{head.seq} events of ledger {draft.ledger_id}")
     yield _watches(draft)
     if told:
         writer = told["writer"]
         yield (
-            _good("WriterLeads", f"{writer} in term {told['term']}")
+            good("WriterLeads", f"{writer} in term {told['term']}")
             if writer
-            else _wrong("NoWriter", "no scheduler holds the lease", "start one, and see its log")
+            else wrong("NoWriter", "no scheduler holds the lease", "start one, and see its log")
         )
 
 
-def examine_bus(url: str, ledger_id: str, head: Entry | None) -> Iterator[Finding]:
+def examine_bus(
+    url: str, ledger_id: str, head: Entry | None, *, credentials: str = "", ca: str = ""
+) -> Iterator[Finding]:
     """Look at the streams, and at how far EVENTS got compared with the ledger's head."""
     try:
-        seen = asyncio.run(look(url))
+        seen = asyncio.run(look(url, credentials=credentials, ca=ca))
     except BusUnreachableError as error:
-        yield _wrong("BusUnreachable", str(error), "start NATS, or give --bus the right URL")
+        yield wrong("BusUnreachable", str(error), "start NATS, or give --bus the right URL")
         return
     except BusRefusedError as error:
-        yield _wrong("BusRefuses", str(error), "give the user the rights of deploy/nats")
+        yield wrong("BusRefuses", str(error), "give the user the rights of deploy/nats")
         return
     restart = "restart the scheduler, which makes and changes streams"
     for name in seen.missing:
-        yield _wrong("StreamMissing", f"there is no stream {name}", restart)
+        yield wrong("StreamMissing", f"there is no stream {name}", restart)
     for text in seen.differing:
-        yield _wrong("StreamDiffers", text, restart)
+        yield wrong("StreamDiffers", text, restart)
     if not seen.missing and not seen.differing:
-        yield _good("StreamsInPlace", "all streams are as wanted")
+        yield good("StreamsInPlace", "all streams are as wanted")
     if head is not None:
         yield from _published(seen, ledger_id, head)
 
@@ -93,20 +87,21 @@ def examine_cluster(api: Asking) -> Iterator[Finding]:
     try:
         version = api.send("GET", "/version")["gitVersion"]
     except ApiUnreachableError as error:
-        yield _wrong("ApiUnreachable", str(error), "check --kubeconfig, or `tidegate cluster up`")
+        yield wrong("ApiUnreachable", str(error), "check --kubeconfig, or `tidegate cluster up`")
         return
-    yield _good("ApiAnswers", f"Kubernetes {version}")
+    yield good("ApiAnswers", f"Kubernetes {version}")
     for room, called in ROOMS.items():
         wanted = list(read_manifests(manifests_folder() / room))
         yield from _installation(api, called, wanted)
+    yield from examine_rights(api)
     yield from _services(api)
 
 
 def examine_instance(instance: Instance) -> Finding:
     """Tell whether the instance that was started here runs."""
     if is_running(instance):
-        return _good("InstanceRuns", f"pid {instance.pid}")
-    return _wrong("InstanceStopped", "what `tidegate up` started has ended", "`tidegate up`")
+        return good("InstanceRuns", f"pid {instance.pid}")
+    return wrong("InstanceStopped", "what `tidegate up` started has ended", "`tidegate up`")
 
 
 def _watches(draft: Draft) -> Finding:
@@ -116,32 +111,30 @@ def _watches(draft: Draft) -> Finding:
         if resource not in draft.rounds or not draft.rounds[resource].completed
     ]
     if draft.expected is None:
-        return _wrong("WatchesUnknown", "no ingest has told anything", "start ingest")
+        return wrong("WatchesUnknown", "no ingest has told anything", "start ingest")
     if waiting:
         text = f"not listed whole yet: {', '.join(waiting)}"
-        return _wrong("WatchesIncomplete", text, "see ingest's log: rights, or a missing CRD")
-    return _good("WatchesComplete", f"{len(draft.expected)} resources")
+        return wrong("WatchesIncomplete", text, "see ingest's log: rights, or a missing CRD")
+    return good("WatchesComplete", f"{len(draft.expected)} resources")
 
 
 def _published(seen: Looked, ledger_id: str, head: Entry) -> Iterator[Finding]:
     if seen.witness is None:
-        yield _wrong("EventsEmpty", "EVENTS holds nothing", "start the scheduler, which publishes")
+        yield wrong("EventsEmpty", "EVENTS holds nothing", "start the scheduler, which publishes")
     elif seen.witness.ledger_id != ledger_id:
         text = f"EVENTS is of ledger {seen.witness.ledger_id}, not {ledger_id}"
-        yield _wrong("OtherLedger", text, "name the ledger and the bus of one installation")
+        yield wrong("OtherLedger", text, "name the ledger and the bus of one installation")
     elif seen.witness.seq > head.seq:
-        yield _wrong(
+        yield wrong(
             "LedgerLostTail",
             str(LostTailError(seen.witness.seq, head.seq)),
             "`tidegate ledger recover` (docs/runbook.md)",
         )
     elif seen.witness.seq < head.seq:
         behind = head.seq - seen.witness.seq
-        yield _wrong(
-            "EventsBehind", f"{behind} events are not published", "see the scheduler's log"
-        )
+        yield wrong("EventsBehind", f"{behind} events are not published", "see the scheduler's log")
     else:
-        yield _good("EventsCaughtUp", f"EVENTS ends at seq {head.seq} as the ledger does")
+        yield good("EventsCaughtUp", f"EVENTS ends at seq {head.seq} as the ledger does")
 
 
 def _installation(api: Asking, called: str, wanted: list[Object]) -> Iterator[Finding]:
@@ -149,12 +142,12 @@ def _installation(api: Asking, called: str, wanted: list[Object]) -> Iterator[Fi
     names = defaultdict[str, list[str]](list)
     for one in wanted:
         names[_lack(api, called, one)].append(f"{one['kind']} {one['metadata']['name']}")
-    good = names.pop("", [])
+    right = names.pop("", [])
     if not names:
-        yield _good(f"{called}InPlace", f"{len(good)} objects as wanted")
+        yield good(f"{called}InPlace", f"{len(right)} objects as wanted")
     for code, found in names.items():
         more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        yield _wrong(f"{called}{code}", f"{found[0]}{more}", _LACKS[code])
+        yield wrong(f"{called}{code}", f"{found[0]}{more}", _LACKS[code])
 
 
 def _lack(api: Asking, called: str, wanted: Object) -> str:
@@ -177,27 +170,17 @@ def _services(api: Asking) -> Iterator[Finding]:
         found = api.every(_DEPLOYMENTS, f"{_PART_OF}=tidegate")
     except ApiStatusError as error:
         if error.status != _NOT_FOUND:
-            yield _wrong("ServicesUnknown", error.message, "ask with the right to list Deployments")
+            yield wrong("ServicesUnknown", error.message, "ask with the right to list Deployments")
             return
         found = []
     if not found:
-        yield _good("ServicesElsewhere", "no Deployment of Tidegate is in there")
+        yield good("ServicesElsewhere", "no Deployment of Tidegate is in there")
     for one in found:
         wanted = one["spec"].get("replicas", 1)
         ready = (one.get("status") or {}).get("readyReplicas", 0)
         name = f"{one['metadata']['namespace']}/{one['metadata']['name']}"
         if ready < wanted:
             text = f"{name}: {ready} of {wanted} ready"
-            yield _wrong(
-                "ServiceNotReady", text, f"kubectl -n {name.replace('/', ' logs deploy/')}"
-            )
+            yield wrong("ServiceNotReady", text, f"kubectl -n {name.replace('/', ' logs deploy/')}")
         else:
-            yield _good("ServiceReady", f"{name}: {ready} ready")
-
-
-def _good(code: str, text: str) -> Finding:
-    return Finding(code, ok=True, text=text)
-
-
-def _wrong(code: str, text: str, to_do: str) -> Finding:
-    return Finding(code, ok=False, text=text, to_do=to_do)
+            yield good("ServiceReady", f"{name}: {ready} ready")

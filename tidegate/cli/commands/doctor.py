@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, NamedTuple
 
 import typer
 
 from tidegate.cli.examining import (
-    Finding,
     examine_bus,
     examine_cluster,
     examine_instance,
     examine_ledger,
 )
+from tidegate.cli.finding import Finding, wrong
 from tidegate.cli.instance import read_instance
 from tidegate.cli.objects.asking import ContextOption, KubeconfigOption, open_api
 from tidegate.cli.output import Column, Output, OutputOption, print_records
@@ -21,7 +22,7 @@ from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.contracts.entry import Entry
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
 
-_COLOURS = {"ok": "green", "wrong": "red"}
+_COLOURS = {"ok": "green", "wrong": "red", "skipped": "yellow"}
 _COLUMNS = (
     Column("CODE", "code"),
     Column("", "verdict", colour=_COLOURS.get),
@@ -31,12 +32,41 @@ _COLUMNS = (
 _PARTS = ("ledger", "bus", "cluster")
 
 
+class _Asked(NamedTuple):
+    """Where to look."""
+
+    ledger: str
+    bus: str
+    credentials: str  # path of a NATS credentials file
+    ca: str  # path of the CA of NATS' certificate
+    kubeconfig: str
+    context: str
+
+
 def doctor(  # noqa: PLR0913 - each is an option
     *,
     only: Annotated[str, typer.Option(help=f"Only these, with commas: {', '.join(_PARTS)}.")] = "",
     bus: Annotated[
         str, typer.Option(help="The nats:// URL; default: the running instance's.")
     ] = "",
+    bus_credentials: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="TIDEGATE_NATS_CREDENTIALS",
+            exists=True,
+            dir_okay=False,
+            help="A NATS credentials file.",
+        ),
+    ] = None,
+    bus_ca: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="TIDEGATE_NATS_CA",
+            exists=True,
+            dir_okay=False,
+            help="The CA that signed NATS' certificate; default: the system's own.",
+        ),
+    ] = None,
     ledger: LedgerOption = "",
     kubeconfig: KubeconfigOption = "",
     context: ContextOption = "",
@@ -45,7 +75,9 @@ def doctor(  # noqa: PLR0913 - each is an option
     """Check ledger, streams, CRDs, policies, rights and services, and say what to do.
 
     Each line begins with a fixed code, such as ChainIntact or StreamMissing. The ledger is read
-    whole and its chain verified. The exit code is 1 if anything is wrong.
+    whole and its chain verified. Each service's account is reviewed for every right of its role,
+    which takes the right to create SubjectAccessReviews; without it that check is skipped. The
+    exit code is 1 if anything is wrong.
 
     Examples:
       tidegate doctor
@@ -57,12 +89,13 @@ def doctor(  # noqa: PLR0913 - each is an option
     parts = set(filter(None, only.split(","))) or set(_PARTS)
     if unknown := sorted(parts.difference(_PARTS)):
         raise typer.BadParameter(f"--only {', '.join(unknown)}: there are {', '.join(_PARTS)}.")
-    found = list(_findings(parts, ledger, bus, kubeconfig, context))
+    asked = _Asked(ledger, bus, str(bus_credentials or ""), str(bus_ca or ""), kubeconfig, context)
+    found = list(_findings(parts, asked))
     records = [
         {
             "code": one.code,
             "ok": one.ok,
-            "verdict": "ok" if one.ok else "wrong",
+            "verdict": one.verdict,
             "text": one.text,
             "toDo": one.to_do,
         }
@@ -73,21 +106,22 @@ def doctor(  # noqa: PLR0913 - each is an option
         raise typer.Exit(1)
 
 
-def _findings(
-    parts: set[str], ledger: str, bus: str, kubeconfig: str, context: str
-) -> Iterator[Finding]:
+def _findings(parts: set[str], asked: _Asked) -> Iterator[Finding]:
     instance = read_instance()
-    if instance is not None and not ledger:
+    if instance is not None and not asked.ledger:
         yield examine_instance(instance)
-    ledger_id, head = "", None
     if "ledger" in parts:
-        yield from _of_ledger(ledger)
+        yield from _of_ledger(asked.ledger)
     if "bus" in parts:
-        url = bus or ("" if instance is None else instance.nats_url)
-        ledger_id, head = _head(ledger) if "ledger" in parts else ("", None)
-        yield from examine_bus(url, ledger_id, head) if url else [_not_named("bus", "--bus")]
+        url = asked.bus or ("" if instance is None else instance.nats_url)
+        head = _head(asked.ledger) if "ledger" in parts else ("", None)
+        yield from _of_bus(url, *head, asked) if url else [_not_named("bus", "--bus")]
     if "cluster" in parts:
-        yield from _of_cluster(kubeconfig, context)
+        yield from _of_cluster(asked.kubeconfig, asked.context)
+
+
+def _of_bus(url: str, ledger_id: str, head: Entry | None, asked: _Asked) -> Iterator[Finding]:
+    return examine_bus(url, ledger_id, head, credentials=asked.credentials, ca=asked.ca)
 
 
 def _of_ledger(ledger: str) -> Iterator[Finding]:
@@ -95,7 +129,7 @@ def _of_ledger(ledger: str) -> Iterator[Finding]:
         with open_reader(ledger, reports=False) as reader:
             yield from examine_ledger(reader)
     except (LedgerUnreachableError, NotSupportedError) as error:
-        yield Finding("LedgerUnreachable", ok=False, text=str(error), to_do="check --ledger")
+        yield wrong("LedgerUnreachable", str(error), "check --ledger")
 
 
 def _of_cluster(kubeconfig: str, context: str) -> Iterator[Finding]:
@@ -103,7 +137,7 @@ def _of_cluster(kubeconfig: str, context: str) -> Iterator[Finding]:
         with open_api(kubeconfig, context) as api:
             yield from examine_cluster(api)
     except NotSupportedError as error:
-        yield Finding("NoKubeconfig", ok=False, text=str(error), to_do="give --kubeconfig")
+        yield wrong("NoKubeconfig", str(error), "give --kubeconfig")
 
 
 def _head(ledger: str) -> tuple[str, Entry | None]:
@@ -118,4 +152,4 @@ def _head(ledger: str) -> tuple[str, Entry | None]:
 
 def _not_named(what: str, option: str) -> Finding:
     text = f"no {what} is named and no instance was started here"
-    return Finding("NotChecked", ok=False, text=text, to_do=f"give {option}, or --only the others")
+    return wrong("NotChecked", text, f"give {option}, or --only the others")

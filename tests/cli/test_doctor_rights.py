@@ -1,0 +1,99 @@
+"""What the doctor says of the rights of the services' accounts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.cli.stage import DEPLOY, staged
+from tests.parts.kubernetes import real_api
+from tests.rights.asked import role
+from tidegate.cli.finding import Finding
+from tidegate.cli.objects.asking import Asking, open_api
+from tidegate.cli.rights import Right, accounts, examine_rights
+from tidegate.cluster.install import install, manifests_folder, read_manifests
+from tidegate.kube.client import Access, connect
+
+__all__ = ["real_api", "staged"]
+
+NAMES = ("tidegate-ingest", "tidegate-scheduler", "tidegate-actuator")
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+
+
+@contextmanager
+def as_account(kubeconfig: str, name: str) -> Iterator[Asking]:
+    """Connect as a service account that may do little."""
+    with asyncio.Runner() as runner:
+        user = f"system:serviceaccount:tidegate-system:{name}"
+        opened = connect(Access(kubeconfig=kubeconfig, impersonate=user))
+        try:
+            yield Asking(runner.run(opened.__aenter__()), runner)
+        finally:
+            runner.run(opened.__aexit__(None, None, None))
+
+
+@pytest.fixture
+def installed(real_api: str) -> Iterator[str]:
+    """Lend a real API server with our manifests as they are in the checkout, also afterwards."""
+
+    async def put() -> None:
+        async with connect(Access(kubeconfig=real_api)) as api:
+            await install(api, manifests_folder(), lambda *_: None)
+
+    asyncio.run(put())
+    yield real_api
+    asyncio.run(put())
+
+
+def test_an_account_has_the_rights_of_the_roles_that_are_bound_to_it() -> None:
+    found = accounts(list(read_manifests(DEPLOY / "rbac")))
+    assert {one.name for one in found} == set(NAMES)
+    for one in found:
+        wanted = set() if one.name == "tidegate-scheduler" else role(one.name)
+        assert {tuple(right) for right in one.rights} == {tuple(right) for right in wanted}
+
+
+def test_a_right_is_said_as_one_would_ask_for_it() -> None:
+    assert str(Right("batch", "jobs/status", "patch")) == "patch jobs.batch/status"
+    assert str(Right("", "events", "create")) == "create events"
+
+
+def test_a_server_that_reviews_no_rights_is_a_check_that_is_skipped(staged: str) -> None:
+    with open_api(staged) as api:
+        (found,) = examine_rights(api)
+    assert (found.code, found.verdict, found.ok) == ("AccountsNotAsked", "skipped", True)
+    assert "no SubjectAccessReviews" in found.text
+
+
+@pytest.mark.real
+def test_accounts_with_all_their_rights_are_well(installed: str) -> None:
+    with open_api(installed) as api:
+        found = list(examine_rights(api))
+    assert [one.code for one in found] == ["AccountMay", "AccountNeedsNone", "AccountMay"]
+
+
+@pytest.mark.real
+def test_a_right_that_was_taken_away_is_named(installed: str) -> None:
+    with open_api(installed) as api:
+        told = api.send("GET", f"{ROLES}/tidegate-actuator")
+        rules = [one for one in told["rules"] if "events" not in one["resources"]]
+        assert len(rules) == len(told["rules"]) - 1
+        api.send("PATCH", f"{ROLES}/tidegate-actuator", {"rules": rules})
+        found = list(examine_rights(api))
+    assert found[-1] == Finding(
+        "AccountMayNot",
+        ok=False,
+        text="tidegate-actuator may not create events",
+        to_do="`tidegate up`, or apply deploy/rbac again",
+    )
+
+
+@pytest.mark.real
+def test_who_may_not_ask_is_told_that_the_check_was_skipped(installed: str) -> None:
+    with as_account(installed, "tidegate-scheduler") as api:
+        (found,) = examine_rights(api)
+    assert (found.code, found.verdict) == ("AccountsNotAsked", "skipped")
+    assert found.text.startswith("you may not create SubjectAccessReviews")

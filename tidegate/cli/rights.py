@@ -1,0 +1,124 @@
+"""Whether each service's account may do what its role says: the API server is asked, not the roles.
+
+A role and its binding can be in place and an account still be refused: another authorizer, or a
+binding to an account of another name. So each verb on each resource is reviewed as that account.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tidegate.cli.finding import Finding, good, skipped, wrong
+from tidegate.cli.objects.asking import Asking, Object
+from tidegate.cluster.install import manifests_folder, read_manifests
+from tidegate.errors import ApiStatusError
+
+_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+_GIVE = "`tidegate up`, or apply deploy/rbac again"
+
+
+class Right(NamedTuple):
+    """One verb on one resource."""
+
+    group: str
+    resource: str  # with its subresource: jobs/status
+    verb: str
+
+    def __str__(self) -> str:
+        """Return it as one would say it: ``patch jobs.batch/status``."""
+        name, _, sub = self.resource.partition("/")
+        return f"{self.verb} {name}{'.' if self.group else ''}{self.group}{'/' if sub else ''}{sub}"
+
+
+class Account(NamedTuple):
+    """A service account, and what the roles that are bound to it say it may."""
+
+    namespace: str
+    name: str
+    rights: tuple[Right, ...]
+
+    def reviewed(self, right: Right) -> Object:
+        """Return the question whether it has a right, in every namespace."""
+        name, _, sub = right.resource.partition("/")
+        asked = {"group": right.group, "resource": name, "subresource": sub, "verb": right.verb}
+        accounts = "system:serviceaccounts"
+        return {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {
+                "user": f"system:serviceaccount:{self.namespace}:{self.name}",
+                "groups": [accounts, f"{accounts}:{self.namespace}", "system:authenticated"],
+                "resourceAttributes": asked,
+            },
+        }
+
+
+def examine_rights(api: Asking) -> Iterator[Finding]:
+    """Say in one line of each account whether it has every right; or once that nobody told."""
+    for one in accounts(list(read_manifests(manifests_folder() / "rbac"))):
+        try:
+            lacking = [right for right in one.rights if not _may(api, one, right)]
+        except ApiStatusError as error:
+            yield _not_asked(error)
+            return
+        yield _found(one, lacking)
+
+
+def accounts(manifests: list[Object]) -> list[Account]:
+    """Return the accounts of manifests, each with the rights of the roles that are bound to it."""
+    roles = {one["metadata"]["name"]: one for one in manifests if one["kind"] == "ClusterRole"}
+    bound = [one for one in manifests if one["kind"] == "ClusterRoleBinding"]
+    made = [one["metadata"] for one in manifests if one["kind"] == "ServiceAccount"]
+    return [
+        Account(
+            told["namespace"],
+            told["name"],
+            tuple(
+                right
+                for binding in bound
+                if _binds(binding, told)
+                for right in _rights(roles[binding["roleRef"]["name"]])
+            ),
+        )
+        for told in made
+    ]
+
+
+def _binds(binding: Object, account: Object) -> bool:
+    place = account["namespace"], account["name"]
+    return any((one.get("namespace"), one["name"]) == place for one in binding["subjects"])
+
+
+def _rights(role: Object) -> Iterator[Right]:
+    for rule in role["rules"]:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                yield from (Right(group, resource, verb) for verb in rule["verbs"])
+
+
+def _may(api: Asking, account: Account, right: Right) -> bool:
+    answered = api.send("POST", _REVIEWS, account.reviewed(right))
+    return bool((answered.get("status") or {}).get("allowed", False))
+
+
+def _found(account: Account, lacking: list[Right]) -> Finding:
+    if not account.rights:
+        return good("AccountNeedsNone", f"{account.name} asks Kubernetes for nothing")
+    if not lacking:
+        return good("AccountMay", f"{account.name} has its {len(account.rights)} rights")
+    more = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+    return wrong("AccountMayNot", f"{account.name} may not {lacking[0]}{more}", _GIVE)
+
+
+def _not_asked(error: ApiStatusError) -> Finding:
+    match error.status:
+        case 403:
+            text = "you may not create SubjectAccessReviews, so the accounts' rights are not known"
+            to_do = "ask with the right to create subjectaccessreviews.authorization.k8s.io"
+        case 404:
+            text = "this API server reviews no rights: it has no SubjectAccessReviews"
+            to_do = "nothing, if it is the embedded one, where everybody may everything"
+        case _:
+            text, to_do = f"rights could not be reviewed: {error}", "ask again"
+    return skipped("AccountsNotAsked", text, to_do)
