@@ -14,7 +14,7 @@ from tidegate.cli.reading import open_reader
 from tidegate.cluster.install import apply
 from tidegate.contracts import facts
 from tidegate.contracts.codec import decode
-from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi, Response
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
 Object = dict[str, Any]
@@ -59,6 +59,16 @@ async def submit(
     path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
     answer = await api.request("POST", path, body=msgspec.json.encode(job))
     assert answer.status == 201, answer.body
+
+
+async def post(api: KubernetesApi, path: str, found: Object) -> Response:
+    """Ask for a new object; a policy knows a kind only some seconds after its definition (503)."""
+    async with asyncio.timeout(60):
+        while True:
+            answer = await api.request("POST", path, body=msgspec.json.encode(found))
+            if answer.status != 503:
+                return answer
+            await asyncio.sleep(0.2)
 
 
 async def job_of(api: KubernetesApi, namespace: str, name: str) -> Object:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.e2e.act import Act
-from tests.e2e.cast import told, until
+from tests.e2e.cast import post, told, until
 from tests.e2e.kinds import ACTS
 from tests.e2e.test_job_kinds import get, kueue
 from tests.e2e.test_pods import GROUP, TOTAL, GatedAct, is_gated, pod
@@ -105,7 +105,7 @@ async def create(api: KubernetesApi, kind: str, name: str, defect: Object) -> tu
     given = defect.get("version", version)
     found["apiVersion"] = found["apiVersion"].replace(version, given)
     where = act.path.format(NAMESPACE).replace(f"/{version}/", f"/{given}/")
-    answer = await api.request("POST", where, body=msgspec.json.encode(found))
+    answer = await post(api, where, found)
     try:
         return answer.status, msgspec.json.decode(answer.body)
     except msgspec.DecodeError:
