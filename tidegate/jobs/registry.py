@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tidegate.errors import NotSupportedError
-from tidegate.jobs import batch_job, jobset, pod, pod_group, workload
+from tidegate.jobs import batch_job, jobset, pod, pod_group, pytorch_job, workload
 from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind
 from tidegate.model.declaration import Declaration
@@ -16,6 +16,7 @@ JOB_KINDS: dict[str, JobKind[Any]] = {
     for kind in (
         batch_job.KIND,
         jobset.KIND,
+        pytorch_job.KIND,
         pod.KIND,
         pod_group.KIND,
         workload.KIND,
