@@ -22,7 +22,6 @@ from actuator.compare import Comparison
 from actuator.metrics import Metrics
 from actuator.pace import Pace
 from actuator.showing.board import Board
-from actuator.showing.refusals import refusal
 from actuator.showing.told import event_object, told
 from actuator.telling import Teller
 from actuator.write import Writer
@@ -38,7 +37,6 @@ from tidegate.contracts.decisions import (
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import (
     FactEvent,
-    ObservationRefused,
     WorkloadFinished,
     WorkloadRemoved,
 )
@@ -109,8 +107,9 @@ class Projector:
             self._first, self._board.fills_in = told.seq, told.seq > 1
             self._compared = self._compared and told.seq == 1
         self._board.learn(event, f"{told.ledger_id}/{told.seq}")
-        changed = self._board.take_changed()
-        if live and self._working:
+        changed, acts = self._board.take_changed(), live and self._working
+        self._teller.learn(event, told.seq, now=acts)
+        if acts:
             self._note_order(event)
             self._add(changed, now=isinstance(event, NOW))
             self._note_events(event, told.seq)
@@ -127,11 +126,14 @@ class Projector:
         self._writer = Writer(self._calls, self._board)
         self._first = 0
         self._clear()
+        self._teller.forget()
 
     def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
         """See ``Learner.work``: nobody knows what the cluster shows, so all is compared first."""
         self._working, self._compared = working, False
         self._clear()
+        if working:
+            self._teller.say_refused()
         self._changed.set()
 
     def give_way(self, busy: Callable[[], bool]) -> None:
@@ -279,9 +281,6 @@ class Projector:
                 pass
 
     def _note_events(self, event: FactEvent | DecisionEvent, seq: int) -> None:
-        about_job = refusal(event, seq) if isinstance(event, ObservationRefused) else None
-        if about_job is not None:
-            self._teller.say(about_job)
         for one in told(event):
             about = one.workload or getattr(event, "workload", "")
             shown = self._board.workloads.get(about)

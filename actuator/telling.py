@@ -1,7 +1,9 @@
 """Kubernetes Events written beside everything else: in order, and not too many a second.
 
 What is told of a Workload waits until the Workload was written, for it is told of that very object.
-Who falls behind drops the oldest and counts them: nothing depends on an Event.
+Who falls behind drops the oldest and counts them: nothing depends on an Event. Only a refusal
+stands nowhere else on its object, so who becomes the active one tells the latest, in case nobody
+did.
 """
 
 from __future__ import annotations
@@ -14,7 +16,11 @@ from random import Random
 from actuator.calls import passing
 from actuator.metrics import Metrics
 from actuator.pace import Pace
+from actuator.showing.refusals import refusal
 from actuator.write import Writer
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.reception import ObservationRefused
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
 from tidegate.service.backoff import delays
@@ -24,6 +30,10 @@ WAITING_MAX = 16
 """Events that wait for one Workload to be written."""
 READY_MAX = 2_000
 """Events that wait for their turn."""
+REFUSED_MAX = 500
+"""Refusals that a successor tells again."""
+LASTS_US = 3_600_000_000
+"""How long an API server keeps an Event by default: what is older is no news."""
 TRIES_MAX = 5
 _log = get_log("tell")
 
@@ -35,6 +45,8 @@ class Teller:
         self._metrics, self._random, self._pace = metrics, random, pace
         self._waiting = dict[str, deque[Object]]()  # by workload, until that was written
         self._ready = deque[Object](maxlen=READY_MAX)
+        self._refused = deque[tuple[int, Object]](maxlen=REFUSED_MAX)  # when, and its Event
+        self._now_us = 0  # when the newest entry was made
         self._came = asyncio.Event()
 
     def note(self, key: str, found: Object) -> None:
@@ -55,6 +67,25 @@ class Teller:
         self._count_dropped(len(self._ready) == READY_MAX)
         self._ready.append(found)
         self._came.set()
+
+    def learn(self, event: FactEvent | DecisionEvent, seq: int, *, now: bool) -> None:
+        """Tell on a job why it was refused, ``now`` or as soon as this is the active one."""
+        self._now_us = event.at_us
+        found = refusal(event, seq) if isinstance(event, ObservationRefused) else None
+        if found is not None:
+            self._refused.append((event.at_us, found))
+            if now:
+                self.say(found)
+
+    def say_refused(self) -> None:
+        """Tell what was refused lately; an Event that somebody made before stays as it is."""
+        for at_us, found in self._refused:
+            if at_us > self._now_us - LASTS_US:
+                self.say(found)
+
+    def forget(self) -> None:
+        """Forget what was refused: it is of another ledger."""
+        self._refused.clear()
 
     def drop(self, key: str) -> None:
         """Forget what waits for a Workload that cannot be written."""

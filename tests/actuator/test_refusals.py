@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import msgspec
 import pytest
 
 from actuator.showing.refusals import refusal
+from actuator.telling import LASTS_US
+from tests.actuator.story import AT_US, Story
+from tests.parts.stage import alongside, eventually
+from tests.parts.virtual import run_virtually
 from tidegate.contracts.reception import ObservationRefused
 from tidegate.contracts.subjects import observed
 
@@ -44,3 +51,20 @@ def test_a_refused_job_has_an_event_that_says_why() -> None:
 )
 def test_what_is_no_job_is_told_in_the_ledger_alone(event: ObservationRefused) -> None:
     assert refusal(event, 1) is None
+
+
+def test_what_was_refused_while_nobody_was_active_is_told_once_and_only_while_it_is_news() -> None:
+    async def run() -> None:
+        story = Story()
+        late = refused("jobs.batch", "default", "late")
+        old = msgspec.structs.replace(late, at_us=AT_US - LASTS_US)
+        await story.write(old, late)
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: story.events() != [])
+            await story.write(refused("jobs.batch", "default", "now"))
+            await eventually(lambda: len(story.events()) == 2)
+        async with alongside(story.actuator("heir", projects=True).run()):
+            await asyncio.sleep(60)
+        assert story.events() == [("Job", "Unreadable")] * 2
+
+    run_virtually(run())
