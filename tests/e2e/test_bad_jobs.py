@@ -53,8 +53,10 @@ def gated(make: Callable[[str, str, float], Object]) -> Act:
     )
 
 
-KINDS = {act.name: act for act in ACTS if act.name in DEFECTS}
-KINDS |= {"pod": gated(pod), "pod-group": gated(member)}
+KINDS = {act.name: act for act in ACTS if act.name in DEFECTS} | {
+    "pod": gated(pod),
+    "pod-group": gated(member),
+}
 
 
 async def test_what_makes_no_sense_is_told_and_the_others_go_on(
