@@ -40,13 +40,13 @@ controlplane: env ## build the local control plane once, if Go is there
 
 tests: env controlplane ## every test but the long ones
 	$(RUN) pytest -m "not slow" -q -n auto --maxprocesses 4 --dist loadfile --ignore tests/e2e
-	$(RUN) pytest -m "not slow" -q tests/e2e
+	$(RUN) pytest -m "not slow" -q -n 3 --dist loadfile tests/e2e
 
 test: lint types arrows tests ## what CI runs: the cheapest first
 
 test-all: lint types arrows controlplane ## all of it, the long ones too
 	$(RUN) pytest -q -n auto --maxprocesses 4 --dist loadfile --ignore tests/e2e
-	$(RUN) pytest -q tests/e2e
+	$(RUN) pytest -q -n 3 --dist loadfile tests/e2e
 	$(RUN) tests.simulation --seeds 500
 
 generate: env ## CRDs, AsyncAPI, JSON Schemas, man pages: from the code
