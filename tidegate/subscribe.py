@@ -62,12 +62,13 @@ async def subscribe(  # noqa: PLR0913 - each narrows what is told
     namespace: str = "",
     cluster: str = "local",
     credentials: str = "",
+    ca: str = "",
 ) -> AsyncGenerator[Told, None]:
     """Yield events as they are published, for as long as the caller listens.
 
     ``since`` is the first seq to tell, or None for only new ones; ``ledger`` the URL of the ledger
     to catch up from, which is opened read-only. ``types`` are names such as ``WorkloadAdmitted``;
-    ``credentials`` the path of a NATS credentials file.
+    ``credentials`` the path of a NATS credentials file, ``ca`` that of the CA of its certificate.
 
     Raises:
         MissedEventsError: EVENTS no longer holds what comes next, and no ledger is named.
@@ -82,8 +83,9 @@ async def subscribe(  # noqa: PLR0913 - each narrows what is told
             open_bus(
                 url,
                 cluster=cluster,
-                name="subscriber",
+                name="client",
                 credentials=credentials,
+                ca=ca,
                 patience_s=CONNECT_S,
             ) as bus,
             aclosing(
@@ -95,7 +97,7 @@ async def subscribe(  # noqa: PLR0913 - each narrows what is told
                     yield Told(entry.seq, decode(entry.payload), entry)
 
 
-async def newest(url: str, *, cluster: str = "local", credentials: str = "") -> int:
+async def newest(url: str, *, cluster: str = "local", credentials: str = "", ca: str = "") -> int:
     """Return the seq of the newest event; 0 if there is none.
 
     Who asks before it does something, and subscribes from the next seq on, misses nothing of what
@@ -105,7 +107,12 @@ async def newest(url: str, *, cluster: str = "local", credentials: str = "") -> 
         BusUnreachableError: no connection, or no answer.
     """
     async with open_bus(
-        url, cluster=cluster, name="subscriber", credentials=credentials, patience_s=CONNECT_S
+        url,
+        cluster=cluster,
+        name="client",
+        credentials=credentials,
+        ca=ca,
+        patience_s=CONNECT_S,
     ) as bus:
         _, seq = await bus.feed(f"tidegate.{token(cluster)}.event.>").newest()
         return seq

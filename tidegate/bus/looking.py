@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from contextlib import suppress
 from typing import NamedTuple
 
 import nats.errors
@@ -16,6 +17,7 @@ from tidegate.errors import BusUnreachableError
 
 _CHOSEN = ("num_replicas", "max_bytes", "max_msgs", "max_age")
 """Fields of a stream that an installation may choose."""
+_CLOSE_S = 1.0
 
 
 class Looked(NamedTuple):
@@ -40,6 +42,7 @@ async def look(url: str, *, credentials: str = "", ca: str = "", patience_s: flo
                 servers=[part.strip() for part in url.split(",")],
                 name="tidegate-doctor",
                 user_credentials=credentials or None,
+                inbox_prefix="_INBOX_client",  # what the account `reader` may hear
                 tls=ssl.create_default_context(cafile=ca) if ca else None,
                 allow_reconnect=False,
                 error_cb=_ignored,
@@ -48,7 +51,10 @@ async def look(url: str, *, credentials: str = "", ca: str = "", patience_s: flo
     except (nats.errors.Error, OSError, TimeoutError) as error:
         raise BusUnreachableError(f"No answer from NATS at {url}: {error!r}") from error
     finally:
-        await client.close()
+        # Where TLS was refused, closing waits for an end of the connection that does not come.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await client.close()
 
 
 async def _look(js: JetStream) -> Looked:

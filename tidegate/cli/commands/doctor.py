@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
@@ -16,6 +15,7 @@ from tidegate.cli.examining import (
 )
 from tidegate.cli.finding import Finding, wrong
 from tidegate.cli.instance import read_instance
+from tidegate.cli.joining import BusCaOption, BusCredentialsOption
 from tidegate.cli.objects.asking import ContextOption, KubeconfigOption, open_api
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import LedgerOption, open_reader
@@ -49,24 +49,8 @@ def doctor(  # noqa: PLR0913 - each is an option
     bus: Annotated[
         str, typer.Option(help="The nats:// URL; default: the running instance's.")
     ] = "",
-    bus_credentials: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="TIDEGATE_NATS_CREDENTIALS",
-            exists=True,
-            dir_okay=False,
-            help="A NATS credentials file.",
-        ),
-    ] = None,
-    bus_ca: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="TIDEGATE_NATS_CA",
-            exists=True,
-            dir_okay=False,
-            help="The CA that signed NATS' certificate; default: the system's own.",
-        ),
-    ] = None,
+    bus_credentials: BusCredentialsOption = None,
+    bus_ca: BusCaOption = None,
     ledger: LedgerOption = "",
     kubeconfig: KubeconfigOption = "",
     context: ContextOption = "",

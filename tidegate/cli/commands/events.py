@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.commands.why import COLOURS
+from tidegate.cli.joining import BusCaOption, BusCredentialsOption
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
 from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, open_reader
 from tidegate.cli.times import utc
@@ -53,6 +54,8 @@ def events(  # noqa: PLR0913 - each is an option
         ),
     ] = "",
     cluster: Annotated[str, typer.Option(help="Whose events --bus is asked for.")] = "local",
+    bus_credentials: BusCredentialsOption = None,
+    bus_ca: BusCaOption = None,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
@@ -78,7 +81,15 @@ def events(  # noqa: PLR0913 - each is an option
         raise typer.BadParameter("--as-of looks back, and neither --follow nor --bus does.")
     wanted = Wish(set(filter(None, type_.split(","))), queue, namespace)
     if bus:
-        heard = subscribe(bus, ledger=ledger, since=since, cluster=cluster, **wanted._asdict())
+        heard = subscribe(
+            bus,
+            ledger=ledger,
+            since=since,
+            cluster=cluster,
+            credentials=str(bus_credentials or ""),
+            ca=str(bus_ca or ""),
+            **wanted._asdict(),
+        )
         asyncio.run(_listen(heard, output))
         return
     with open_reader(ledger, as_of, reports=False) as reader:

@@ -1,0 +1,54 @@
+"""Who only looks joins the shipped bus as `reader` over TLS: the doctor, followers of events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.nats_server import Served, nats_with_accounts
+from tidegate.bus.nats import open_bus
+from tidegate.bus.streams import Streams
+from tidegate.cli.examining import examine_bus
+from tidegate.cli.sample import LEDGER_ID, turns
+from tidegate.contracts.entry import Position
+from tidegate.subscribe import newest, subscribe
+
+pytestmark = pytest.mark.real
+TOLD = [entry for entries in turns() for entry in entries]
+
+
+@pytest.fixture
+async def served(tmp_path: Path) -> AsyncIterator[Served]:
+    """Lend a server with all streams and the events of the sample."""
+    with nats_with_accounts(tmp_path / "server") as found:
+        url, ca = found.url("scheduler"), str(found.ca)
+        async with open_bus(url, cluster="local", name="scheduler", ca=ca) as bus:
+            await bus.ensure(Streams())
+            await bus.outbox().publish(LEDGER_ID, Position(0, 0), TOLD)
+        yield found
+
+
+async def test_the_doctor_sees_every_stream_as_reader(served: Served) -> None:
+    url, ca = served.url("reader"), str(served.ca)
+    found = await asyncio.to_thread(lambda: list(examine_bus(url, LEDGER_ID, TOLD[-1], ca=ca)))
+    assert [one.code for one in found] == ["StreamsInPlace", "EventsCaughtUp"]
+
+
+async def test_the_doctor_gets_no_answer_where_it_does_not_know_the_authority(
+    served: Served,
+) -> None:
+    found = await asyncio.to_thread(
+        lambda: list(examine_bus(served.url("reader"), LEDGER_ID, TOLD[-1]))
+    )
+    assert [one.code for one in found] == ["BusUnreachable"]
+
+
+async def test_events_are_followed_as_reader(served: Served) -> None:
+    url, ca = served.url("reader"), str(served.ca)
+    assert await newest(url, ca=ca) == len(TOLD)
+    async with asyncio.timeout(30), aclosing(subscribe(url, since=1, ca=ca)) as told:
+        assert [(await anext(told)).seq for _ in range(3)] == [1, 2, 3]

@@ -1,0 +1,29 @@
+"""Options that say how NATS is joined: the same variables as the services' settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+BusCredentialsOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--bus-credentials",
+        envvar="TIDEGATE_NATS_CREDENTIALS",
+        exists=True,
+        dir_okay=False,
+        help="A NATS credentials file.",
+    ),
+]
+BusCaOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--bus-ca",
+        envvar="TIDEGATE_NATS_CA",
+        exists=True,
+        dir_okay=False,
+        help="The CA that signed NATS' certificate; default: the system's own.",
+    ),
+]
