@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
 
@@ -29,10 +29,23 @@ PATCHED_MAX = 1_024
 class Calls:
     """One API server as the actuator uses it."""
 
-    def __init__(self, api: KubernetesApi, metrics: Metrics) -> None:
+    def __init__(
+        self, api: KubernetesApi, metrics: Metrics, may_write: Callable[[], bool] = lambda: True
+    ) -> None:
         self._api = api
         self._metrics = metrics
+        self._may_write = may_write
         self._patched = dict[str, Object]()  # Workloads by path, the oldest first
+
+    def only_while(self, may_write: Callable[[], bool]) -> Calls:
+        """Return calls that write nothing unless it may be.
+
+        Who read an object, was held up and lost its lease would otherwise write what it knew then
+        over what its successor has shown.
+        """
+        held = Calls(self._api, self._metrics, may_write)
+        held._patched = self._patched
+        return held
 
     async def read(self, path: str, query: Mapping[str, str] = FRESH) -> Object | None:
         """Return an object, None if there is none.
@@ -97,6 +110,8 @@ class Calls:
         body: bytes | None = None,
         content_type: str = JSON,
     ) -> Response:
+        if method != "GET" and not self._may_write():
+            raise ApiUnreachableError("Another actuator is the active one by now.")
         try:
             answer = await self._api.request(
                 method, path, query=query, body=body, content_type=content_type

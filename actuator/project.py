@@ -86,12 +86,13 @@ class Projector:
     """Learns from the ledger and writes what it shows; see ``actuator.consume.Learner``."""
 
     def __init__(self, calls: Calls, random: Random, metrics: Metrics, rate: Rate) -> None:
-        self._calls, self._random, self._metrics = calls, random, metrics
+        self._calls = calls.only_while(lambda: self._working)
+        self._random, self._metrics = random, metrics
         self._rate, self._pace = rate, Pace(1 / rate.writes_per_s)
         self._agenda = Agenda()
         self._teller = Teller(metrics, random, self._pace)
         self._board = Board()
-        self._writer = Writer(calls, self._board)
+        self._writer = Writer(self._calls, self._board)
         self._first = 0  # the first seq learnt; 0: none yet; above 1: EVENTS lost its beginning
         self._ordered = set[str]()  # Workloads made directly that the applier is about to write
         self._working = False
