@@ -1,12 +1,20 @@
--- The three roles of a ledger in PostgreSQL; run once, as a superuser, in the database that shall
--- hold it. Give each a password with ALTER ROLE … PASSWORD, or a certificate. What they may do to
+-- The three roles of a ledger in PostgreSQL; run as a superuser, in the database that shall hold it.
+-- It may be run again, and for several databases of one server. Give each a password with ALTER ROLE … PASSWORD, or a certificate. What they may do to
 -- each table is granted by `python -m migrations` whenever the schema changes:
 --   tidegate_owner   makes and changes tables: only the init container "migrate" has its password
 --   tidegate_writer  the scheduler: appends to history and cannot alter it
 --   tidegate_reader  reports: reads tables and views
-CREATE ROLE tidegate_owner LOGIN;
-CREATE ROLE tidegate_writer LOGIN;
-CREATE ROLE tidegate_reader LOGIN;
+DO $$
+DECLARE
+  wanted text;
+BEGIN
+  FOREACH wanted IN ARRAY ARRAY['tidegate_owner', 'tidegate_writer', 'tidegate_reader'] LOOP
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = wanted) THEN
+      EXECUTE format('CREATE ROLE %I LOGIN', wanted);
+    END IF;
+  END LOOP;
+END
+$$;
 REVOKE ALL ON SCHEMA public FROM PUBLIC;
 GRANT USAGE, CREATE ON SCHEMA public TO tidegate_owner;
 GRANT USAGE ON SCHEMA public TO tidegate_writer, tidegate_reader;
