@@ -19,14 +19,14 @@ BUGS: dict[str, Bug] = {
 }
 KNOWN: dict[str, tuple[int, ...]] = {
     "acknowledge before commit": (9,),
-    "drop the resourceVersion of a patch": (20,),
-    "relist suppressed": (2,),
+    "drop the resourceVersion of a patch": (2,),
+    "relist suppressed": (7,),
     "hole ignored": (78,),
     "stream recreated unnoticed": (0,),
     "release on stale inactivity": (6,),
-    "id of the ledger ignored": (19,),
-    "second ingest lagging": (1,),
-    "presence by messages": (4,),
-    "publish retry taken for a fence": (1,),
+    "id of the ledger ignored": (28,),
+    "second ingest lagging": (3,),
+    "presence by messages": (19,),
+    "publish retry taken for a fence": (6,),
 }
 """Seeds that found each, and that hold without it."""
