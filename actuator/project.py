@@ -1,8 +1,8 @@
 """The ledger shown in Kubernetes: Workload objects, queue statuses and Kubernetes Events.
 
-Only what changed is written, each object once for many changes. Who got or lost quota is shown at
-once, for others act on that; everything else is off the critical path, and no more of it is written
-in a second than is allowed. What cannot be written is tried again a few times and then left until
+Only what changed is written, each object once for many changes. Who got or lost quota is shown
+first, for others act on that, and a Workload made directly at once, for its status is its start.
+Everything else is off the critical path, and no more is written in a second than is allowed. What cannot be written is tried again a few times and then left until
 it changes again or a while has passed.
 """
 
@@ -79,7 +79,7 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 
     writes_per_s: float = 50.0  # of what nobody waits for
     workers: int = 4  # for these
-    urgent: int = 12  # workers for what somebody waits for
+    urgent: int = 4  # workers for what somebody waits for; of more, starts suffer
 
 
 class Projector:
@@ -216,13 +216,13 @@ class Projector:
 
     async def _turn(self, due: Due) -> None:
         shown = self._board.workloads.get(due.place[1])
-        if not (due.urgent and shown is not None and shown.direct):  # its status is its start
-            loop = asyncio.get_running_loop()
-            until_s = loop.time() + _GIVES_WAY_S
-            while self._busy_elsewhere() and loop.time() < until_s:  # noqa: ASYNC110 - bounded
-                await asyncio.sleep(_POLL_S)
-        if not due.urgent:
-            await self._pace.turn()
+        if due.urgent and shown is not None and shown.direct:
+            return  # its status is its start
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + _GIVES_WAY_S
+        while self._busy_elsewhere() and loop.time() < until_s:  # noqa: ASYNC110 - bounded
+            await asyncio.sleep(_POLL_S)
+        await self._pace.turn()
 
     async def _show(self, place: Place) -> None:
         kind, key = place
