@@ -2,8 +2,9 @@
 
 Only what changed is written, each object once for many changes. Who got or lost quota is shown
 first, for others act on that, and a Workload made directly at once, for its status is its start.
-Everything else is off the critical path, and no more is written in a second than is allowed. What cannot be written is tried again a few times and then left until
-it changes again or a while has passed.
+Everything else is off the critical path, and no more is written in a second than is allowed. What
+cannot be written is tried again a few times and then left until it changes again: nothing depends
+on it.
 """
 
 from __future__ import annotations
