@@ -49,11 +49,11 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def load_figures(
-    load: Load, mode: str, *, fair: bool, staggered: bool, cpu_s_max: float
+def load_figures(  # noqa: PLR0913 - each is one dimension of the measurement
+    load: Load, mode: str, *, fair: bool, staggered: bool, cpu_s_max: float, digest: bool
 ) -> Figures:
     """Measure one load."""
-    tally = drive(load, mode, fair=fair, staggered=staggered, cpu_s_max=cpu_s_max)
+    tally = drive(load, mode, fair=fair, staggered=staggered, cpu_s_max=cpu_s_max, digest=digest)
     sharing = "fair" if fair else "classic"
     variant = f"{sharing}, {'staggered' if staggered else 'in step'}"
     return Figures(load.name, variant, _peak_mib(), tally=tally, load=load)
@@ -79,6 +79,9 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--mode", choices=("kueue", "tidegate"), default="tidegate")
     parser.add_argument(
         "--minutes", type=float, default=5.0, help="CPU minutes for each load at most; 0: no bound"
+    )
+    parser.add_argument(
+        "--digest", action="store_true", help="tell what was decided as a number; costs time"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     return parser
@@ -108,6 +111,7 @@ def _of_load(load: Load, asked: Namespace) -> Iterator[Callable[[], Figures]]:
                     fair=sharing == "fair",
                     staggered=arrivals == "staggered",
                     cpu_s_max=60 * asked.minutes,
+                    digest=asked.digest,
                 )
 
 
@@ -122,7 +126,10 @@ def _peak_mib() -> float:
 
 def _line(one: Figures) -> str:
     if one.tally is not None and one.load is not None:
-        return f"{one.config}, {one.variant}: {_load_text(one.tally, one.load)}, {_mib(one)}"
+        digest = f", decisions {one.tally.digests[-1]}" if one.tally.digests else ""
+        return (
+            f"{one.config}, {one.variant}: {_load_text(one.tally, one.load)}, {_mib(one)}{digest}"
+        )
     assert one.step is not None
     cost = one.step
     return (

@@ -9,8 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import sha256
 from heapq import heappop, heappush
 from time import process_time
+
+import msgspec
 
 from bench.loads import Arrival, Load, beginning, flat_queues, submitted
 from tidegate.contracts import facts
@@ -28,6 +31,8 @@ from tidegate.core.rules import decide
 
 DECISIONS_A_WORKLOAD_MAX = 400
 """More decisions than this for each workload: it never settles."""
+DIGEST_EVERY = 1_000
+_encode = msgspec.msgpack.Encoder().encode
 
 
 @dataclass
@@ -44,6 +49,27 @@ class Tally:
     finished: int = 0
     settled: bool = True
     cut: bool = False  # it took too long and was ended
+    digests: list[str] = field(default_factory=list)
+    """Of all decisions so far, after each thousand and at the end."""
+
+
+class Digest:
+    """What a run decided as a number: two runs that decided the same have the same."""
+
+    def __init__(self, tally: Tally) -> None:
+        """Begin with nothing decided; ``tally`` gets the digests."""
+        self._tally, self._hash, self._count = tally, sha256(), 0
+
+    def add(self, decision: DecisionEvent) -> None:
+        """Count a decision."""
+        self._hash.update(_encode(decision))
+        self._count += 1
+        if self._count % DIGEST_EVERY == 0:
+            self.note()
+
+    def note(self) -> None:
+        """Put the digest of all that was decided so far into the tally."""
+        self._tally.digests.append(self._hash.hexdigest()[:16])
 
 
 @dataclass
@@ -56,6 +82,7 @@ class Cluster:
     jobs: dict[str, Arrival] = field(default_factory=dict)
     running: dict[str, int] = field(default_factory=dict)  # key to when it started
     ends: list[tuple[int, str, int]] = field(default_factory=list)  # heap: when, key, started
+    digest: Digest | None = None  # None: nobody asks for it, and it costs time
 
     def fold(self, events: Iterator[FactEvent] | list[FactEvent]) -> None:
         """Fold facts."""
@@ -95,6 +122,8 @@ class Cluster:
         while decisions := decide(self.draft):
             self.tally.decisions += len(decisions)
             for decision in decisions:
+                if self.digest is not None:
+                    self.digest.add(decision)
                 self._obey(decision)
             if self.tally.decisions > decisions_max:
                 return False
@@ -128,12 +157,16 @@ def drive(  # noqa: PLR0913 - each is one dimension of the measurement
     staggered: bool,
     cluster: Cluster | None = None,
     cpu_s_max: float = 0.0,
+    digest: bool = False,
 ) -> Tally:
     """Run a load to its end, or until it turns out that it never settles or takes too long.
 
-    ``cpu_s_max`` bounds the CPU seconds; 0 does not.
+    ``cpu_s_max`` bounds the CPU seconds; 0 does not. With ``digest`` the tally tells what was
+    decided as a number, which costs time.
     """
     cluster = Cluster() if cluster is None else cluster
+    if digest:
+        cluster.digest = Digest(cluster.tally)
     started_s = process_time()
     cluster.fold(beginning(mode, fair=fair))
     cluster.fold(flat_queues(load.cohorts, load.queues_each))
@@ -155,6 +188,8 @@ def drive(  # noqa: PLR0913 - each is one dimension of the measurement
             break
         _progress(load, cluster)
     cluster.tally.cpu_s = process_time() - started_s
+    if cluster.digest is not None:
+        cluster.digest.note()
     sys.stderr.write("\n")
     return cluster.tally
 
