@@ -34,9 +34,9 @@ from tidegate.jobs.kind import (
     Step,
     Stop,
     Wait,
-    decided,
 )
 from tidegate.jobs.merging import difference
+from tidegate.jobs.notes import before_start, decided_on, noted
 from tidegate.jobs.template import Added, conflicts, injected, restored
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
@@ -73,8 +73,7 @@ def observe(job: Job) -> JobObserved:
 
 def start(start: Start, job: Object) -> Step:
     """See ``JobKind.start``: one patch unsuspends, puts in, notes and names the decision."""
-    decision = job["metadata"].get("annotations", {}).get(names.DECISION, "")
-    if decided(decision, start.ledger_id) >= start.seq or _ended(job):
+    if decided_on(job, start.ledger_id) >= start.seq or _ended(job):
         return Done()
     before = _without_injection(job)
     wanted = before if isinstance(before, Refused) else _started(before, start)
@@ -90,15 +89,14 @@ def start(start: Start, job: Object) -> Step:
 
 def stop(stop: Stop, job: Object, waited_s: float) -> Step:
     """See ``JobKind.stop``: suspend; wait until its pods are gone; restore the template."""
-    annotations = job["metadata"].get("annotations", {})
-    seen = decided(annotations.get(names.DECISION, ""), stop.ledger_id)
+    seen = decided_on(job, stop.ledger_id)
     suspended = job["spec"].get("suspend", False)
     if seen > stop.seq or _ended(job) or (seen == stop.seq and not suspended):
         return Done()  # unsuspended after our patch: that is news for a next decision
     if seen < stop.seq:
         decision = {"annotations": {names.DECISION: stop.decision}}
         return Patch(body={"metadata": decision, "spec": {"suspend": True}})
-    if names.INJECTED not in annotations:
+    if names.INJECTED not in job["metadata"].get("annotations", {}):
         return Done()
     if _bound(job):
         return _unbind(job) if waited_s >= _CONTROLLER_PATIENCE_S else Wait(after_s=_POLL_S)
@@ -148,11 +146,8 @@ def _started(before: Object, start: Start) -> Object | Refused:
     template, added = injected(before["spec"]["template"], podset)
     sizes = _resized(before, podset.count)
     note = Note(main=added, **{name: before["spec"].get(name, 1) for name in sizes})
-    annotations = {**before["metadata"].get("annotations", {}), names.DECISION: start.decision}
-    if note != Note():
-        annotations[names.INJECTED] = msgspec.json.encode(note).decode()
     spec = {**before["spec"], "suspend": False, "template": template, **sizes}
-    return {**before, "metadata": {**before["metadata"], "annotations": annotations}, "spec": spec}
+    return noted({**before, "spec": spec}, start.decision, note if note != Note() else None)
 
 
 def _resized(before: Object, count: int) -> dict[str, int]:
@@ -167,22 +162,16 @@ def _resized(before: Object, count: int) -> dict[str, int]:
 
 def _without_injection(job: Object) -> Object | Refused:
     """Return the Job as its owner wrote it."""
-    written = job["metadata"].get("annotations", {}).get(names.INJECTED)
-    if written is None:
-        return job
-    try:
-        note = msgspec.json.decode(written, type=Note)
-    except msgspec.DecodeError as error:
-        message = f"annotation {names.INJECTED} was altered and cannot be read: {error}"
-        return Refused(reason="invalid", message=message)
+    return before_start(job, Note, _restored)
+
+
+def _restored(job: Object, note: Note) -> Object:
     spec = {**job["spec"], "template": restored(job["spec"]["template"], note.main)}
     if note.parallelism is not None:
         spec["parallelism"] = note.parallelism
     if note.completions is not None:
         spec["completions"] = note.completions
-    annotations = dict(job["metadata"]["annotations"])
-    del annotations[names.INJECTED]
-    return {**job, "metadata": {**job["metadata"], "annotations": annotations}, "spec": spec}
+    return {**job, "spec": spec}
 
 
 def _bound(job: Object) -> bool:

@@ -24,9 +24,9 @@ from tidegate.jobs.kind import (
     Start,
     Step,
     Stop,
-    decided,
 )
 from tidegate.jobs.merging import difference
+from tidegate.jobs.notes import decided_on
 from tidegate.jobs.template import conflicts, injected
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
@@ -73,7 +73,7 @@ def start(start: Start, pod: Object) -> Step:
 
 def started(start: Start, pod: Object, given: PodSetStart, marks: dict[str, str]) -> Step:
     """Return the step that starts one pod, alone or in a group, with these annotations."""
-    if _decided(pod, start.ledger_id) >= start.seq or not _gates(pod):
+    if decided_on(pod, start.ledger_id) >= start.seq or not _gates(pod):
         return Done()
     problem = conflicts(pod, given)
     if problem:
@@ -93,7 +93,7 @@ def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
     if phase in OUTCOMES or "deletionTimestamp" in pod["metadata"]:
         return Done()
     mark = marked(stop, pod)
-    if isinstance(mark, Patch) or _decided(pod, stop.ledger_id) > stop.seq or _is_held(pod):
+    if isinstance(mark, Patch) or decided_on(pod, stop.ledger_id) > stop.seq or _is_held(pod):
         return mark
     conditions = pod.get("status", {}).get("conditions", [])
     if any(one["type"] == TERMINATION_TARGET for one in conditions):
@@ -109,7 +109,7 @@ def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
 
 def marked(stop: Stop, pod: Object) -> Patch | Done:
     """Return the step that names a stop on a pod, whatever becomes of it then."""
-    if _decided(pod, stop.ledger_id) >= stop.seq:
+    if decided_on(pod, stop.ledger_id) >= stop.seq:
         return Done()
     return Patch(body=difference(pod, _told(pod, stop.decision, {})))
 
@@ -174,10 +174,6 @@ def _gates(pod: Object) -> list[Object]:
 def _is_held(pod: Object) -> bool:
     gates = pod["spec"].get("schedulingGates", ())
     return any(gate["name"] == names.ADMISSION_GATE for gate in gates)
-
-
-def _decided(pod: Object, ledger_id: str) -> int:
-    return decided(pod["metadata"].get("annotations", {}).get(names.DECISION, ""), ledger_id)
 
 
 KIND = JobKind(

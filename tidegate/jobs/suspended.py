@@ -22,7 +22,6 @@ from tidegate.jobs.kind import (
     Step,
     Stop,
     Wait,
-    decided,
 )
 from tidegate.jobs.layout import (
     Layout,
@@ -35,6 +34,7 @@ from tidegate.jobs.layout import (
     without_made,
 )
 from tidegate.jobs.merging import difference
+from tidegate.jobs.notes import before_start, decided_on, noted
 from tidegate.jobs.paths import found_at, with_value
 from tidegate.jobs.template import Added, conflicts, injected, restored
 from tidegate.kinds import names
@@ -77,7 +77,7 @@ class Engine(msgspec.Struct, frozen=True):
 
     def start(self, start: Start, job: Object) -> Step:
         """See ``JobKind.start``: one patch unsuspends, puts in, notes and names the decision."""
-        if _decided(job, start.ledger_id) >= start.seq or self._standing(job).finished:
+        if decided_on(job, start.ledger_id) >= start.seq or self._standing(job).finished:
             return Done()
         before = self._without_injection(job)
         wanted = before if isinstance(before, Refused) else self._started(before, start)
@@ -93,7 +93,7 @@ class Engine(msgspec.Struct, frozen=True):
     def stop(self, stop: Stop, job: Object, waited_s: float) -> Step:
         """See ``JobKind.stop``: suspend; wait until nothing is active; restore."""
         del waited_s  # nothing but its controller can end its pods
-        seen, suspended = _decided(job, stop.ledger_id), self._is_suspended(job)
+        seen, suspended = decided_on(job, stop.ledger_id), self._is_suspended(job)
         standing = self._standing(job)
         if seen > stop.seq or standing.finished or (seen == stop.seq and not suspended):
             return Done()  # unsuspended after our patch: that is news for a next decision
@@ -142,21 +142,14 @@ class Engine(msgspec.Struct, frozen=True):
             except UndecodableError as error:
                 return Refused(reason="invalid", message=str(error))
         job = with_value(job, self.layout.suspend, value=False)
-        annotations = {**before["metadata"].get("annotations", {}), names.DECISION: start.decision}
-        if any(note != PodSetNote() for note in notes.values()):
-            annotations[names.INJECTED] = msgspec.json.encode(notes).decode()
-        return {**job, "metadata": {**job["metadata"], "annotations": annotations}}
+        changed = any(note != PodSetNote() for note in notes.values())
+        return noted(job, start.decision, notes if changed else None)
 
     def _without_injection(self, job: Object) -> Object | Refused:
         """Return the job as its owner wrote it."""
-        written = job["metadata"].get("annotations", {}).get(names.INJECTED)
-        if written is None:
-            return job
-        try:
-            notes = msgspec.json.decode(written, type=Notes)
-        except msgspec.DecodeError as error:
-            message = f"annotation {names.INJECTED} was altered and cannot be read: {error}"
-            return Refused(reason="invalid", message=message)
+        return before_start(job, Notes, self._restored)
+
+    def _restored(self, job: Object, notes: Notes) -> Object:
         before = job
         for place in self.layout.places(job):
             note = notes.get(place.name, PodSetNote())
@@ -164,9 +157,7 @@ class Engine(msgspec.Struct, frozen=True):
             before = without_made(with_template(before, place, template)[0], note.made)
             if note.count is not None and place.count_path is not None:
                 before = with_value(before, place.count_path, note.count)
-        annotations = dict(job["metadata"]["annotations"])
-        del annotations[names.INJECTED]
-        return {**before, "metadata": {**job["metadata"], "annotations": annotations}}
+        return before
 
     def _standing(self, job: Object) -> Standing:
         return self.layout.standing({"status": {}, **job})
@@ -195,10 +186,6 @@ def _placed(job: Object, place: Place, given: PodSetStart) -> tuple[Object, PodS
 def _written(job: Object, place: Place) -> Object:
     podset = {"name": place.name, "count": place.count, "template": template_at(job, place)}
     return podset if place.min_count is None else {**podset, "minCount": place.min_count}
-
-
-def _decided(job: Object, ledger_id: str) -> int:
-    return decided(job["metadata"].get("annotations", {}).get(names.DECISION, ""), ledger_id)
 
 
 def _marked(decision: str) -> Object:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.jobs.asking import listed
-from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
+from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop
+from tidegate.jobs.notes import decided_on
 from tidegate.kinds import names
 from tidegate.kinds.check_states import check_states, checks_since
 from tidegate.kinds.decode import read
@@ -62,9 +63,9 @@ def observe(found: Workload) -> JobObserved:
 
 def start(start: Start, found: Object) -> Step:
     """See ``JobKind.start``: a note says that it may run; its status is projected."""
-    annotations = found["metadata"].get("annotations", {})
-    if decided(annotations.get(names.DECISION, ""), start.ledger_id) >= start.seq or _ended(found):
+    if decided_on(found, start.ledger_id) >= start.seq or _ended(found):
         return Done()
+    annotations = found["metadata"].get("annotations", {})
     known = start.order.generation in (0, found["metadata"].get("generation", 0))
     if names.INJECTED not in annotations and not known:
         return Refused(reason="stale", message="The Workload changed after this was decided.")
@@ -75,8 +76,7 @@ def start(start: Start, found: Object) -> Step:
 def stop(stop: Stop, found: Object, waited_s: float) -> Step:
     """See ``JobKind.stop``: the note goes; whoever owns it sees Evicted and ends its pods."""
     del waited_s  # it is one step
-    annotations = found["metadata"].get("annotations", {})
-    if decided(annotations.get(names.DECISION, ""), stop.ledger_id) >= stop.seq or _ended(found):
+    if decided_on(found, stop.ledger_id) >= stop.seq or _ended(found):
         return Done()
     noted = {names.DECISION: stop.decision, names.INJECTED: None}
     return Patch(body={"metadata": {"annotations": noted}})

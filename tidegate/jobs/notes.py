@@ -1,0 +1,44 @@
+"""What stands on a job of its start: the decision, and a note of what was changed for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from tidegate.jobs.kind import Object, Refused, decided
+from tidegate.kinds import names
+
+Note = TypeVar("Note")
+
+
+def decided_on(job: Object, ledger_id: str) -> int:
+    """Return the seq of the decision that stands on a job; see ``decided``."""
+    return decided(job["metadata"].get("annotations", {}).get(names.DECISION, ""), ledger_id)
+
+
+def noted(job: Object, decision: str, note: object | None) -> Object:
+    """Return a job with a decision on it, and with a note unless nothing was changed."""
+    annotations = {**job["metadata"].get("annotations", {}), names.DECISION: decision}
+    if note is not None:
+        annotations[names.INJECTED] = msgspec.json.encode(note).decode()
+    return {**job, "metadata": {**job["metadata"], "annotations": annotations}}
+
+
+def before_start(
+    job: Object, kind: type[Note], restored: Callable[[Object, Note], Object]
+) -> Object | Refused:
+    """Return a job as its owner wrote it; ``restored`` undoes what a note of this type says."""
+    written = job["metadata"].get("annotations", {}).get(names.INJECTED)
+    if written is None:
+        return job
+    try:
+        note = msgspec.json.decode(written, type=kind)
+    except msgspec.DecodeError as error:
+        message = f"annotation {names.INJECTED} was altered and cannot be read: {error}"
+        return Refused(reason="invalid", message=message)
+    annotations = dict(job["metadata"]["annotations"])
+    del annotations[names.INJECTED]
+    metadata = {**job["metadata"], "annotations": annotations}
+    return {**restored(job, note), "metadata": metadata}
