@@ -30,10 +30,12 @@ async def test_protobuf_is_refused(kube: Talk) -> None:
     assert (await kube.send("POST", kube.maps, {"metadata": {"name": "a"}}, content))[0] == 415
 
 
-async def test_a_dry_run_is_refused(kube: Talk) -> None:
-    status, _ = await kube.send("POST", kube.maps, {"metadata": {"name": "a"}}, dryRun="All")
+async def test_a_dry_change_is_refused(kube: Talk) -> None:
+    made = await kube.make(kube.maps, {"metadata": {"name": "a"}})
+    changed = {**made, "data": {"k": "v"}}
+    status, _ = await kube.send("PUT", f"{kube.maps}/a", changed, dryRun="All")
     assert status == 400
-    assert (await kube.send("GET", f"{kube.maps}/a"))[0] == 404
+    assert "data" not in await kube.get(f"{kube.maps}/a")
 
 
 async def test_a_dry_deletion_is_refused(kube: Talk) -> None:

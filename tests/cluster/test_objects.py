@@ -15,6 +15,18 @@ async def test_what_is_made_can_be_read(kube: Talk) -> None:
     assert (await kube.get(f"{kube.maps}/a"))["metadata"]["uid"] == made["metadata"]["uid"]
 
 
+async def test_a_dry_creation_is_checked_and_stores_nothing(kube: Talk) -> None:
+    body = {"metadata": {"name": "a"}, "data": {"k": "v"}}
+    status, made = await kube.send("POST", kube.maps, body, dryRun="All")
+    assert (status, made["kind"], made["data"]) == (201, "ConfigMap", {"k": "v"})
+    assert made["metadata"]["uid"]
+    assert (await kube.send("GET", f"{kube.maps}/a"))[0] == 404
+    await kube.make(kube.maps, body)
+    assert (await kube.send("POST", kube.maps, body, dryRun="All"))[0] == 409
+    bad = {"metadata": {"name": "A"}}
+    assert (await kube.send("POST", kube.maps, bad, dryRun="All"))[0] == 422
+
+
 async def test_versions_are_numbers_that_grow(kube: Talk) -> None:
     made = await kube.make(kube.maps, {"metadata": {"name": "a"}})
     changed = await kube.merge(f"{kube.maps}/a", {"data": {"k": "v"}})

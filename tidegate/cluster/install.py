@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from tidegate.cluster.enforcement import wait_enforced
 from tidegate.errors import ApiStatusError, NotSupportedError, TidegateError
 from tidegate.kube.answers import status_message
 from tidegate.kube.ports import JSON, KubernetesApi, Response
@@ -47,11 +48,12 @@ def manifests_folder() -> Path:
 
 
 async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None]) -> int:
-    """Apply every manifest below a folder and wait until the CRDs are served; return how many.
+    """Apply every manifest below a folder and wait until they have effect; return how many.
 
     Raises:
         ApiStatusError: the API server refused one.
         ApiUnreachableError: it does not answer.
+        NotEnforcedError: the policies do not act in time.
         NotEstablishedError: a CRD is not served in time.
         NotSupportedError: a CRD of somebody else, such as Kueue, has the same name.
     """
@@ -65,6 +67,8 @@ async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None])
             await apply(api, obj, paths)
         await asyncio.gather(*(_wait_established(api, obj) for obj in objects if _is_crd(obj)))
         count += len(objects)
+    if any(read_manifests(folder / "policies")):
+        await wait_enforced(api)
     return count
 
 

@@ -37,8 +37,8 @@ def answer(registry: Registry, method: str, target: Target, query: Query, sent: 
     Raises:
         RefusedError: what was asked for is wrong, not there, or not supported.
     """
-    if query.get("dryRun"):
-        raise bad_request("the embedded server does not support dryRun")
+    if query.get("dryRun") and (method, target.name) != ("POST", ""):
+        raise bad_request("the embedded server supports dryRun for creations only")
     if sent[0].startswith(_PROTOBUF):
         raise wrong_media_type(f"{_PROTOBUF}; the embedded server takes JSON")
     if target.subresource:
@@ -50,7 +50,7 @@ def answer(registry: Registry, method: str, target: Target, query: Query, sent: 
             return Response(200, _list(registry, target, query))
         case "POST" if target.namespace is not None or not target.resource.namespaced:
             where = target.resource, target.place
-            obj = registry.create(*where, _read_object(sent[1]), strict=_is_strict(query))
+            obj = registry.create(*where, _read_object(sent[1]), _how(query))
             return _show(registry, target, obj, 201)
         case "DELETE":
             return Response(200, _delete_all(registry, target, query, sent[1]))
@@ -66,10 +66,10 @@ def _answer_one(
         case "GET":
             return _show(registry, target, registry.find(*where))
         case "PUT":
-            stored = registry.replace(*where, _read_object(sent[1]), How(strict=_is_strict(query)))
+            stored = registry.replace(*where, _read_object(sent[1]), _how(query))
             return _show(registry, target, stored)
         case "PATCH":
-            stored = registry.patch(*where, sent, How(strict=_is_strict(query)))
+            stored = registry.patch(*where, sent, _how(query))
             return _show(registry, target, stored)
         case "DELETE":
             return _show(registry, target, delete(registry, *where, _read_options(query, sent[1])))
@@ -80,10 +80,8 @@ def _answer_one(
 def _answer_part(
     registry: Registry, method: str, target: Target, query: Query, sent: Sent
 ) -> Response:
-    where, how = (
-        (target.resource, target.place, target.name),
-        How(status=True, strict=_is_strict(query)),
-    )
+    where = target.resource, target.place, target.name
+    how = msgspec.structs.replace(_how(query), status=True)
     match method, target.subresource:
         case "POST", "binding" if target.resource.key == PODS.key:
             bind(registry, target.place, target.name, _read_object(sent[1]))
@@ -145,8 +143,11 @@ def _delete_all(registry: Registry, target: Target, query: Query, body: bytes) -
     return shown
 
 
-def _is_strict(query: Query) -> bool:
-    return query.get("fieldValidation") == "Strict"
+def _how(query: Query) -> How:
+    dry = query.get("dryRun", "")
+    if dry not in ("", "All"):
+        raise bad_request(f"dryRun is All or nothing, not {dry}")
+    return How(dry=bool(dry), strict=query.get("fieldValidation") == "Strict")
 
 
 def _read_object(body: bytes) -> Object:
@@ -163,7 +164,7 @@ def _read_options(query: Query, body: bytes) -> DeleteOptions:
     try:
         options = msgspec.json.decode(body or b"{}", type=DeleteOptions)
         if options.dryRun:
-            raise bad_request("the embedded server does not support dryRun")
+            raise bad_request("the embedded server supports dryRun for creations only")
         grace = query.get("gracePeriodSeconds")
         return msgspec.structs.replace(
             options,

@@ -37,8 +37,9 @@ _PATH_NAMED = ("rbac.authorization.k8s.io",)  # groups whose names may hold a co
 
 
 class How(msgspec.Struct, frozen=True):
-    """What part of an object a write is about, and how strictly it is read."""
+    """What part of an object a write is about, how strictly it is read, and if it is meant."""
 
+    dry: bool = False  # creations only: all is checked, nothing is stored
     status: bool = False  # the status only
     strict: bool = False  # a field that a CRD's schema does not know is refused, not dropped
 
@@ -68,12 +69,10 @@ class Registry:
             raise not_found(resource, name)
         return found
 
-    def create(
-        self, resource: Resource, namespace: str, obj: Object, *, strict: bool = False
-    ) -> Object:
+    def create(self, resource: Resource, namespace: str, obj: Object, how: How = WHOLE) -> Object:
         """Create an object, which belongs to the state from now on, and return it.
 
-        ``strict`` refuses fields that a CRD's schema does not know instead of dropping them.
+        A dry run returns what would have been stored.
 
         Raises:
             RefusedError: 400, 403, 404, 409 or 422; nothing was changed.
@@ -87,13 +86,13 @@ class Registry:
             metadata["generation"] = 1
         if resource.status and resource.custom:
             obj.pop("status", None)
-        self._fill(resource, obj, strict=strict)
+        self._fill(resource, obj, strict=how.strict)
         admit(self.state, resource, obj)
         rules_of(resource.key).begin(obj)
         self._refuse_if_wrong(resource, obj, self._causes(resource, obj))
         if self.state.get(resource.key, metadata.get("namespace", ""), metadata["name"]):
             raise already_exists(resource, metadata["name"])
-        return self.store(resource, obj)
+        return _headed(resource, obj) if how.dry else self.store(resource, obj)
 
     def replace(
         self,
@@ -114,7 +113,7 @@ class Registry:
             raise bad_request(f"{message}: name must be provided")
         missing = self.state.get(resource.key, namespace, name) is None
         if missing and rules_of(resource.key).creates_on_put and not how.status:
-            return self.create(resource, namespace, obj, strict=how.strict)
+            return self.create(resource, namespace, obj, how)
         old = self.find(resource, namespace, name)["metadata"]
         if metadata.get("uid", old["uid"]) != old["uid"]:
             why = f"UID in precondition: {metadata['uid']}, UID in object meta: {old['uid']}"
@@ -160,12 +159,7 @@ class Registry:
         if resource.key == CRDS.key:
             obj["status"] = established(obj, self.now())
             self.catalog.put(resources_of(obj))
-        version = resource.stored_version or resource.version
-        head = {
-            "apiVersion": f"{resource.group}/{version}" if resource.group else version,
-            "kind": resource.kind,
-        }
-        return self.state.put(resource.key, head | obj | head)
+        return self.state.put(resource.key, _headed(resource, obj))
 
     def settle(self, resource: Resource, obj: Object) -> Object:
         """Write an object, or remove it if it is being deleted and nothing holds it any more."""
@@ -293,3 +287,12 @@ class Registry:
     def _copy(self, obj: Object) -> Object:
         copy: Object = msgspec.json.decode(msgspec.json.encode(obj))
         return copy
+
+
+def _headed(resource: Resource, obj: Object) -> Object:
+    version = resource.stored_version or resource.version
+    head = {
+        "apiVersion": f"{resource.group}/{version}" if resource.group else version,
+        "kind": resource.kind,
+    }
+    return head | obj | head

@@ -1,0 +1,74 @@
+"""An installation ends when its policies act, or says why they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+
+import msgspec
+import pytest
+
+from tests.cluster.talking import Talk
+from tests.parts.kubernetes import make_namespace
+from tidegate.cluster import enforcement
+from tidegate.cluster.embedded.api import EmbeddedApi
+from tidegate.cluster.enforcement import NotEnforcedError, wait_enforced
+from tidegate.cluster.install import install, manifests_folder
+from tidegate.kube.ports import JSON, Response
+
+SUSPENDING = "mutatingadmissionpolicies/tidegate-suspend-batch-job"
+
+
+def ignore(_: str) -> None:
+    """Nobody listens."""
+
+
+async def test_without_the_policy_it_says_what_was_seen(
+    embedded_api: EmbeddedApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kube = Talk(embedded_api, await make_namespace(embedded_api), embedded_api.compact)
+    await install(embedded_api, manifests_folder(), ignore)
+    await wait_enforced(embedded_api)
+    await kube.remove(f"/apis/admissionregistration.k8s.io/v1/{SUSPENDING}")
+    monkeypatch.setattr(enforcement, "_PATIENCE_S", 0.01)
+    with pytest.raises(NotEnforcedError, match="a queued Job is not suspended when it is made"):
+        await wait_enforced(embedded_api)
+
+
+async def test_nothing_is_left_of_the_probes(embedded_api: EmbeddedApi) -> None:
+    await install(embedded_api, manifests_folder(), ignore)
+    before = embedded_api.registry.state.revision
+    await wait_enforced(embedded_api)
+    assert embedded_api.registry.state.revision == before
+
+
+class Learning(EmbeddedApi):
+    """A server whose policies learn of a new kind only at the third question."""
+
+    asked = 0
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+    ) -> Response:
+        """Answer 503 twice where a LocalQueue is sent."""
+        if query and path.endswith("/localqueues"):
+            self.asked += 1
+            if self.asked < 3:
+                refusal = {"kind": "Status", "message": "Kind=LocalQueue not found"}
+                return Response(503, msgspec.json.encode(refusal))
+        return self.call(method, path, query=query, body=body, content_type=content_type)
+
+
+async def test_a_kind_that_policies_do_not_know_yet_is_waited_for() -> None:
+    api = Learning(now_us=lambda: 1, random=Random(1))
+    api.asked = 3
+    await install(api, manifests_folder(), ignore)
+    api.asked = 0
+    await wait_enforced(api)
+    assert api.asked == 3

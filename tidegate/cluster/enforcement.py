@@ -1,0 +1,80 @@
+"""Waiting until the admission policies act: a server takes new ones up some seconds later.
+
+Until then a queued Job starts unasked, and an object of a new kind may be refused with 503.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from tidegate.errors import TidegateError
+from tidegate.kinds.names import QUEUE_NAME
+from tidegate.kube.answers import status_message
+from tidegate.kube.ports import KubernetesApi, Response
+
+Object = dict[str, Any]
+_PATIENCE_S, _POLL_S = 60.0, 0.2
+_CREATED, _NOT_YET = 201, 503
+_QUEUES = "/apis/kueue.x-k8s.io/v1beta2"
+_NAME = "tidegate-probe"
+_POD = {"restartPolicy": "Never", "containers": [{"name": "probe", "image": "example.com/probe"}]}
+_JOB: Object = {
+    "metadata": {"name": _NAME, "labels": {QUEUE_NAME: _NAME}},
+    "spec": {"template": {"spec": _POD}},
+}
+_QUEUE: Object = {"apiVersion": "kueue.x-k8s.io/v1beta2", "metadata": {"name": _NAME}}
+_LOCAL_QUEUE = {**_QUEUE, "kind": "LocalQueue", "spec": {"clusterQueue": _NAME}}
+_CLUSTER_QUEUE = {**_QUEUE, "kind": "ClusterQueue", "spec": {"namespaceSelector": {}}}
+
+
+class NotEnforcedError(TidegateError):
+    """The policies do not act within the patience; the message says what was seen."""
+
+
+async def wait_enforced(api: KubernetesApi) -> None:
+    """Wait until a queued Job would be suspended and queues be taken; nothing is stored.
+
+    It asks with dry runs in the namespace ``default``. A refusal by a policy of somebody else
+    tells nothing, and is not waited for.
+
+    Raises:
+        ApiUnreachableError: the API server does not answer.
+        NotEnforcedError: the policies do not act in time.
+    """
+    said = ""
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            while said := await _why_not(api):  # noqa: ASYNC110 - a server cannot set an Event
+                await asyncio.sleep(_POLL_S)
+    except TimeoutError:
+        message = f"the admission policies do not act after {_PATIENCE_S:.0f} s: {said}"
+        raise NotEnforcedError(message) from None
+
+
+async def _why_not(api: KubernetesApi) -> str:
+    jobs = await _try(api, "/apis/batch/v1/namespaces/default/jobs", _JOB)
+    return (
+        _why_not_suspended(jobs)
+        or _why_not_taken(
+            await _try(api, f"{_QUEUES}/namespaces/default/localqueues", _LOCAL_QUEUE)
+        )
+        or _why_not_taken(await _try(api, f"{_QUEUES}/clusterqueues", _CLUSTER_QUEUE))
+    )
+
+
+async def _try(api: KubernetesApi, path: str, obj: Object) -> Response:
+    return await api.request("POST", path, query={"dryRun": "All"}, body=msgspec.json.encode(obj))
+
+
+def _why_not_taken(answer: Response) -> str:
+    return status_message(answer.body) if answer.status == _NOT_YET else ""
+
+
+def _why_not_suspended(answer: Response) -> str:
+    if answer.status != _CREATED:
+        return _why_not_taken(answer)
+    suspended = msgspec.json.decode(answer.body)["spec"].get("suspend")
+    return "" if suspended else "a queued Job is not suspended when it is made"
