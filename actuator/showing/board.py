@@ -10,13 +10,7 @@ from collections import deque
 from typing import TypeAlias
 
 from actuator.showing import check_states
-from actuator.showing.conditions import (
-    reservation,
-    show_decision,
-    show_fact,
-    submitted,
-    told_late,
-)
+from actuator.showing.conditions import introduced, reservation, show_decision, show_fact
 from actuator.showing.counts import Numbers, Share, share
 from actuator.showing.shares import Redefined, Shares, SharesShown
 from actuator.showing.shown import Shown
@@ -186,7 +180,7 @@ class Board:
         self.changed[SHARES] = None
 
     def _submit(self, event: WorkloadSubmitted, decision: str) -> None:
-        shown = submitted(event)
+        shown = introduced(event)
         shown.decision = decision
         self.removed.pop(shown.key, None)
         self.workloads[shown.key] = shown
@@ -197,7 +191,7 @@ class Board:
         """Show a reservation again; of a workload that EVENTS never told of, all there is."""
         shown = self.workloads.get(event.workload)
         if shown is None:
-            shown = self.workloads[event.workload] = told_late(event)
+            shown = self.workloads[event.workload] = introduced(event)
             self.removed.pop(shown.key, None)
         if shown.phase != "reserved":
             show_decision(shown, reservation(event))

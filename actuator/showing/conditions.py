@@ -90,9 +90,9 @@ def eviction_reason(event: WorkloadEvicted) -> str:
     return f"{event.reason}DueTo{event.cause}" if _has_due_to(event) else event.reason
 
 
-def submitted(event: WorkloadSubmitted) -> Shown:
-    """Return what is shown of a new workload: it has no condition yet."""
-    return Shown(
+def introduced(event: WorkloadSubmitted | ReservationRepeated) -> Shown:
+    """Return what is shown of a workload that is told of for the first time: no condition yet."""
+    shown = Shown(
         key=event.workload,
         uid=event.uid,
         job=event.job,
@@ -101,9 +101,10 @@ def submitted(event: WorkloadSubmitted) -> Shown:
         pod_priority_class=event.pod_priority_class,
         own_priority=event.priority,
         max_execution_s=event.max_execution_s,
-        active=event.active,
-        reclaimable=event.reclaimable,
     )
+    if isinstance(event, WorkloadSubmitted):
+        shown.active, shown.reclaimable = event.active, event.reclaimable
+    return shown
 
 
 def _hold(shown: Shown, event: WorkloadHeld) -> None:
@@ -111,20 +112,6 @@ def _hold(shown: Shown, event: WorkloadHeld) -> None:
     shown.set("QuotaReserved", true=False, reason=event.reason, message=said, at_us=at_us)
     if event.reason == "AdmissionGated" and not event.others:  # those are gates on admission
         shown.set(BLOCKED, true=True, reason="PreemptionGated", message=said, at_us=at_us)
-
-
-def told_late(event: ReservationRepeated) -> Shown:
-    """Return what is shown of a workload whose submission nobody told."""
-    return Shown(
-        key=event.workload,
-        uid=event.uid,
-        job=event.job,
-        queue=event.queue,
-        priority_class=event.priority_class,
-        pod_priority_class=event.pod_priority_class,
-        own_priority=event.priority,
-        max_execution_s=event.max_execution_s,
-    )
 
 
 def reservation(event: ReservationRepeated) -> QuotaReserved:
@@ -175,8 +162,8 @@ def _show_leaving(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
 
 def _stay_away(shown: Shown, at_us: int) -> None:
     """Say of who was evicted for it that nobody queues it again."""
-    evicted = shown.conditions.get("Evicted")
-    if evicted is not None and evicted.status == "True":
+    evicted = shown.holding("Evicted")
+    if evicted is not None:
         reason, said = evicted.reason, evicted.message
         shown.set("Requeued", true=False, reason=reason, message=said, at_us=at_us)
 
@@ -210,8 +197,7 @@ def _admit(shown: Shown, at_us: int) -> None:
     shown.phase, shown.admitted_us = "admitted", at_us
     message = "The workload is admitted"
     shown.set("Admitted", true=True, reason="Admitted", message=message, at_us=at_us)
-    if not shown.direct:
-        _not_ready(shown, "WaitForStart", "Not all pods are ready or succeeded", at_us)
+    _wait_for_start(shown, at_us)
 
 
 def _release(shown: Shown, event: QuotaReleased) -> None:
@@ -226,8 +212,8 @@ def _release(shown: Shown, event: QuotaReleased) -> None:
     if "Admitted" in shown.conditions:
         said = "The workload has no reservation"
         shown.set("Admitted", true=False, reason="NoReservation", message=said, at_us=at_us)
-    if "PodsReady" in shown.conditions and not shown.direct:
-        _not_ready(shown, "WaitForStart", "Not all pods are ready or succeeded", at_us)
+    if "PodsReady" in shown.conditions:
+        _wait_for_start(shown, at_us)
 
 
 def _requeue(shown: Shown, event: WorkloadRequeued) -> None:
@@ -252,6 +238,11 @@ def _ready(shown: Shown, event: PodsReadyReported) -> None:
     elif held is not None and held.status == "True" and shown.phase == "admitted":
         message = "At least one pod has failed, waiting for recovery"
         _not_ready(shown, "WaitForRecovery", message, event.at_us)
+
+
+def _wait_for_start(shown: Shown, at_us: int) -> None:
+    if not shown.direct:  # else it is theirs
+        _not_ready(shown, "WaitForStart", "Not all pods are ready or succeeded", at_us)
 
 
 def _not_ready(shown: Shown, reason: str, message: str, at_us: int) -> None:

@@ -65,10 +65,10 @@ class Shown(msgspec.Struct, kw_only=True):
         """Tell whether somebody made the Workload object, and no job."""
         return self.job.kind == "workload"
 
-    def is_true(self, kind: str) -> bool:
-        """Tell whether a condition holds."""
+    def holding(self, kind: str) -> Condition | None:
+        """Return a condition if it holds."""
         held = self.conditions.get(kind)
-        return held is not None and held.status == "True"
+        return held if held is not None and held.status == "True" else None
 
     def set(self, kind: str, *, true: bool, reason: str, message: str, at_us: int) -> None:
         """Set a condition; its transition time moves only with its status."""
@@ -85,7 +85,7 @@ class Shown(msgspec.Struct, kw_only=True):
 
     def end(self, kind: str, *, reason: str, at_us: int) -> None:
         """Turn a condition that holds to False and keep what it said."""
-        held = self.conditions.get(kind)
-        if held is not None and held.status == "True":
+        held = self.holding(kind)
+        if held is not None:
             said = f"Previously: {held.message}"
             self.set(kind, true=False, reason=reason, message=said, at_us=at_us)
