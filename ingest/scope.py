@@ -9,11 +9,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tidegate.core.eligibility import selects
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import QUEUE_NAME
-from tidegate.model.podset import LabelSelector, Requirement
+from tidegate.kinds.policies.forms import NAMESPACES_LEFT_ALONE
+from tidegate.model.podset import LabelSelector
 
-NAMESPACES_LEFT_ALONE = ("kube-system", "tidegate-system")
 NAME_LABEL = "kubernetes.io/metadata.name"
 
 
@@ -31,22 +32,4 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """Tell whether jobs of a namespace are managed; ``labels`` is None while nobody knows."""
         if self.namespaces is None:
             return namespace not in NAMESPACES_LEFT_ALONE
-        return labels is not None and matches(self.namespaces, {NAME_LABEL: namespace, **labels})
-
-
-def matches(selector: LabelSelector, labels: Mapping[str, str]) -> bool:
-    """Tell whether a label selector selects what bears these labels."""
-    equal = all(labels.get(key) == value for key, value in selector.labels.items())
-    return equal and all(_holds(one, labels) for one in selector.expressions)
-
-
-def _holds(wanted: Requirement, labels: Mapping[str, str]) -> bool:
-    match wanted.operator:
-        case "In":
-            return labels.get(wanted.key) in wanted.values
-        case "NotIn":
-            return labels.get(wanted.key) not in wanted.values
-        case "Exists":
-            return wanted.key in labels
-        case _:
-            return wanted.key not in labels
+        return labels is not None and selects(self.namespaces, {NAME_LABEL: namespace, **labels})
