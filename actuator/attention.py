@@ -13,15 +13,15 @@ from random import Random
 import msgspec
 
 from actuator.calls import Calls
-from actuator.write import KUEUE
 from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.jobs.workload import KIND
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 WATCH_S = 300
 _LASTING_S = 5.0
 """A watch that lasted so long was one: the next is opened at once."""
-_PATH = f"{KUEUE}/workloads"
+_PATH = KIND.path()
 _log = get_log("attention")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from http import HTTPStatus
+from typing import Any
 
 from actuator.apply import pinned
 from actuator.calls import Calls
@@ -13,12 +14,13 @@ from actuator.showing.board import Board
 from actuator.showing.counts import Numbers
 from actuator.showing.shown import Shown
 from tidegate.errors import ApiStatusError
-from tidegate.jobs.kind import Object
+from tidegate.jobs import workload
+from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.merging import difference
 from tidegate.jobs.registry import JOB_KINDS, job_kind
 from tidegate.kinds import names
 
-KUEUE = f"/apis/{names.GROUP}/{names.VERSIONS[0]}"
+KUEUE = f"/apis/{names.API_VERSION}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +111,12 @@ class Writer:
         if shown.direct or shown.phase == "finished":
             return None
         kind = job_kind(shown.job.kind)
-        if kind.members is not None:
-            path = kind.path(shown.namespace)
-            job: Object = {"items": await listed(self.calls, path, shown.job, kind.members)}
-        else:
-            job = await self.calls.read(kind.path(shown.namespace, shown.job.name)) or {}
-        if not (job.get("items") or job.get("metadata", {}).get("uid") == shown.uid):
+        there = await self._job(shown, kind)
+        if not there:
             return None
+        job = there[0] if kind.members is None else {"items": there}
         made = objects.workload(shown, job, kind, self.board.priorities)
-        return await self.calls.create(f"{KUEUE}/namespaces/{shown.namespace}/workloads", made)
+        return await self.calls.create(workload.KIND.path(shown.namespace), made)
 
     async def _unguard(self, shown: Shown) -> None:
         """Take the finalizer that Kueue put on a job's objects off, for it is over."""
@@ -125,17 +124,19 @@ class Writer:
         if kind is None or not kind.finalizer:
             return
         path = kind.path(shown.namespace)
-        if kind.members is not None:
-            there = await listed(self.calls, path, shown.job, kind.members)
-        else:
-            one = await self.calls.read(kind.path(shown.namespace, shown.job.name))
-            there = [] if one is None or one["metadata"]["uid"] != shown.uid else [one]
-        for found in there:
+        for found in await self._job(shown, kind):
             guards = found["metadata"].get("finalizers", [])
             if kind.finalizer in guards:
                 rest = [guard for guard in guards if guard != kind.finalizer]
                 body = {"metadata": {"finalizers": rest}}
                 await self.calls.patch(object_path(path, found), pinned(body, found))
+
+    async def _job(self, shown: Shown, kind: JobKind[Any]) -> list[Object]:
+        """Return the objects that are a workload's job; none if it is gone."""
+        if kind.members is not None:
+            return await listed(self.calls, kind.path(shown.namespace), shown.job, kind.members)
+        found = await self.calls.read(kind.path(shown.namespace, shown.job.name))
+        return [found] if found is not None and found["metadata"]["uid"] == shown.uid else []
 
     async def _remove(self, key: str) -> None:
         """Remove the Workload of a job that is gone or not managed any more."""
@@ -191,7 +192,7 @@ class Writer:
 
 def workload_path(shown: Shown) -> str:
     """Return the path of a Workload object."""
-    return f"{KUEUE}/namespaces/{shown.namespace}/workloads/{shown.name}"
+    return workload.KIND.path(shown.namespace, shown.name)
 
 
 def queue_path(kind: str, key: str) -> str:

@@ -16,11 +16,11 @@ from tidegate.contracts.observations import Observed
 from tidegate.jobs import pod, pod_group, workload
 from tidegate.jobs.kind import JobKind
 from tidegate.kinds import checks, flavors, queues, seen
-from tidegate.kinds.names import GROUP, VERSIONS
+from tidegate.kinds.names import API_VERSION, GROUP
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.workload import Workload
 
-_KUEUE = f"/apis/{GROUP}/{VERSIONS[0]}"
+_KUEUE = f"/apis/{API_VERSION}"
 
 Observe: TypeAlias = Callable[[Any], Observed]
 

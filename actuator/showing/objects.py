@@ -16,7 +16,6 @@ from tidegate.kinds.times import stamp
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import render
 
-API_VERSION = f"{names.GROUP}/{names.VERSIONS[0]}"
 _SECOND_US = 1_000_000
 _OURS = ("QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued", BLOCKED)
 _OURS_OF_JOBS = (*_OURS, "PodsReady", "Finished", "DeactivationTarget")
@@ -31,7 +30,7 @@ def workload(
     if kind.members is not None:
         marks[names.IS_GROUP_WORKLOAD] = "true"
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": names.API_VERSION,
         "kind": "Workload",
         "metadata": {
             "namespace": shown.namespace,

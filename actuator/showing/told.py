@@ -10,7 +10,6 @@ from typing import Literal
 
 import msgspec
 
-from actuator.showing.objects import API_VERSION
 from actuator.showing.shown import Shown
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -23,6 +22,7 @@ from tidegate.contracts.decisions import (
 from tidegate.contracts.facts import FactEvent, WorkloadFinished
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.names import API_VERSION
 from tidegate.kinds.times import stamp
 
 MESSAGE_MAX = 1_024

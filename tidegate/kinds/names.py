@@ -5,6 +5,8 @@ from __future__ import annotations
 GROUP = "kueue.x-k8s.io"
 VERSIONS = ("v1beta2", "v1beta1")
 """What is served; the first is stored."""
+API_VERSION = f"{GROUP}/{VERSIONS[0]}"
+"""What is written and asked for."""
 
 QUEUE_NAME = "kueue.x-k8s.io/queue-name"
 PRIORITY_CLASS = "kueue.x-k8s.io/priority-class"
@@ -21,7 +23,6 @@ ELASTIC_JOB = "kueue.x-k8s.io/elastic-job"
 
 POD_GROUP_NAME = "kueue.x-k8s.io/pod-group-name"
 POD_GROUP_TOTAL_COUNT = "kueue.x-k8s.io/pod-group-total-count"
-POD_SUSPENDING_PARENT = "kueue.x-k8s.io/pod-suspending-parent"
 WORKLOAD = "kueue.x-k8s.io/workload"
 PODSET = "kueue.x-k8s.io/podset"
 LOCAL_QUEUE = "kueue.x-k8s.io/local-queue-name"
