@@ -21,7 +21,7 @@ from tidegate.kinds import names, seen
 from tidegate.kinds.checks import AdmissionCheck
 from tidegate.kinds.flavors import ResourceFlavor, WorkloadPriorityClass
 from tidegate.kinds.meta import ObjectMeta
-from tidegate.kinds.podsets import written
+from tidegate.kinds.podsets import texts
 from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.kinds.times import micros
 from tidegate.kinds.translate import (
@@ -32,10 +32,21 @@ from tidegate.kinds.translate import (
 )
 
 
+def who(meta: ObjectMeta) -> dict[str, Any]:
+    """Return an object's identity; session and round are filled in where it is published."""
+    return {
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+        "version": meta.version,
+        "session": "",
+    }
+
+
 def cluster_queue(found: ClusterQueue) -> ClusterQueueObserved:
     """Observe a ClusterQueue."""
     return ClusterQueueObserved(
-        **_who(found.metadata),
+        **who(found.metadata),
         spec=cluster_queue_spec(found),
         created_us=micros(found.metadata.creation_timestamp or ""),
         deleting=found.metadata.deleting,
@@ -46,7 +57,7 @@ def cluster_queue(found: ClusterQueue) -> ClusterQueueObserved:
 def cohort(found: Cohort) -> CohortObserved:
     """Observe a Cohort."""
     return CohortObserved(
-        **_who(found.metadata),
+        **who(found.metadata),
         spec=cohort_spec(found),
         author=_author(found.metadata),
     )
@@ -55,7 +66,7 @@ def cohort(found: Cohort) -> CohortObserved:
 def local_queue(found: LocalQueue) -> LocalQueueObserved:
     """Observe a LocalQueue."""
     return LocalQueueObserved(
-        **_who(found.metadata),
+        **who(found.metadata),
         spec=local_queue_spec(found),
         deleting=found.metadata.deleting,
     )
@@ -63,18 +74,18 @@ def local_queue(found: LocalQueue) -> LocalQueueObserved:
 
 def flavor(found: ResourceFlavor) -> FlavorObserved:
     """Observe a ResourceFlavor."""
-    return FlavorObserved(**_who(found.metadata), spec=flavor_spec(found))
+    return FlavorObserved(**who(found.metadata), spec=flavor_spec(found))
 
 
 def workload_priority_class(found: WorkloadPriorityClass) -> WorkloadPriorityClassObserved:
     """Observe a WorkloadPriorityClass."""
-    return WorkloadPriorityClassObserved(**_who(found.metadata), value=found.value)
+    return WorkloadPriorityClassObserved(**who(found.metadata), value=found.value)
 
 
 def admission_check(found: AdmissionCheck) -> CheckObserved:
     """Observe an AdmissionCheck."""
     return CheckObserved(
-        **_who(found.metadata),
+        **who(found.metadata),
         controller=found.spec.controller_name,
         active=any(
             one.type == "Active" and one.status == "True" for one in found.status.conditions
@@ -85,7 +96,7 @@ def admission_check(found: AdmissionCheck) -> CheckObserved:
 def priority_class(found: seen.PriorityClass) -> PriorityClassObserved:
     """Observe a PriorityClass."""
     return PriorityClassObserved(
-        **_who(found.metadata),
+        **who(found.metadata),
         value=found.value,
         is_default=found.global_default,
         never_preempts=found.preemption_policy == "Never",
@@ -94,13 +105,13 @@ def priority_class(found: seen.PriorityClass) -> PriorityClassObserved:
 
 def namespace(found: seen.Namespace) -> NamespaceObserved:
     """Observe a Namespace."""
-    return NamespaceObserved(**_who(found.metadata), labels=found.metadata.labels)
+    return NamespaceObserved(**who(found.metadata), labels=found.metadata.labels)
 
 
 def limit_range(found: seen.LimitRange) -> LimitRangeObserved:
     """Observe a LimitRange; quantities stay as written."""
     return LimitRangeObserved(
-        **_who(found.metadata),
+        **who(found.metadata),
         items=tuple(map(_limit_range_item, found.spec.limits)),
     )
 
@@ -108,35 +119,20 @@ def limit_range(found: seen.LimitRange) -> LimitRangeObserved:
 def runtime_class(found: seen.RuntimeClass) -> RuntimeClassObserved:
     """Observe a RuntimeClass."""
     return RuntimeClassObserved(
-        **_who(found.metadata),
-        overhead=_texts(found.overhead.pod_fixed),
+        **who(found.metadata),
+        overhead=texts(found.overhead.pod_fixed),
     )
 
 
 def _limit_range_item(found: seen.LimitRangeItem) -> LimitRangeItem:
     return LimitRangeItem(
         type=found.type,
-        max=_texts(found.max),
-        min=_texts(found.min),
-        default=_texts(found.default),
-        default_request=_texts(found.default_request),
-        max_ratio=_texts(found.max_limit_request_ratio),
+        max=texts(found.max),
+        min=texts(found.min),
+        default=texts(found.default),
+        default_request=texts(found.default_request),
+        max_ratio=texts(found.max_limit_request_ratio),
     )
-
-
-def _who(meta: ObjectMeta) -> dict[str, Any]:
-    """Return the identity; session and round are filled in where it is published."""
-    return {
-        "namespace": meta.namespace,
-        "name": meta.name,
-        "uid": meta.uid,
-        "version": meta.version,
-        "session": "",
-    }
-
-
-def _texts(found: dict[str, str | int | float]) -> dict[str, str]:
-    return {name: written(value) for name, value in found.items()}
 
 
 def _author(meta: ObjectMeta) -> str:

@@ -14,6 +14,7 @@ from http import HTTPStatus
 from random import Random
 from typing import Any
 
+from ingest.definitions import who
 from ingest.joins import Told
 from ingest.metrics import Metrics
 from ingest.publish import Publisher, refused
@@ -178,7 +179,7 @@ class Sync:
     async def _tell_event(self, event: Changed) -> None:
         if event.type == "DELETED":
             meta: ObjectMeta = event.object.metadata
-            gone = ObjectGone(**_who(meta), resource=self.watched.resource)
+            gone = ObjectGone(**who(meta), resource=self.watched.resource)
             others = list(self.watched.gone(meta.uid, meta.version))
             await self._publisher.tell(self.watched.resource, gone)
             await self._tell_others(others)
@@ -206,7 +207,7 @@ class Sync:
     def _refused(self, meta: ObjectMeta, error: str) -> Told:
         resource = self.watched.resource
         self._metrics.observations.labels(resource, "refused").inc()
-        return resource, refused(resource, Observed(**_who(meta)), error)
+        return resource, refused(resource, Observed(**who(meta)), error)
 
     def _note(self, error: TidegateError) -> None:
         absent = isinstance(error, ApiStatusError) and error.status == HTTPStatus.NOT_FOUND
@@ -226,13 +227,3 @@ async def _cancelled(*tasks: asyncio.Future[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def _who(meta: ObjectMeta) -> dict[str, Any]:
-    return {
-        "namespace": meta.namespace,
-        "name": meta.name,
-        "uid": meta.uid,
-        "version": meta.version,
-        "session": "",
-    }
