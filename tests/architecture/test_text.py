@@ -19,7 +19,10 @@ SKIPPED = {"uv.lock", "go.sum", "LICENSE"}
 
 def tracked() -> list[Path]:
     if not (ROOT / ".git").exists():
-        pytest.skip("not a git checkout: nothing says which files belong to the project")
+        pytest.skip(
+            "This is no git checkout, so nothing says which files belong to the project: run the "
+            "tests in a clone of the repository."
+        )
     listed = subprocess.run(
         ["git", "ls-files", "-z"],  # noqa: S607 - git is wherever PATH has it
         cwd=ROOT,

@@ -8,6 +8,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.conftest import Tidegate
@@ -76,10 +77,9 @@ def test_a_ledger_on_postgresql_is_copied_to_a_file_and_back(
 
 
 def test_parquet_holds_every_column_of_every_row(tidegate: Tidegate, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet")
     file = tmp_path / "history.parquet"
     assert tidegate("ledger", "export", str(file)).exit_code == 0
-    table = parquet.read_table(file)
+    table = pq.read_table(file)
     told = [entry for entries in turns() for entry in entries]
     assert table.column_names[:4] == ["partition", "seq", "epoch", "turn"]
     assert table["payload"].to_pylist() == [entry.payload for entry in told]

@@ -22,7 +22,10 @@ Objects = dict[tuple[str, str], Object]
 def overlay(name: str) -> Objects:
     """Return what kustomize makes of an overlay; skip the test if there is none."""
     if not find_kustomize():
-        pytest.skip("no kustomize: install kustomize or kubectl")
+        pytest.skip(
+            "Neither kustomize nor kubectl is on the PATH to render the overlays: install one of "
+            "them (https://kubernetes.io/docs/tasks/tools)."
+        )
     try:
         return by_name(yaml.safe_load_all(kustomized(DEPLOY / "overlays" / name)))
     except NotSupportedError as error:

@@ -17,7 +17,7 @@ from tidegate.cluster.places import cache_folder
 
 HELM = "helm.sh/helm/v3/cmd/helm@v3.19.5"
 BUILD_S = 900
-WHERE = "install helm (https://helm.sh/docs/intro/install), or Go so that it can be built"
+WHERE = "https://helm.sh/docs/intro/install"
 
 
 def helm() -> str:
@@ -27,7 +27,10 @@ def helm() -> str:
         return found
     go = find_go()
     if go is None:
-        pytest.skip(f"no helm: {WHERE}")
+        pytest.skip(
+            f"Both helm and Go to build it with are missing: install helm ({WHERE}), or Go "
+            "(https://go.dev/dl)."
+        )
     _build(go, kept)
     return str(kept)
 
@@ -43,6 +46,9 @@ def _build(go: str, kept: Path) -> None:
         check=False,
     )
     if done.returncode:
-        pytest.skip(f"no helm: it could not be built ({done.stderr[-300:]}); {WHERE}")
+        pytest.skip(
+            f"There is no helm, and Go could not build it ({done.stderr[-300:].strip()}): install "
+            f"helm ({WHERE}), or let Go reach a module proxy."
+        )
     (fresh / "helm").replace(kept)
     fresh.rmdir()

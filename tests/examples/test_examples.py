@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
@@ -21,6 +20,7 @@ from tidegate.bus.streams import Streams
 from tidegate.cli.demo.manifests import queues
 from tidegate.cli.instance import FILE, Instance
 from tidegate.cli.sample import LEDGER_ID, turns
+from tidegate.cluster.go.building import find_go
 from tidegate.cluster.install import apply
 from tidegate.contracts.entry import Position
 from tidegate.kube.client import Access, connect
@@ -80,13 +80,17 @@ async def url(tmp_path: Path) -> AsyncGenerator[str, None]:
 @pytest.fixture(scope="session")
 def go_example(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Go example's binary."""
-    go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
+    go = find_go()
     if go is None:
-        pytest.skip("the Go example is compiled where Go is installed")
+        pytest.skip("Go is missing to compile the example: install it (https://go.dev/dl).")
     folder, binary = EXAMPLES / "go", tmp_path_factory.mktemp("go") / "events"
-    fetched = subprocess.run([go, "mod", "download"], cwd=folder, capture_output=True, check=False)
+    command = [go, "mod", "download"]
+    fetched = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if fetched.returncode:
-        pytest.skip("the Go example's module nats.go cannot be fetched here")
+        pytest.skip(
+            f"The Go example's modules could not be fetched ({fetched.stderr[-300:].strip()}): let "
+            "Go reach a module proxy, once."
+        )
     subprocess.run([go, "vet", "."], cwd=folder, check=True)
     subprocess.run([go, "build", "-mod=readonly", "-o", binary, "."], cwd=folder, check=True)
     return binary

@@ -28,7 +28,10 @@ def renderer() -> tuple[str, ...]:
     for found in RENDERERS:
         if shutil.which(found[0]):
             return found
-    pytest.skip("man pages are not rendered: neither groff nor mandoc is on this machine")
+    pytest.skip(
+        "Neither groff nor mandoc is on the PATH to render the man pages: install one of them "
+        "(Debian: apt-get install groff)."
+    )
 
 
 def render(page: str) -> tuple[str, str]:

@@ -15,6 +15,8 @@ from typing import Literal, Self
 import pytest
 from sqlalchemy import make_url
 
+from tests.parts.postgresql import INSTALL
+
 Cut = Literal["before", "behind", "late"]
 """The commit never arrives; it is done and its answer lost; it arrives once somebody else writes.
 
@@ -29,7 +31,7 @@ def socket_folder(url: str) -> Path:
     """Return the folder of a server's socket, or skip: there is none of one in a container."""
     host = make_url(url).query.get("host")
     if not isinstance(host, str):
-        pytest.skip("a PostgreSQL in a container has no socket to stand before")
+        pytest.skip(f"A PostgreSQL in a container has no socket file to stand before: {INSTALL}.")
     return Path(host)
 
 

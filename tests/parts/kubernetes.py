@@ -12,7 +12,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -109,12 +109,12 @@ def binaries() -> Path:
     """
     why = "" if is_built() else why_not_buildable()
     if why:
-        pytest.skip(f"no real control plane: {why}")
+        pytest.skip(f"The real control plane cannot be built, because {why}")
     return build(Lines(sys.stderr).progress)
 
 
 @contextmanager
-def counted(path: Path, step: int = 1) -> Iterator[int]:
+def counted(path: Path, step: int = 1) -> Generator[int]:
     """Count who uses something, across processes; others wait until the block ends."""
     with path.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

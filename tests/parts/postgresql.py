@@ -23,10 +23,7 @@ import psycopg
 import pytest
 
 START_S = 60
-MISSING = (
-    "PostgreSQL is missing: put initdb and postgres on the PATH (Debian: apt-get install "
-    "postgresql) or start a container engine"
-)
+INSTALL = "put initdb and postgres on the PATH (Debian: apt-get install postgresql)"
 
 
 class Server:
@@ -51,7 +48,7 @@ class Server:
     def restart(self) -> None:
         """End the server, and every connection with it, and start it on the same data."""
         if self._restart is None:
-            pytest.skip("a PostgreSQL in a container comes back on another port")
+            pytest.skip(f"A PostgreSQL in a container comes back on another port: {INSTALL}.")
         self._restart()
         wait_for(self._url.format("postgres"))
 
@@ -69,7 +66,7 @@ def postgresql() -> Iterator[Server]:
     elif _engine_answers():
         yield from _from_container()
     else:
-        pytest.skip(MISSING)
+        pytest.skip(f"PostgreSQL is missing: {INSTALL}, or start a container engine.")
 
 
 def binaries() -> Path | None:
@@ -172,7 +169,10 @@ def owner() -> Owner:
         except KeyError:
             continue
         return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
-    pytest.skip("PostgreSQL refuses to run as root, and there is no user postgres or nobody")
+    pytest.skip(
+        "PostgreSQL refuses to run as root, and there is no user postgres or nobody: create one, "
+        "or run the tests as another user than root."
+    )
 
 
 def _engine_answers() -> bool:

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from tests.parts.postgresql import (
-    MISSING,
+    INSTALL,
     Process,
     binaries,
     owned_folder,
@@ -51,7 +51,7 @@ def pair() -> Iterator[Pair]:
     """Lend two servers for one test, or skip and say what is missing."""
     programs = binaries()
     if programs is None:
-        pytest.skip(MISSING)
+        pytest.skip(f"PostgreSQL's own programs are missing: {INSTALL}.")
     with owned_folder() as first, owned_folder() as second:
         run(programs, "initdb", "-D", str(first / "data"), *AS_US, "-A", "trust", "-N")
         with Process(programs, first) as primary:
