@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from random import Random
 from typing import Literal
 
+from tidegate.errors import BusUnreachableError
+
+SILENT = "The bus does not answer."
 Fault = Literal[
     "unreachable",  # a request does not arrive
     "reply_lost",  # it was done, but nobody heard of it
@@ -47,6 +50,16 @@ class Fate:
     def calm(self) -> None:
         """Let no fault happen from now on; delays stay."""
         self.chances.clear()
+
+    async def reach(self) -> None:
+        """Let a request travel to the bus.
+
+        Raises:
+            BusUnreachableError: it does not arrive.
+        """
+        await self.lag()
+        if self.strikes("unreachable"):
+            raise BusUnreachableError(SILENT)
 
     async def lag(self) -> None:
         """Wait as long as a message may travel, so that others get their turn in between."""

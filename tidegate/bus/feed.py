@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from tidegate.bus.headers import identity, published
 from tidegate.bus.jetstream import JetStream
 from tidegate.bus.reader import StreamReader
-from tidegate.bus.streams import EVENTS
+from tidegate.bus.streams import EVENT_SUBJECTS, EVENTS
 from tidegate.contracts.entry import Position, Published
 from tidegate.errors import BusUnreachableError
 
@@ -25,7 +25,7 @@ class NatsFeed:
 
     async def newest(self) -> tuple[str, int]:
         """See ``tidegate.bus.ports.EventFeed.newest``."""
-        found = await self._js.newest(EVENTS, self._subject or "tidegate.*.event.>")
+        found = await self._js.newest(EVENTS, self._subject or EVENT_SUBJECTS)
         return identity(found.headers or {}) if found is not None else ("", 0)
 
     async def follow(self, after: int | None = None) -> AsyncGenerator[Published, None]:
@@ -59,7 +59,7 @@ class NatsFeed:
         end = found.state.last_seq
         if after is None or not found.state.messages:
             return Position(found.incarnation, end)
-        newest = await self._js.newest(EVENTS, "tidegate.*.event.>")
+        newest = await self._js.newest(EVENTS, EVENT_SUBJECTS)
         if newest is None:
             return Position(found.incarnation, end)
         headers = newest.headers or {}

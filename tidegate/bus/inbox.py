@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import msgspec
 
+from tidegate.bus.headers import MESSAGE_ID
 from tidegate.bus.jetstream import JetStream, Outgoing
 from tidegate.bus.reader import StreamReader
 from tidegate.bus.streams import OBSERVATIONS
@@ -54,7 +55,7 @@ class NatsInbox:
 
     async def ask_resync(self, reason: str) -> None:
         """See ``tidegate.bus.ports.Inbox.ask_resync``; the request is stored, so none misses it."""
-        headers = {"Nats-Msg-Id": secrets.token_hex(8)}
+        headers = {MESSAGE_ID: secrets.token_hex(8)}
         await self._js.store(Outgoing(resync(self._cluster), reason.encode(), headers))
 
     async def close(self) -> None:

@@ -12,7 +12,7 @@ from nats.aio.client import Client
 
 from tidegate.bus.jetstream import JetStream
 from tidegate.bus.streams import EVENTS, Streams, differences, wanted
-from tidegate.bus.witness import Witness, witness_of
+from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
 
 _CHOSEN = ("num_replicas", "max_bytes", "max_msgs", "max_age")
@@ -67,8 +67,7 @@ async def _look(js: JetStream) -> Looked:
             continue
         fixed = {field: value for field, value in config.items() if field not in _CHOSEN}
         differing += [f"{name}: {one}" for one in differences(fixed, found.config)]
-    newest = None if EVENTS in missing else await js.newest(EVENTS, "tidegate.*.event.>")
-    witness = None if newest is None else witness_of(newest.headers or {})
+    witness = None if EVENTS in missing else await newest_witness(js)
     return Looked(tuple(missing), tuple(differing), witness)
 
 

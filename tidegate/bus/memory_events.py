@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from tidegate.bus.faults import Fate
-from tidegate.bus.headers import event_headers, identity, published
+from tidegate.bus.faults import SILENT, Fate
+from tidegate.bus.headers import MESSAGE_ID, event_headers, identity, published
 from tidegate.bus.memory_stream import MemoryStream, New
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.errors import BusUnreachableError, PublishRefusedError
@@ -19,7 +19,7 @@ class MemoryOutbox:
 
     async def last(self, known: Position) -> tuple[int, Position]:
         """See ``tidegate.bus.ports.Outbox.last``."""
-        await self._reach()
+        await self._fate.reach()
         end = self._stream.end
         if known.incarnation in (0, end.incarnation):
             return end.seq - known.seq, Position(end.incarnation, known.seq)
@@ -29,7 +29,7 @@ class MemoryOutbox:
         """See ``tidegate.bus.ports.Outbox.publish``."""
         if not entries:
             return
-        await self._reach()
+        await self._fate.reach()
         if self._fate.strikes("recreate_events"):
             self._stream.recreate()
         self._store(ledger_id, counts, entries)
@@ -38,7 +38,7 @@ class MemoryOutbox:
             # A client that tries again by itself is refused; one that does not hears nothing.
             if self._fate.random.random() < 0.5:  # noqa: PLR2004 - either is as likely
                 self._store(ledger_id, counts, entries)
-            raise BusUnreachableError("The bus does not answer.")
+            raise BusUnreachableError(SILENT)
 
     def _store(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
         expected, actual = entries[0].seq - 1, self._stream.end.seq - counts.seq
@@ -48,16 +48,11 @@ class MemoryOutbox:
         for entry in entries:
             headers = event_headers(ledger_id, entry)
             messages.append(
-                New(headers["Nats-Msg-Id"], entry.subject, entry.payload.encode(), headers)
+                New(headers[MESSAGE_ID], entry.subject, entry.payload.encode(), headers)
             )
         if any(self._stream.known(message.message_id) for message in messages):
             raise PublishRefusedError(expected, "what was published before")
         self._stream.store(messages)
-
-    async def _reach(self) -> None:
-        await self._fate.lag()
-        if self._fate.strikes("unreachable"):
-            raise BusUnreachableError("The bus does not answer.")
 
 
 class MemoryFeed:

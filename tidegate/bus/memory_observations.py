@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 
-from tidegate.bus.faults import Fate
+from tidegate.bus.faults import SILENT, Fate
 from tidegate.bus.memory_stream import Kept, MemoryStream, New
 from tidegate.contracts.entry import Message, Position
 from tidegate.errors import BusUnreachableError
@@ -29,7 +29,7 @@ class MemoryOutlet:
                 if await self._try(New(message_id, subject, payload)):
                     return
                 await asyncio.sleep(RETRY_S)
-        raise BusUnreachableError("The bus does not answer.")
+        raise BusUnreachableError(SILENT)
 
     async def resyncs(self) -> AsyncIterator[str]:
         """See ``tidegate.bus.ports.Outlet.resyncs``."""
@@ -69,7 +69,7 @@ class MemoryInbox:
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         """See ``tidegate.bus.ports.Inbox.pull``."""
-        await self._reach()
+        await self._fate.reach()
         if self._fate.strikes("recreate"):
             self._stream.recreate()
         with suppress(TimeoutError):
@@ -81,7 +81,7 @@ class MemoryInbox:
 
     async def forget(self, position: Position) -> None:
         """See ``tidegate.bus.ports.Inbox.forget``."""
-        await self._reach()
+        await self._fate.reach()
         end = self._stream.end
         if position.incarnation == end.incarnation and position.seq <= end.seq:
             self._stream.purge(position.seq)
@@ -89,14 +89,9 @@ class MemoryInbox:
 
     async def ask_resync(self, reason: str) -> None:
         """See ``tidegate.bus.ports.Inbox.ask_resync``."""
-        await self._reach()
+        await self._fate.reach()
         place = self._resyncs.end.seq
         self._resyncs.store([New(f"resync:{place}", "resync", reason.encode())])
-
-    async def _reach(self) -> None:
-        await self._fate.lag()
-        if self._fate.strikes("unreachable"):
-            raise BusUnreachableError("The bus does not answer.")
 
     def _follow(self, after: Position) -> list[Kept]:
         same = after.incarnation == self._stream.end.incarnation

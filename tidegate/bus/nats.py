@@ -17,8 +17,8 @@ from tidegate.bus.jetstream import JetStream
 from tidegate.bus.lease import NatsLease
 from tidegate.bus.outbox import NatsOutbox
 from tidegate.bus.outlet import NatsOutlet
-from tidegate.bus.streams import EVENTS, Streams, differences, wanted
-from tidegate.bus.witness import Witness, witness_of
+from tidegate.bus.streams import Streams, differences, wanted
+from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
 
 PATIENCE_S = 30.0
@@ -70,13 +70,8 @@ class NatsBus:
         return NatsFeed(self._js, self._patience_s, subject)
 
     async def witness(self) -> Witness | None:
-        """Return what the newest event still held says of the ledger's head; None: there is none.
-
-        Raises:
-            BusUnreachableError: no answer.
-        """
-        found = await self._js.newest(EVENTS, "tidegate.*.event.>")
-        return witness_of(found.headers or {}) if found is not None else None
+        """See ``tidegate.bus.witness.newest_witness``."""
+        return await newest_witness(self._js)
 
     def lease(self, name: str, holder: str, ttl_s: int = 10) -> NatsLease:
         """Return a lease that expires ``ttl_s`` seconds after it was last held."""

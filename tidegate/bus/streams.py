@@ -8,6 +8,7 @@ import msgspec
 
 OBSERVATIONS = "OBSERVATIONS"
 EVENTS = "EVENTS"
+EVENT_SUBJECTS = "tidegate.*.event.>"
 RESYNCS = "RESYNCS"
 LEASES = "KV_tidegate_leases"
 LEASE_SUBJECT = "$KV.tidegate_leases."
@@ -72,7 +73,7 @@ def wanted(chosen: Streams) -> list[dict[str, object]]:
     }
     events = {
         "name": EVENTS,
-        "subjects": ["tidegate.*.event.>"],
+        "subjects": [EVENT_SUBJECTS],
         "discard": "old",
         "max_bytes": chosen.events_bytes,
         "max_age": chosen.events_age_s * _NS,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 
 from tidegate.bus.headers import HASH, identity
+from tidegate.bus.jetstream import JetStream
+from tidegate.bus.streams import EVENT_SUBJECTS, EVENTS
 
 
 class Witness(msgspec.Struct, frozen=True):
@@ -17,7 +17,13 @@ class Witness(msgspec.Struct, frozen=True):
     hash: bytes  # of the entry, as the ledger's row has it
 
 
-def witness_of(headers: Mapping[str, str]) -> Witness | None:
-    """Return what a message of EVENTS testifies; None if it is not one of ours."""
+async def newest_witness(js: JetStream) -> Witness | None:
+    """Return what the newest event still held testifies; None if there is none, or it is not ours.
+
+    Raises:
+        BusUnreachableError: no answer.
+    """
+    found = await js.newest(EVENTS, EVENT_SUBJECTS)
+    headers = {} if found is None else found.headers or {}
     ledger_id, seq = identity(headers)
     return Witness(ledger_id, seq, bytes.fromhex(headers.get(HASH, ""))) if ledger_id else None
