@@ -5,6 +5,7 @@ Only folds call these.
 
 from __future__ import annotations
 
+from tidegate.core import deadlines
 from tidegate.core.charging import charged
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import HOLDING, count_held, forest, hold, intend, touch
@@ -17,7 +18,8 @@ from tidegate.model.podset import PodSetAssignment
 def take(
     draft: Draft, workload: Workload, cluster_queue: str, assignment: tuple[PodSetAssignment, ...]
 ) -> None:
-    """Charge a workload that stands in no queue any more to a ClusterQueue."""
+    """Charge a workload that stands in no queue any more to a ClusterQueue; it waits for nothing."""
+    deadlines.clear(draft, f"requeue/{workload.key}")  # over, perhaps without a heartbeat
     trees = forest(draft)
     workload.cluster_queue = cluster_queue
     workload.assignment = assignment

@@ -96,7 +96,6 @@ def _reserve(draft: Draft, workload: Workload, event: QuotaReserved) -> None:
     workload.parked, workload.held, workload.scan = False, None, ()
     workload.stopped = False
     workload.asked = workload.asked_us = 0
-    deadlines.clear(draft, f"requeue/{workload.key}")  # it may be over without a heartbeat yet
     if event.checks and draft.policy.compatibility != "kueue":
         workload.checks, workload.checks_seq = {}, draft.seq  # each reservation is asked anew
     take(draft, workload, event.cluster_queue or workload.cluster_queue, event.assignment)

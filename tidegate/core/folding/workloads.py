@@ -239,7 +239,6 @@ def _adopt(draft: Draft, workload: Workload, event: WorkloadAdopted) -> None:
     workload.held_quota = False
     workload.phase = "admitted"
     workload.reserved_us = workload.admitted_us = event.at_us
-    deadlines.clear(draft, f"requeue/{workload.key}")
     take(draft, workload, event.cluster_queue, event.assignment)
     watch(draft, workload)
 
