@@ -18,7 +18,7 @@ from tidegate.model.podset import PodSetAssignment
 def take(
     draft: Draft, workload: Workload, cluster_queue: str, assignment: tuple[PodSetAssignment, ...]
 ) -> None:
-    """Charge a workload that stands in no queue any more to a ClusterQueue; it waits for nothing."""
+    """Charge a workload that stands in no queue any more to a ClusterQueue."""
     deadlines.clear(draft, f"requeue/{workload.key}")  # over, perhaps without a heartbeat
     trees = forest(draft)
     workload.cluster_queue = cluster_queue
