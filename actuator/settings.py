@@ -7,18 +7,12 @@ from typing import Annotated
 from msgspec import Meta
 
 from tidegate.kube.client import Access
-from tidegate.service.settings import ServiceSettings
+from tidegate.service.settings import KubernetesSettings
 
 
-class Settings(ServiceSettings, frozen=True, kw_only=True):
+class Settings(KubernetesSettings, frozen=True, kw_only=True):
     """Settings of the actuator."""
 
-    kubeconfig: Annotated[
-        str, Meta(description="path of a kubeconfig; else $KUBECONFIG, else the pod's own account")
-    ] = ""
-    context: Annotated[str, Meta(description="context of the kubeconfig; its current one")] = ""
-    api_url: Annotated[str, Meta(description="URL of an API server, instead of a kubeconfig")] = ""
-    api_token: Annotated[str, Meta(description="bearer token for --api-url")] = ""
     workers: Annotated[
         int, Meta(ge=1, le=1_000, description="jobs that are started or stopped at once")
     ] = 32

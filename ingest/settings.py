@@ -12,18 +12,12 @@ from tidegate.jobs import pod, pod_group, workload
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS, job_kind
 from tidegate.kube.client import Access
-from tidegate.service.settings import ServiceSettings
+from tidegate.service.settings import KubernetesSettings
 
 
-class Settings(ServiceSettings, frozen=True, kw_only=True):
+class Settings(KubernetesSettings, frozen=True, kw_only=True):
     """Settings of ingest."""
 
-    kubeconfig: Annotated[
-        str, Meta(description="path of a kubeconfig; else $KUBECONFIG, else the pod's own account")
-    ] = ""
-    context: Annotated[str, Meta(description="context of the kubeconfig; its current one")] = ""
-    api_url: Annotated[str, Meta(description="URL of an API server, instead of a kubeconfig")] = ""
-    api_token: Annotated[str, Meta(description="bearer token for --api-url")] = ""
     frameworks: Annotated[
         tuple[str, ...],
         Meta(

@@ -58,6 +58,17 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     ] = 20.0
 
 
+class KubernetesSettings(ServiceSettings, frozen=True, kw_only=True):
+    """What a service can be told that talks to an API server."""
+
+    kubeconfig: Annotated[
+        str, Meta(description="path of a kubeconfig; else $KUBECONFIG, else the pod's own account")
+    ] = ""
+    context: Annotated[str, Meta(description="context of the kubeconfig; its current one")] = ""
+    api_url: Annotated[str, Meta(description="URL of an API server, instead of a kubeconfig")] = ""
+    api_token: Annotated[str, Meta(description="bearer token for --api-url")] = ""
+
+
 Settings = TypeVar("Settings", bound=ServiceSettings)
 
 
