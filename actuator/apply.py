@@ -24,6 +24,7 @@ from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableErro
 from tidegate.jobs.kind import (
     Delete,
     Done,
+    Members,
     Object,
     Patch,
     Refusal,
@@ -40,6 +41,7 @@ from tidegate.service.logs import get_log
 _log = get_log("apply")
 PATCHES_MAX = 20
 """More than any kind needs: somebody undoes each patch."""
+_UNDONE = Refused(reason="conflict", message="Somebody undoes each patch.")
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,8 +117,9 @@ class Applier:
 
     async def _next(self, order: Order, tried: _Try) -> Done | Refused | None:
         """Take one step; None: look again."""
-        if JOB_KINDS[job_of(order).kind].members is not None:
-            return await self._mustered(order, tried)
+        members = JOB_KINDS[job_of(order).kind].members
+        if members is not None:
+            return await self._mustered(order, members, tried)
         job = await self._job(order, tried)
         if isinstance(order, Expire):
             return Done() if isinstance(job, Refused) else await self._deleted(order, tried)
@@ -134,32 +137,35 @@ class Applier:
             case Patch():
                 return await self._patched(step, tried)
 
-    async def _mustered(self, order: Order, tried: _Try) -> Done | Refused | None:
+    async def _mustered(self, order: Order, members: Members, tried: _Try) -> Done | Refused | None:
         """Take one step with each object of a job that is several; None: look again."""
-        job, members = job_of(order), JOB_KINDS[job_of(order).kind].members
-        assert members is not None, "its kind says that it is several objects"
         if isinstance(order, Expire):
-            for one in await listed(self.calls, tried.path, job, members):
-                path = object_path(tried.path, one)
-                await self.calls.delete(path, deletion(one["metadata"]["uid"]))
+            for one in await listed(self.calls, tried.path, job_of(order), members):
+                await self._stepped(object_path(tried.path, one), one, Delete())
             return Done()
         todo = await mustered(self.calls, tried.path, members, order)
         if isinstance(todo, Refused) or not todo:
             return todo if isinstance(todo, Refused) else Done()
         if tried.patches == PATCHES_MAX:
-            return Refused(reason="conflict", message="Somebody undoes each patch.")
+            return _UNDONE
         for one, step in todo:
             await self._stepped(object_path(tried.path, one), one, step)
-        tried.patches, tried.waits = tried.patches + 1, self._waits()
-        tried.since = asyncio.get_running_loop().time()
+        self._progressed(tried)
         return None
 
     async def _stepped(self, path: str, found: Object, step: Step) -> None:
         if isinstance(step, Delete):
             await self.calls.delete(path, deletion(found["metadata"]["uid"]))
         elif isinstance(step, Patch):
-            where = f"{path}/{step.subresource}" if step.subresource else path
-            await self.calls.patch(where, pinned(step.body, found))
+            await self._sent(path, step, found)
+
+    async def _sent(self, path: str, step: Patch, found: Object) -> Object:
+        where = f"{path}/{step.subresource}" if step.subresource else path
+        return await self.calls.patch(where, pinned(step.body, found))
+
+    def _progressed(self, tried: _Try) -> None:
+        tried.patches, tried.waits = tried.patches + 1, self._waits()
+        tried.since = asyncio.get_running_loop().time()
 
     async def _job(self, order: Order, tried: _Try) -> Object | Refused:
         """Return the job as it is; refuse if it is gone, perhaps with a namesake in its place."""
@@ -188,11 +194,9 @@ class Applier:
     async def _patched(self, step: Patch, tried: _Try) -> Refused | None:
         assert tried.found is not None, "a patch is thought out for an object"
         if tried.patches == PATCHES_MAX:
-            return Refused(reason="conflict", message="Somebody undoes each patch.")
-        path = f"{tried.path}/{step.subresource}" if step.subresource else tried.path
-        tried.found = await self.calls.patch(path, pinned(step.body, tried.found))
-        tried.fresh, tried.waits, tried.patches = True, self._waits(), tried.patches + 1
-        tried.since = asyncio.get_running_loop().time()
+            return _UNDONE
+        tried.found, tried.fresh = await self._sent(tried.path, step, tried.found), True
+        self._progressed(tried)
         return None
 
     async def _deleted(self, order: Order, tried: _Try) -> Done:

@@ -61,10 +61,7 @@ class Consumer:
         self._ledger_id = ""
         self._read = 0  # the newest seq read
         self._history = 0  # up to this seq it is only learnt
-        self._looked = (
-            0,
-            0,
-        )  # behind which seq something was missed, and how often it was looked for
+        self._looked = 0, 0  # behind which seq something was missed; how often it was looked for
         self._live = False
         self._metrics.waiting.set_function(lambda: self._book.waiting)
 
