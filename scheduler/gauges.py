@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 
 from scheduler.resource_gauges import resource_gauges
 from scheduler.series import ROLE
-from scheduler.standing import Queue, Standing, Sums, shapes, standing
+from scheduler.standing import Queue, Standing, Sums, queues_below, shapes, standing
 from tidegate.core import decay
 from tidegate.core.draft import Draft
 from tidegate.core.forest import forest
@@ -126,8 +126,9 @@ def _of_cluster_queues(draft: Draft) -> Iterator[GaugeMetricFamily]:
         "kueue_cluster_queue_info", "Where it is.", "cluster_queue", "parent_cohort", "root_cohort"
     )
     for name, room in draft.forest.rooms.items():
+        now = cluster_queue_status(draft, name)
         for one in STATUSES:
-            status.add((name, one), one == cluster_queue_status(draft, name))
+            status.add((name, one), one == now)
         for one, count in shapes(room).items():
             hashes.add((name, one), count)
         parent = room.node.parent
@@ -161,15 +162,14 @@ def _of_cohorts(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
     admitted = Family(
         "kueue_cohort_subtree_admitted_active_workloads", "Workloads that may run.", "cohort"
     )
-    cyclic = {room.node.name for room in draft.forest.rooms.values() if room.tree.cyclic}
     for name, node in draft.forest.cohorts.items():
         if not node.cells and node.parent is None and not node.children:
             continue  # nothing is below it or in it
         above = "" if node.parent is None else node.parent.name
         info.add((name, above, root_of(node).name), 1)
         shares.add((name,), _share(node))
-        below = [one for one in queues_below(node) if one not in cyclic]
-        admitted.add((name,), sum(now.cluster_queues.admitted[one,] for one in below))
+        below = sum(now.cluster_queues.admitted[one.name,] for one in queues_below(node))
+        admitted.add((name,), below)
     yield from (info.told, shares.told, admitted.told)
 
 
@@ -187,27 +187,10 @@ def cluster_queue_status(draft: Draft, name: str) -> str:
 
 
 def root_of(node: Node) -> Node:
-    """Return the root of a tree; of cohorts in a circle, the node itself."""
-    seen, at = {id(node)}, node
-    while at.parent is not None:
-        at = at.parent
-        if id(at) in seen:
-            return node
-        seen.add(id(at))
-    return at
-
-
-def queues_below(node: Node) -> Iterator[str]:
-    """Yield the ClusterQueues of a subtree; each cohort is looked at once."""
-    seen, todo = set[int](), [node]
-    while todo:
-        at = todo.pop()
-        if id(at) in seen:
-            continue
-        seen.add(id(at))
-        if not at.is_cohort:
-            yield at.name
-        todo.extend(at.children)
+    """Return the root of a tree; a cohort in a circle stands alone."""
+    while node.parent is not None:
+        node = node.parent
+    return node
 
 
 def _share(node: Node) -> float:

@@ -181,7 +181,7 @@ class Meter:
             self._checked.add(life.who, _since(life.reserved_us, event))
         room = draft.forest.rooms.get(life.who.cluster_queue)
         above = None if room is None else room.node.parent
-        while above is not None and not (room is not None and room.tree.cyclic):
+        while above is not None:
             self._below.labels(above.name, life.who.priority_class, ROLE).inc()
             above = above.parent
 

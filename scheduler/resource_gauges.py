@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from math import inf
 
 from prometheus_client.core import GaugeMetricFamily
 
 from scheduler.series import ROLE
-from scheduler.standing import Standing
+from scheduler.standing import Standing, queues_below
 from tidegate.core.draft import Draft
 from tidegate.core.rooms import Room
 from tidegate.core.tree import INFINITE, Cell, Node
@@ -102,22 +103,15 @@ def _below_cohorts(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
         for fr, cell in node.cells.items():
             labels = [name, *fr, ROLE]
             quota.add_metric(labels, natural(fr.resource, cell.quota))
-            held.add_metric(labels, natural(fr.resource, below.get(fr, 0)))
+            held.add_metric(labels, natural(fr.resource, below[fr]))
     yield from (quota, held)
 
 
-def _held_below(node: Node, now: Standing) -> dict[FlavorResource, int]:
-    total: dict[FlavorResource, int] = {}
-    seen, todo = set[int](), [node]
-    while todo:
-        at = todo.pop()
-        if id(at) in seen:
-            continue  # cohorts in a circle
-        seen.add(id(at))
-        todo.extend(at.children)
-        if not at.is_cohort:
-            for fr in at.cells:
-                total[fr] = total.get(fr, 0) + now.cluster_queues.reserved[(at.name,), fr]
+def _held_below(node: Node, now: Standing) -> Counter[FlavorResource]:
+    total = Counter[FlavorResource]()
+    for queue in queues_below(node):
+        for fr in queue.cells:
+            total[fr] += now.cluster_queues.reserved[(queue.name,), fr]
     return total
 
 

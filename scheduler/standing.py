@@ -6,6 +6,7 @@ A walk costs a few microseconds a workload and decides nothing.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -14,6 +15,7 @@ from tidegate.core.charging import count, per_pod
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import HOLDING
 from tidegate.core.rooms import Room
+from tidegate.core.tree import Node
 from tidegate.model.ids import FlavorResource
 
 Queue = tuple[str, ...]
@@ -92,6 +94,14 @@ def shapes(room: Room) -> dict[str, int]:
     """Return how many kinds of workloads wait in a ClusterQueue, by status."""
     parked = sum(1 for shape in room.shapes.values() if shape.parked)
     return {"active": len(room.shapes) - parked, "inadmissible": parked}
+
+
+def queues_below(node: Node) -> Iterator[Node]:
+    """Yield the ClusterQueues of a subtree."""
+    if not node.is_cohort:
+        yield node
+    for child in node.children:
+        yield from queues_below(child)
 
 
 def _alike(workload: Workload) -> _Alike:
