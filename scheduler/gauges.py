@@ -60,7 +60,7 @@ class Gauges(Collector):
         if draft is None:
             return
         forest(draft)  # what is derived is up to date from here on
-        now = standing(draft)
+        now = standing(draft, asked=self._resources)
         yield from _of_workloads("", CLUSTER_QUEUE, now.cluster_queues)
         if self._local_queues:
             yield from _of_workloads("local_queue_", LOCAL_QUEUE, now.local_queues)

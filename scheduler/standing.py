@@ -54,12 +54,12 @@ class Standing(msgspec.Struct, kw_only=True):
     drifting: int = 0  # orders that had to be given again and are not yet seen to be done
 
 
-def standing(draft: Draft) -> Standing:
-    """Return how the workloads of a draft stand now."""
+def standing(draft: Draft, *, asked: bool = True) -> Standing:
+    """Return how the workloads of a draft stand now; what they ask for only if ``asked``."""
     found, alike = _begun(draft), Counter[_Alike]()
     for workload in draft.workloads.values():
         alike[_alike(workload)] += 1
-        if workload.phase == "pending" and workload.cluster_queue in draft.forest.rooms:
+        if asked and workload.phase == "pending" and workload.cluster_queue in draft.forest.rooms:
             _ask(found.cluster_queues, (workload.cluster_queue,), workload, draft)
         if workload.repeated and workload.phase != "finished":
             found.drifting += 1
