@@ -54,7 +54,7 @@ class Standing(msgspec.Struct, kw_only=True):
     drifting: int = 0  # orders that had to be given again and are not yet seen to be done
 
 
-def standing(draft: Draft, *, asked: bool = True) -> Standing:
+def standing(draft: Draft, *, asked: bool) -> Standing:
     """Return how the workloads of a draft stand now; what they ask for only if ``asked``."""
     found, alike = _begun(draft), Counter[_Alike]()
     for workload in draft.workloads.values():

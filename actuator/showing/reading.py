@@ -6,8 +6,6 @@ from the objects what it, or its predecessor, wrote into them.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from actuator.showing.shown import Phase, Shown
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
 from tidegate.contracts.definitions import (
@@ -17,6 +15,7 @@ from tidegate.contracts.definitions import (
 )
 from tidegate.jobs import pod_group
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.workload import class_of
 from tidegate.kinds.meta import Condition, ObjectMeta
 from tidegate.kinds.names import CHECKS_SINCE, DECISION, IS_GROUP_WORKLOAD, JOB_UID
 from tidegate.kinds.podsets import written
@@ -48,8 +47,8 @@ def workload(found: Workload) -> Shown | None:
         object_uid=meta.uid,
         decision=meta.annotations[DECISION],
         queue=found.spec.queue_name or "",
-        priority_class=_class(found, "WorkloadPriorityClass"),
-        pod_priority_class=_class(found, "PriorityClass"),
+        priority_class=class_of(found, "WorkloadPriorityClass"),
+        pod_priority_class=class_of(found, "PriorityClass"),
         own_priority=found.spec.priority,
         max_execution_s=found.spec.maximum_execution_time_seconds or 0,
         active=found.spec.active,
@@ -144,8 +143,3 @@ def _assignment(admission: Admission) -> tuple[PodSetAssignment, ...]:
         )
         for one in admission.pod_set_assignments
     )
-
-
-def _class(found: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:
-    reference = found.spec.priority_class_ref
-    return reference.name if reference is not None and reference.kind == kind else ""

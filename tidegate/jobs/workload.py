@@ -9,6 +9,8 @@ Source: behaviour.md 16, external frameworks.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.jobs.asking import listed
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop
@@ -38,8 +40,8 @@ def observe(found: Workload) -> JobObserved:
         kind=NAME,
         workload=f"{meta.namespace}/{meta.name}",
         queue=spec.queue_name or "",
-        priority_class=_class(found, "WorkloadPriorityClass"),
-        pod_priority_class=_class(found, "PriorityClass"),
+        priority_class=class_of(found, "WorkloadPriorityClass"),
+        pod_priority_class=class_of(found, "PriorityClass"),
         priority=spec.priority,
         created_us=micros(meta.creation_timestamp or ""),
         podsets=workload_podsets(found),
@@ -102,6 +104,12 @@ def condition(found: Workload, kind: str) -> Condition | None:
     return next((one for one in held if one.status == "True"), None)
 
 
+def class_of(found: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:
+    """Return the name of its priority class of a kind; empty if it has none of that kind."""
+    reference = found.spec.priority_class_ref
+    return reference.name if reference is not None and reference.kind == kind else ""
+
+
 def _allowed_flavors(found: Workload) -> tuple[str, ...] | None:
     text = found.metadata.annotations.get(names.ALLOWED_FLAVORS)
     return None if text is None else listed(text)
@@ -127,11 +135,6 @@ def _state(found: Workload) -> JobState:
         decision=annotations.get(names.DECISION, ""),
         generation=found.metadata.generation,
     )
-
-
-def _class(found: Workload, kind: str) -> str:
-    reference = found.spec.priority_class_ref
-    return reference.name if reference is not None and reference.kind == kind else ""
 
 
 def closed_gates(found: Workload) -> tuple[str, ...]:
