@@ -80,7 +80,7 @@ def start(start: Start, job: Object) -> Step:
     if isinstance(wanted, Refused):
         return wanted
     if wanted["spec"] != job["spec"]:
-        if start.order.generation not in (0, job["metadata"].get("generation", 0)):
+        if start.is_stale(job):
             return Refused(reason="stale", message="The job changed after this was decided.")
         if _bound(job) and wanted["spec"]["template"] != job["spec"]["template"]:
             return _unbind(job)
@@ -137,9 +137,9 @@ def _state(job: Job) -> JobState:
 
 def _started(before: Object, start: Start) -> Object | Refused:
     """Return the Job as it should run."""
-    podset = next((one for one in start.order.podsets if one.name == PODSET), None)
-    if podset is None:
-        return Refused(reason="invalid", message=f"The start says nothing of podset {PODSET}.")
+    podset = start.given(PODSET)
+    if isinstance(podset, Refused):
+        return podset
     problem = conflicts(before["spec"]["template"], podset)
     if problem:
         return Refused(reason="invalid", message=problem)

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from tidegate.contracts.decisions import StartOrdered, StopOrdered
+from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
 from tidegate.kinds.meta import ObjectMeta
 
@@ -64,6 +64,17 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     def decision(self) -> str:
         """Return what is written on the job."""
         return f"{self.ledger_id}/{self.seq}"
+
+    def given(self, podset: str) -> PodSetStart | Refused:
+        """Return what a podset was given, by its name."""
+        for one in self.order.podsets:
+            if one.name == podset:
+                return one
+        return Refused(reason="invalid", message=f"The start says nothing of podset {podset}.")
+
+    def is_stale(self, job: Object) -> bool:
+        """Tell whether a job changed after this was decided, as far as the order says."""
+        return self.order.generation not in (0, job["metadata"].get("generation", 0))
 
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True):

@@ -65,10 +65,8 @@ def observe(pod: Pod) -> JobObserved:
 
 def start(start: Start, pod: Object) -> Step:
     """See ``JobKind.start``: one patch puts in and takes the gate off."""
-    given = next((one for one in start.order.podsets if one.name == PODSET), None)
-    if given is None:
-        return Refused(reason="invalid", message=f"The start says nothing of podset {PODSET}.")
-    return started(start, pod, given, {})
+    given = start.given(PODSET)
+    return given if isinstance(given, Refused) else started(start, pod, given, {})
 
 
 def started(start: Start, pod: Object, given: PodSetStart, marks: dict[str, str]) -> Step:

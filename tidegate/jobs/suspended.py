@@ -84,7 +84,7 @@ class Engine(msgspec.Struct, frozen=True):
         if isinstance(wanted, Refused):
             return wanted
         if wanted["spec"] != job["spec"]:
-            if start.order.generation not in (0, job["metadata"].get("generation", 0)):
+            if start.is_stale(job):
                 return Refused(reason="stale", message="The job changed after this was decided.")
             if not self._is_suspended(job) and not self._only_unsuspends(job, wanted):
                 return Patch(body=self._suspending(job))
@@ -128,17 +128,16 @@ class Engine(msgspec.Struct, frozen=True):
 
     def _started(self, before: Object, start: Start) -> Object | Refused:
         """Return the job as it should run, or why it cannot."""
-        given = {podset.name: podset for podset in start.order.podsets}
         job, notes = before, Notes()
         for place in self.layout.places(before):
-            if place.name not in given:
-                message = f"The start says nothing of podset {place.name}."
-                return Refused(reason="invalid", message=message)
-            problem = conflicts(template_at(before, place), given[place.name])
+            given = start.given(place.name)
+            if isinstance(given, Refused):
+                return given
+            problem = conflicts(template_at(before, place), given)
             if problem:
                 return Refused(reason="invalid", message=problem)
             try:
-                job, notes[place.name] = _placed(job, place, given[place.name])
+                job, notes[place.name] = _placed(job, place, given)
             except UndecodableError as error:
                 return Refused(reason="invalid", message=str(error))
         job = with_value(job, self.layout.suspend, value=False)

@@ -68,8 +68,7 @@ def start(start: Start, found: Object) -> Step:
     if decided_on(found, start.ledger_id) >= start.seq or _ended(found):
         return Done()
     annotations = found["metadata"].get("annotations", {})
-    known = start.order.generation in (0, found["metadata"].get("generation", 0))
-    if names.INJECTED not in annotations and not known:
+    if names.INJECTED not in annotations and start.is_stale(found):
         return Refused(reason="stale", message="The Workload changed after this was decided.")
     noted = {names.DECISION: start.decision, names.INJECTED: "{}"}
     return Patch(body={"metadata": {"annotations": noted}})
