@@ -28,6 +28,9 @@ PODSET = "kueue.x-k8s.io/podset"
 LOCAL_QUEUE = "kueue.x-k8s.io/local-queue-name"
 CLUSTER_QUEUE = "kueue.x-k8s.io/cluster-queue-name"
 
+REQUEST_PARAMETER = "provreq.kueue.x-k8s.io/"
+"""Annotations of a job with this prefix are parameters of its ProvisioningRequests."""
+
 REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
 PREFERRED_TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology"
 UNCONSTRAINED_TOPOLOGY = "kueue.x-k8s.io/podset-unconstrained-topology"
