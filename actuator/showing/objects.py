@@ -26,7 +26,7 @@ def workload(
     shown: Shown, job: Object, kind: JobKind[Any], priorities: Mapping[tuple[str, str], int]
 ) -> Object:
     """Return the Workload object of a job as it is made; its status is written after it."""
-    marks = {names.DECISION: shown.decision}
+    marks = {names.DECISION: shown.decision, **_parameters(job)}
     if kind.members is not None:
         marks[names.IS_GROUP_WORKLOAD] = "true"
     return {
@@ -41,6 +41,14 @@ def workload(
         },
         "spec": {**wanted_spec(shown, priorities), "podSets": kind.podsets(job)},
     }
+
+
+def _parameters(job: Object) -> dict[str, str]:
+    """Return the annotations that a ProvisioningRequest of the job's takes as parameters."""
+    objects = [*job.get("items", ())[:1], *([job] if "metadata" in job else [])]
+    told = [one["metadata"].get("annotations", {}) for one in objects]
+    prefix = names.REQUEST_PARAMETER
+    return {key: value for one in told for key, value in one.items() if key.startswith(prefix)}
 
 
 def _owners(job: Object, kind: JobKind[Any]) -> list[Object]:
