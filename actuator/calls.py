@@ -6,15 +6,18 @@ import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
+from typing import TypeVar
 
 import msgspec
 
 from actuator.metrics import Metrics
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
+from tidegate.kinds.decode import Page, decode_list
 from tidegate.kube.answers import status_message
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi, Response
 
+T = TypeVar("T")
 _decoder = msgspec.json.Decoder(Object)
 _IS_WORKLOAD = re.compile(r".*/workloads/[^/]+").fullmatch
 FRESH: Mapping[str, str] = {}
@@ -94,6 +97,19 @@ class Calls:
         """Return the version that a list would have now; errors as in ``read``."""
         answer = await self._request("GET", path, query={"limit": "1"})
         return str(_object(answer)["metadata"]["resourceVersion"])
+
+    async def page(self, path: str, query: Mapping[str, str], kind: type[T]) -> Page[T]:
+        """Return one page of a list.
+
+        Raises:
+            ApiStatusError: the server refused; 404 while there is no such resource.
+            ApiUnreachableError: no answer came.
+            UndecodableError: the answer is no list.
+        """
+        answer = await self._request("GET", path, query=query)
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            raise ApiStatusError(answer.status, status_message(answer.body))
+        return decode_list(answer.body, kind)
 
     def watch(
         self, path: str, query: Mapping[str, str]

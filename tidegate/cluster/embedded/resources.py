@@ -104,6 +104,7 @@ BUILT_IN = (
     Resource(plural="configmaps", kind="ConfigMap", short_names=("cm",)),
     Resource(plural="secrets", kind="Secret"),
     Resource(plural="serviceaccounts", kind="ServiceAccount", short_names=("sa",)),
+    Resource(plural="podtemplates", kind="PodTemplate", generation=True),
     Resource(plural="limitranges", kind="LimitRange", short_names=("limits",)),
     Resource(plural="events", kind="Event", fields=_EVENT_FIELDS, short_names=("ev",)),
     JOBS,
