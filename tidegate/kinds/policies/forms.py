@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from tidegate.kinds import names
+
 Manifest: TypeAlias = dict[str, Any]
 API_VERSION = "admissionregistration.k8s.io/v1"
 PREFIX = "tidegate-"
@@ -46,7 +48,7 @@ class Param(msgspec.Struct, frozen=True, kw_only=True):
     """An object that a policy looks up by name; without it the policy does nothing."""
 
     kind: str
-    api_version: str = "kueue.x-k8s.io/v1beta2"
+    api_version: str = names.API_VERSION
     name: str = "default"
 
 
@@ -58,6 +60,11 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     param: Param | None = None
 
 
+def kueue(resource: str) -> Target:
+    """Return the requests about a resource of Kueue's own, in any served version."""
+    return Target(group=names.GROUP, versions=names.VERSIONS, resources=(resource,))
+
+
 def label(key: str, of: str = "object") -> str:
     """Return the expression of a label's value, empty where there is none."""
     return f"{of}.metadata.?labels[?'{key}'].orValue('')"
@@ -66,6 +73,16 @@ def label(key: str, of: str = "object") -> str:
 def annotation(key: str, of: str = "object") -> str:
     """Return the expression of an annotation's value, empty where there is none."""
     return f"{of}.metadata.?annotations[?'{key}'].orValue('')"
+
+
+def only_removed(key: str, unless: str = "") -> Check:
+    """Return the check that the list of names in an annotation loses some or stays as it is."""
+    free = f"{unless} || " if unless else ""
+    return Check(
+        f"{free}{annotation(key)} == '' || {annotation(key)}.split(',')"
+        f".all(g, g in {annotation(key, 'oldObject')}.split(','))",
+        f"metadata.annotations[{key}]: names may only be removed",
+    )
 
 
 def mutating(name: str, scope: Scope, mutations: Sequence[Manifest]) -> list[Manifest]:

@@ -23,6 +23,11 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
         """Return its name as part of a policy's name: ``batch-job``."""
         return self.name.replace("/", "-").replace(".", "-").lower()
 
+    @property
+    def running(self) -> str:
+        """Return the expression of whether an object is not suspended."""
+        return f"!object.?{self.suspend.replace('.', '.?')}.orValue(false)"
+
     def target(self, *operations: str) -> Target:
         """Return the requests about this kind."""
         return Target(
@@ -115,6 +120,8 @@ def not_a_child(declared: tuple[Framework, ...] = ()) -> str:
 
 NOT_A_CHILD = not_a_child()
 """What policies ask unless kinds are declared."""
+TOPMOST = {"not-a-child": NOT_A_CHILD}
+"""The same as a condition by its name."""
 
 
 def declared_framework(told: Declaration) -> Framework:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tidegate.kinds.names import GROUP, MIN_RUNTIME, VERSIONS
-from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, annotation, validating
+from tidegate.kinds.names import MIN_RUNTIME
+from tidegate.kinds.policies.forms import Check, Manifest, Scope, annotation, kueue, validating
 
 _GROUPS = {"groups": "object.?spec.?resourceGroups.orValue([])"}
 _PATH = "spec.resourceGroups[].flavors[].resources[]"
@@ -29,7 +29,7 @@ def quota_guards() -> list[Manifest]:
 
 
 def _scope(plural: str) -> Scope:
-    return Scope(targets=[Target(group=GROUP, versions=VERSIONS, resources=(plural,))])
+    return Scope(targets=[kueue(plural)])
 
 
 def _each(condition: str) -> str:

@@ -16,11 +16,11 @@ from tidegate.kinds.policies.forms import (
     Scope,
     annotation,
     label,
+    only_removed,
     validating,
 )
-from tidegate.kinds.policies.frameworks import NOT_A_CHILD, Framework
+from tidegate.kinds.policies.frameworks import TOPMOST, Framework
 
-_NOT_A_CHILD = {"not-a-child": NOT_A_CHILD}
 _LABELS = (
     Check(
         f"{label(QUEUE_NAME)} != '' || {annotation(QUEUE_NAME)} == ''",
@@ -41,15 +41,13 @@ _LABELS = (
 def job_guards(frameworks: tuple[Framework, ...]) -> list[Manifest]:
     """Return the policies about labels of jobs: on creation, and on change."""
     made = [one.target("CREATE") for one in frameworks]
-    told = validating("check-jobs", Scope(targets=made, conditions=_NOT_A_CHILD), _LABELS)
+    told = validating("check-jobs", Scope(targets=made, conditions=TOPMOST), _LABELS)
     for framework in frameworks:
-        scope = Scope(targets=[framework.target("UPDATE")], conditions=_NOT_A_CHILD)
-        suspended = f"object.?{framework.suspend.replace('.', '.?')}.orValue(false)"
-        told += validating(
-            f"check-{framework.slug}-changes", scope, _CHANGES, {"running": f"!{suspended}"}
-        )
+        scope = Scope(targets=[framework.target("UPDATE")], conditions=TOPMOST)
+        running = {"running": framework.running}
+        told += validating(f"check-{framework.slug}-changes", scope, _CHANGES, running)
     changed = [one.target("UPDATE") for one in frameworks]
-    kept = Scope(targets=changed, conditions=_NOT_A_CHILD, param=Param(kind="LocalQueue"))
+    kept = Scope(targets=changed, conditions=TOPMOST, param=Param(kind="LocalQueue"))
     return told + validating("keep-queue-name", kept, [_KEPT])
 
 
@@ -70,12 +68,7 @@ _CHANGES = (
         f"metadata.labels[{PRIORITY_CLASS}] of a running job may change,"
         " but not be added or removed",
     ),
-    Check(
-        f"{annotation(ADMISSION_GATED_BY)} == ''"
-        f" || {annotation(ADMISSION_GATED_BY)}.split(',').all(g, g in"
-        f" {annotation(ADMISSION_GATED_BY, 'oldObject')}.split(','))",
-        f"metadata.annotations[{ADMISSION_GATED_BY}]: names may only be removed",
-    ),
+    only_removed(ADMISSION_GATED_BY),
 )
 _KEPT = Check(
     f"{label(QUEUE_NAME)} != '' || {label(QUEUE_NAME, 'oldObject')} == ''",

@@ -14,9 +14,8 @@ from tidegate.kinds.policies.forms import (
     noted,
     patched,
 )
-from tidegate.kinds.policies.frameworks import NOT_A_CHILD, Framework
+from tidegate.kinds.policies.frameworks import TOPMOST, Framework
 
-_NOT_A_CHILD = {"not-a-child": NOT_A_CHILD}
 _QUEUED = f"{label(QUEUE_NAME)} != ''"
 _PODS = Target(group="", versions=("v1",), resources=("pods",), operations=("CREATE",))
 
@@ -28,8 +27,8 @@ def suspend(framework: Framework) -> list[Manifest]:
     one from patching what it has suspended already.
     """
     *parents, field = framework.suspend.split(".")
-    running = {"not-suspended": f"!object.?{framework.suspend.replace('.', '.?')}.orValue(false)"}
-    scope = Scope(targets=[framework.target("CREATE")], conditions=_NOT_A_CHILD | running)
+    running = {"not-suspended": framework.running}
+    scope = Scope(targets=[framework.target("CREATE")], conditions=TOPMOST | running)
     mutation = patched(f"{_QUEUED} ? {_suspended(parents, field)} : []")
     return mutating(f"suspend-{framework.slug}", scope, [mutation])
 
@@ -55,13 +54,13 @@ def gate_pods() -> list[Manifest]:
         f" spec: Object.spec{{schedulingGates: [{gate}]}}}}"
     )
     waiting = {"without-a-node": "object.spec.?nodeName.orValue('') == ''"}
-    scope = Scope(targets=[_PODS], conditions=_NOT_A_CHILD | waiting)
+    scope = Scope(targets=[_PODS], conditions=TOPMOST | waiting)
     return mutating("gate-pods", scope, [applied(f"{_QUEUED} ? {gated} : Object{{}}")])
 
 
 def _defaults(frameworks: tuple[Framework, ...], kind: str, *, pods: bool) -> Scope:
     targets = [one.target("CREATE") for one in frameworks] + ([_PODS] if pods else [])
-    return Scope(targets=targets, conditions=_NOT_A_CHILD, param=Param(kind=kind))
+    return Scope(targets=targets, conditions=TOPMOST, param=Param(kind=kind))
 
 
 def _given(key: str, wanting: str) -> Manifest:

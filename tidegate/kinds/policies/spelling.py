@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tidegate.kinds.kueue_v1beta1 import PRIORITY_SOURCES
-from tidegate.kinds.names import AUTHOR, GROUP, VERSIONS
+from tidegate.kinds.names import AUTHOR
 from tidegate.kinds.policies.forms import (
     Manifest,
     Scope,
-    Target,
     annotation,
+    kueue,
     mutating,
     noted,
     patched,
@@ -61,8 +61,7 @@ def job_authors(frameworks: tuple[Framework, ...]) -> list[Manifest]:
 
 def _scope(resource: str, condition: str) -> Scope:
     """Applying a mutation costs the API server a tenth of a write, even where nothing changes."""
-    target = Target(group=GROUP, versions=VERSIONS, resources=(resource,))
-    return Scope(targets=[target], conditions={"has-something-to-change": condition})
+    return Scope(targets=[kueue(resource)], conditions={"has-something-to-change": condition})
 
 
 def _any(conditions: Sequence[str]) -> str:

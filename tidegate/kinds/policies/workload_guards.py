@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from tidegate.kinds.names import ADMISSION_GATED_BY, ELASTIC_JOB, GROUP, VERSIONS
-from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, annotation, validating
+from tidegate.kinds.names import ADMISSION_GATED_BY, ELASTIC_JOB
+from tidegate.kinds.policies.forms import (
+    Check,
+    Manifest,
+    Scope,
+    annotation,
+    kueue,
+    only_removed,
+    validating,
+)
 
 _VARIABLES = {
     "podSets": "object.spec.?podSets.orValue([])",
@@ -28,7 +36,7 @@ def workload_guards() -> list[Manifest]:
 
 
 def _scope(resource: str) -> Scope:
-    return Scope(targets=[Target(group=GROUP, versions=VERSIONS, resources=(resource,))])
+    return Scope(targets=[kueue(resource)])
 
 
 def _containers(field: str, condition: str) -> str:
@@ -78,12 +86,7 @@ _SPEC = (
         " && o.template == p.template && p.count <= o.count)))",
         "spec.podSets is immutable while quota is reserved",
     ),
-    Check(
-        f"request.operation == 'CREATE' || {annotation(ADMISSION_GATED_BY)} == ''"
-        f" || {annotation(ADMISSION_GATED_BY)}.split(',').all(g, g in"
-        f" {annotation(ADMISSION_GATED_BY, 'oldObject')}.split(','))",
-        f"metadata.annotations[{ADMISSION_GATED_BY}]: names may only be removed",
-    ),
+    only_removed(ADMISSION_GATED_BY, "request.operation == 'CREATE'"),
 )
 _DONE = "status.?reclaimablePods.orValue([])"
 _STATUS = (
