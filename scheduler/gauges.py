@@ -21,7 +21,7 @@ from tidegate.core import decay
 from tidegate.core.draft import Draft
 from tidegate.core.forest import forest
 from tidegate.core.shares import share
-from tidegate.core.tree import Node
+from tidegate.core.tree import Node, root_of
 
 CLUSTER_QUEUE, LOCAL_QUEUE = ("cluster_queue",), ("name", "namespace")
 STATUSES = ("pending", "active", "terminating")
@@ -184,13 +184,6 @@ def cluster_queue_status(draft: Draft, name: str) -> str:
     if defined is not None and defined.deleting:
         return "terminating"
     return "active" if draft.readiness.get(name, (False,))[0] else "pending"
-
-
-def root_of(node: Node) -> Node:
-    """Return the root of a tree; a cohort in a circle stands alone."""
-    while node.parent is not None:
-        node = node.parent
-    return node
 
 
 def _share(node: Node) -> float:

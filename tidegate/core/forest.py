@@ -11,7 +11,18 @@ from tidegate.core.charging import flavor_resource
 from tidegate.core.deciding.readiness import readiness
 from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.rooms import Forest, Group, Room, Slot, Tree
-from tidegate.core.tree import Cell, Node, add, bounded, cell_of, forget, limit, settle, unbounded
+from tidegate.core.tree import (
+    Cell,
+    Node,
+    add,
+    bounded,
+    cell_of,
+    forget,
+    limit,
+    root_of,
+    settle,
+    unbounded,
+)
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import Quota, ResourceGroup
 
@@ -160,9 +171,7 @@ def _know(cell: Cell) -> None:
 
 
 def _tree_of(trees: dict[tuple[bool, str], Tree], node: Node) -> Tree:
-    root = node
-    while root.parent is not None:
-        root = root.parent
+    root = root_of(node)
     key = (root.is_cohort, root.name)
     if key not in trees:
         trees[key] = Tree(root=root)
@@ -205,9 +214,7 @@ def _measure(new: Forest, order: list[Node]) -> None:  # noqa: C901 - three walk
 
 def _lendable(parent: Node) -> dict[str, int]:
     total: dict[str, int] = {}
-    root = parent
-    while root.parent is not None:
-        root = root.parent
+    root = root_of(parent)
     for fr, cell in parent.cells.items():
         if root.cells[fr].known:
             most = total.get(fr.resource, 0) + bounded(cell.potential)

@@ -52,6 +52,13 @@ class Node(msgspec.Struct, kw_only=True, eq=False):
     champions: dict[int, object] = {}  # see ``tidegate.core.calm``
 
 
+def root_of(node: Node) -> Node:
+    """Return the root of a node's tree."""
+    while node.parent is not None:
+        node = node.parent
+    return node
+
+
 def forget(node: Node) -> None:
     """Forget a node's champions and its ancestors': usage there, or who waits, has changed."""
     at: Node | None = node

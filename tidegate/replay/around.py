@@ -19,7 +19,7 @@ from tidegate.core.draft import Draft, Workload
 from tidegate.core.fold import apply
 from tidegate.core.forest import forest
 from tidegate.core.rooms import Rank, Tree
-from tidegate.core.tree import Node
+from tidegate.core.tree import root_of
 from tidegate.model.quantity import render
 
 SHOWN = 5
@@ -142,7 +142,7 @@ class _Looking:
     ) -> Freed | None:
         if isinstance(event, told.CohortDefined):
             node = forest(self._draft).cohorts.get(event.name)
-            inside = node is not None and _root(node) is tree.root
+            inside = node is not None and root_of(node) is tree.root
         else:
             inside = self._tree(event.name) is tree
         if not inside:
@@ -189,9 +189,3 @@ def _amounts(told_of: Iterable[tuple[str, str, int]]) -> dict[str, dict[str, str
     for flavor, resource, units in sorted(told_of):
         found.setdefault(flavor, {})[resource] = render(resource, units)
     return found
-
-
-def _root(node: Node) -> Node:
-    while node.parent is not None:
-        node = node.parent
-    return node
