@@ -1,0 +1,43 @@
+"""Several that follow the ledger, as one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from actuator.consume import Learner
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Published
+from tidegate.contracts.facts import FactEvent
+
+
+class Together:
+    """See ``actuator.consume.Learner``: each of them is told, in the order in which they stand."""
+
+    def __init__(self, *learners: Learner) -> None:
+        self._learners = learners
+
+    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+        """See ``Learner.learn``."""
+        for one in self._learners:
+            one.learn(told, event, live=live)
+
+    def carried_out(self, workload: str) -> None:
+        """See ``Learner.carried_out``."""
+        for one in self._learners:
+            one.carried_out(workload)
+
+    def begin_anew(self) -> None:
+        """See ``Learner.begin_anew``."""
+        for one in self._learners:
+            one.begin_anew()
+
+    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
+        """See ``Learner.work``."""
+        for one in self._learners:
+            one.work(working)
+
+    async def run(self) -> None:
+        """Act for ever, each for itself."""
+        async with asyncio.TaskGroup() as tasks:
+            for one in self._learners:
+                tasks.create_task(one.run())

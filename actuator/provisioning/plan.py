@@ -1,0 +1,149 @@
+"""What is to be done about one workload's requests: from what stands there alone, and pure.
+
+It is asked again after every change and after every step, so it remembers nothing. Source:
+behaviour.md 9.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from actuator.provisioning.judging import Case, judged, unconfigured, unneeded
+from actuator.provisioning.naming import attempt_of, request_name
+from actuator.provisioning.podsets import Part, parts
+from actuator.provisioning.seen import ProvisioningRequest
+from actuator.provisioning.templates import Ask, parameters
+from tidegate.jobs.kind import Object
+from tidegate.kinds.checks import ProvisioningRequestConfigSpec
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """The steps, in the order in which they are taken."""
+
+    states: tuple[Object, ...] = ()  # of checks, where they differ from what stands there
+    delete: tuple[ProvisioningRequest, ...] = ()
+    make: tuple[Ask, ...] = ()
+    keep: tuple[ProvisioningRequest, ...] = ()  # whose templates have to be theirs
+
+
+class _Steps(msgspec.Struct, frozen=True):
+    """What one check takes."""
+
+    state: Object
+    kept: ProvisioningRequest | None = None
+    ask: Ask | None = None
+
+
+def plan(
+    found: Object,
+    configs: Mapping[str, ProvisioningRequestConfigSpec | None],
+    requests: Sequence[ProvisioningRequest],
+    spent: Collection[str] = (),
+    *,
+    cleans: bool = True,
+) -> Plan:
+    """Return the steps for a Workload as it was read.
+
+    ``configs`` has the checks of this controller, None where a check's configuration is missing;
+    ``requests`` are the Workload's own, ``spent`` the uids of those made for a reservation that is
+    lost. ``cleans`` is Kueue's gate CleanupProvisioningRequestsOnEviction.
+    """
+    true = _true(found)
+    if "Finished" in true:
+        return Plan(delete=tuple(requests))
+    if "QuotaReserved" not in true or "Evicted" in true:
+        return Plan(delete=tuple(requests) if cleans else ())
+    usable = [one for one in requests if one.metadata.uid not in spent]
+    told = found["status"].get("admissionChecks", ())
+    steps = [
+        _checked(found, state, configs[state["name"]], usable)
+        for state in told
+        if state["name"] in configs
+    ]
+    kept = tuple(one.kept for one in steps if one.kept is not None)
+    held = {one.metadata.uid for one in kept}
+    return Plan(
+        states=tuple(one.state for one in steps if one.state not in told),
+        delete=tuple(one for one in requests if one.metadata.uid not in held),
+        make=tuple(one.ask for one in steps if one.ask is not None),
+        keep=kept,
+    )
+
+
+def _checked(
+    found: Object,
+    state: Object,
+    config: ProvisioningRequestConfigSpec | None,
+    requests: Sequence[ProvisioningRequest],
+) -> _Steps:
+    """Return the steps for one check."""
+    name, check, ready = found["metadata"]["name"], state["name"], state["state"] == "Ready"
+    numbers = {one.metadata.uid: attempt_of(one.metadata.name, name, check) for one in requests}
+    known = [one for one in requests if numbers[one.metadata.uid]]
+    wanted = () if config is None else parts(found, config)
+    if config is None or not wanted:
+        kept = _newest(known, numbers) if ready else None
+        if wanted is None:
+            return _Steps(state, _newest(known, numbers))
+        return _Steps(unconfigured(state) if config is None else unneeded(state), kept)
+    asked = parameters(found, config)
+    fitting = known if ready else [one for one in known if _agrees(one, config, asked)]
+    newest = _newest(fitting, numbers)
+    attempt = numbers[newest.metadata.uid] if newest is not None else 0
+    if newest is not None:
+        state = judged(state, _case(found, newest, attempt), config, wanted)
+    ask = None
+    if state["state"] == "Pending" and (newest is None or _is_over(newest)):
+        follows = attempt + 1 if newest is not None else state.get("retryCount", 0) + 1
+        ask = _ask(request_name(name, check, follows), check, config, asked, wanted)
+    return _Steps(state, newest, ask)
+
+
+def _ask(
+    name: str,
+    check: str,
+    config: ProvisioningRequestConfigSpec,
+    asked: dict[str, str],
+    wanted: tuple[Part, ...],
+) -> Ask:
+    return Ask(
+        check=check,
+        name=name,
+        class_name=config.provisioning_class_name,
+        parameters=asked,
+        parts=wanted,
+    )
+
+
+def _case(found: Object, request: ProvisioningRequest, attempt: int) -> Case:
+    return Case(
+        request=request,
+        attempt=attempt,
+        admitted="Admitted" in _true(found),
+        active=found["spec"].get("active", True),
+    )
+
+
+def _newest(
+    requests: Sequence[ProvisioningRequest], numbers: Mapping[str, int]
+) -> ProvisioningRequest | None:
+    return max(requests, key=lambda one: numbers[one.metadata.uid], default=None)
+
+
+def _agrees(
+    request: ProvisioningRequest, config: ProvisioningRequestConfigSpec, asked: dict[str, str]
+) -> bool:
+    """Tell whether a request asks for what is asked for by now."""
+    same = request.spec.provisioning_class_name == config.provisioning_class_name
+    return same and request.spec.parameters == asked and not request.metadata.deleting
+
+
+def _is_over(request: ProvisioningRequest) -> bool:
+    return bool(request.holds("Failed") or request.holds("BookingExpired"))
+
+
+def _true(found: Object) -> set[str]:
+    told = found.get("status", {}).get("conditions", ())
+    return {one["type"] for one in told if one["status"] == "True"}

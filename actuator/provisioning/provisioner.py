@@ -1,0 +1,69 @@
+"""The controller as a part of the actuator: it attends while the actuator holds its lease."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import Any
+
+from actuator.calls import Calls
+from actuator.provisioning.attend import Attendance
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Published
+from tidegate.contracts.facts import FactEvent
+
+
+class Provisioner:
+    """See ``actuator.consume.Learner``: of the ledger it learns nothing but whether to work.
+
+    It goes by Workloads and reports through them, as a controller from elsewhere would: what it
+    says comes to the ledger as an observation.
+    """
+
+    def __init__(
+        self, calls: Calls, random: Random, now_us: Callable[[], int], *, cleans: bool = True
+    ) -> None:
+        self._working = False
+        self._turned = asyncio.Event()
+        self._calls = calls.only_while(lambda: self._working)
+        self._random, self._now_us, self._cleans = random, now_us, cleans
+
+    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+        """Take no notice."""
+
+    def carried_out(self, workload: str) -> None:
+        """Take no notice."""
+
+    def begin_anew(self) -> None:
+        """Have nothing to forget."""
+
+    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
+        """See ``Learner.work``."""
+        self._working = working
+        self._turned.set()
+
+    async def run(self) -> None:
+        """Attend for ever, whenever it shall."""
+        while True:
+            await self._until(working=True)
+            attendance = Attendance(self._calls, self._random, self._now_us, cleans=self._cleans)
+            await _first(attendance.attend(), self._until(working=False))
+
+    async def _until(self, *, working: bool) -> None:
+        while self._working != working:
+            self._turned.clear()
+            await self._turned.wait()
+
+
+async def _first(*works: Coroutine[Any, Any, None]) -> None:
+    """Run until one comes to its end, and end the others; raise what it raised."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

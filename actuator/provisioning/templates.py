@@ -1,0 +1,136 @@
+"""The objects that are made: requests, and the templates of the pods that they are for.
+
+A template is what the pods will be: with what the assigned flavors add, without what held earlier
+pods back. Source: behaviour.md 9.3.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+import msgspec
+
+from actuator.provisioning.naming import (
+    CLASS_NAME,
+    CONSUMES,
+    GROUP,
+    VERSION,
+    template_name,
+)
+from actuator.provisioning.podsets import Part
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.errors import NotSupportedError
+from tidegate.jobs.kind import Object
+from tidegate.jobs.template import conflicts, injected
+from tidegate.kinds import names
+from tidegate.kinds.checks import ProvisioningRequestConfigSpec
+from tidegate.kinds.flavors import ResourceFlavorSpec
+from tidegate.kinds.podsets import toleration
+
+_STALE = (CONSUMES, CLASS_NAME, names.WORKLOAD)
+_LABELS = {names.MANAGED: "true"}
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """A request that is to be made."""
+
+    check: str
+    name: str
+    class_name: str
+    parameters: dict[str, str]
+    parts: tuple[Part, ...]
+
+
+def parameters(found: Object, config: ProvisioningRequestConfigSpec) -> dict[str, str]:
+    """Return a request's parameters: the config's, and over them those of the Workload."""
+    told: dict[str, str] = found["metadata"].get("annotations", {})
+    own = {
+        key.removeprefix(names.REQUEST_PARAMETER): value
+        for key, value in told.items()
+        if key.startswith(names.REQUEST_PARAMETER)
+    }
+    return {**config.parameters, **own}
+
+
+def request_object(found: Object, ask: Ask) -> Object:
+    """Return a ProvisioningRequest for a Workload."""
+    pod_sets = [
+        {"podTemplateRef": {"name": template_name(ask.name, part.names[0])}, "count": part.count}
+        for part in ask.parts
+    ]
+    spec = {"provisioningClassName": ask.class_name, "podSets": pod_sets}
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "ProvisioningRequest",
+        "metadata": _metadata(found, ask.name),
+        "spec": {**spec, "parameters": ask.parameters} if ask.parameters else spec,
+    }
+
+
+def template_object(
+    found: Object, ask: Ask, part: Part, flavors: Iterable[ResourceFlavorSpec]
+) -> Object:
+    """Return the PodTemplate of one part; the request takes it over from the Workload.
+
+    Raises:
+        NotSupportedError: the pods and their flavors do not agree; the message names the key.
+    """
+    template = copy.deepcopy(part.template)
+    annotations = template.get("metadata", {}).get("annotations", {})
+    for key in _STALE:
+        annotations.pop(key, None)
+    template.get("spec", {}).pop("schedulingGates", None)
+    start = _start(part, flavors)
+    contradiction = conflicts(template, start)
+    if contradiction:
+        raise NotSupportedError(contradiction)
+    template, _ = injected(template, start)
+    _fill_requests(template)
+    return {
+        "apiVersion": "v1",
+        "kind": "PodTemplate",
+        "metadata": _metadata(found, template_name(ask.name, part.names[0])),
+        "template": template,
+    }
+
+
+def owned_by_request(meta: Object) -> list[Object]:
+    """Return the owner references that make a request, by its metadata, the owner."""
+    return [_owner(f"{GROUP}/{VERSION}", "ProvisioningRequest", meta)]
+
+
+def _metadata(found: Object, name: str) -> Object:
+    owner = _owner(f"{names.GROUP}/{names.VERSIONS[0]}", "Workload", found["metadata"])
+    return {
+        "name": name,
+        "namespace": found["metadata"]["namespace"],
+        "labels": _LABELS,
+        "ownerReferences": [owner],
+    }
+
+
+def _owner(version: str, kind: str, meta: Object) -> Object:
+    # It blocks nobody's deletion: that would take a right over the owner's finalizers.
+    head = {"apiVersion": version, "kind": kind, "controller": True}
+    return {**head, "name": meta["name"], "uid": meta["uid"]}
+
+
+def _start(part: Part, flavors: Iterable[ResourceFlavorSpec]) -> PodSetStart:
+    specs = tuple(flavors)
+    tolerations = (toleration(one) for spec in specs for one in spec.tolerations)
+    return PodSetStart(
+        name=part.names[0],
+        count=part.count,
+        node_selector={key: value for spec in specs for key, value in spec.node_labels.items()},
+        tolerations=tuple(dict.fromkeys(tolerations)),
+    )
+
+
+def _fill_requests(template: Object) -> None:
+    """Let each limit stand for a request that is missing, as the API server does for pods."""
+    spec = template.get("spec", {})
+    for container in [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]:
+        resources = container.get("resources") or {}
+        if resources.get("limits"):
+            resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}

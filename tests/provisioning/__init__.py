@@ -1,0 +1,1 @@
+"""Tests of the controller that asks an autoscaler for nodes."""

@@ -1,0 +1,73 @@
+"""A Workload that waits for nodes, its requests and a configuration, as a row tells them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actuator.provisioning.naming import request_name, template_name
+from actuator.provisioning.seen import ProvisioningRequest
+from tidegate.kinds.checks import ProvisioningRequestConfigSpec
+from tidegate.kinds.decode import read
+
+Object = dict[str, Any]
+AT = "2026-03-01T08:00:00Z"
+UID = "11111111-2222"
+
+
+def podset(name: str, count: int, requests: Object, **more: Any) -> Object:  # noqa: ANN401 - of a pod's spec
+    container = {"name": "c", "image": "i", "resources": {"requests": requests, **more}}
+    return {"name": name, "count": count, "template": {"spec": {"containers": [container]}}}
+
+
+def workload(row: Object) -> Object:
+    """Return a Workload that holds quota, and what a row says of it."""
+    sets = [
+        podset("main", 3, {"cpu": "1"}, limits={"memory": "1Gi"}),
+        podset("gpu", 2, {"nvidia.com/gpu": "1"}),
+    ]
+    true = {"QuotaReserved": "True", **row.get("conditions", {})}
+    assigned = [{"name": one["name"], "count": one["count"]} for one in sets]
+    state = {"name": "c", "state": "Pending", "message": "", "lastTransitionTime": AT}
+    return {
+        "metadata": {
+            "name": "w",
+            "namespace": "ns",
+            "uid": UID,
+            "annotations": row.get("annotations", {}),
+        },
+        "spec": {"podSets": sets, "active": row.get("active", True)},
+        "status": {
+            "conditions": [{"type": kind, "status": status} for kind, status in true.items()],
+            "admission": {"clusterQueue": "cq", "podSetAssignments": assigned},
+            "admissionChecks": [{**state, **row.get("state", {})}],
+        },
+    }
+
+
+def request(told: Object) -> ProvisioningRequest:
+    """Return a request by its attempt and by what its conditions say."""
+    name = request_name("w", told.get("check", "c"), told["attempt"])
+    parts = told.get("parts", {"main": 3, "gpu": 2})
+    sets = [
+        {"podTemplateRef": {"name": template_name(name, part)}, "count": count}
+        for part, count in parts.items()
+    ]
+    spec = {"provisioningClassName": "queued", "podSets": sets}
+    spec["parameters"] = told.get("parameters", {})
+    conditions = [_condition(kind, "True", said) for kind, said in told.get("holds", {}).items()]
+    conditions += [_condition(kind, "False", said) for kind, said in told.get("waits", {}).items()]
+    status = {"conditions": conditions, "provisioningClassDetails": told.get("details", {})}
+    meta = {"name": name, "namespace": "ns", "uid": f"r{told['attempt']}{told.get('check', '')}"}
+    return read({"metadata": meta, "spec": spec, "status": status}, ProvisioningRequest)
+
+
+def config(told: Object | None) -> ProvisioningRequestConfigSpec | None:
+    """Return the configuration that a row names; None if it names none."""
+    if told is None:
+        return None
+    return read({"provisioningClassName": "queued", **told}, ProvisioningRequestConfigSpec)
+
+
+def _condition(kind: str, status: str, said: str) -> Object:
+    told = {"type": kind, "status": status, "reason": kind, "message": said}
+    return {**told, "lastTransitionTime": AT}
