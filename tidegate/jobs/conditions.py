@@ -22,3 +22,12 @@ def holding(obj: Any, kinds: Iterable[str]) -> Mapping[str, Any] | None:  # noqa
         raise UndecodableError(f"{shown(CONDITIONS)}: these are not conditions.")
     true = {str(one.get("type")): one for one in found if one.get("status") == "True"}
     return next((true[kind] for kind in kinds if kind in true), None)
+
+
+def outcome(obj: Any, outcomes: Mapping[str, str]) -> tuple[str, str]:  # noqa: ANN401 - any JSON
+    """Return how an object ended and what its condition says of it; empty while it has not.
+
+    ``outcomes`` is by the condition's type; errors as in ``holding``.
+    """
+    ended = holding(obj, outcomes)
+    return ("", "") if ended is None else (outcomes[ended["type"]], str(ended.get("message", "")))

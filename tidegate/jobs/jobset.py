@@ -8,7 +8,7 @@ Source: behaviour.md 16, JobSet.
 from __future__ import annotations
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.conditions import holding
+from tidegate.jobs.conditions import outcome
 from tidegate.jobs.kind import Object
 from tidegate.jobs.layout import Layout, Place, Standing
 from tidegate.jobs.paths import found_at, number_at, text_at
@@ -33,13 +33,13 @@ def places(obj: Object) -> tuple[Place, ...]:
 
 def standing(obj: Object) -> Standing:
     """Return how a JobSet stands; its status counts Jobs, not pods."""
-    ended = holding(obj, _OUTCOMES)
+    finished, message = outcome(obj, _OUTCOMES)
     statuses = _listed(obj, _STATUSES)
     jobs = sum(number_at(one, ("replicas",), 1) for one in _listed(obj, _JOBS))
     done = sum(number_at(one, (field,)) for one in statuses for field in ("ready", "succeeded"))
     return Standing(
-        finished="" if ended is None else _OUTCOMES[str(ended["type"])],
-        message="" if ended is None else str(ended.get("message", "")),
+        finished=finished,
+        message=message,
         active=sum(number_at(one, ("active",)) for one in statuses),
         ready=0 < jobs <= done,
         reclaimable=_reclaimable(obj),

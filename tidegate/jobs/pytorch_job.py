@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.conditions import holding
+from tidegate.jobs.conditions import holding, outcome
 from tidegate.jobs.kind import Object
 from tidegate.jobs.layout import Layout, Place, Standing
 from tidegate.jobs.paths import Path, found_at, number_at, shown, text_at
@@ -47,11 +47,11 @@ def places(obj: Object) -> tuple[Place, ...]:
 
 def standing(obj: Object) -> Standing:
     """Return how a PyTorchJob stands; it gives no pods back before its end."""
-    ended = holding(obj, _OUTCOMES)
+    finished, message = outcome(obj, _OUTCOMES)
     statuses = _by_role(obj, _STATUSES)
     return Standing(
-        finished="" if ended is None else _OUTCOMES[str(ended["type"])],
-        message="" if ended is None else str(ended.get("message", "")),
+        finished=finished,
+        message=message,
         active=sum(number_at(obj, (*_STATUSES, role, "active")) for role in statuses),
         ready=holding(obj, ("Running",)) is not None,
     )
