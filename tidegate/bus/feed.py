@@ -53,9 +53,7 @@ class NatsFeed:
             await reader.close()
 
     async def _start(self, after: int | None) -> Position:
-        found = await self._js.info(EVENTS)
-        if found is None:
-            raise BusUnreachableError(f"There is no stream {EVENTS}.")
+        found = await self._js.existing(EVENTS)
         end = found.state.last_seq
         if after is None or not found.state.messages:
             return Position(found.incarnation, end)

@@ -124,6 +124,17 @@ class JetStream:
                 return None
             raise
 
+    async def existing(self, stream: str) -> StreamInfo:
+        """Return what the server says of a stream that must be there.
+
+        Raises:
+            BusUnreachableError: no answer, or there is none.
+        """
+        found = await self.info(stream)
+        if found is None:
+            raise BusUnreachableError(f"There is no stream {stream}.")
+        return found
+
     async def purge(self, stream: str, below_seq: int) -> int:
         """Remove what precedes stream sequence ``below_seq``; return how many messages that was.
 

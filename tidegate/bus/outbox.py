@@ -31,9 +31,7 @@ class NatsOutbox:
         found = await self._js.info(EVENTS)
         if found is None:
             await self._ensure()
-            found = await self._js.info(EVENTS)
-        if found is None:
-            raise BusUnreachableError(f"There is no stream {EVENTS}.")
+            found = await self._js.existing(EVENTS)
         if known.incarnation in (0, found.incarnation):
             return found.state.last_seq - known.seq, Position(found.incarnation, known.seq)
         return found.state.last_seq, Position(found.incarnation, 0)

@@ -78,9 +78,7 @@ class NatsOutlet:
             item.stored.cancel()
 
     async def _end_of_resyncs(self) -> Position:
-        found = await self._js.info(RESYNCS)
-        if found is None:
-            raise BusUnreachableError(f"There is no stream {RESYNCS}.")
+        found = await self._js.existing(RESYNCS)
         return Position(found.incarnation, found.state.last_seq)
 
     async def _send(self) -> None:
