@@ -2,7 +2,7 @@
 
 What was decided is left out, and so is what followed from that alone (starts, stops, readiness): a
 cluster in virtual time makes its own. How long a job runs is from its last start to its end, since
-a job that is stopped begins anew.
+a job that is stopped begins anew; of one that never ended it is guessed, longer than it ever ran.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     run_us: int | None  # None: it runs on
     removed: bool = False  # it was deleted while it ran
     reason: str = "Succeeded"
-    assumed: bool = False  # it never ran in the history: as long as others of its queue
+    assumed: bool = False  # it waits at the end of the history: as long as others of its queue
     reclaimed: tuple[Reclaimed, ...] = ()
 
 
@@ -120,6 +120,7 @@ class _Reading:
         self._runs = dict[str, Run]()
         self._queues = dict[str, str]()  # identity to what its run time is guessed by
         self._started = dict[str, int]()
+        self._ran = dict[str, int]()  # how long it ran at most before it was told to stop
         self._stopping = dict[str, int]()
         self._reserved = dict[str, int]()
         self._reclaimed = dict[str, list[Reclaimed]]()
@@ -156,12 +157,20 @@ class _Reading:
                 known.setdefault(self._queues[mine], []).append(run.run_us)
         every = [run_us for runs in known.values() for run_us in runs]
         for mine, queue in self._queues.items():
-            if mine in self._runs:
-                continue
-            ran_on = mine in self._started
-            guess = percentile(known.get(queue, every), _MEDIAN) if every else None
-            self._runs[mine] = Run(run_us=None if ran_on else guess, assumed=not ran_on)
+            if mine in self._started:
+                self._runs.setdefault(mine, Run(run_us=None))
+            elif mine not in self._runs:
+                guess = self._guess(mine, known.get(queue, ()), every)
+                self._runs[mine] = Run(run_us=guess, assumed=True)
         return self._runs
+
+    def _guess(self, mine: str, alike: Iterable[int], every: Iterable[int]) -> int | None:
+        """Return the median of those alike that ran longer than it did, else of all; or None."""
+        ran_us = self._ran.get(mine, -1)
+        for runs in (alike, every):
+            if longer := [run_us for run_us in runs if run_us > ran_us]:
+                return percentile(longer, _MEDIAN)
+        return None
 
     def _read_fact(self, event: told.WorkloadFact) -> None:
         mine = identity(event.workload, event.uid)
@@ -224,5 +233,7 @@ class _Reading:
                 self._reclaimed.pop(mine, None)
             case decided.StopOrdered():
                 self._stopping.setdefault(mine, event.at_us)
+                ran_us = event.at_us - self._started.get(mine, event.at_us)
+                self._ran[mine] = max(ran_us, self._ran.get(mine, 0))
             case _:
                 pass  # decided anew
