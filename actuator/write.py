@@ -40,8 +40,8 @@ class Writer:
             await self._unguard(shown)
         path = workload_path(shown)
         found = self.calls.patched(path) or await self.calls.read(path) or await self._make(shown)
-        if found is None:
-            return  # the job is gone, or somebody deleted the Workload that he made
+        if found is None or (shown.prebuilt and not objects.may_be_owned(shown, found)):
+            return  # the job is gone, or somebody deleted the Workload that he made, or has it
         shown.object_uid = found["metadata"]["uid"]
         about = self.about_patch(shown, found)
         if about:
@@ -96,6 +96,8 @@ class Writer:
             wanted["metadata"]["finalizers"] = finalizers
         if shown.deactivated:
             wanted["spec"]["active"] = False
+        if shown.prebuilt:
+            wanted["metadata"] |= objects.ownership(shown, meta)
         if not shown.direct:
             wanted["spec"] |= objects.wanted_spec(shown, self.board.priorities)
         return difference({"metadata": meta, "spec": found["spec"]}, wanted)
@@ -108,7 +110,7 @@ class Writer:
         return difference({"status": status}, {"status": wanted})
 
     async def _make(self, shown: Shown) -> Object | None:
-        if shown.direct or shown.phase == "finished":
+        if not shown.made or shown.phase == "finished":
             return None
         kind = job_kind(shown.job.kind)
         there = await self._job(shown, kind)

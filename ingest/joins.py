@@ -7,15 +7,17 @@ so do its owners. The cache is rebuilt by every list.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
 
 from ingest.claims import Claims
 from ingest.lineage import Lineage
+from ingest.prebuilt import Prebuilt
 from ingest.scope import Scope
 from tidegate.contracts.observations import CheckSeen, JobObserved, Observed
+from tidegate.jobs import workload
 from tidegate.jobs.asking import identified, listed
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.workload import boost, closed_gates, holds_quota_of_another
@@ -67,6 +69,8 @@ class Joins:
         self._about = dict[str, str]()  # a Workload's uid to its job's
         self._jobs = dict[str, Asking]()  # by uid
         self._groups = dict[str, str]()  # a Workload's key to the uid of the group it stands for
+        self._prebuilt = Prebuilt()
+        self._direct = any(kind.name == workload.NAME for kind in kinds)
 
     def stands_for(self, found: Workload) -> str:
         """Return the uid of the job that a Workload stands for; empty: it was made directly.
@@ -105,10 +109,11 @@ class Joins:
         below = list(self._lineage.note(kind, meta, asks=asks))
         if asks:
             self._jobs[meta.uid] = Asking(kind=kind, meta=meta, alone=kind.observe(found))
-            yield self._told(self._jobs[meta.uid])
+            yield from self._retold([meta.uid])
         else:
             yield kind.resource, identified(kind, meta)
-        yield from (self._told(self._jobs[uid]) for uid in below if uid in self._jobs)
+            yield from self._released(self._prebuilt.claim(meta.uid, None))
+        yield from self._retold(below)
 
     def namespace(self, found: Namespace) -> Iterator[Told]:
         """Remember a namespace's labels, and yield the jobs in it if that changes them."""
@@ -116,8 +121,9 @@ class Joins:
         before = self._scope.covers(name, self._labels.get(name))
         self._labels[name] = labels
         if self._scope.covers(name, labels) != before:
-            for job in [job for job in self._jobs.values() if job.meta.namespace == name]:
-                yield self._told(job)
+            yield from self._retold(
+                [uid for uid, job in self._jobs.items() if job.meta.namespace == name]
+            )
 
     def claimed(self, namespace: str) -> Iterator[Told]:
         """Yield the jobs of a namespace that claim devices by a template."""
@@ -127,8 +133,17 @@ class Joins:
                 yield self._told(job)
 
     def workload(self, found: Workload) -> Iterator[Told]:
-        """Remember a Workload, and yield the job that it stands for if that changes it."""
+        """Remember a Workload, and yield what it changes: the job that it stands for, or itself."""
+        key = self._prebuilt.take(found)
+        claimants = self._prebuilt.claimants(key)
         uid = self.stands_for(found)
+        if uid and uid not in claimants:
+            yield from self._wished(uid, found)
+        yield from self._retold(claimants)
+        if not uid and not claimants and self._direct:
+            yield workload.KIND.resource, workload.observe(found)
+
+    def _wished(self, uid: str, found: Workload) -> Iterator[Told]:
         yield from self._wish(
             uid,
             Wishes(
@@ -144,23 +159,49 @@ class Joins:
         )
 
     def forget(self, uid: str) -> Iterator[Told]:
-        """Forget a job or a Workload that is gone; yield the job that its wishes were about."""
+        """Forget a job or a Workload that is gone; yield the jobs that it was about."""
         self._remove(uid)
+        yield from self._released(self._prebuilt.claim(uid, None))
+        yield from self._retold(self._prebuilt.claimants(self._prebuilt.forget(uid)))
         if uid in self._about:
             yield from self._wish(self._about.pop(uid), NONE)
 
     def listed_jobs(self, resource: str, present: Collection[str]) -> Iterator[Told]:
-        """Forget the jobs that a list of the resource no longer has; nothing follows for others."""
+        """Forget the jobs that a list of the resource no longer has; yield what they claimed."""
         for uid in [uid for uid, job in self._jobs.items() if job.kind.resource == resource]:
             if uid not in present and job_is_one(self._jobs[uid]):
                 self._remove(uid)
+                yield from self._released(self._prebuilt.claim(uid, None))
         self._lineage.listed(resource, present)
-        yield from ()
 
     def listed_workloads(self, present: Collection[str]) -> Iterator[Told]:
         """Forget the Workloads that a list no longer has; yield the jobs that this changes."""
         for uid in [uid for uid in self._about if uid not in present]:
             yield from self._wish(self._about.pop(uid), NONE)
+        self._prebuilt.keep(present)
+        yield from self._retold(self._prebuilt.all_claimants())
+
+    def _retold(self, uids: Iterable[str]) -> Iterator[Told]:
+        """Yield jobs as they are told now, and whatever of theirs is another's by now."""
+        for job in [self._jobs[uid] for uid in uids if uid in self._jobs]:
+            alone = job.alone if self._is_ours(job) else None
+            left = self._prebuilt.claim(job.meta.uid, alone)
+            yield self._told(job)
+            yield from self._released(left)
+
+    def _released(self, key: str) -> Iterator[Told]:
+        """Yield who comes next where a job names a Workload no longer."""
+        made = self._prebuilt.made(key)
+        if made is not None and self._direct:
+            yield workload.KIND.resource, made
+        for uid in self._prebuilt.claimants(key):
+            if uid in self._jobs:
+                yield self._told(self._jobs[uid])
+
+    def _is_ours(self, job: Asking) -> bool:
+        namespace = job.meta.namespace
+        covered = self._scope.covers(namespace, self._labels.get(namespace))
+        return covered and not self._lineage.is_child(job.meta)
 
     def _remove(self, uid: str) -> None:
         job = self._jobs.pop(uid, None)
@@ -181,10 +222,10 @@ class Joins:
             yield self._told(job)
 
     def _told(self, job: Asking) -> Told:
-        namespace = job.meta.namespace
-        covered = self._scope.covers(namespace, self._labels.get(namespace))
-        if not covered or self._lineage.is_child(job.meta):
+        if not self._is_ours(job):
             return job.kind.resource, identified(job.kind, job.meta)
+        if job.alone.prebuilt:
+            return job.kind.resource, self._claims.joined(self._prebuilt.joined(job.alone))
         wishes = self._wishes.get(_called(job), NONE)
         told = msgspec.structs.replace(
             job.alone,

@@ -99,9 +99,8 @@ def watched(
     claims = Claims(device_classes)
     joins = Joins(kinds, scope, claims)
     jobs = [_watched_job(kind, joins) for kind in kinds if kind.name not in _NOT_WATCHED]
-    direct = workload.KIND.name in [kind.name for kind in kinds]
     claimed = [_claim_templates(claims, joins)] if claims.used else []
-    return (*DEFINITIONS, _namespaces(joins), _workloads(joins, direct=direct), *claimed, *jobs)
+    return (*DEFINITIONS, _namespaces(joins), _workloads(joins), *claimed, *jobs)
 
 
 _NOT_WATCHED = (workload.NAME, pod_group.NAME)
@@ -182,20 +181,14 @@ def _namespaces(joins: Joins) -> Watched:
     )
 
 
-def _workloads(joins: Joins, *, direct: bool) -> Watched:
+def _workloads(joins: Joins) -> Watched:
     resource = workload.KIND.resource
-
-    def observe(found: Workload) -> Iterator[Told]:
-        if joins.stands_for(found):
-            yield from joins.workload(found)
-        elif direct:
-            yield resource, workload.observe(found)
 
     return Watched(
         resource=resource,
         path=workload.KIND.path(),
         kind=Workload,
-        observe=observe,
+        observe=joins.workload,
         gone=lambda uid, _version: joins.forget(uid),
         listed=lambda present, _version: joins.listed_workloads(present),
     )

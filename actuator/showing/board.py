@@ -206,7 +206,7 @@ class Board:
             return
         self._recount(shown.key, Share())
         self._by_queue.get(shown.local_queue, {}).pop(shown.key, None)
-        if not shown.direct:
+        if shown.made or (shown.prebuilt and isinstance(event, WorkloadExpired)):
             self.removed[shown.key] = shown
             self.changed["Workload", shown.key] = None
 

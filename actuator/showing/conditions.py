@@ -104,6 +104,7 @@ def introduced(event: WorkloadSubmitted | ReservationRepeated) -> Shown:
     )
     if isinstance(event, WorkloadSubmitted):
         shown.active, shown.reclaimable = event.active, event.reclaimable
+        shown.prebuilt = event.prebuilt
     return shown
 
 

@@ -10,6 +10,7 @@ import msgspec
 from actuator.showing.conditions import BLOCKED
 from actuator.showing.shown import Shown
 from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
@@ -60,6 +61,26 @@ def _owners(job: Object, kind: JobKind[Any]) -> list[Object]:
     meta = job["metadata"]
     rights = {"controller": True, "blockOwnerDeletion": True}
     return [{**head, "name": meta["name"], "uid": meta["uid"], **rights}]
+
+
+def may_be_owned(shown: Shown, found: Object) -> bool:
+    """Tell whether a prebuilt Workload is its job's to own: no other controller has it."""
+    return all(
+        owner["uid"] == shown.uid
+        for owner in found["metadata"].get("ownerReferences", ())
+        if owner.get("controller", False)
+    )
+
+
+def ownership(shown: Shown, meta: Object) -> Object:
+    """Return what the metadata of a prebuilt Workload says of its owner: the job, from now on."""
+    owners = [one for one in meta.get("ownerReferences", ()) if one["uid"] != shown.uid]
+    kind = JOB_KINDS[shown.job.kind]
+    job: Object = {"metadata": {"name": shown.job.name, "uid": shown.uid}}
+    return {
+        "labels": {names.JOB_UID: shown.uid, **meta.get("labels", {})},
+        "ownerReferences": [*owners, *_owners(job, kind)],
+    }
 
 
 def wanted_spec(shown: Shown, priorities: Mapping[tuple[str, str], int]) -> Object:

@@ -14,6 +14,7 @@ from tidegate.contracts.definitions import (
     LocalQueueDefined,
 )
 from tidegate.jobs import pod_group
+from tidegate.jobs.names import workload_name
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import class_of
 from tidegate.kinds.meta import Condition, ObjectMeta
@@ -44,6 +45,7 @@ def workload(found: Workload) -> Shown | None:
         key=f"{meta.namespace}/{meta.name}",
         uid=job.uid,
         job=job,
+        prebuilt=_prebuilt(meta, job),
         object_uid=meta.uid,
         decision=meta.annotations[DECISION],
         queue=found.spec.queue_name or "",
@@ -117,6 +119,15 @@ def _job(meta: ObjectMeta) -> ObjectRef:
                 kind=kind.name, namespace=meta.namespace, name=owner.name, uid=owner.uid
             )
     return ObjectRef(kind="workload", namespace=meta.namespace, name=meta.name, uid=meta.uid)
+
+
+def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
+    """Return the name of a Workload that was not made of its job, whose name would tell."""
+    kind = JOB_KINDS[job.kind]
+    if job.kind == "workload" or kind.members is not None:
+        return ""
+    made = workload_name(kind.kind, kind.group, job.name, job.uid)
+    return "" if meta.name == made else meta.name
 
 
 def _phase(conditions: tuple[Condition, ...]) -> Phase:

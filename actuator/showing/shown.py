@@ -24,6 +24,7 @@ class Shown(msgspec.Struct, kw_only=True):
     job: ObjectRef
     object_uid: str = ""  # of the Workload object, once it was seen
     decision: str = ""  # the newest entry of the ledger about it, "<ledger id>/<seq>"
+    prebuilt: str = ""  # the Workload that the job's owner made for it; empty: one is made
     queue: str = ""
     priority_class: str = ""  # a WorkloadPriorityClass
     pod_priority_class: str = ""  # a PriorityClass, if there is no WorkloadPriorityClass
@@ -64,6 +65,11 @@ class Shown(msgspec.Struct, kw_only=True):
     def direct(self) -> bool:
         """Tell whether somebody made the Workload object, and no job."""
         return self.job.kind == "workload"
+
+    @property
+    def made(self) -> bool:
+        """Tell whether the Workload object is made of the job, and goes with it."""
+        return not self.direct and not self.prebuilt
 
     def holding(self, kind: str) -> Condition | None:
         """Return a condition if it holds."""

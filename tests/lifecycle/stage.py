@@ -132,11 +132,11 @@ class Stage:
         direct = told.pop("direct", False)
         identity: Fields = {"kind": "workload"} if direct else {}
         told.setdefault("queue", "main")
+        told.setdefault("workload", f"{TEAM}/{name}")
         self.jobs[name] = job(
             name,
             version=self.version,
             created_us=self.bus.at_us + self.version,  # in the order of their coming
-            workload=f"{TEAM}/{name}",
             podsets=(podset,),
             **identity,
             **told,

@@ -130,6 +130,8 @@ class WorkloadSubmitted(
     replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
     state: JobState = JobState()
     variant_of: str = ""  # one of several tried at once: the Workload that they are variants of
+    prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
+    elastic: bool = False  # its pods may become more or fewer while it runs
     resource: str = ""  # whose rounds tell of the job, e.g. "jobs.batch"
     held_quota: bool = False  # another controller had reserved quota for it
 

@@ -73,6 +73,8 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
     variant_of: str = ""  # one of several tried at once: the Workload that they are variants of
+    prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
+    elastic: bool = False  # its pods may become more or fewer while it runs
     held_quota: bool = False  # another controller's QuotaReserved=True stands on its Workload
     checks: tuple[CheckSeen, ...] = ()  # as its Workload's status has them, by name
     checks_since: str = ""  # the reset that they follow, "<ledger id>/<seq>"; empty: none was seen

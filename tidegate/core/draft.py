@@ -118,6 +118,8 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
     variant_of: str = ""  # one of several tried at once: the Workload that they are variants of
+    prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
+    elastic: bool = False  # its pods may become more or fewer while it runs
     author: str = ""
     # what was decided
     phase: Phase = "pending"
@@ -161,6 +163,8 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     failure: Failure | None = None  # of the order that stands
     repeated: int = 0  # how often the order that stands was given again
     finished_us: int = 0
+    out_of_sync: bool = False  # it is over because its job asks for something else
+    successor: str = ""  # elastic jobs: the workload whose slice is to take this one over
     # what is derived from all that, and in no snapshot
     never_preempts: bool = False  # its PriorityClass says so
     requests: tuple[dict[str, int], ...] | None = None  # of one pod of each podset

@@ -21,9 +21,14 @@ DIGITS_MAX = 19
 
 
 def wanted(workload: Workload) -> Literal["start", "stop"] | None:
-    """Return what the job should be told; None: nothing, it ended or goes."""
-    if workload.phase == "finished" or workload.state.deleting:
+    """Return what the job should be told; None: nothing, it ended or goes.
+
+    One that is over because its Workload is another's ended without having run.
+    """
+    if workload.state.deleting:
         return None
+    if workload.phase == "finished":
+        return "stop" if workload.out_of_sync else None
     return "start" if workload.phase == "admitted" else "stop"
 
 
@@ -86,7 +91,8 @@ def _order_again_us(draft: Draft, workload: Workload) -> int:
     order, state = workload.order, workload.state
     if order is None or order.kind != wanted(workload):
         workload.repeated = 0
-        return draft.now_us + (draft.policy.repair_after_us if workload.phase == "admitted" else 0)
+        waits = workload.phase == "admitted" and not (workload.prebuilt and order is None)
+        return draft.now_us + (draft.policy.repair_after_us if waits else 0)
     interval_us, reason = _interval_us(draft, workload), failed(workload)
     if reason == "gone":
         return order.at_us + max(INTERVAL_US_MAX, interval_us)

@@ -46,6 +46,7 @@ def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
         max_execution_s=positive(meta.labels.get(names.MAX_EXECUTION_S, "")),
         author=meta.annotations.get(names.AUTHOR, ""),
         gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
+        prebuilt=_prebuilt(meta),
     )
 
 
@@ -64,8 +65,9 @@ def _refuse_unsupported(meta: ObjectMeta) -> None:
         raise NotSupportedError(
             f"Elastic jobs are not supported yet: remove the annotation {names.ELASTIC_JOB}."
         )
-    if names.PREBUILT_WORKLOAD in meta.labels or names.PREBUILT_WORKLOAD in meta.annotations:
-        raise NotSupportedError(
-            f"Prebuilt workloads are not supported yet: remove {names.PREBUILT_WORKLOAD}, and "
-            "the Workload is made from the job."
-        )
+
+
+def _prebuilt(meta: ObjectMeta) -> str:
+    """Return the name of the Workload that its owner made; a label is too short for some."""
+    name = names.PREBUILT_WORKLOAD
+    return meta.labels.get(name, "") or meta.annotations.get(name, "")

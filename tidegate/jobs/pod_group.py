@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.errors import UndecodableError
+from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs import pod as single
 from tidegate.jobs.asking import asked, positive
 from tidegate.jobs.kind import Delete, JobKind, Members, Object, Refused, Start, Step, Stop
@@ -106,8 +106,14 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
     says nothing to a group that runs.
     """
     group, first = grouped(pods), min(pods, key=_age)
+    alone = asked(KIND, first.metadata)
+    if alone.prebuilt:
+        raise NotSupportedError(
+            f"Groups of pods have no prebuilt workloads: remove {names.PREBUILT_WORKLOAD}, and "
+            "the Workload is made from the pods."
+        )
     seen = msgspec.structs.replace(
-        asked(KIND, first.metadata),
+        alone,
         name=group_name(first.metadata),
         uid=group_uid(pods),
         version=version,

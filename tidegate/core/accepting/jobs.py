@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from tidegate.contracts.facts import (
     FactEvent,
     JobStateReported,
@@ -17,6 +19,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.core.accepting import prebuilt
 from tidegate.core.accepting.adoption import is_complete
 from tidegate.core.accepting.check_states import report_checks
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
@@ -45,6 +48,11 @@ def take_job(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Itera
         return
     if known is None:
         yield from _submit(draft, at_us, resource, job)
+    elif prebuilt.is_unclear(job):
+        return  # what its Workload says is not known yet, and what is known of it stands
+    elif known.key != job.workload:
+        note(draft, job)
+        yield from _become(draft, at_us, job, known)
     else:
         note(draft, job)
         yield from _update(draft, at_us, job, known)
@@ -53,22 +61,61 @@ def take_job(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Itera
 def remove_job(draft: Draft, at_us: int, known: Workload, version: int) -> WorkloadRemoved:
     """Return the fact that a job is gone, and remember its uid as gone."""
     bury(draft, known.resource, known.uid, version)
+    return _let_go(draft, at_us, known, version)
+
+
+def _let_go(draft: Draft, at_us: int, known: Workload, version: int) -> WorkloadRemoved:
+    """Return the fact that a workload is no more, though its object may be there."""
     _names(draft).pop(_name(known.job), None)
     return WorkloadRemoved(at_us=at_us, workload=known.key, uid=known.uid, version=version)
 
 
+def _become(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
+    """Let a job be another workload, once it runs no more: its prebuilt one came, or went."""
+    if not _is_idle(known):
+        was_stopped = is_stopped(draft, known)
+        yield from _update(draft, at_us, replace(job, active=False), known)
+        over = known.phase == "finished" or draft.workloads.get(known.key) is not known
+        if over or was_stopped or not is_stopped(draft, known, job.state):
+            return
+    yield _let_go(draft, at_us, known, job.version)
+    yield from _submit(draft, at_us, known.resource, job)
+
+
 def _submit(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     reference = ObjectRef(kind=job.kind, namespace=job.namespace, name=job.name, uid=job.uid)
+    if prebuilt.is_taken(draft, job):
+        prebuilt.doubt(draft, resource, job)
+        return
+    taken_over = prebuilt.taken_over(draft, at_us, job)
     for namesake in _namesakes(draft, reference, job.workload):
+        if prebuilt.is_its_own(job, namesake):
+            yield _let_go(draft, at_us, namesake, job.version)
+            continue
         if job.version < namesake.version:  # the past
             pass_over(draft, resource, job, namesake.version, doubted=True)
             return
         yield remove_job(draft, at_us, namesake, job.version)
-    if not _is_managed(draft, job) or job.finished or _is_going(job):
+    over = job.finished and job.finished != prebuilt.OUT_OF_SYNC
+    if not _is_managed(draft, job) or over or _is_going(job):
         return
     note(draft, job)
     _names(draft)[_name(reference)] = job.workload
-    yield WorkloadSubmitted(
+    yield _submitted(at_us, resource, job, reference)
+    known = draft.workloads.get(job.workload)
+    if known is None or known.uid != job.uid:
+        return
+    if job.finished:
+        yield _finished(at_us, job, known)
+        return
+    yield from taken_over
+    yield from _first_report(draft, at_us, job, known)
+
+
+def _submitted(
+    at_us: int, resource: str, job: JobObserved, reference: ObjectRef
+) -> WorkloadSubmitted:
+    return WorkloadSubmitted(
         at_us=at_us,
         workload=job.workload,
         uid=job.uid,
@@ -82,15 +129,20 @@ def _submit(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterat
         author=job.author,
         state=job.state,
         variant_of=job.variant_of,
+        prebuilt=job.prebuilt,
+        elastic=job.elastic,
         resource=resource,
         held_quota=job.held_quota,
         **_asked(job),
     )
-    known = draft.workloads.get(job.workload)
-    if known is not None and known.uid == job.uid:
-        if _is_ready(known, job.state):
-            yield PodsReadyReported(at_us=at_us, workload=job.workload, uid=job.uid, ready=True)
-        yield from report_checks(draft, at_us, job, known)
+
+
+def _first_report(
+    draft: Draft, at_us: int, job: JobObserved, known: Workload
+) -> Iterator[FactEvent]:
+    if _is_ready(known, job.state):
+        yield PodsReadyReported(at_us=at_us, workload=known.key, uid=known.uid, ready=True)
+    yield from report_checks(draft, at_us, job, known)
 
 
 def _update(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
@@ -98,15 +150,11 @@ def _update(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
         yield remove_job(draft, at_us, known, job.version)
         return
     if known.phase == "finished":
+        if known.out_of_sync:  # it must not run
+            yield from _report_state(at_us, job, known)
         return
     if job.finished:
-        yield WorkloadFinished(
-            at_us=at_us,
-            workload=known.key,
-            uid=known.uid,
-            reason=job.finished,
-            message=job.message,
-        )
+        yield _finished(at_us, job, known)
         return
     yield from _change(draft, at_us, job, known)
     yield from _report(draft, at_us, job, known)
@@ -145,10 +193,7 @@ def _report(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
         yield PodsReclaimed(at_us=at_us, workload=key, uid=uid, reclaimable=job.reclaimable)
     yield from report_checks(draft, at_us, job, known)
     was_stopped = is_stopped(draft, known)
-    if _standing(job.state) != _standing(known.state):
-        yield JobStateReported(
-            at_us=at_us, workload=key, uid=uid, version=job.version, state=job.state
-        )
+    yield from _report_state(at_us, job, known)
     ready = _is_ready(known, job.state)
     if ready != known.ready:
         yield PodsReadyReported(at_us=at_us, workload=key, uid=uid, ready=ready)
@@ -156,6 +201,23 @@ def _report(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
         yield WorkloadStopped(at_us=at_us, workload=key, uid=uid)
         if not _is_managed(draft, job):  # its label went while it ran
             yield remove_job(draft, at_us, known, job.version)
+
+
+def _report_state(at_us: int, job: JobObserved, known: Workload) -> Iterator[JobStateReported]:
+    if _standing(job.state) != _standing(known.state):
+        yield JobStateReported(
+            at_us=at_us, workload=known.key, uid=known.uid, version=job.version, state=job.state
+        )
+
+
+def _finished(at_us: int, job: JobObserved, known: Workload) -> WorkloadFinished:
+    return WorkloadFinished(
+        at_us=at_us,
+        workload=known.key,
+        uid=known.uid,
+        reason=job.finished,
+        message=job.message,
+    )
 
 
 def _asked(job: JobObserved) -> dict[str, Any]:

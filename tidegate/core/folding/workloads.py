@@ -23,6 +23,7 @@ from tidegate.core.forest import HOLDING, forest
 from tidegate.core.gaps import note_arrival, note_end
 from tidegate.core.heads import leave, note, place, wake
 from tidegate.core.holding import give, recharge, take
+from tidegate.core.night import stir
 from tidegate.core.ordering import gate
 from tidegate.core.priorities import resolve
 from tidegate.core.wanted import watch
@@ -117,6 +118,8 @@ def _asked(draft: Draft, event: WorkloadSubmitted) -> Workload:
         allowed_flavors=event.allowed_flavors,
         replaces=event.replaces,
         variant_of=event.variant_of,
+        prebuilt=event.prebuilt,
+        elastic=event.elastic,
         author=event.author,
         state=event.state,
         state_us=event.at_us,
@@ -185,6 +188,7 @@ def _finish(draft: Draft, workload: Workload, event: WorkloadFinished) -> None:
     note_end(draft, workload)
     give(draft, workload, outside=True)
     workload.phase, workload.finished_us = "finished", event.at_us
+    workload.out_of_sync = bool(workload.prebuilt) and event.reason == "OutOfSync"
     workload.held = None
     watch(draft, workload)
 
@@ -267,7 +271,9 @@ def _check(draft: Draft, workload: Workload, event: CheckReported) -> None:
         at_us=event.at_us,
         updates=event.updates,
     )
-    workload.checks = {**workload.checks, event.check: told}
     room = draft.forest.rooms.get(workload.cluster_queue)
+    if room is not None:
+        stir(room)
+    workload.checks = {**workload.checks, event.check: told}
     if room is not None and workload.shape is not None:
         note(draft, room)

@@ -1,0 +1,111 @@
+"""Workloads that somebody made, and the jobs that name one as theirs.
+
+Of several jobs that name the same one, it is its owner's, and while it has none, the first one's;
+the others wait. Which Workloads Tidegate made of a job says their name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from tidegate.contracts.observations import JobObserved
+from tidegate.jobs import prebuilt, workload
+from tidegate.jobs.names import workload_name
+from tidegate.kinds import names
+from tidegate.kinds.workload import Workload
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """A Workload that no service made."""
+
+    owner: str  # uid of its controller; empty: it has none
+    seen: JobObserved  # as it would be told, were it not some job's
+
+
+class Prebuilt:
+    """All Workloads that jobs may name, and the jobs that name one."""
+
+    def __init__(self) -> None:
+        self.listed = False  # all Workloads that there are were told
+        self._made = dict[str, Made]()  # by key
+        self._keys = dict[str, str]()  # by a Workload's uid
+        self._claims = dict[str, dict[str, None]]()  # a Workload's key to the jobs that name it
+        self._named = dict[str, str]()  # a job's uid to that key
+
+    def take(self, found: Workload) -> str:
+        """Remember a Workload unless it was made of a job; return its key."""
+        meta = found.metadata
+        key = f"{meta.namespace}/{meta.name}"
+        if not _is_projected(found):
+            owner = meta.controller()
+            seen = workload.observe(found)
+            self._made[key] = Made(owner="" if owner is None else owner.uid, seen=seen)
+            self._keys[meta.uid] = key
+        return key
+
+    def forget(self, uid: str) -> str:
+        """Forget a Workload that is gone; return its key, empty if it was not known."""
+        key = self._keys.pop(uid, "")
+        made = self._made.get(key)
+        if made is not None and made.seen.uid == uid:
+            del self._made[key]
+        return key
+
+    def keep(self, present: Collection[str]) -> None:
+        """Forget the Workloads that a list no longer has."""
+        self.listed = True
+        for uid in [uid for uid in self._keys if uid not in present]:
+            self.forget(uid)
+
+    def claim(self, uid: str, job: JobObserved | None) -> str:
+        """Note which Workload a job names, None: none; return which it named until now."""
+        key = prebuilt.key_of(job) if job is not None and job.prebuilt else ""
+        before = self._named.pop(uid, "")
+        if key:
+            self._named[uid] = key
+        if key == before:
+            return ""
+        if key:
+            self._claims.setdefault(key, {})[uid] = None
+        others = self._claims.get(before, {})
+        others.pop(uid, None)
+        if not others:
+            self._claims.pop(before, None)
+        return before
+
+    def claimants(self, key: str) -> list[str]:
+        """Return the uids of the jobs that name a Workload, the first one first."""
+        return list(self._claims.get(key, ()))
+
+    def all_claimants(self) -> list[str]:
+        """Return the uids of the jobs that name any Workload."""
+        return list(self._named)
+
+    def made(self, key: str) -> JobObserved | None:
+        """Return a Workload that is nobody's as it is told."""
+        made = self._made.get(key)
+        return None if made is None or made.owner or key in self._claims else made.seen
+
+    def joined(self, job: JobObserved) -> JobObserved:
+        """Return a job that names a Workload as that asks for it, or waiting for it."""
+        if not self.listed:
+            return prebuilt.unclear(job)
+        key = prebuilt.key_of(job)
+        made = self._made.get(key)
+        if made is None or job.uid != (made.owner or next(iter(self._claims.get(key, ())), "")):
+            return prebuilt.waiting(job)
+        return prebuilt.joined(job, made.seen)
+
+
+def _is_projected(found: Workload) -> bool:
+    """Tell whether a Workload bears the name that one made of its owner has, or is a group's."""
+    meta = found.metadata
+    if meta.annotations.get(names.IS_GROUP_WORKLOAD) == "true":
+        return True
+    owner = meta.controller()
+    if owner is None:
+        return False
+    group, _, _ = owner.api_version.rpartition("/")
+    return meta.name == workload_name(owner.kind, group, owner.name, owner.uid)

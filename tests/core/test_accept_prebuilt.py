@@ -1,0 +1,84 @@
+"""Jobs that use a Workload made before them: who is known under its key, and since when."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tests.core.telling import BEGIN, RUNNING, Bus, Fields, job, types
+from tidegate.contracts.decisions import QuotaReserved, WorkloadAdmitted
+from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.contracts.observations import JobState
+from tidegate.core.fold import apply
+from tidegate.model.podset import PodSetAssignment
+
+MADE = job("made", kind="workload", workload="team/made", version=30)
+TRAIN = job(workload="team/made", prebuilt="made", version=20)
+EARLY = replace(TRAIN, workload="team/job-train", gates=("Workload/made",))
+UNCLEAR = replace(TRAIN, podsets=(), gates=("Workload/made",))
+GIVEN = (PodSetAssignment(name="main", count=1, flavors={"cpu": "f"}, usage={"cpu": 2_000}),)
+
+
+def admitted(bus: Bus, uid: str) -> None:
+    of: Fields = {"workload": "team/made", "uid": uid, "cluster_queue": "cq"}
+    apply(bus.draft, QuotaReserved(at_us=BEGIN, assignment=GIVEN, **of))
+    apply(bus.draft, WorkloadAdmitted(at_us=BEGIN, **of))
+
+
+def test_a_job_takes_its_workload_over_though_its_own_version_is_older() -> None:
+    bus = Bus().opened()
+    bus.tell(MADE)
+    assert types(bus.tell(TRAIN)) == ["WorkloadRemoved", "WorkloadSubmitted"]
+    assert (bus.only().key, bus.only().uid) == ("team/made", "uid-train")
+
+
+def test_a_job_keeps_what_its_workload_was_admitted_with() -> None:
+    bus = Bus().opened()
+    bus.tell(MADE)
+    admitted(bus, "uid-made")
+    facts = bus.tell(TRAIN)
+    assert isinstance(facts[-1], WorkloadAdopted)
+    assert facts[-1].assignment == GIVEN
+    assert (bus.only().phase, bus.only().cluster_queue) == ("admitted", "cq")
+
+
+def test_a_workload_that_is_a_jobs_is_not_queued_beside_it() -> None:
+    bus = Bus().opened()
+    bus.tell(TRAIN)
+    assert bus.tell(MADE) == []
+    assert bus.only().uid == "uid-train"
+
+
+def test_a_workload_whose_job_is_gone_is_queued_by_itself_again() -> None:
+    bus = Bus().opened()
+    bus.tell(MADE, TRAIN, job("other"))
+    bus.tell(replace(TRAIN, version=40, state=JobState(deleting=True)))
+    assert types(bus.tell(replace(MADE, version=41))) == ["WorkloadSubmitted"]
+
+
+def test_a_job_of_whose_workload_nothing_is_known_yet_waits_and_changes_nothing() -> None:
+    bus = Bus().opened()
+    assert types(bus.tell(UNCLEAR)) == ["WorkloadSubmitted"]
+    assert bus.only().gates
+    bus.tell(TRAIN)
+    known = bus.only().podsets
+    assert bus.tell(replace(UNCLEAR, version=50)) == []
+    assert bus.only().podsets == known
+
+
+def test_a_job_that_waited_becomes_its_workload() -> None:
+    bus = Bus().opened()
+    bus.tell(EARLY)
+    assert types(bus.tell(replace(TRAIN, version=21))) == ["WorkloadRemoved", "WorkloadSubmitted"]
+    assert bus.only().key == "team/made"
+    assert bus.tell(replace(TRAIN, version=22)) == []
+
+
+def test_a_running_job_whose_workload_went_is_asked_to_stop_first() -> None:
+    bus = Bus().opened()
+    bus.tell(TRAIN)
+    admitted(bus, "uid-train")
+    runs = replace(TRAIN, version=60, state=RUNNING)
+    bus.tell(runs)
+    gone = replace(EARLY, version=61, state=RUNNING)
+    assert types(bus.tell(gone)) == ["WorkloadChanged"]
+    assert (bus.only().key, bus.only().active) == ("team/made", False)

@@ -1,0 +1,104 @@
+"""A job and the Workload that its owner made: what of which counts, and when they do not match."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.jobs.prebuilt import joined, unclear, waiting
+from tidegate.model.podset import Container, PodSet, Toleration
+
+MAIN = PodSet(containers=(Container(requests={"cpu": "1"}),))
+JOB = JobObserved(
+    namespace="team",
+    name="train",
+    uid="j",
+    version=9,
+    session="",
+    kind="batch/job",
+    workload="team/job-train-12345",
+    queue="main",
+    created_us=9,
+    podsets=(MAIN,),
+    gates=("own",),
+    prebuilt="made",
+)
+MADE = replace(
+    JOB,
+    name="made",
+    uid="w",
+    kind="workload",
+    workload="team/made",
+    priority_class="low",
+    priority=3,
+    created_us=5,
+    gates=("theirs",),
+    prebuilt="",
+)
+RUNNING = JobState(suspended=False, started=True, active=1)
+BEARABLE = Toleration(key="a")
+
+
+def other(**podset: Any) -> JobObserved:  # noqa: ANN401 - a podset's fields
+    return replace(MADE, podsets=(replace(MAIN, **podset),))
+
+
+def test_the_workload_says_what_is_asked_for_and_the_job_how_it_stands() -> None:
+    found = joined(replace(JOB, state=RUNNING, reclaimable={"main": 1}), MADE)
+    assert (found.uid, found.workload, found.queue) == ("j", "team/made", "main")
+    assert (found.priority_class, found.priority, found.created_us) == ("low", 3, 5)
+    assert (found.state, found.reclaimable) == (RUNNING, {"main": 1})
+    assert found.gates == ("own", "theirs")
+    assert not found.finished
+
+
+def test_the_class_that_a_job_names_counts_alone() -> None:
+    found = joined(replace(JOB, priority_class="high"), MADE)
+    assert (found.priority_class, found.priority) == ("high", None)
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (other(count=2), "podset main, 2 pods, the job 1"),
+        (other(min_count=1), "podset main, the fewest pods"),
+        (other(name="rest"), "podset rest, the job main"),
+        (other(containers=(Container(requests={"cpu": "2"}),)), "podset main, what its containers"),
+        (other(init_containers=(Container(),)), "podset main, what its containers ask for"),
+        (other(tolerations=(BEARABLE,)), "podset main, tolerations"),
+        (replace(MADE, podsets=()), "0 podsets, the job 1"),
+        (replace(MADE, max_execution_s=7), "maximum execution time 7 s, the job 0 s"),
+    ],
+)
+def test_a_suspended_job_that_asks_for_something_else_is_over(made: JobObserved, said: str) -> None:
+    found = joined(JOB, made)
+    assert found.finished == "OutOfSync"
+    assert said in found.message
+
+
+@pytest.mark.parametrize("made", [other(count=2), other(containers=())])
+def test_a_running_job_that_asks_for_something_else_is_stopped_first(made: JobObserved) -> None:
+    found = joined(replace(JOB, state=RUNNING), made)
+    assert (found.finished, found.active) == ("", False)
+
+
+@pytest.mark.parametrize("made", [other(tolerations=(BEARABLE,)), other(count=3, min_count=1)])
+def test_what_a_start_puts_in_is_no_difference(made: JobObserved) -> None:
+    found = joined(replace(JOB, state=RUNNING), made)
+    assert (found.finished, found.active) == ("", True)
+
+
+def test_a_workload_that_is_over_ends_its_job_unless_that_runs() -> None:
+    made = replace(MADE, finished="Succeeded")
+    assert joined(JOB, made).finished == "Succeeded"
+    assert not joined(replace(JOB, state=RUNNING), made).finished
+    assert joined(replace(JOB, finished="Failed"), made).finished == "Failed"
+
+
+def test_a_job_without_its_workload_waits_as_itself() -> None:
+    assert (waiting(JOB).workload, waiting(JOB).podsets) == (JOB.workload, JOB.podsets)
+    assert waiting(JOB).gates == ("own", "Workload/made")
+    assert (unclear(JOB).workload, unclear(JOB).podsets) == ("team/made", ())
