@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.deploy.applying import apply_monitor_kinds
 from tests.parts.kubernetes import own_api, own_plane
 from tests.parts.postgresql import postgresql
+from tidegate.kube.client import Access, KubernetesClient, connect
 
 __all__ = ["own_api", "own_plane", "postgresql"]
+
+
+@pytest.fixture
+async def admin(own_api: str) -> AsyncIterator[KubernetesClient]:
+    """The control plane's owner, with the kinds of the Prometheus operator."""
+    async with connect(Access(kubeconfig=own_api)) as api:
+        await apply_monitor_kinds(api)
+        yield api

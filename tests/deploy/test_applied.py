@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
 
-from tests.deploy.applying import apply_all, apply_monitor_kinds, try_pod
+from tests.deploy.applying import apply_all, try_pod
 from tests.deploy.rendering import Objects, chart, installed, overlay, pods
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient
 
 pytestmark = pytest.mark.real
-
-
-@pytest.fixture
-async def admin(own_api: str) -> AsyncIterator[KubernetesClient]:
-    """The control plane's owner, with the kinds of the Prometheus operator."""
-    async with connect(Access(kubeconfig=own_api)) as api:
-        await apply_monitor_kinds(api)
-        yield api
 
 
 async def _taken(admin: KubernetesClient, objects: Objects) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import re
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ import aiohttp
 import psycopg
 import pytest
 
-from tests.deploy.applying import apply_all, apply_monitor_kinds
+from tests.deploy.applying import apply_all
 from tests.deploy.nats_server import nats_with_accounts
 from tests.deploy.playing import Given, Played, play
 from tests.deploy.rendering import DEPLOY, Objects, installed, overlay, pods
@@ -28,18 +28,10 @@ from tidegate.bus.embedded import embedded_server
 from tidegate.bus.nats import open_bus
 from tidegate.bus.streams import Streams
 from tidegate.cluster.supervisor import Supervisor
-from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.kube.client import KubernetesClient
 
 pytestmark = pytest.mark.real
 SERVICES = ("scheduler", "ingest", "actuator")
-
-
-@pytest.fixture
-async def admin(own_api: str) -> AsyncIterator[KubernetesClient]:
-    """The control plane's owner."""
-    async with connect(Access(kubeconfig=own_api)) as api:
-        await apply_monitor_kinds(api)
-        yield api
 
 
 @asynccontextmanager

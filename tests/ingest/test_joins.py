@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.ingest.scene import session
+from tests.ingest.scene import jobs, session
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved
@@ -25,10 +25,6 @@ def workload_of(made: Object, name: str = "job-train") -> Object:
     return found
 
 
-async def told(stage: Stage) -> list[JobObserved]:
-    return [one for one in await stage.heard() if isinstance(one, JobObserved)]
-
-
 def test_a_workload_that_is_deactivated_deactivates_its_job() -> None:
     async def run() -> None:
         stage = Stage()
@@ -40,8 +36,8 @@ def test_a_workload_that_is_deactivated_deactivates_its_job() -> None:
             await stage.hear(JobObserved, lambda one: not one.active)
             stage.remove(path)  # whoever deletes it wishes nothing any more
             await asyncio.sleep(5)
-        assert [one.active for one in await told(stage)] == [True, False, True]
-        assert {one.kind for one in await told(stage)} == {"batch/job"}
+        assert [one.active for one in await jobs(stage)] == [True, False, True]
+        assert {one.kind for one in await jobs(stage)} == {"batch/job"}
 
     run_virtually(run())
 
@@ -55,7 +51,7 @@ def test_quota_that_another_controller_reserved_is_told_before_the_first_round_e
         stage.change(f"{WORKLOADS}/job-train/status", {"status": status})
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-        assert (await told(stage))[-1].held_quota
+        assert (await jobs(stage))[-1].held_quota
 
     run_virtually(run())
 
@@ -73,7 +69,7 @@ def test_a_projection_is_no_news() -> None:
             status = {"conditions": [condition], "admission": ADMISSION}
             stage.change(f"{WORKLOADS}/job-train/status", {"status": status})
             await asyncio.sleep(5)
-        assert len(await told(stage)) == 1
+        assert len(await jobs(stage)) == 1
 
     run_virtually(run())
 
@@ -103,6 +99,6 @@ def test_a_list_forgets_the_wishes_of_workloads_that_nobody_saw_go() -> None:
             stage.embedded.compact()
             stage.api.down = False
             await stage.hear(Heartbeat, lambda one: one.beat > 120)
-        assert [one.active for one in await told(stage)][-2:] == [False, True]
+        assert [one.active for one in await jobs(stage)][-2:] == [False, True]
 
     run_virtually(run())
