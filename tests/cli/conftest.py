@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.parts.postgresql import Server, postgresql
+from tests.parts.sample import TURNS, filled
 from tidegate.cli.main import build
 
+__all__ = ["postgresql"]
 Tidegate: TypeAlias = Callable[..., Result]
 
 
@@ -21,6 +24,16 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     result = CliRunner().invoke(build(), ["ledger", "sample", str(file)])
     assert result.exit_code == 0, result.output
     return file
+
+
+@pytest.fixture(scope="session")
+def remote(postgresql: Server) -> Iterator[str]:
+    """The sample's ledger on PostgreSQL."""
+    url = postgresql.new_database()
+    with filled(url, TURNS):
+        pass
+    yield url
+    postgresql.drop(url)
 
 
 @pytest.fixture

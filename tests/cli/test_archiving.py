@@ -16,7 +16,7 @@ from store.engine import open_engine
 from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
 from tests.cli.test_reading import READINGS
-from tidegate.cli.sample import turns
+from tests.parts.sample import TOLD
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import TimePassed
 from tidegate.core.chain import seal
@@ -90,8 +90,7 @@ def test_the_writer_goes_on_and_starts_again(shorter: Path) -> None:
 @pytest.mark.parametrize(("after", "until"), [(0, 10), (10, 35), (29, 31), (3, 79), (60, None)])
 def test_a_part_is_read_across_the_seams(shorter: Path, after: int, until: int | None) -> None:
     engine = open_engine(str(shorter))
-    told = [entry for entries in turns() for entry in entries]
-    assert list(SqlLedger(engine).read(after, until)) == told[after:until]
+    assert list(SqlLedger(engine).read(after, until)) == TOLD[after:until]
     engine.dispose()
 
 
@@ -150,8 +149,7 @@ def test_the_newest_turn_always_stays(tidegate: Tidegate, sample: Path, tmp_path
 
 
 def test_a_deletion_that_was_interrupted_changes_nothing_for_readers(shorter: Path) -> None:
-    told = [entry for entries in turns() for entry in entries]
     engine = open_engine(str(shorter))
-    put_back(shorter, told[40:79])
-    assert list(SqlLedger(engine).read()) == told
+    put_back(shorter, TOLD[40:79])
+    assert list(SqlLedger(engine).read()) == TOLD
     engine.dispose()

@@ -12,11 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.conftest import Tidegate
-from tests.cli.test_reading import READINGS, remote
-from tests.parts.postgresql import Server, postgresql
-from tidegate.cli.sample import turns
-
-__all__ = ["postgresql", "remote"]
+from tests.cli.test_reading import READINGS
+from tests.parts.postgresql import Server
+from tests.parts.sample import TOLD
 
 
 @pytest.mark.parametrize("name", ["history.jsonl", "history.jsonl.gz", "copy.db"])
@@ -80,11 +78,10 @@ def test_parquet_holds_every_column_of_every_row(tidegate: Tidegate, tmp_path: P
     file = tmp_path / "history.parquet"
     assert tidegate("ledger", "export", str(file)).exit_code == 0
     table = pq.read_table(file)
-    told = [entry for entries in turns() for entry in entries]
     assert table.column_names[:4] == ["partition", "seq", "epoch", "turn"]
-    assert table["payload"].to_pylist() == [entry.payload for entry in told]
-    assert table["hash"].to_pylist() == [entry.hash for entry in told]
-    assert table["at_us"].cast("int64").to_pylist() == [entry.at_us for entry in told]
+    assert table["payload"].to_pylist() == [entry.payload for entry in TOLD]
+    assert table["hash"].to_pylist() == [entry.hash for entry in TOLD]
+    assert table["at_us"].cast("int64").to_pylist() == [entry.at_us for entry in TOLD]
 
 
 def test_without_pyarrow_it_is_told_what_to_install(

@@ -10,14 +10,10 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
-from tidegate.bus.embedded import embedded_server
+from tests.parts.sample import TOLD, published
 from tidegate.bus.jetstream import JetStream
-from tidegate.bus.nats import open_bus
-from tidegate.bus.streams import EVENTS, Streams
-from tidegate.cli.sample import LEDGER_ID, turns
-from tidegate.contracts.entry import Position
+from tidegate.bus.streams import EVENTS
 
-TOLD = [entry for entries in turns() for entry in entries]
 WANTED = ("--type", "QuotaReserved,WorkloadAdmitted", "--queue", "team-a", "--namespace", "a")
 
 
@@ -40,11 +36,7 @@ async def test_following_the_bus_from_the_first_event_on(sample: Path, tmp_path:
         for entry in TOLD
         if entry.type in {"QuotaReserved", "WorkloadAdmitted"} and ".team-a.a." in entry.subject
     ]
-    async with embedded_server(tmp_path / "nats") as url:
-        async with open_bus(url, cluster="local", name="test") as bus:
-            await bus.ensure(Streams())
-            _, counts = await bus.outbox().last(Position())
-            await bus.outbox().publish(LEDGER_ID, counts, TOLD)
+    async with published(tmp_path / "nats") as url:
         there = ("--bus", url, "--since", "1")
         assert await lines_of(len(wanted), *there, *WANTED) == wanted
         client = Client()

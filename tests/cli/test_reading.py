@@ -8,17 +8,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from store import migrate
-from store.engine import open_engine
-from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
-from tests.parts.postgresql import Server, postgresql
+from tests.parts.sample import TURNS, append, filled
 from tidegate.cli.instance import (
     Instance,
     forget_instance,
@@ -26,10 +22,7 @@ from tidegate.cli.instance import (
     read_instance,
     write_instance,
 )
-from tidegate.cli.sample import turns
-from tidegate.contracts.entry import Positions
 
-__all__ = ["postgresql"]
 READINGS = (
     ["queue", "list", "-o", "wide"],
     ["queue", "pending", "-o", "json"],
@@ -40,6 +33,15 @@ READINGS = (
     ["report", "preemptions"],
     ["report", "waits"],
 )
+REPLAYS = (
+    ["replay", "--verify", "-o", "name"],
+    ["workloads", "--all", "--as-of", "2026-03-02T08:50:00Z"],
+    ["why-not", "job/sweep", "--as-of", "57"],
+    ["why-not", "job/huge"],
+    ["what-if", "--set", "clusterqueue/team-b.cpu=12", "--set", "clusterqueue/team-b.memory=24Gi"],
+    ["submit", "--dry-run", "tests/cli/given/job.yaml"],
+)
+"""Readings that fold the history, and decide again."""
 
 
 def test_without_any_ledger_the_answer_says_how_to_name_one(
@@ -74,10 +76,10 @@ def test_an_instance_is_remembered_as_it_was_written(tidegate: Tidegate, tmp_pat
     assert (result.exit_code, "instance.json" in result.stderr) == (1, True)
 
 
-def test_reading_changes_no_byte(tidegate: Tidegate, sample: Path) -> None:
+@pytest.mark.parametrize("arguments", [*READINGS, *REPLAYS], ids=" ".join)
+def test_reading_changes_no_byte(tidegate: Tidegate, sample: Path, arguments: list[str]) -> None:
     before = sample.read_bytes()
-    for arguments in READINGS:
-        assert tidegate(*arguments).exit_code == 0
+    assert tidegate(*arguments).exit_code == 0
     assert sample.read_bytes() == before
 
 
@@ -119,23 +121,8 @@ def test_a_sample_is_the_same_each_time_and_never_overwrites(
     assert tidegate("ledger", "sample", str(again)).exit_code == 2
 
 
-@pytest.fixture
-def remote(postgresql: Server) -> Iterator[str]:
-    """The sample's ledger on PostgreSQL."""
-    url = postgresql.new_database()
-    engine = open_engine(url)
-    migrate.upgrade(engine)
-    ledger = SqlLedger(engine, clock_us=lambda: 0)
-    ledger.lead("sample", 0)
-    for entries in turns():
-        ledger.append(1, entries[0].seq - 1, entries, Positions())
-    engine.dispose()
-    yield url
-    postgresql.drop(url)
-
-
 @pytest.mark.real
-@pytest.mark.parametrize("arguments", READINGS, ids=" ".join)
+@pytest.mark.parametrize("arguments", [*READINGS, *REPLAYS], ids=" ".join)
 def test_on_postgresql_the_answers_are_the_same(
     tidegate: Tidegate, remote: str, arguments: list[str]
 ) -> None:
@@ -145,22 +132,18 @@ def test_on_postgresql_the_answers_are_the_same(
 
 
 def test_following_tells_what_is_written_from_then_on(tmp_path: Path) -> None:
-    growing = tmp_path / "growing.db"
-    told = list(turns())
-    engine = open_engine(str(growing))
-    migrate.upgrade(engine)
-    ledger = SqlLedger(engine)
-    ledger.lead("a", 0)
-    ledger.append(1, 0, told[0], Positions())
+    growing = str(tmp_path / "growing.db")
     command = [sys.executable, "-m", "tidegate.cli.main", "events", "--follow", "-o", "name"]
-    with subprocess.Popen(
-        [*command, "--ledger", str(growing)], stdout=subprocess.PIPE, text=True
-    ) as process:
+    with (
+        filled(growing, TURNS[:1]) as ledger,
+        subprocess.Popen(
+            [*command, "--ledger", growing], stdout=subprocess.PIPE, text=True
+        ) as process,
+    ):
         assert process.stdout is not None
-        assert [process.stdout.readline() for _ in told[0]] == ["1\n", "2\n"]
-        for entries in told[1:4]:
-            ledger.append(1, entries[0].seq - 1, entries, Positions())
-        expected = [f"{entry.seq}\n" for entries in told[1:4] for entry in entries]
+        assert [process.stdout.readline() for _ in TURNS[0]] == ["1\n", "2\n"]
+        for entries in TURNS[1:4]:
+            append(ledger, entries)
+        expected = [f"{entry.seq}\n" for entries in TURNS[1:4] for entry in entries]
         assert [process.stdout.readline() for _ in expected] == expected
         process.send_signal(signal.SIGINT)
-    engine.dispose()

@@ -13,7 +13,7 @@ from store import migrate
 from store.engine import open_engine
 from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
-from tidegate.cli.sample import turns
+from tests.parts.sample import TURNS, append, filled
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, WorkloadHeld, WorkloadPreempted
 from tidegate.contracts.entry import Entry, Positions
@@ -30,7 +30,7 @@ def written(file: Path, change: Change) -> Path:
     migrate.upgrade(engine)
     ledger, head = SqlLedger(engine, clock_us=lambda: 0), GENESIS
     ledger.lead("forger", 0)
-    for entries in turns():
+    for entries in TURNS:
         events = change([decode(entry.payload) for entry in entries])
         sealed: list[Entry] = seal(head, 1, "local", events)
         ledger.append(1, head.seq, sealed, Positions())
@@ -104,43 +104,16 @@ def test_an_archive_replays_as_its_ledger_does(
 def test_a_replay_ends_where_the_ledger_ended_though_a_writer_goes_on(
     tidegate: Tidegate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    growing, told = tmp_path / "growing.db", list(turns())
-    engine = open_engine(str(growing))
-    migrate.upgrade(engine)
-    ledger = SqlLedger(engine, clock_us=lambda: 0)
-    ledger.lead("writer", 0)
-    for entries in told[:5]:
-        ledger.append(1, entries[0].seq - 1, entries, Positions())
-    read = SqlLedger.read
+    growing, read = str(tmp_path / "growing.db"), SqlLedger.read
+    with filled(growing, TURNS[:5]) as ledger:
 
-    def read_while_written(self: SqlLedger, after: int = 0, until: int | None = None) -> object:
-        for entry in read(self, after, until):
-            if entry.seq == told[4][0].seq:
-                ledger.append(1, told[4][-1].seq, told[5], Positions())
-            yield entry
+        def read_while_written(self: SqlLedger, after: int = 0, until: int | None = None) -> object:
+            for entry in read(self, after, until):
+                if entry.seq == TURNS[4][0].seq:
+                    append(ledger, TURNS[5])
+                yield entry
 
-    monkeypatch.setattr(SqlLedger, "read", read_while_written)
-    result = tidegate("replay", "--verify", "-o", "json", "--ledger", str(growing))
-    monkeypatch.undo()
-    engine.dispose()
-    assert json.loads(result.stdout)["to"] == told[4][-1].seq
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("replay", "--verify"),
-        ("workloads", "--all"),
-        ("why", "job/sweep"),
-        ("why-not", "job/huge"),
-        ("what-if", "--set", "clusterqueue/team-b.cpu=12"),
-        ("submit", "--dry-run", "tests/cli/given/job.yaml"),
-    ],
-    ids=" ".join,
-)
-def test_asking_changes_no_byte(
-    tidegate: Tidegate, sample: Path, arguments: tuple[str, ...]
-) -> None:
-    before = sample.read_bytes()
-    assert tidegate(*arguments).exit_code == 0
-    assert sample.read_bytes() == before
+        monkeypatch.setattr(SqlLedger, "read", read_while_written)
+        result = tidegate("replay", "--verify", "-o", "json", "--ledger", growing)
+        monkeypatch.undo()
+    assert json.loads(result.stdout)["to"] == TURNS[4][-1].seq

@@ -14,29 +14,20 @@ from typer.testing import Result
 
 from store.engine import open_engine
 from store.ledger import SqlLedger
-from store.migrate import upgrade
 from tests.cli.conftest import Tidegate
-from tidegate.bus.embedded import embedded_server
+from tests.parts.sample import TOLD, TURNS, filled, published
 from tidegate.bus.jetstream import JetStream
-from tidegate.bus.nats import open_bus
-from tidegate.bus.streams import EVENTS, Streams
-from tidegate.cli.sample import LEDGER_ID, turns
-from tidegate.contracts.entry import Position, Positions
+from tidegate.bus.streams import EVENTS
 
 pytestmark = pytest.mark.real
-KEPT = list(turns())[:-4]
+KEPT = TURNS[:-4]
 END = KEPT[-1][-1].seq
-TOLD = [entry for entries in turns() for entry in entries]
 
 
 @pytest.fixture
 async def url(tmp_path: Path) -> AsyncGenerator[str, None]:
     """A server whose EVENTS hold the sample."""
-    async with embedded_server(tmp_path / "nats") as url:
-        async with open_bus(url, cluster="local", name="test") as bus:
-            await bus.ensure(Streams())
-            _, counts = await bus.outbox().last(Position())
-            await bus.outbox().publish(LEDGER_ID, counts, TOLD)
+    async with published(tmp_path / "nats") as url:
         yield url
 
 
@@ -44,14 +35,8 @@ async def url(tmp_path: Path) -> AsyncGenerator[str, None]:
 def cut(tmp_path: Path) -> Path:
     """The sample as a backup from before its last turns has it."""
     file = tmp_path / "cut.db"
-    engine = open_engine(str(file))
-    upgrade(engine)
-    ledger = SqlLedger(engine)
-    ledger.lead("sample", 0)
-    for entries in KEPT:
-        ledger.append(1, entries[0].seq - 1, entries, Positions())
-    engine.dispose()
-    return file
+    with filled(str(file), KEPT):
+        return file
 
 
 async def recover(tidegate: Tidegate, url: str, ledger: Path) -> Result:

@@ -11,11 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tidegate
-from tidegate.bus.embedded import embedded_server
-from tidegate.bus.nats import open_bus
-from tidegate.bus.streams import Streams
-from tidegate.cli.sample import LEDGER_ID, turns
-from tidegate.contracts.entry import Position
+from tests.parts.sample import published
 
 
 @pytest.mark.real
@@ -26,12 +22,7 @@ async def test_a_tail_that_was_cut_off_is_found_by_what_was_published(
     shutil.copy(sample, cut)
     with closing(sqlite3.connect(cut)) as conn, conn:
         conn.execute("DELETE FROM ledger_event WHERE seq > 70")
-    async with embedded_server(tmp_path / "nats") as url:
-        async with open_bus(url, cluster="local", name="test") as bus:
-            await bus.ensure(Streams())
-            _, counts = await bus.outbox().last(Position())
-            told = [entry for entries in turns() for entry in entries]
-            await bus.outbox().publish(LEDGER_ID, counts, told)
+    async with published(tmp_path / "nats") as url:
 
         async def verify(ledger: Path, *witness: str) -> tuple[int, str]:
             arguments = ("ledger", "verify", "--ledger", str(ledger), *witness)

@@ -14,15 +14,11 @@ import msgspec
 import pytest
 
 from tests.parts.postgresql import wait_until
-from tidegate.bus.embedded import embedded_server
-from tidegate.bus.nats import open_bus
-from tidegate.bus.streams import Streams
+from tests.parts.sample import TOLD, published
 from tidegate.cli.demo.manifests import queues
 from tidegate.cli.instance import FILE, Instance
-from tidegate.cli.sample import LEDGER_ID, turns
 from tidegate.cluster.go.building import find_go
 from tidegate.cluster.install import apply
-from tidegate.contracts.entry import Position
 from tidegate.kube.client import Access, connect
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
@@ -68,12 +64,7 @@ def test_a_job_is_submitted_and_its_admission_awaited(instance: Instance) -> Non
 @pytest.fixture
 async def url(tmp_path: Path) -> AsyncGenerator[str, None]:
     """A server whose EVENTS hold the sample."""
-    async with embedded_server(tmp_path / "nats") as url:
-        async with open_bus(url, cluster="local", name="test") as bus:
-            await bus.ensure(Streams())
-            _, counts = await bus.outbox().last(Position())
-            told = [entry for entries in turns() for entry in entries]
-            await bus.outbox().publish(LEDGER_ID, counts, told)
+    async with published(tmp_path / "nats") as url:
         yield url
 
 
@@ -97,9 +88,8 @@ def go_example(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def test_the_go_example_tells_admissions_and_preemptions(go_example: Path, url: str) -> None:
-    told = [entry for entries in turns() for entry in entries]
     wanted = [
-        entry.seq for entry in told if entry.type in {"WorkloadAdmitted", "WorkloadPreempted"}
+        entry.seq for entry in TOLD if entry.type in {"WorkloadAdmitted", "WorkloadPreempted"}
     ]
     process = await asyncio.create_subprocess_exec(go_example, url, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None

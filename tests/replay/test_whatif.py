@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tests.parts.sample import TOLD
 from tests.replay.world import QUEUES, World
-from tidegate.cli.sample import turns
 from tidegate.contracts.decisions import Decision
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
@@ -63,8 +63,13 @@ def test_with_nothing_changed_both_sides_are_equal(
     assert events_of(scenario) == events_of(recorded(entries, at))
 
 
+STOPPED = [(0, 0, 0, 1), (0, 2, 0, 0), (0, 2, 0, 1), (0, 2, 0, 1), (0, 2, 1, 1), (0, 2, 1, 0)]
+"""The fourth job is made to leave after a second, as long as others ran, and waits at the end."""
+
+
 @settings(max_examples=50, deadline=None)
 @given(days, policies)
+@example(STOPPED, Policy())
 def test_what_virtual_time_wrote_is_played_again_decision_by_decision(
     asked: list[tuple[int, int, int, int]], policy: Policy
 ) -> None:
@@ -74,28 +79,23 @@ def test_what_virtual_time_wrote_is_played_again_decision_by_decision(
     assert told[0] == told[1]
 
 
-@pytest.fixture(scope="module")
-def sample() -> list[Entry]:
-    return [entry for entries in turns() for entry in entries]
-
-
 def queue(side: Side, name: str) -> tuple[int, int, int]:
     [found] = [one for one in side.figures.queues if one.queue == name]
     return found.preemptions, found.usage["cpu"].lost, found.waiting
 
 
-def test_the_sample_comes_to_what_was_recorded(sample: list[Entry]) -> None:
-    assert played(recorded(sample)).figures == as_recorded(sample).figures
+def test_the_sample_comes_to_what_was_recorded() -> None:
+    assert played(recorded(TOLD)).figures == as_recorded(TOLD).figures
 
 
 @pytest.mark.parametrize("since", [28, 40, 57, 66])
-def test_begun_in_the_middle_it_comes_to_what_was_recorded(sample: list[Entry], since: int) -> None:
-    there, here = as_recorded(sample, since).figures, played(recorded(sample, since)).figures
+def test_begun_in_the_middle_it_comes_to_what_was_recorded(since: int) -> None:
+    there, here = as_recorded(TOLD, since).figures, played(recorded(TOLD, since)).figures
     assert here == there
 
 
-def test_more_quota_avoids_the_preemption_and_its_loss(sample: list[Entry]) -> None:
-    scenario = recorded(sample)
+def test_more_quota_avoids_the_preemption_and_its_loss() -> None:
+    scenario = recorded(TOLD)
     assert queue(played(scenario), "team-a") == (1, 7_204_000, 1)
     texts = ("clusterqueue/team-b.cpu=12", "clusterqueue/team-b.on-demand.memory=24Gi")
     more, hits = with_settings(scenario, *texts)
@@ -103,8 +103,8 @@ def test_more_quota_avoids_the_preemption_and_its_loss(sample: list[Entry]) -> N
     assert queue(played(more), "team-a") == (0, 0, 1)
 
 
-def test_a_change_from_a_point_on_leaves_what_was_before(sample: list[Entry]) -> None:
-    scenario = recorded(sample, 40)
+def test_a_change_from_a_point_on_leaves_what_was_before() -> None:
+    scenario = recorded(TOLD, 40)
     known = {("clusterqueue", "team-a"), ("clusterqueue", "team-b")}
     asked = (read_setting("cq/team-b.preemption.reclaimWithinCohort=Never", known),)
     other, hits = changed(scenario, Changes(settings=asked))
@@ -112,8 +112,8 @@ def test_a_change_from_a_point_on_leaves_what_was_before(sample: list[Entry]) ->
     assert other.from_us == scenario.from_us
 
 
-def test_a_quota_that_no_version_has_changes_nothing(sample: list[Entry]) -> None:
-    scenario = recorded(sample)
+def test_a_quota_that_no_version_has_changes_nothing() -> None:
+    scenario = recorded(TOLD)
     other, hits = with_settings(scenario, "clusterqueue/team-a.gpu=4")
     assert (other.facts, hits) == (scenario.facts, set())
 
@@ -131,11 +131,9 @@ def test_a_quota_that_no_version_has_changes_nothing(sample: list[Entry]) -> Non
         ("clusterqueue/team-a.stopPolicy=Perhaps", "Invalid enum value 'Perhaps'"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused_in_words(
-    sample: list[Entry], text: str, said: str
-) -> None:
+def test_a_setting_that_cannot_be_is_refused_in_words(text: str, said: str) -> None:
     with pytest.raises(SettingsError) as raised:
-        with_settings(recorded(sample), text)
+        with_settings(recorded(TOLD), text)
     assert str(raised.value).startswith(f"--set {text}: ")
     assert said in str(raised.value)
 
@@ -159,11 +157,9 @@ def test_a_setting_that_cannot_be_is_refused_in_words(
     ],
 )
 @pytest.mark.parametrize("since", [0, 57])
-def test_whatever_can_be_set_changes_the_scenario_and_can_be_played(
-    sample: list[Entry], text: str, since: int
-) -> None:
-    scenario = recorded(sample, since)
-    known = {target for fact in recorded(sample).facts if (target := target_of(fact)) is not None}
+def test_whatever_can_be_set_changes_the_scenario_and_can_be_played(text: str, since: int) -> None:
+    scenario = recorded(TOLD, since)
+    known = {target for fact in recorded(TOLD).facts if (target := target_of(fact)) is not None}
     other, hits = changed(scenario, Changes(settings=(read_setting(text, known),)))
     assert hits == {text}
     assert (other.start, other.facts) != (scenario.start, scenario.facts)

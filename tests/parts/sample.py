@@ -1,0 +1,50 @@
+"""The history of ``tidegate ledger sample``, in a new ledger or on EVENTS."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from store import migrate
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.nats import open_bus
+from tidegate.bus.streams import Streams
+from tidegate.cli.sample import LEDGER_ID, turns
+from tidegate.contracts.entry import Entry, Position, Positions
+
+TURNS = list(turns())
+TOLD = [entry for entries in TURNS for entry in entries]
+
+
+@contextmanager
+def filled(url: str, told: Iterable[list[Entry]]) -> Generator[SqlLedger]:
+    """Lend a new ledger that holds these turns, and takes the ones behind them."""
+    engine = open_engine(url)
+    try:
+        migrate.upgrade(engine)
+        ledger = SqlLedger(engine, clock_us=lambda: 0)
+        ledger.lead("sample", 0)
+        for entries in told:
+            append(ledger, entries)
+        yield ledger
+    finally:
+        engine.dispose()
+
+
+def append(ledger: SqlLedger, entries: list[Entry]) -> None:
+    """Write the next turn."""
+    ledger.append(1, entries[0].seq - 1, entries, Positions())
+
+
+@asynccontextmanager
+async def published(folder: Path) -> AsyncGenerator[str]:
+    """Lend the URL of a server whose EVENTS hold the sample."""
+    async with embedded_server(folder) as url:
+        async with open_bus(url, cluster="local", name="test") as bus:
+            await bus.ensure(Streams())
+            _, counts = await bus.outbox().last(Position())
+            await bus.outbox().publish(LEDGER_ID, counts, TOLD)
+        yield url
