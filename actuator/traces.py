@@ -9,7 +9,7 @@ from typing import cast
 from actuator.orders import Order, job_of
 from tidegate.bus.ports import EventFeed
 from tidegate.contracts.entry import Published
-from tidegate.service.tracing import OFF, Tracing
+from tidegate.service.tracing import OFF, Tracing, spanned
 
 ORDERS_MAX = 10_000
 """Orders whose context is remembered; of others the trace goes on from its beginning."""
@@ -40,13 +40,8 @@ class Traces:
         }
         parent = self._read.pop((order.ledger_id, order.seq), "")
         name = f"carry out {type(order).__name__}"
-        span = self._tracing.begin(name, job.uid, parent, about)
-        error = "interrupted"
-        try:
+        with spanned(self._tracing, name, job.uid, parent, about):
             yield
-            error = ""
-        finally:
-            span.end(error)
 
 
 class _Noted:

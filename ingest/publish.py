@@ -26,7 +26,7 @@ from tidegate.contracts.subjects import observed
 from tidegate.contracts.trace import publishing
 from tidegate.errors import BusUnreachableError, TooLargeError
 from tidegate.service.backoff import delays
-from tidegate.service.tracing import OFF, Tracing
+from tidegate.service.tracing import OFF, Tracing, spanned
 
 HEARTBEATS = "heartbeats"
 """Stands where an object's resource stands in the subject of a heartbeat."""
@@ -99,15 +99,12 @@ class Publisher:
 
     async def _send_traced(self, found: JobObserved, subject: str, payload: bytes) -> None:
         about = {"tidegate.workload": found.workload, "tidegate.job": found.name}
-        span = self._tracing.begin(f"observe {found.kind}", found.uid, "", about)
-        token = publishing.set(span.context)
-        error = "interrupted"
-        try:
-            await self._send(subject, payload)
-            error = ""
-        finally:
-            publishing.reset(token)
-            span.end(error)
+        with spanned(self._tracing, f"observe {found.kind}", found.uid, "", about) as span:
+            token = publishing.set(span.context)
+            try:
+                await self._send(subject, payload)
+            finally:
+                publishing.reset(token)
 
     async def _send(self, subject: str, payload: bytes) -> None:
         self._sent += 1

@@ -115,6 +115,19 @@ class _Begun:
 
 
 @contextmanager
+def spanned(
+    tracing: Tracing, name: str, uid: str, parent: str, about: Mapping[str, str | int]
+) -> Generator[Span]:
+    """Have what the block does told as work on a job; see ``Tracing.begin``."""
+    span, error = tracing.begin(name, uid, parent, about), "interrupted"
+    try:
+        yield span
+        error = ""
+    finally:
+        span.end(error)
+
+
+@contextmanager
 def open_tracing(service: str, endpoint: str) -> Generator[Tracing]:
     """Send spans to an OTLP collector over HTTP while the context is open.
 
