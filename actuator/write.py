@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -29,6 +30,7 @@ class Writer:
 
     calls: Calls
     board: Board
+    label_keys: Sequence[str] = ()  # of labels that a Workload takes over from its job
 
     async def workload(self, key: str) -> None:
         """Make, change or remove a Workload object."""
@@ -117,7 +119,7 @@ class Writer:
         if not there:
             return None
         job = there[0] if kind.members is None else {"items": there}
-        made = objects.workload(shown, job, kind, self.board.priorities)
+        made = objects.workload(shown, job, kind, self.board.priorities, self.label_keys)
         return await self.calls.create(workload.KIND.path(shown.namespace), made)
 
     async def _unguard(self, shown: Shown) -> None:
@@ -148,11 +150,7 @@ class Writer:
         found = None if shown is None else await self.calls.read(workload_path(shown))
         if shown is None or found is None:
             return
-        owners = [owner["uid"] for owner in found["metadata"].get("ownerReferences", ())]
-        if (
-            shown.uid not in owners
-            and found["metadata"].get("labels", {}).get(names.JOB_UID) != shown.uid
-        ):
+        if not objects.goes_with(shown, found):
             return  # not made for this job
         if found["metadata"].get("finalizers"):
             none = {"metadata": {"finalizers": None}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,9 +24,16 @@ _WPC, _PC = (names.GROUP, "WorkloadPriorityClass"), ("scheduling.k8s.io", "Prior
 
 
 def workload(
-    shown: Shown, job: Object, kind: JobKind[Any], priorities: Mapping[tuple[str, str], int]
+    shown: Shown,
+    job: Object,
+    kind: JobKind[Any],
+    priorities: Mapping[tuple[str, str], int],
+    label_keys: Sequence[str] = (),
 ) -> Object:
-    """Return the Workload object of a job as it is made; its status is written after it."""
+    """Return the Workload object of a job as it is made; its status is written after it.
+
+    It has the labels of these keys as its job has them.
+    """
     marks = {names.DECISION: shown.decision, **_parameters(job)}
     if kind.members is not None:
         marks[names.IS_GROUP_WORKLOAD] = "true"
@@ -36,12 +43,20 @@ def workload(
         "metadata": {
             "namespace": shown.namespace,
             "name": shown.name,
-            "labels": {names.JOB_UID: shown.uid},
+            "labels": {**_labels(job, kind, label_keys), names.JOB_UID: shown.uid},
             "annotations": marks,
             "ownerReferences": _owners(job, kind),
         },
         "spec": {**wanted_spec(shown, priorities), "podSets": kind.podsets(job)},
     }
+
+
+def _labels(job: Object, kind: JobKind[Any], keys: Sequence[str]) -> dict[str, str]:
+    """Return labels of a job; of one that is several objects, those that all of them agree on."""
+    objects = [job] if kind.members is None else job["items"]
+    first, *others = (one["metadata"].get("labels", {}) for one in objects)
+    alike = (key for key in keys if all(one.get(key) == first.get(key) for one in others))
+    return {key: first[key] for key in alike if key in first}
 
 
 def _parameters(job: Object) -> dict[str, str]:
@@ -70,6 +85,15 @@ def may_be_owned(shown: Shown, found: Object) -> bool:
         for owner in found["metadata"].get("ownerReferences", ())
         if owner.get("controller", False)
     )
+
+
+def goes_with(shown: Shown, found: Object) -> bool:
+    """Tell whether a Workload object is the one that stands for a job, so that it may be deleted."""
+    meta = found["metadata"]
+    if shown.prebuilt:
+        return shown.object_uid in ("", meta["uid"]) and may_be_owned(shown, found)
+    owners = [owner["uid"] for owner in meta.get("ownerReferences", ())]
+    return shown.uid in owners or meta.get("labels", {}).get(names.JOB_UID) == shown.uid
 
 
 def ownership(shown: Shown, meta: Object) -> Object:

@@ -1,0 +1,40 @@
+"""Labels that the configuration has copied from jobs to their Workloads."""
+
+from __future__ import annotations
+
+from actuator.showing.conditions import introduced
+from actuator.showing.objects import workload
+from tests.parts.stage import Object, job
+from tidegate.contracts.facts import WorkloadSubmitted
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.model.ids import ObjectRef
+
+KEYS = ("team", "cost", "missing")
+JOB_UID = "kueue.x-k8s.io/job-uid"
+
+
+def labels(kind: str, found: Object) -> dict[str, str]:
+    """Return the labels of the Workload that is made of a job."""
+    about = ObjectRef(kind=kind, namespace="default", name="train", uid="u")
+    told = WorkloadSubmitted(at_us=1, workload="default/w", uid="u", job=about, queue="main")
+    made = workload(introduced(told), found, JOB_KINDS[kind], {}, KEYS)
+    told_labels: dict[str, str] = made["metadata"]["labels"]
+    return told_labels
+
+
+def pod(name: str, cost: str) -> Object:
+    marks = {"kueue.x-k8s.io/pod-group-total-count": "2"}
+    named = {"team": "blue", "cost": cost, "kueue.x-k8s.io/pod-group-name": "train"}
+    metadata = {"name": name, "uid": name, "labels": named, "annotations": marks}
+    return {"metadata": metadata, "spec": {"containers": [{"name": "c"}]}}
+
+
+def test_a_workload_has_the_labels_of_its_job_that_are_copied_and_no_others() -> None:
+    made = job()
+    made["metadata"] |= {"uid": "u", "labels": {"team": "blue", "cost": "7", "other": "x"}}
+    assert labels("batch/job", made) == {"team": "blue", "cost": "7", JOB_UID: "u"}
+
+
+def test_a_group_gives_its_workload_the_labels_that_all_of_its_pods_agree_on() -> None:
+    group = {"items": [pod("a", "7"), pod("b", "8")]}
+    assert labels("pod-group", group) == {"team": "blue", JOB_UID: "u"}
