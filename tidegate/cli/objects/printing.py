@@ -12,7 +12,6 @@ import typer
 from tidegate.cli.objects.asking import Object
 from tidegate.cli.output import Column, Output, print_record, print_records
 from tidegate.cli.times import parse_utc, span
-from tidegate.kinds.names import GROUP
 
 _SECOND_US = 1_000_000
 
@@ -100,11 +99,6 @@ def condition(found: Object, kind: str) -> Object:
     """Return a condition of an object that is True, else an empty one."""
     told: Sequence[Object] = (found.get("status") or {}).get("conditions") or ()
     return next((one for one in told if one["type"] == kind and one["status"] == "True"), {})
-
-
-def is_ours(found: Object) -> bool:
-    """Tell whether an object is of Kueue's API."""
-    return str(found.get("apiVersion", "")).startswith(f"{GROUP}/")
 
 
 def _name(found: Object) -> str:
