@@ -21,7 +21,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.contracts.subjects import name_of, token
+from tidegate.contracts.subjects import place_of, token
 from tidegate.errors import NotSupportedError
 
 __all__ = ["Told", "Wish", "newest", "subscribe"]
@@ -48,7 +48,7 @@ class Wish(NamedTuple):
         """Tell whether an event is wanted."""
         if self.types and entry.type not in self.types:
             return False
-        queue, namespace, _ = map(name_of, entry.subject.split(".")[-3:])
+        queue, namespace, _ = place_of(entry.subject)
         return self.cluster_queue in {"", queue} and self.namespace in {"", namespace}
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 from tidegate.cli.cohorts import nodes, tree_rows
 from tidegate.cli.follow import Told
 from tidegate.cli.times import span, utc
-from tidegate.contracts.subjects import name_of
+from tidegate.contracts.subjects import place_of
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.ordering import queue_time, rank
 
@@ -86,7 +86,7 @@ def _waits(draft: Draft, waiting: Sequence[Workload]) -> Table:
 def _events(newest: Sequence[Told]) -> Table:
     table = _table("SEQ", "AT", "EVENT", "QUEUE", "WORKLOAD")
     for entry, _ in newest[-EVENTS:]:
-        queue, namespace, name = map(name_of, entry.subject.split(".")[-3:])
+        queue, namespace, name = place_of(entry.subject)
         workload = f"{namespace}/{name}" if name else ""
         table.add_row(str(entry.seq), utc(entry.at_us), entry.type, queue, workload)
     return table

@@ -28,6 +28,12 @@ def name_of(text: str) -> str:
     return text.replace("%25", "%")
 
 
+def place_of(subject: str) -> tuple[str, str, str]:
+    """Return ClusterQueue, namespace and workload of an event's subject; empty: it names none."""
+    queue, namespace, name = map(name_of, subject.split(".")[-3:])
+    return queue, namespace, name
+
+
 def observed(cluster: str, resource: str, namespace: str, name: str) -> str:
     """Return where an observation of an object is published."""
     kind = token(resource)

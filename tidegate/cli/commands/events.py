@@ -18,7 +18,7 @@ from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, open_reader
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.subjects import name_of
+from tidegate.contracts.subjects import place_of
 from tidegate.replay.sentences import Told, sentence
 from tidegate.subscribe import Told as Heard
 from tidegate.subscribe import Wish, subscribe
@@ -141,7 +141,7 @@ def _print_one(entry: Entry, output: Output) -> None:
 
 def _line(entry: Entry, *, wide: bool) -> str:
     what = coloured(entry.type.ljust(_TYPE_WIDTH), COLOURS.get(entry.type))
-    queue, namespace, name = _place(entry)
+    queue, namespace, name = place_of(entry.subject)
     about = f"{namespace}/{name}" if name else queue
     told = entry.payload if wide else _said(entry)
     return f"{entry.seq:>7}  {utc(entry.at_us)}  {what}  {about}  {told}".rstrip()
@@ -156,7 +156,7 @@ def _said(entry: Entry) -> str:
 
 
 def _record(entry: Entry) -> dict[str, Any]:
-    queue, namespace, name = _place(entry)
+    queue, namespace, name = place_of(entry.subject)
     return {
         "seq": entry.seq,
         "at": utc(entry.at_us),
@@ -166,9 +166,3 @@ def _record(entry: Entry) -> dict[str, Any]:
         "workload": f"{namespace}/{name}" if name else "",
         "event": decode(entry.payload),
     }
-
-
-def _place(entry: Entry) -> tuple[str, str, str]:
-    """Return ClusterQueue, namespace and workload's name, as the subject has them."""
-    queue, namespace, name = entry.subject.split(".")[-3:]
-    return name_of(queue), name_of(namespace), name_of(name)
