@@ -6,12 +6,22 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.commands.why import find
+from tidegate.cli.output import say
 from tidegate.cli.reading import Reader
 from tidegate.core.draft import Draft, Workload
 from tidegate.errors import NotSupportedError
 from tidegate.replay.travel import as_of as folded
+from tidegate.replay.why import names
 
+WorkloadArgument = Annotated[
+    str,
+    typer.Argument(
+        help="job/NAME, a Workload's name, or NAMESPACE/NAME.", metavar="WORKLOAD|job/NAME"
+    ),
+]
+WithinOption = Annotated[
+    str, typer.Option("--namespace", "-n", help="Look in this namespace only.")
+]
 SubjectArgument = Annotated[
     str,
     typer.Argument(
@@ -25,6 +35,25 @@ def draft_of(reader: Reader) -> Draft:
     """Return the state that the ledger gives, its chain verified."""
     draft, _ = folded(reader.entries("folding"))
     return draft
+
+
+def find(reader: Reader, text: str) -> str:
+    """Return the key of the workload that a text means, the newest of its name.
+
+    Raises:
+        Exit: the ledger knows none.
+        BadParameter: there are some in several namespaces.
+    """
+    found = names(reader.entries("looking"), text)
+    spaces = sorted({key.partition("/")[0] for key in found})
+    if not found:
+        say(f"The ledger {reader.url} knows no workload {text!r}: see `tidegate queue pending`.")
+        raise typer.Exit(1)
+    if len(spaces) > 1:
+        raise typer.BadParameter(
+            f"{text!r} is in several namespaces: say which with -n ({', '.join(spaces)})."
+        )
+    return found[-1]
 
 
 def workload_of(reader: Reader, draft: Draft, text: str) -> Workload:

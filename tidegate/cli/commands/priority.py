@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
-from tidegate.cli.subject import draft_of, workload_of
+from tidegate.cli.subject import WithinOption, WorkloadArgument, draft_of, workload_of
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.ordering import gate
 
 
 def priority(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="job/NAME, a Workload's name, or NAMESPACE/NAME.", metavar="WORKLOAD|job/NAME"
-        ),
-    ],
-    namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Look in this namespace only.")
-    ] = "",
+    name: WorkloadArgument,
+    namespace: WithinOption = "",
     *,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",

@@ -13,6 +13,7 @@ from tidegate.cli.manifests import documents
 from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.cli.progress import counted
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.subject import draft_of
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import NotSupportedError, SettingsError
 from tidegate.jobs.kind import JobKind
@@ -20,7 +21,6 @@ from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
 from tidegate.replay.dryrun import dry_run
 from tidegate.replay.sentences import assignments
-from tidegate.replay.travel import as_of as folded
 from tidegate.replay.whynot import WhyNot
 
 UID = "dry-run"
@@ -56,10 +56,9 @@ def submit(  # noqa: PLR0913 - each is an option
         )
     kind, job = _job(file, namespace)
     with open_reader(ledger, as_of, reports=False) as reader:
-        draft, _ = folded(reader.entries("folding"))
-    resource = f"{kind.plural}.{kind.group}" if kind.group else kind.plural
+        draft = draft_of(reader)
     with counted("trials") as tick:
-        answer = dry_run(draft, job, resource, tick=tick)
+        answer = dry_run(draft, job, kind.resource, tick=tick)
     if output in {Output.TABLE, Output.WIDE}:
         _tell(answer)
     else:

@@ -7,19 +7,14 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from tidegate.cli.output import (
-    Output,
-    OutputOption,
-    coloured,
-    print_record,
-    say,
-)
-from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
+from tidegate.cli.output import Output, OutputOption, coloured, print_record
+from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.subject import WithinOption, WorkloadArgument, find
 from tidegate.cli.times import span, utc
 from tidegate.replay.around import Around, Freed, around
 from tidegate.replay.sentences import tried_text
 from tidegate.replay.waits import Wait, freed_text, lines, waits
-from tidegate.replay.why import Line, Story, names
+from tidegate.replay.why import Line, Story
 from tidegate.replay.why import why as story_of
 
 Notes: TypeAlias = Mapping[int, Around]
@@ -36,15 +31,8 @@ _SECOND_US = 1_000_000
 
 
 def why(  # noqa: PLR0913 - each is an option
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="job/NAME, a Workload's name, or NAMESPACE/NAME.", metavar="WORKLOAD|job/NAME"
-        ),
-    ],
-    namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Look in this namespace only.")
-    ] = "",
+    name: WorkloadArgument,
+    namespace: WithinOption = "",
     *,
     brief: Annotated[
         bool,
@@ -75,25 +63,6 @@ def why(  # noqa: PLR0913 - each is an option
         _tell(story, notes, wide=output is Output.WIDE)
     else:
         print_record(_record(story, notes), output, name="workload")
-
-
-def find(reader: Reader, text: str) -> str:
-    """Return the key of the workload that a text means, the newest of its name.
-
-    Raises:
-        Exit: the ledger knows none.
-        BadParameter: there are some in several namespaces.
-    """
-    found = names(reader.entries("looking"), text)
-    spaces = sorted({key.partition("/")[0] for key in found})
-    if not found:
-        say(f"The ledger {reader.url} knows no workload {text!r}: see `tidegate queue pending`.")
-        raise typer.Exit(1)
-    if len(spaces) > 1:
-        raise typer.BadParameter(
-            f"{text!r} is in several namespaces: say which with -n ({', '.join(spaces)})."
-        )
-    return found[-1]
 
 
 def _tell(story: Story, notes: Notes, *, wide: bool) -> None:

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.commands.why import find
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.progress import counted
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.subject import WithinOption, WorkloadArgument, find
 from tidegate.cli.times import utc
 from tidegate.model.quantity import render
 from tidegate.replay.ending_search import TRIALS_MAX
@@ -20,16 +20,9 @@ from tidegate.replay.whynot import why_not as answered
 
 
 def why_not(  # noqa: PLR0913 - each is an option
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="job/NAME, a Workload's name, or NAMESPACE/NAME.", metavar="WORKLOAD|job/NAME"
-        ),
-    ],
+    name: WorkloadArgument,
     *,
-    namespace: Annotated[
-        str, typer.Option("--namespace", "-n", help="Look in this namespace only.")
-    ] = "",
+    namespace: WithinOption = "",
     trials: Annotated[
         int, typer.Option(min=0, help="Look for fewer workloads with at most so many trials.")
     ] = TRIALS_MAX,

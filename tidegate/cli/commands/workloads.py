@@ -8,9 +8,9 @@ import typer
 
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
+from tidegate.cli.subject import draft_of
 from tidegate.cli.times import utc
 from tidegate.core.draft import Workload
-from tidegate.replay.travel import as_of as folded
 
 PHASES = ("pending", "reserved", "admitted", "evicting", "inactive", "finished")
 _COLORS = {"admitted": "green", "evicting": "magenta", "pending": "yellow"}
@@ -100,8 +100,7 @@ def _record(row: dict[str, Any], phase: str, since: str, held: dict[str, Any]) -
 
 
 def _folded(reader: Reader) -> list[dict[str, Any]]:
-    draft, _ = folded(reader.entries("folding"))
-    return [_of(workload) for workload in draft.workloads.values()]
+    return [_of(workload) for workload in draft_of(reader).workloads.values()]
 
 
 def _of(workload: Workload) -> dict[str, Any]:
