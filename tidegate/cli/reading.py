@@ -29,8 +29,6 @@ LedgerOption = Annotated[
         show_default=False,
     ),
 ]
-
-
 AsOfOption = Annotated[
     str,
     typer.Option(
@@ -172,19 +170,27 @@ def _seq_of(text: str, option: str, reader: Reader, *, onwards: bool) -> int:
     if text.isdecimal():
         seq = int(text)
     else:
-        try:
-            at_us = parse_utc(text)
-        except ValueError:
-            raise typer.BadParameter(
-                f"{option} {text!r} is neither a seq nor a time such as 2026-03-02T08:30:00Z."
-            ) from None
-        ledger = reader.ledger
+        ledger, at_us = reader.ledger, time_of(text, option)
         seq = ledger.seq_at(at_us - 1) + 1 if onwards else ledger.seq_at(at_us)
     if not 0 < seq <= reader.end:
         raise typer.BadParameter(
             f"{option} {text}: the ledger holds the events from 1 to {reader.end}."
         )
     return seq
+
+
+def time_of(text: str, option: str) -> int:
+    """Return the time that an option tells where it might have told a seq.
+
+    Raises:
+        BadParameter: it is none.
+    """
+    try:
+        return parse_utc(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{option} {text!r} is neither a seq nor a time such as 2026-03-02T08:30:00Z."
+        ) from None
 
 
 def _of_the_instance() -> str:

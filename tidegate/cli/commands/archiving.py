@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ from store.archive import SUFFIXES, Archive, digest, sync, write
 from tidegate.cli.commands.copying import refuse_existing
 from tidegate.cli.output import say
 from tidegate.cli.progress import watched
-from tidegate.cli.times import parse_utc
+from tidegate.cli.reading import time_of
 from tidegate.contracts.entry import Entry
 from tidegate.core.chain import GENESIS, verify
 from tidegate.errors import NotSupportedError
@@ -65,7 +65,8 @@ def _archive(engine: Any, file: Path, until: str) -> tuple[int, int]:  # noqa: A
     with reading(engine) as conn:
         held = archived.parts(conn, 0)
     anchor = held[-1].anchor() if held else GENESIS
-    last = archived.last_turn(engine, 0, _seq_of(until, ledger.seq_at))
+    seq = int(until) if until.isdecimal() else ledger.seq_at(time_of(until, "--until"))
+    last = archived.last_turn(engine, 0, seq)
     if last <= anchor.seq:
         raise NotSupportedError(f"There is no whole turn to archive behind seq {anchor.seq}.")
     told = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
@@ -93,14 +94,3 @@ def _last(entries: Iterable[Entry]) -> Entry:
     for entry in entries:
         end = entry
     return end
-
-
-def _seq_of(text: str, seq_at: Callable[[int], int]) -> int:
-    if text.isdecimal():
-        return int(text)
-    try:
-        return seq_at(parse_utc(text))
-    except ValueError:
-        raise typer.BadParameter(
-            f"--until {text!r} is neither a seq nor a time such as 2026-03-02T08:30:00Z."
-        ) from None

@@ -10,7 +10,7 @@ import typer
 
 from tidegate.cli.commands.archiving import archive
 from tidegate.cli.commands.auditing import checkpoint, keygen, verify
-from tidegate.cli.commands.copying import backup, export
+from tidegate.cli.commands.copying import backup, export, refuse_existing
 from tidegate.cli.commands.recover import recover
 from tidegate.cli.commands.reports import rebuild
 from tidegate.cli.output import Output, OutputOption, print_record, say
@@ -64,8 +64,7 @@ def sample(
     """
     from tidegate.cli.sample import turns  # noqa: PLC0415 - only this command needs the core
 
-    if file.exists():
-        raise typer.BadParameter(f"{file} exists already: remove it or name another file.")
+    refuse_existing(file)
     written = _write(file, turns())
     say(f"{written} events. Try: tidegate queue list --ledger {file}")
 
