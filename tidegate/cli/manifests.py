@@ -42,7 +42,9 @@ KINDS = {
     "AdmissionCheck": Row(AdmissionCheck, observe.admission_check, told.CheckDefined),
     "PriorityClass": Row(seen.PriorityClass, observe.priority_class, told.PriorityClassDefined),
     "Namespace": Row(seen.Namespace, observe.namespace, told.NamespaceDefined),
-    "LimitRange": Row(seen.LimitRange, observe.limit_range, told.LimitRangeDefined, True),  # noqa: FBT003 - namespaced
+    "LimitRange": Row(
+        seen.LimitRange, observe.limit_range, told.LimitRangeDefined, namespaced=True
+    ),
     "RuntimeClass": Row(seen.RuntimeClass, observe.runtime_class, told.RuntimeClassDefined),
 }
 CONFIGURATION = "Configuration"

@@ -75,7 +75,8 @@ def _plots(compared: Comparison, queue: str) -> str:
             continue
         colour = COLOURS.get(name, OTHER)
         used.append(Line(name, _sum(side, tally.used.items(), resource), colour))
-        used.append(Line(f"{name}: quota", _sum(side, tally.quota.items(), resource), colour, True))  # noqa: FBT003 - dashed
+        quota = _sum(side, tally.quota.items(), resource)
+        used.append(Line(f"{name}: quota", quota, colour, dashed=True))
         pending.append(Line(name, _steps(side, tally.pending, 1.0), colour))
         if tally.waits:
             waits.append(Line(name, shares(tally.waits, 1 / SECOND_US), colour))
