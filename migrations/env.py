@@ -26,9 +26,14 @@ def number(_context: Any, _revision: Any, directives: list[Any]) -> None:  # noq
 
 def run(connection: Connection) -> None:
     """Do what the command asked for, within the connection's transaction."""
+
+    def made_here(item: Any, *_told: object) -> bool:  # noqa: ANN401 - any of SQLAlchemy's items
+        return tables.made_on(connection.dialect.name, item)
+
     context.configure(
         connection=connection,
         target_metadata=tables.usage.metadata,
+        include_object=made_here,
         render_as_batch=True,  # SQLite changes a column by copying its table
         process_revision_directives=number,
     )

@@ -41,6 +41,19 @@ _POSTGRES_CONNECT: dict[str, Any] = {
     "tcp_user_timeout": BUSY_S * 1_000,
 }
 _WRITES = {"target_session_attrs": "read-write"}  # never a standby, whichever host it is
+_READS = [
+    "SET default_transaction_read_only = on",
+    "SET jit = off",  # to compile a report takes longer than to run it
+]
+_BY_INDEX = [
+    # A writer looks up single rows in tables that were empty when its statements were planned, and
+    # keeps to those plans until statistics come: so it is told to take the indexes from the start.
+    "SET enable_seqscan = off",
+    "SET enable_bitmapscan = off",
+    "SET enable_hashjoin = off",
+    "SET enable_mergejoin = off",
+    "SET jit = off",
+]
 _HOSTS = re.compile(r"(?P<head>\w+(?:\+\w+)?://(?:[^@/?]*@)?)(?P<hosts>[^/?]*,[^/?]*)(?P<tail>.*)")
 _PLACE = re.compile(r"(?P<host>\[[^]]+\]|[^:]+)(?::(?P<port>\d*))?")
 
@@ -154,7 +167,7 @@ def _prepare_sqlite(engine: Engine, pragmas: tuple[str, ...]) -> Engine:
 
 def _open_postgresql(url: URL, *, read_only: bool) -> Engine:
     settings = [f"SET lock_timeout = '{BUSY_S}s'", "SET timezone = 'UTC'"]
-    settings += ["SET default_transaction_read_only = on"] if read_only else []
+    settings += _READS if read_only else _BY_INDEX
 
     def on_connect(connection: Any, _record: object) -> None:  # noqa: ANN401 - psycopg may be absent
         with connection.cursor() as cursor:

@@ -80,6 +80,30 @@ def _one_of_postgresql(element: one_of, compiler: SQLCompiler, **options: Any) -
     return f"{text} = ANY (ARRAY(SELECT json_array_elements_text(CAST({listed} AS json))))"
 
 
+class unindexed(FunctionElement[Any]):  # noqa: N801 - an SQL function
+    """A column which PostgreSQL must not use an index for, since a better one is at hand.
+
+    It plans a statement once, maybe while a table is empty and all of its indexes look alike, and
+    keeps to that plan until the table is analyzed.
+    """
+
+    inherit_cache = True
+
+    def __init__(self, column: ColumnElement[Any]) -> None:
+        super().__init__(column)
+        self.type = column.type
+
+
+@compiles(unindexed, "sqlite")
+def _unindexed_sqlite(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401
+    return compiler.process(element.clauses, **options)
+
+
+@compiles(unindexed, "postgresql")
+def _unindexed_postgresql(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401
+    return f"({compiler.process(element.clauses, **options)} + 0)"
+
+
 @cache
 def ledger_end() -> CTE:
     """Return each partition's newest time: "now" in a report is as far as the ledger tells.

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from msgspec.structs import astuple
-from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, insert, literal
+from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, literal
 from sqlalchemy.exc import IntegrityError
 
 from store import archived, term
 from store.clock import now_us
 from store.entries import PAGE_ROWS, newest, page, seq_at
 from store.failures import reading, transaction
-from store.positional import Positional
 from store.reporting.projection import project
 from store.tables import EVENTS, OBSERVATIONS, ledger_event
+from store.writing import Inserting
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.errors import SequenceConflictError
 
-INSERT = Positional(insert(ledger_event))
-"""Writes entries, each as a tuple of its fields."""
-assert INSERT.names == Entry.__struct_fields__
+INSERT = Inserting(ledger_event, Entry)
 
 
 class SqlLedger:
@@ -126,7 +123,7 @@ class SqlLedger:
             assert entries[0].partition == self._partition
             assert entries[0].seq == after + 1
             try:
-                INSERT.execute(conn, [astuple(entry) for entry in entries])
+                INSERT.execute(conn, entries)
             except IntegrityError as error:
                 raise SequenceConflictError(after, "a row that another wrote") from error
         return None if before is None else before.at_us

@@ -9,7 +9,6 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from msgspec.structs import astuple
 from sqlalchemy import Connection, Engine, insert, select
 
 from store import term
@@ -67,4 +66,4 @@ def _fill(conn: Connection, entries: Iterable[Entry]) -> None:
     rebuild(conn, 0, pages())
     term.open_partition(conn, 0)
     if last:
-        INSERT.execute(conn, [astuple(last[0])])  # whose time is "now"
+        INSERT.execute(conn, last)  # whose time is "now"

@@ -32,7 +32,7 @@ class Positional:
             plain = type(conn.dialect)(paramstyle=_STYLES[name])
             self._texts[name], names = _positions(self._statement, plain)
             assert names == self.names
-        conn.exec_driver_sql(self._texts[name], list(rows))
+        conn.exec_driver_sql(self._texts[name], rows[0] if len(rows) == 1 else list(rows))
 
 
 def _positions(statement: Insert | Update, dialect: DefaultDialect) -> tuple[str, tuple[str, ...]]:

@@ -1,4 +1,7 @@
-"""The reporting rows while a turn changes them; fields in the order of their table's columns."""
+"""The reporting rows while a turn changes them; fields in the order of their table's columns.
+
+A field without default is written once: only those that have one may change.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ class WorkloadRow(msgspec.Struct, kw_only=True):
     uid: str
     job_kind: str
     job_name: str
-    local_queue: str
+    local_queue: str = ""
     cluster_queue: str = ""
     priority_class: str = ""
     pod_priority_class: str = ""
@@ -37,7 +40,7 @@ class WorkloadRow(msgspec.Struct, kw_only=True):
     phase: str = "pending"
     reason: str = ""
     message: str = ""
-    phase_us: int
+    phase_us: int = 0
     not_before_us: int | None = None
     reservation_seq: int | None = None
     reserved_us: int | None = None
@@ -61,11 +64,11 @@ class WaitRow(msgspec.Struct, kw_only=True):
     workload: str
     namespace: str
     uid: str
-    local_queue: str
-    cluster_queue: str
-    priority_class: str
-    priority: int
-    author: str
+    local_queue: str = ""
+    cluster_queue: str = ""
+    priority_class: str = ""
+    priority: int = 0
+    author: str = ""
     from_us: int
     not_before_us: int | None = None
     reserved_us: int | None = None
@@ -102,6 +105,23 @@ class HoldingRow(msgspec.Struct, kw_only=True):
     from_us: int
     to_us: int | None = None
     to_seq: int | None = None
+
+
+class UsageRow(msgspec.Struct):
+    """A row of ``report_usage``, or what is to be added to one."""
+
+    partition: int
+    hour_us: int
+    cluster_queue: str
+    flavor: str
+    resource: str
+    namespace: str
+    local_queue: str
+    author: str
+    priority_class: str
+    priority: int
+    cluster: str
+    unit_seconds: float = 0.0
 
 
 class QuotaRow(msgspec.Struct, kw_only=True):
@@ -172,6 +192,6 @@ class PriorityClassRow(msgspec.Struct, kw_only=True):
     partition: int
     kind: str
     name: str
-    value: int
+    value: int = 0
     is_default: bool = False
     defined: bool = True

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, String, bindparam
 
-from store.expressions import one_of
+from store.expressions import one_of, unindexed
 from store.reporting import rows, tables
 from store.reporting.shelf import Kind, Shelf
 from store.reporting.usage import Usage
@@ -46,7 +46,8 @@ def _open(kind: Kind[Any], by: str, ended: str) -> Select[Any]:
 
 
 def _ours(kind: Kind[Any]) -> ColumnElement[bool]:
-    return kind.table.c.partition == bindparam("partition")
+    # By the index of what lasts, not by the key's.
+    return unindexed(kind.table.c.partition) == bindparam("partition")
 
 
 _LIVE = _open(_WORKLOAD, "workload", "removed_seq")

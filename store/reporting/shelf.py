@@ -8,43 +8,33 @@ all turns, since that costs more than running them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from msgspec.structs import astuple
-from sqlalchemy import (
-    BindParameter,
-    ColumnElement,
-    Connection,
-    Select,
-    Table,
-    bindparam,
-    insert,
-    select,
-    update,
-)
+from msgspec import NODEFAULT
+from msgspec.structs import astuple, fields
+from sqlalchemy import ColumnElement, Connection, Select, Table, select
 
-from store.positional import Positional
+from store.writing import Inserting, Updating
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 class Kind(Generic[Row]):
-    """A table, the Struct whose fields are its columns, and the statements on it."""
+    """A table, the Struct whose fields are its columns, and the statements on it.
+
+    What has a default in the Struct may change; the rest never does.
+    """
 
     def __init__(self, table: Table, row: type[Row]) -> None:
-        assert tuple(column.name for column in table.columns) == row.__struct_fields__, table.name
         self.table, self.row = table, row
         self.key = tuple(column.name for column in table.primary_key.columns)
-        this = [table.c[name] == bindparam(f"key_{name}") for name in self.key]
-        change: dict[str, BindParameter[Any]] = {
-            name: bindparam(name) for name in row.__struct_fields__ if name not in self.key
-        }
-        self.insert = Positional(insert(table))
-        self.update = Positional(update(table).where(*this).values(change))
-        self.inserted = attrgetter(*self.insert.names)
-        self.updated = attrgetter(*(name.removeprefix("key_") for name in self.update.names))
+        names = row.__struct_fields__
+        changing = [field.name for field in fields(row) if field.default is not NODEFAULT]
+        fixed = [place for place, name in enumerate(names) if name not in changing]
+        self.fixed = itemgetter(*fixed)
+        self.insert, self.update = Inserting(table, row), Updating(table, row, changing)
 
     def select(self, *where: ColumnElement[bool]) -> Select[Any]:
         """Return the statement that reads the rows which fulfil all conditions, in any order.
@@ -64,10 +54,10 @@ class Shelf(Generic[Row]):
 
     def load(self, conn: Connection, wanted: Select[Any], told: dict[str, Any]) -> None:
         """Add what a statement of this kind reads; nothing may be on the shelf twice."""
-        row, fields = self._kind.row, self._kind.row.__struct_fields__
-        place = itemgetter(*map(fields.index, self._kind.key))
+        row, names = self._kind.row, self._kind.row.__struct_fields__
+        place = itemgetter(*map(names.index, self._kind.key))
         for was in sorted(map(tuple, conn.execute(wanted, told)), key=place):
-            self._loaded.append((row(**dict(zip(fields, was, strict=True))), was))
+            self._loaded.append((row(**dict(zip(names, was, strict=True))), was))
 
     def add(self, row: Row) -> Row:
         """Put a new row on the shelf."""
@@ -81,9 +71,12 @@ class Shelf(Generic[Row]):
 
     def write(self, conn: Connection) -> None:
         """Write what changed, then what is new."""
-        changed = [row for row, was in self._loaded if astuple(row) != was]
-        kind = self._kind
+        kind, changed = self._kind, list[Row]()
+        for row, was in self._loaded:
+            if (now := astuple(row)) != was:
+                assert kind.fixed(now) == kind.fixed(was), "a field without default never changes"
+                changed.append(row)
         if changed:
-            kind.update.execute(conn, [kind.updated(row) for row in changed])
+            kind.update.execute(conn, changed)
         if self._added:
-            kind.insert.execute(conn, [kind.inserted(row) for row in self._added])
+            kind.insert.execute(conn, self._added)

@@ -32,12 +32,26 @@ def _perhaps(*names: str) -> list[Column[int]]:
 def _index_what_lasts(table: Table, by: str, ended: str) -> None:
     """Index the rows that have not ended: few, however long the history grows.
 
-    The column that is always NULL here comes first: SQLite takes the index that most conditions
-    name, and has no statistics to know that this one is small.
+    SQLite takes the index that most conditions name, and has no statistics to know that this one is
+    small: so the column that is always NULL here comes first. PostgreSQL leaves that condition
+    out, since the index implies it, and would walk the whole index for each name: there the name
+    alone is indexed, and there is room beside each row to change it without touching an index.
     """
-    lasts = table.c[ended].is_(None)
-    columns = (table.c[ended], table.c.partition, table.c[by])
-    Index(f"{table.name}_lasts", *columns, sqlite_where=lasts, postgresql_where=lasts)
+    lasts, first = table.c[ended].is_(None), (table.c[ended], table.c.partition, table.c[by])
+    Index(f"{table.name}_lasts", *first, sqlite_where=lasts, info={"dialects": {"sqlite"}}).ddl_if(
+        dialect="sqlite"
+    )
+    Index(
+        f"{table.name}_named",
+        table.c[by],
+        postgresql_where=lasts,
+        info={"dialects": {"postgresql"}},
+    ).ddl_if(dialect="postgresql")
+
+
+def made_on(dialect: str, item: object) -> bool:
+    """Tell whether a table, index or other item of the metadata is made on this database."""
+    return not isinstance(item, Index) or dialect in item.info.get("dialects", (dialect,))
 
 
 workload = Table(

@@ -14,10 +14,10 @@ from sqlalchemy import BigInteger, Connection, Double, Select, and_, bindparam, 
 from sqlalchemy.dialects import postgresql, sqlite
 
 from store.clock import HOUR_US
-from store.expressions import larger, seconds
-from store.positional import Positional
-from store.reporting.rows import HoldingRow
+from store.expressions import larger, seconds, unindexed
+from store.reporting.rows import HoldingRow, UsageRow
 from store.reporting.tables import holding, usage
+from store.writing import Adding
 
 _KEY = tuple(column.name for column in usage.primary_key.columns)
 _COPIED = tuple(name for name in _KEY if name != "hour_us")
@@ -29,7 +29,7 @@ class Usage:
     """What a turn adds to the hours; the same key is written once."""
 
     def __init__(self) -> None:
-        self._added = dict[tuple[Any, ...], float]()
+        self._added = dict[tuple[Any, ...], UsageRow]()
 
     def end(self, held: HoldingRow, at_us: int) -> None:
         """Add what a holding held of the hour in which it ends."""
@@ -38,13 +38,15 @@ class Usage:
         if not lasted_us or not held.amount:
             return
         key = (held.partition, hour_us, *_copied(held))
-        self._added[key] = self._added.get(key, 0.0) + held.amount * lasted_us / 1_000_000
+        row = self._added.get(key)
+        if row is None:
+            row = self._added[key] = UsageRow(*key)
+        row.unit_seconds += held.amount * lasted_us / 1_000_000
 
     def write(self, conn: Connection) -> None:
         """Add it to what the hours have already."""
         if self._added:
-            rows = [(*key, added) for key, added in self._added.items()]
-            _ADD[conn.dialect.name].execute(conn, rows)
+            _ADD.execute(conn, list(self._added.values()))
 
 
 def hour(at_us: int) -> int:
@@ -79,7 +81,9 @@ def _lasting() -> Select[Any]:
 
 
 _LASTING = and_(
-    holding.c.partition == bindparam("of"), holding.c.to_seq.is_(None), holding.c.amount > 0
+    unindexed(holding.c.partition) == bindparam("of"),
+    holding.c.to_seq.is_(None),
+    holding.c.amount > 0,
 )
 _EARLIEST = select(func.min(holding.c.from_us)).where(_LASTING)
 _Insert: TypeAlias = postgresql.Insert | sqlite.Insert
@@ -93,5 +97,11 @@ def _adding(new: _Insert, *, lasting: bool) -> _Insert:
 
 
 _INTO: dict[str, _Insert] = {"sqlite": sqlite.insert(usage), "postgresql": postgresql.insert(usage)}
-_ADD = {name: Positional(_adding(into, lasting=False)) for name, into in _INTO.items()}
+_ADD = Adding(
+    usage,
+    UsageRow,
+    _adding(_INTO["sqlite"], lasting=False),
+    f"ON CONFLICT ({', '.join(_KEY)}) DO UPDATE"
+    f" SET unit_seconds = {usage.name}.unit_seconds + excluded.unit_seconds",
+)
 _SETTLE = {name: _adding(into, lasting=True) for name, into in _INTO.items()}
