@@ -20,7 +20,7 @@ from tidegate.contracts.observations import (
 from tidegate.kinds import names, seen
 from tidegate.kinds.checks import AdmissionCheck
 from tidegate.kinds.flavors import ResourceFlavor, WorkloadPriorityClass
-from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.podsets import texts
 from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.kinds.times import micros
@@ -87,9 +87,7 @@ def admission_check(found: AdmissionCheck) -> CheckObserved:
     return CheckObserved(
         **who(found.metadata),
         controller=found.spec.controller_name,
-        active=any(
-            one.type == "Active" and one.status == "True" for one in found.status.conditions
-        ),
+        active=holding(found.status.conditions, "Active") is not None,
     )
 
 

@@ -17,7 +17,7 @@ from tidegate.jobs import pod_group
 from tidegate.jobs.names import workload_name
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import class_of
-from tidegate.kinds.meta import Condition, ObjectMeta
+from tidegate.kinds.meta import Condition, ObjectMeta, holding
 from tidegate.kinds.names import CHECKS_SINCE, DECISION, IS_GROUP_WORKLOAD, JOB_UID
 from tidegate.kinds.podsets import written
 from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
@@ -131,17 +131,17 @@ def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
 
 
 def _phase(conditions: tuple[Condition, ...]) -> Phase:
-    held = {one.type: one for one in conditions}
     steps: tuple[tuple[str, Phase], ...] = (
         ("Finished", "finished"),
         ("Admitted", "admitted"),
         ("QuotaReserved", "reserved"),
     )
     for kind, phase in steps:
-        if kind in held and held[kind].status == "True":
+        if holding(conditions, kind) is not None:
             return phase
-    reserved = held.get("QuotaReserved")
-    return "inactive" if reserved is not None and reserved.reason == "Deactivated" else "pending"
+    deactivated = ("QuotaReserved", "Deactivated")
+    is_inactive = any((one.type, one.reason) == deactivated for one in conditions)
+    return "inactive" if is_inactive else "pending"
 
 
 def _assignment(admission: Admission) -> tuple[PodSetAssignment, ...]:

@@ -29,7 +29,7 @@ from tidegate.jobs.merging import difference
 from tidegate.jobs.notes import decided_on
 from tidegate.jobs.template import conflicts, injected
 from tidegate.kinds import names
-from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.pods import Pod, PodTemplateSpec, TemplateMeta
 from tidegate.kinds.podsets import pod_set
 
@@ -152,7 +152,7 @@ def is_active(pod: Pod) -> bool:
 
 def is_ready(pod: Pod) -> bool:
     """Tell whether a pod is ready."""
-    return any(one.type == "Ready" and one.status == "True" for one in pod.status.conditions)
+    return holding(pod.status.conditions, "Ready") is not None
 
 
 def _told(pod: Object, decision: str, marks: dict[str, str]) -> Object:

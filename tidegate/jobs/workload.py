@@ -18,7 +18,7 @@ from tidegate.jobs.notes import decided_on
 from tidegate.kinds import names
 from tidegate.kinds.check_states import check_states, checks_since
 from tidegate.kinds.decode import read
-from tidegate.kinds.meta import Condition
+from tidegate.kinds.meta import holding
 from tidegate.kinds.podsets import workload_podsets
 from tidegate.kinds.times import micros
 from tidegate.kinds.workload import Workload
@@ -30,7 +30,7 @@ _BOOST_MAX = 2**31
 def observe(found: Workload) -> JobObserved:
     """See ``JobKind.observe``: only what is the owner's to say, for the rest is our own."""
     meta, spec = found.metadata, found.spec
-    finished = condition(found, "Finished")
+    finished = holding(found.status.conditions, "Finished")
     return JobObserved(
         namespace=meta.namespace,
         name=meta.name,
@@ -92,15 +92,9 @@ def podsets(found: Object) -> list[Object]:
 def holds_quota_of_another(found: Workload) -> bool:
     """Tell whether another controller, not Tidegate, has reserved quota for it."""
     return (
-        condition(found, "QuotaReserved") is not None
+        holding(found.status.conditions, "QuotaReserved") is not None
         and names.DECISION not in found.metadata.annotations
     )
-
-
-def condition(found: Workload, kind: str) -> Condition | None:
-    """Return a condition if it holds."""
-    held = (one for one in found.status.conditions if one.type == kind)
-    return next((one for one in held if one.status == "True"), None)
 
 
 def class_of(found: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:
@@ -125,11 +119,11 @@ def _variant_of(found: Workload) -> str:
 def _state(found: Workload) -> JobState:
     annotations = found.metadata.annotations
     pods = sum(one.count for one in found.spec.pod_sets)
-    owned = found.metadata.controller() is not None
+    owned, told = found.metadata.controller() is not None, found.status.conditions
     return JobState(
         suspended=names.INJECTED not in annotations,
-        active=int(owned and condition(found, "QuotaReserved") is not None),
-        ready=pods if condition(found, "PodsReady") else 0,
+        active=int(owned and holding(told, "QuotaReserved") is not None),
+        ready=pods if holding(told, "PodsReady") else 0,
         deleting=found.metadata.deleting,
         decision=annotations.get(names.DECISION, ""),
         generation=found.metadata.generation,
@@ -151,7 +145,7 @@ def boost(found: Workload) -> int:
 
 
 def _ended(found: Object) -> bool:
-    return condition(read(found, Workload), "Finished") is not None
+    return holding(read(found, Workload).status.conditions, "Finished") is not None
 
 
 KIND = JobKind(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from collections.abc import Iterable
+from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
@@ -63,6 +64,21 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, r
         needed(minLength=1, maxLength=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"),
     ] = ""
     message: Annotated[str, needed(maxLength=32768)] = ""
+
+
+class _Telling(Protocol):
+    @property
+    def type(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+
+
+Telling = TypeVar("Telling", bound=_Telling)
+
+
+def holding(conditions: Iterable[Telling], kind: str) -> Telling | None:
+    """Return the condition of a type if it is true."""
+    return next((one for one in conditions if one.type == kind and one.status == "True"), None)
 
 
 Conditions: TypeAlias = Annotated[tuple[Condition, ...], keyed("type", most=16)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.kinds.marks import Quantity
-from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.meta import ObjectMeta, holding
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -141,4 +141,4 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
     @property
     def ready(self) -> bool:
         """Tell whether its kubelet says that it is ready."""
-        return any(c.type == "Ready" and c.status == "True" for c in self.status.conditions)
+        return holding(self.status.conditions, "Ready") is not None
