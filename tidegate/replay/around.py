@@ -94,8 +94,9 @@ class _Looking:
                 self._freed.clear()
                 return None
             case decided.WorkloadHeld():
-                keys = _ahead(self._draft, mine)
-                return Around(ahead=len(keys), ahead_first=tuple(keys[:SHOWN]))
+                others = ahead(self._draft, mine)
+                first = tuple(one.key for one in others[:SHOWN])
+                return Around(ahead=len(others), ahead_first=first)
             case decided.QuotaReserved():
                 newest = max(self._freed, default=0)
                 return Around(freed=tuple(self._freed.pop(newest, ())))
@@ -159,15 +160,17 @@ class _Looking:
         return None if room is None else room.tree
 
 
-def _ahead(draft: Draft, mine: Workload) -> list[str]:
+def ahead(draft: Draft, mine: Workload) -> list[Workload]:
     """Return who is offered before a workload in its ClusterQueue, in order."""
     forest(draft)  # ranks are given when workloads are placed
     others = [
         one
         for one in draft.workloads.values()
-        if one.cluster_queue == mine.cluster_queue and one.shape is not None
+        if one.cluster_queue == mine.cluster_queue
+        and one.shape is not None
+        and one.rank < mine.rank
     ]
-    return [one.key for one in sorted(others, key=_rank) if one.rank < mine.rank]
+    return sorted(others, key=_rank)
 
 
 def _rank(workload: Workload) -> Rank:

@@ -11,6 +11,7 @@ from tidegate.contracts.facts import WorkloadFinished
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import HOLDING, forest
 from tidegate.model.ids import FlavorResource
+from tidegate.replay.around import ahead
 from tidegate.replay.trial import Trial
 
 TRIALS_MAX = 500
@@ -107,14 +108,7 @@ def _candidates(draft: Draft, workload: Workload) -> list[Workload]:
 
     found = sorted((one for one in holding if one.phase in HOLDING), key=order)
     if room.spec.strategy == "StrictFIFO":
-        ahead = [
-            one
-            for one in draft.workloads.values()
-            if one.cluster_queue == workload.cluster_queue
-            and one.shape is not None
-            and one.rank < workload.rank
-        ]
-        found += sorted(ahead, key=order)
+        found += sorted(ahead(draft, workload), key=order)
     return found
 
 
