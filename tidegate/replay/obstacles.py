@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tidegate.core.accepting.adoption import is_complete
 from tidegate.core.deciding.readiness import readiness
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.folding.workloads import local_queue
 from tidegate.core.forest import forest
+
+_SECOND_US = 1_000_000
 
 
 class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,10 +29,7 @@ def obstacles(draft: Draft, workload: Workload) -> list[Obstacle]:
 
 
 def _of_the_lists(draft: Draft) -> Iterator[Obstacle]:
-    told = draft.expected is not None and all(
-        resource in draft.rounds and draft.rounds[resource].completed for resource in draft.expected
-    )
-    if not told:
+    if not is_complete(draft):
         text = "Not everything has been listed for the first time: nothing is decided before."
         yield Obstacle(what="NotListed", text=text)
 
@@ -78,6 +78,3 @@ def _of_queues(draft: Draft, workload: Workload) -> Iterator[Obstacle]:
     elif forest(draft).rooms[name].tree.cyclic:
         text = f"The cohorts above ClusterQueue {name} are their own ancestors: cut the circle."
         yield Obstacle(what="CohortCycle", text=text)
-
-
-_SECOND_US = 1_000_000
