@@ -22,6 +22,7 @@ from tidegate.core.tree import available
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import ClusterQueueSpec, FlavorQuotas, ResourceGroup
+from tidegate.replay.tally import nominals
 from tidegate.replay.trial import Trial
 
 CHOICES_MAX = 16
@@ -88,7 +89,7 @@ class _Search:
 
     def change(self, raises: Raises) -> QuotaChange:
         """Return what was found, with what it makes follow."""
-        nominal = _nominals(self._defined.spec)
+        nominal = nominals(self._defined.spec.groups)
         return QuotaChange(
             cluster_queue=self._room.name,
             raises=tuple(
@@ -182,12 +183,3 @@ def _choices(draft: Draft, room: Room, asked: dict[str, int]) -> Iterator[Raises
             for resource in flavor.quotas
             if asked.get(resource)
         }
-
-
-def _nominals(spec: ClusterQueueSpec) -> Raises:
-    return {
-        FlavorResource(flavor.flavor, resource): quota.nominal
-        for group in spec.groups
-        for flavor in group.flavors
-        for resource, quota in flavor.quotas.items()
-    }

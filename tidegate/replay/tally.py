@@ -34,11 +34,16 @@ class Level(msgspec.Struct, kw_only=True):
     integral: int = 0  # amount times microseconds
     points: list[tuple[int, int]] = []  # when it changed, and to what
 
+    def reach(self, at_us: int) -> None:
+        """Take the integral up to a time."""
+        self.integral += self.value * (at_us - self.since_us)
+        self.since_us = at_us
+
     def shift(self, at_us: int, delta: int) -> None:
         """Change the amount from a time on."""
         if delta:
-            self.integral += self.value * (at_us - self.since_us)
-            self.since_us, self.value = at_us, self.value + delta
+            self.reach(at_us)
+            self.value += delta
             if self.points and self.points[-1][0] == at_us:
                 self.points.pop()
             self.points.append((at_us, self.value))
@@ -113,12 +118,10 @@ class Tally:
             self._lose(holding)
         for queue in self.queues.values():
             for level in (*queue.used.values(), *queue.quota.values(), queue.pending):
-                level.integral += level.value * (self.at_us - level.since_us)
-                level.since_us = self.at_us
+                level.reach(self.at_us)
         for levels in self.cohorts.values():
             for level in levels.values():
-                level.integral += level.value * (self.at_us - level.since_us)
-                level.since_us = self.at_us
+                level.reach(self.at_us)
 
     def queue(self, name: str) -> QueueTally:
         """Return a queue's figures, made if it has none."""
@@ -131,9 +134,7 @@ class Tally:
             self._hold(workload.key, workload.cluster_queue, workload.assignment)
             holding = self._holding[workload.key]
             holding.preempted = workload.evicted_reason == "Preempted"
-        elif workload.phase == "pending":
-            self._wait(workload.key, workload.cluster_queue, workload.created_us)
-        if workload.phase == "reserved":
+        if workload.phase in {"pending", "reserved"}:
             self._wait(workload.key, workload.cluster_queue, workload.created_us)
 
     def _note_fact(self, event: told.WorkloadFact) -> None:

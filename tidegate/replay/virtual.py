@@ -135,7 +135,6 @@ class Cluster:
             case decided.StartOrdered():
                 self._start(decision)
             case decided.StopOrdered():
-                self._running.pop(decision.workload, None)
                 self._stop(decision)
             case decided.QuotaReserved():
                 self._ask_checks(decision)
