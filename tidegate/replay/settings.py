@@ -30,8 +30,10 @@ from tidegate.model.quota import (
 from tidegate.replay.changes import POLICY, Setting, Target, target_of
 
 ALIASES = {"cq": "clusterqueue", "lq": "localqueue"}
-LIMITS = {"nominalQuota": "nominal", "borrowingLimit": "borrowing_limit"} | {
-    "lendingLimit": "lending_limit"
+LIMITS = {
+    "nominalQuota": "nominal",
+    "borrowingLimit": "borrowing_limit",
+    "lendingLimit": "lending_limit",
 }
 NONE = "none"
 """The value that takes a borrowing or lending limit away."""
@@ -42,10 +44,6 @@ class Field(NamedTuple):
 
     path: tuple[str, ...]  # attributes from the spec on
     read: Callable[[str], Any]
-
-
-def _word(text: str) -> str:
-    return text
 
 
 def _weight(text: str) -> int:
@@ -59,32 +57,32 @@ def _strategies(text: str) -> tuple[str, ...]:
 
 FIELDS: dict[str, dict[str, Field]] = {
     "clusterqueue": {
-        "cohort": Field(("cohort",), _word),
-        "queueingStrategy": Field(("strategy",), _word),
-        "stopPolicy": Field(("stop_policy",), _word),
+        "cohort": Field(("cohort",), str),
+        "queueingStrategy": Field(("strategy",), str),
+        "stopPolicy": Field(("stop_policy",), str),
         "weight": Field(("weight",), _weight),
-        "preemption.withinClusterQueue": Field(("preemption", "within_cluster_queue"), _word),
-        "preemption.reclaimWithinCohort": Field(("preemption", "reclaim_within_cohort"), _word),
-        "preemption.borrowWithinCohort": Field(("preemption", "borrow_within_cohort"), _word),
-        "flavorFungibility.whenCanBorrow": Field(("fungibility", "when_can_borrow"), _word),
-        "flavorFungibility.whenCanPreempt": Field(("fungibility", "when_can_preempt"), _word),
+        "preemption.withinClusterQueue": Field(("preemption", "within_cluster_queue"), str),
+        "preemption.reclaimWithinCohort": Field(("preemption", "reclaim_within_cohort"), str),
+        "preemption.borrowWithinCohort": Field(("preemption", "borrow_within_cohort"), str),
+        "flavorFungibility.whenCanBorrow": Field(("fungibility", "when_can_borrow"), str),
+        "flavorFungibility.whenCanPreempt": Field(("fungibility", "when_can_preempt"), str),
     },
-    "cohort": {"parent": Field(("parent",), _word), "weight": Field(("weight",), _weight)},
+    "cohort": {"parent": Field(("parent",), str), "weight": Field(("weight",), _weight)},
     "localqueue": {
-        "clusterQueue": Field(("cluster_queue",), _word),
-        "stopPolicy": Field(("stop_policy",), _word),
+        "clusterQueue": Field(("cluster_queue",), str),
+        "stopPolicy": Field(("stop_policy",), str),
         "weight": Field(("weight",), _weight),
     },
     "workloadpriorityclass": {"value": Field(("value",), int)},
     "priorityclass": {"value": Field(("value",), int)},
     "workload": {
         "priority": Field(("priority",), int),
-        "priorityClass": Field(("priority_class",), _word),
-        "queue": Field(("queue",), _word),
+        "priorityClass": Field(("priority_class",), str),
+        "queue": Field(("queue",), str),
     },
     "policy": {
         "fairSharing": Field(("fair_sharing",), _strategies),
-        "compatibility": Field(("compatibility",), _word),
+        "compatibility": Field(("compatibility",), str),
     },
 }
 """What can be set beside quotas, by kind."""

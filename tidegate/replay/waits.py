@@ -59,11 +59,7 @@ def lines(story: Story, notes: Mapping[int, Around]) -> Iterator[tuple[Line, str
 
 def freed_text(freed: Freed) -> str:
     """Say what made room, with its seq."""
-    amounts = ", ".join(
-        f"{resource} {amount} of {flavor}"
-        for flavor, by_resource in freed.amounts.items()
-        for resource, amount in by_resource.items()
-    )
+    amounts = _amounts(freed.amounts)
     what = {
         "WorkloadFinished": "finished",
         "WorkloadRemoved": "was removed",
@@ -94,9 +90,12 @@ def _words(note: Around, cluster_queue: str) -> Iterator[str]:
         intent = f", intended by seq {note.intent_seq}" if note.intent_seq else ""
         yield f"Priority {mine} against {theirs}{intent}."
     if note.borrowed:
-        amounts = ", ".join(
-            f"{resource} {amount} of {flavor}"
-            for flavor, by_resource in note.borrowed.items()
-            for resource, amount in by_resource.items()
-        )
-        yield f"{cluster_queue} had borrowed {amounts}."
+        yield f"{cluster_queue} had borrowed {_amounts(note.borrowed)}."
+
+
+def _amounts(found: Mapping[str, Mapping[str, str]]) -> str:
+    return ", ".join(
+        f"{resource} {amount} of {flavor}"
+        for flavor, by_resource in found.items()
+        for resource, amount in by_resource.items()
+    )
