@@ -96,14 +96,6 @@ class Forest:
             name, node = node.parent, self.cohorts[node.parent]
         return name
 
-    def cohort_usage(self, frs: Iterable[FlavorResource]) -> dict[str, Usage]:
-        """Return the usage of every cohort, without zeros."""
-        told = list(frs)
-        return {
-            name: {fr: node.usage(fr) for fr in told if node.usage(fr)}
-            for name, node in self.cohorts.items()
-        }
-
 
 def _quotas(groups: Iterable[ResourceGroup]) -> dict[FlavorResource, Quota]:
     return {

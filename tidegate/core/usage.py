@@ -49,11 +49,6 @@ def local_queue_usage(draft: Draft, queue: str) -> QueueUsage:
     return found
 
 
-def of_workload(workload: Workload) -> Amounts:
-    """Return what a workload is charged, pods that are done left out."""
-    return dict(workload.charges)
-
-
 def _usage(room: Room | None, holding: list[Workload], waiting: int) -> QueueUsage:
     admitted = [one for one in holding if one.admitted_us or one.phase == "admitted"]
     reserved_sum, admitted_sum = _sum(room, holding), _sum(room, admitted)

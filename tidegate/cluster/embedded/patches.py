@@ -12,7 +12,6 @@ from tidegate.cluster.embedded.refusals import bad_request, unprocessable, wrong
 from tidegate.cluster.embedded.strategic import strategic_merge
 from tidegate.kube.ports import JSON_PATCH, MERGE_PATCH
 
-STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 Object = dict[str, Any]
 _OPERATIONS_MAX = 10_000  # the real server's bound
 
