@@ -23,13 +23,13 @@ import msgspec
 from tidegate.core import decay
 from tidegate.core.deciding.admit import admit
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.heads import first_of
 from tidegate.core.nominating import nominate
 from tidegate.core.ordering import Entry
 from tidegate.core.passing import Pass
 from tidegate.core.plain import Plain, plain_of
 from tidegate.core.requeueing import tell_waiting
 from tidegate.core.rooms import Room, Tree
+from tidegate.core.shapes import first_of
 from tidegate.core.timing import admission_blocked
 from tidegate.core.tournament import Champion, Rules, crowned, place_of, rules_of, standing
 from tidegate.core.tree import Cell, Node

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from tidegate.core import dozing
 from tidegate.core.calm import calm
 from tidegate.core.deciding.intents import ready
 from tidegate.core.draft import Draft
@@ -41,6 +42,8 @@ def run(run_of: Pass, trees: list[Tree]) -> bool:
             process(run_of, nominee)
     run_of.end()
     requeue(run_of, heads)
+    for tree in trees:
+        dozing.close(tree)
     return any(tree.acted for tree in trees)
 
 
@@ -105,6 +108,7 @@ def _wakes(draft: Draft, tree: Tree) -> bool:
     if not tree.moved:
         return False
     tree.moved = tree.idle = False
+    dozing.again(tree)
     wake(draft, tree, unless_tested=True)
     tree.looked = _has_head(draft, tree)
     return tree.looked
@@ -115,6 +119,7 @@ def wake_fresh(draft: Draft) -> None:
     for tree in draft.forest.dirty:
         if tree.fresh and calm(draft, tree) is None:
             tree.fresh = tree.idle = tree.moved = tree.looked = False
+            dozing.begin(draft, tree)
             wake(draft, tree)
 
 
@@ -130,12 +135,15 @@ def heads_of(draft: Draft, trees: Iterable[Tree]) -> list[Tree]:
 
 
 def _has_head(draft: Draft, tree: Tree) -> bool:
-    if draft.intents and any(
-        intent.cluster_queue in {room.name for room in tree.rooms}
-        for intent in draft.intents.values()
-    ):
+    rooms = draft.forest.rooms
+    for intent in draft.intents.values():
+        room = rooms.get(intent.cluster_queue)
+        if room is not None and room.tree is tree:
+            return True
+    if dozing.has_head(tree):
         return True
-    return any(room.active and first(draft, room) is not None for room in tree.rooms)
+    found = (room for room in dozing.awake(tree) if room.active and room.heap)
+    return any(first(draft, room) is not None for room in found)
 
 
 def _nominated(run_of: Pass, trees: list[Tree]) -> list[Nominee]:
@@ -143,7 +151,7 @@ def _nominated(run_of: Pass, trees: list[Tree]) -> list[Nominee]:
     found = [] if run_of.kueue else ready(run_of, trees)
     served = {one.room.name for one in found}
     for tree in trees:
-        for room in tree.rooms:
+        for room in dozing.watch(tree):
             if not room.active or not room.heap or room.name in served:
                 continue
             workload = first(draft, room)

@@ -14,8 +14,10 @@ from tidegate.core import decay
 from tidegate.core.charging import shape_key
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import forest
+from tidegate.core.night import night_of, stir
 from tidegate.core.ordering import rank
 from tidegate.core.rooms import Room, Shape, Tree
+from tidegate.core.shapes import first_of, unpark
 from tidegate.core.tree import forget
 
 OUTDATED_MAX = 1_024
@@ -48,17 +50,6 @@ def first(draft: Draft, room: Room) -> Workload | None:
     return None
 
 
-def first_of(shape: Shape) -> Workload | None:
-    """Return a shape's first workload, parked or not."""
-    heap = shape.heap
-    while heap:
-        found, workload = heap[0]
-        if workload.shape is shape and workload.rank is found:
-            return workload
-        heappop(heap)
-    return None
-
-
 def place(draft: Draft, workload: Workload) -> None:
     """Put a workload where its state says: in its queue, beside it, or nowhere."""
     leave(draft, workload)
@@ -81,12 +72,16 @@ def refresh(draft: Draft, workload: Workload) -> None:
 
 def leave(draft: Draft, workload: Workload) -> None:
     """Take a workload out of its queue; nothing happens if it stands in none."""
-    shape, workload.shape = workload.shape, None
-    room = draft.forest.rooms.get(workload.cluster_queue)
+    shape, room = workload.shape, draft.forest.rooms.get(workload.cluster_queue)
     if room is None:
+        workload.shape = None
         return
     room.waiting.pop(workload.key, None)
-    if shape is not None and shape.heap and shape.heap[0][1] is workload:
+    first = shape is not None and shape.heap and shape.heap[0][1] is workload
+    if first:
+        stir(room)
+    workload.shape = None
+    if first and shape is not None:
         if not _parks_by_event(draft):
             unpark(room, shape)  # another is first now, and was not looked at
         note(draft, room)
@@ -105,32 +100,16 @@ def offered(draft: Draft, workload: Workload) -> bool:
     return queue is not None and queue.spec.stop_policy == "None" and not queue.deleting
 
 
-def park(room: Room, shape: Shape) -> None:
-    """Take a shape out of the running until its tree is woken."""
-    shape.parked, shape.tested = True, room.tree.stamp
-
-
-def unpark(room: Room, shape: Shape) -> None:
-    """Put a shape back into the running."""
-    if not shape.parked:
-        return
-    shape.parked = False
-    top = first_of(shape)
-    if top is None:
-        room.shapes.pop(shape.key, None)
-    else:
-        heappush(room.heap, (top.rank, shape))
-
-
 def wake(draft: Draft, tree: Tree, *, unless_tested: bool = False) -> None:
     """Put what is parked in a tree back into the running.
 
     Args:
         draft: whose tree it is.
-        tree: all its ClusterQueues are woken.
+        tree: all its ClusterQueues are woken, but those that sleep.
         unless_tested: leave parked what was tested since the tree last changed.
     """
-    for room in tree.rooms:
+    night = night_of(tree)
+    for room in tree.rooms if night is None else list(night.awake.values()):
         for shape in list(room.shapes.values()):
             if not (unless_tested and shape.tested == tree.stamp):
                 unpark(room, shape)
@@ -160,10 +139,13 @@ def _parks_by_event(draft: Draft) -> bool:
 def _push(draft: Draft, room: Room, workload: Workload) -> None:
     key = shape_key(draft, workload)
     shape = room.shapes.get(key)
-    if shape is None:
-        shape = room.shapes[key] = Shape(key=key)
     draft.forest.pushed += 1
     workload.rank = (*rank(draft.policy, workload), draft.forest.pushed)
+    top = None if shape is None else first_of(shape)
+    if top is None or workload.rank < top.rank:
+        stir(room)
+    if shape is None:
+        shape = room.shapes[key] = Shape(key=key)
     workload.shape = shape
     heappush(shape.heap, (workload.rank, workload))
     if shape.heap[0][1] is workload:

@@ -10,6 +10,7 @@ from tidegate.core.charging import charged
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import HOLDING, count_held, forest, hold, intend, touch
 from tidegate.core.heads import place, wake
+from tidegate.core.night import stir
 from tidegate.core.rooms import Room, Tree
 from tidegate.core.tree import add, forget, remove
 from tidegate.model.podset import PodSetAssignment
@@ -21,11 +22,13 @@ def take(
     """Charge a workload that stands in no queue any more to a ClusterQueue."""
     deadlines.clear(draft, f"requeue/{workload.key}")  # over, perhaps without a heartbeat
     trees = forest(draft)
+    room = trees.rooms.get(cluster_queue)
+    if room is not None:
+        stir(room)
     workload.cluster_queue = cluster_queue
     workload.assignment = assignment
     workload.charges = charged(workload, assignment)
     hold(trees, workload)
-    room = trees.rooms.get(cluster_queue)
     if room is not None:
         touch(draft, room.tree)
 
@@ -43,6 +46,7 @@ def give(draft: Draft, workload: Workload, *, outside: bool) -> None:
     room = forest(draft).rooms.get(workload.cluster_queue)
     charges = workload.charges
     if room is not None and room.holding.pop(workload.key, None) is not None:
+        stir(room)
         if room.tree.leaving.pop(workload.key, None) is None:
             count_held(room, workload, -1)
         remove(room.node, charges)
@@ -58,6 +62,7 @@ def recharge(draft: Draft, workload: Workload) -> None:
     if room is None or workload.key not in room.holding or now == workload.charges:
         workload.charges = now
         return
+    stir(room)
     counted = workload.key not in room.tree.leaving
     remove(room.node, workload.charges)
     if counted:
@@ -84,6 +89,7 @@ def begin_leaving(draft: Draft, workload: Workload) -> Room | None:
     """Note that a workload that holds quota is to give it back; return its room."""
     room = forest(draft).rooms.get(workload.cluster_queue)
     if room is not None and workload.key in room.holding:
+        stir(room)
         if workload.key not in room.tree.leaving:
             count_held(room, workload, -1)
         room.tree.leaving[workload.key] = workload
@@ -96,12 +102,14 @@ def let_in(draft: Draft, preemptor: str) -> None:
     intent = draft.intents.pop(preemptor, None)
     if intent is None:
         return
-    intend(forest(draft), intent, -1)
+    room = forest(draft).rooms.get(intent.cluster_queue)
+    if room is not None:
+        stir(room)
+    intend(draft.forest, intent, -1)
     for victim in intent.victims:
         workload = draft.workloads.get(victim.workload)
         if workload is not None and workload.made_way_for == preemptor:
             workload.made_way_for = ""
             place(draft, workload)
-    room = forest(draft).rooms.get(intent.cluster_queue)
     if room is not None:
         touch(draft, room.tree)

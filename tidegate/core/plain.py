@@ -22,10 +22,11 @@ from tidegate.core.fitting import (
     preempts_while_borrowing,
 )
 from tidegate.core.flavors import Assignment, PodSetChoice
+from tidegate.core.hopeless import hopeless
 from tidegate.core.preemption.candidates import preemptable
 from tidegate.core.preemption.search import find, level_without
-from tidegate.core.preemption.trial import Target, is_displaced
-from tidegate.core.rooms import Room, Tree
+from tidegate.core.preemption.trial import Target
+from tidegate.core.rooms import Room
 from tidegate.core.tree import Cell, bounded, free, level
 
 Tried = tuple[tuple[str, str, str, str], ...]
@@ -76,7 +77,7 @@ def answer(draft: Draft, room: Room, workload: Workload, plain: Plain) -> Answer
     height, may_reclaim = level(cell, units)
     if units > cell.nominal and not may_reclaim and not preempts_while_borrowing(draft, room):
         return Answer()
-    if not _hopeless(draft, room, workload, plain, unused):
+    if not hopeless(draft, room, workload, (cell, units, unused)):
         targets = find(draft, room, workload, (cell.fr,), {cell.fr: units})
         if targets:
             height = level_without(draft, targets, cell, units)
@@ -147,54 +148,3 @@ def _assignment(plain: Plain, mode: int, height: int) -> Assignment:
         borrows=height,
         usage={fr: plain.units},
     )
-
-
-def _hopeless(draft: Draft, room: Room, workload: Workload, plain: Plain, unused: int) -> bool:
-    """Tell whether there is not room enough even without all who could be preempted.
-
-    Taking away what a candidate holds gives at most that much, so this is exact: whatever it calls
-    hopeless, the search finds nobody.
-    """
-    cell, units, rules = plain.cell, plain.units, room.spec.preemption
-    own = _lower(room, workload, cell, rules.within_cluster_queue)
-    if units <= unused + own:
-        return False
-    alone = rules.reclaim_within_cohort == "Never" or cell.parent is None
-    if alone or is_displaced(draft, room, workload):
-        return True
-    if _stays_within(draft, room, cell) and cell.usage + units - own > cell.quota:
-        return True
-    others = _above_quota(room.tree, cell)
-    if cell.usage > cell.quota:
-        others -= cell.usage
-    return units > unused + own + others
-
-
-def _stays_within(draft: Draft, room: Room, cell: Cell) -> bool:
-    """Tell whether reclaiming takes staying within the own quota, whoever else may leave."""
-    flat = cell.parent is not None and cell.parent.parent is None
-    classic = not draft.policy.fair_sharing
-    return flat and classic and room.spec.preemption.borrow_within_cohort == "Never"
-
-
-def _lower(room: Room, workload: Workload, cell: Cell, rule: str) -> int:
-    """Return what the own queue's workloads hold that a policy may give away, at most."""
-    if rule == "Never":
-        return 0
-    held = room.held.get(cell.fr)
-    if not held:
-        return 0
-    priority = workload.priority
-    if rule == "LowerOrNewerEqualPriority":
-        priority += 1
-    return sum(units for at, units in held.items() if at < priority)
-
-
-def _above_quota(tree: Tree, cell: Cell) -> int:
-    """Return what the queues that use more than their quota of something use of it in all."""
-    known = tree.above.get(cell.fr)
-    if known is None or known[0] != tree.stamp:
-        cells = (room.node.cells.get(cell.fr) for room in tree.rooms)
-        total = sum(one.usage for one in cells if one is not None and one.usage > one.quota)
-        known = tree.above[cell.fr] = tree.stamp, total
-    return known[1]

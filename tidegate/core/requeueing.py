@@ -10,12 +10,12 @@ from hashlib import sha256
 from tidegate.contracts.decisions import FlavorTried, WorkloadHeld
 from tidegate.core.draft import Draft, Held
 from tidegate.core.explain import Tried, kinds, sentence, short_sentence, tried
-from tidegate.core.heads import park
 from tidegate.core.nominating import Nominee, Outcome
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
 from tidegate.core.plain import Plain, told
 from tidegate.core.preemption.guarantee import trace
+from tidegate.core.shapes import park
 
 _SHAPE_DIGITS = 16
 _PASSED_OVER: tuple[Outcome, ...] = ("skipped", "deferred")

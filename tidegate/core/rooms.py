@@ -69,10 +69,10 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     dirty: bool = True  # something happened that a cycle has not looked at
     left_seq: int = 0  # when quota last came back, or was given anew
     outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
-    above: dict[FlavorResource, tuple[int, int]] = {}
-    """What the queues above their quota use of it in all, behind the stamp of that."""
+    above: dict[FlavorResource, object] = {}  # see ``tidegate.core.hopeless``
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
     calm: object = None  # see ``tidegate.core.calm``; None: not known, False: it never is
+    night: object = None  # see ``tidegate.core.night``; None: not known, False: nobody sleeps
     news: dict[str, Room] = {}  # whose waiting workloads changed since that was last looked at
     untold: dict[str, Room] = {}  # the same, since it was last said why they wait
     fresh: bool = True  # no cycle has looked at it since it became dirty
@@ -91,6 +91,9 @@ class Room(msgspec.Struct, kw_only=True, eq=False):
     spec: ClusterQueueSpec
     node: Node
     tree: Tree
+    version: int = 0  # rises with whatever changes in it: who waits, who holds quota, what is said
+    slept: tuple[int, int] = (-1, -1)  # the version, and the forest's epoch, of ``sleeper``
+    sleeper: object = None  # see ``tidegate.core.dozing``
     groups: list[Group] = []
     group_of: dict[str, Group] = {}  # the first that covers a resource
     active: bool = False  # it admits: see ``tidegate.core.deciding.readiness``

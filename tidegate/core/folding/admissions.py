@@ -25,8 +25,10 @@ from tidegate.core.charging import charged
 from tidegate.core.draft import Draft, Held, Intent, Order, Workload
 from tidegate.core.forest import HOLDING, forest, intend, touch
 from tidegate.core.gaps import hold, note_loss
-from tidegate.core.heads import leave, park, place
+from tidegate.core.heads import leave, place
 from tidegate.core.holding import begin_leaving, give, let_in, take
+from tidegate.core.night import stir
+from tidegate.core.shapes import park
 from tidegate.core.wanted import watch
 
 _Quota: TypeAlias = QuotaReserved | ReservationRepeated | WorkloadAdmitted | QuotaReleased
@@ -134,6 +136,9 @@ def _order(draft: Draft, workload: Workload, event: _Order) -> None:
 
 
 def _hold(draft: Draft, workload: Workload, event: WorkloadHeld) -> None:
+    at = draft.forest.rooms.get(workload.cluster_queue)
+    if at is not None:
+        stir(at)
     workload.held = Held(
         reason=event.reason,
         others=event.others,
@@ -200,9 +205,11 @@ def _intend(draft: Draft, workload: Workload, event: PreemptionIntended) -> None
         other = draft.workloads.get(victim.workload)
         if other is not None and victim.reason == "FlavorMigration":
             other.made_way_for = workload.key  # of other victims WorkloadPreempted tells
-    intend(forest(draft), intent, 1)
-    place(draft, workload)
     room = forest(draft).rooms.get(workload.cluster_queue)
+    if room is not None:
+        stir(room)
+    intend(draft.forest, intent, 1)
+    place(draft, workload)
     if room is not None:
         touch(draft, room.tree)
 

@@ -96,12 +96,26 @@ def of_room(
 def preemptable(draft: Draft, room: Room, preemptor: Workload, fr: FlavorResource) -> int:
     """Return what all whom a workload might preempt hold of one flavor-resource, borrowers only."""
     rules = room.spec.preemption
-    found = of_room(draft, room, preemptor, (fr,), rules.within_cluster_queue)
+    total = _held(draft, room, preemptor, fr, rules.within_cluster_queue)
     if room.node.parent is not None and rules.reclaim_within_cohort != "Never":
         for other in room.tree.rooms:
             cell = other.node.cells.get(fr)
-            if other is not room and cell is not None and cell.usage > cell.quota:
-                found += of_room(draft, other, preemptor, (fr,), rules.reclaim_within_cohort)
+            if cell is not None and cell.usage > cell.quota and other is not room:
+                total += _held(draft, other, preemptor, fr, rules.reclaim_within_cohort)
+    return total
+
+
+def _held(draft: Draft, room: Room, preemptor: Workload, fr: FlavorResource, rule: str) -> int:
+    """Return what those whom ``of_room`` would return hold, by the room's sums if these tell."""
+    if rule == "Never" or not room.active:
+        return 0
+    sums, priority = room.held.get(fr) or {}, preemptor.priority
+    if draft.policy.compatibility != "kueue" and not room.spec.min_runtime_us:
+        if rule == "Any":
+            return sum(sums.values())
+        if rule == "LowerPriority" or priority not in sums:
+            return sum(units for at, units in sums.items() if at < priority)
+    found = of_room(draft, room, preemptor, (fr,), rule)
     return sum(units for one in found for held, units in one.charges if held == fr)
 
 

@@ -1,0 +1,36 @@
+"""Who is first of a shape, and how shapes are taken out of the running and put back."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from tidegate.core.draft import Workload
+from tidegate.core.rooms import Room, Shape
+
+
+def first_of(shape: Shape) -> Workload | None:
+    """Return a shape's first workload, parked or not."""
+    heap = shape.heap
+    while heap:
+        found, workload = heap[0]
+        if workload.shape is shape and workload.rank is found:
+            return workload
+        heappop(heap)
+    return None
+
+
+def park(room: Room, shape: Shape) -> None:
+    """Take a shape out of the running until its tree is woken."""
+    shape.parked, shape.tested = True, room.tree.stamp
+
+
+def unpark(room: Room, shape: Shape) -> None:
+    """Put a shape back into the running."""
+    if not shape.parked:
+        return
+    shape.parked = False
+    top = first_of(shape)
+    if top is None:
+        room.shapes.pop(shape.key, None)
+    else:
+        heappush(room.heap, (top.rank, shape))
