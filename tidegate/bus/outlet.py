@@ -40,7 +40,6 @@ class NatsOutlet:
         self._js, self._cluster, self._patience_s = js, cluster, patience_s
         self._waiting = deque[_Item]()
         self._sender: asyncio.Task[None] | None = None
-        self.waits_for_room = False  # the stream is full: back-pressure
 
     async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
         """See ``tidegate.bus.ports.Outlet.publish``."""
@@ -128,16 +127,14 @@ class NatsOutlet:
             except BusRefusedError as error:
                 if error.code not in FULL_CODES:
                     raise
-                self.waits_for_room = True
-                patient_until = loop.time() + self._patience_s
+                patient_until = loop.time() + self._patience_s  # full: it waits for room
             except BusUnreachableError:
                 if loop.time() > patient_until:
                     raise
             else:
-                break
+                return
             await asyncio.sleep(delay_s)
             delay_s = min(2 * delay_s, RETRY_S_MAX)
-        self.waits_for_room = False
 
 
 def _fulfil(item: _Item) -> None:
