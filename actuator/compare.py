@@ -40,14 +40,16 @@ class Comparison:
         queues += [("LocalQueue", one) async for one in self._listed("localqueues")]
         if self.board.fills_in:
             await self._fill_in(queues)
-        same = set[Place]()
+        same, left = set[Place](), list[Place]()
         async for found in self._listed("workloads"):
             if self._workload_is_same(found):
                 same.add(("Workload", _key(found)))
+            elif _key(found) in self.board.removed:
+                left.append(("Workload", _key(found)))
         same |= {(kind, _key(found)) for kind, found in queues if self._queue_is_same(kind, found)}
         self.board.mark_moved()  # from here on only what moves again is marked
         self.board.mark_all()
-        return [place for place in self.board.take_changed() if place not in same]
+        return [*left, *(place for place in self.board.take_changed() if place not in same)]
 
     async def _fill_in(self, queues: list[tuple[str, Object]]) -> None:
         for kind, found in queues:

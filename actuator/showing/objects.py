@@ -88,7 +88,7 @@ def may_be_owned(shown: Shown, found: Object) -> bool:
 
 
 def goes_with(shown: Shown, found: Object) -> bool:
-    """Tell whether a Workload object is the one that stands for a job, so that it may be deleted."""
+    """Tell whether a Workload object is the one that stands for a job, and may be deleted."""
     meta = found["metadata"]
     if shown.prebuilt:
         return shown.object_uid in ("", meta["uid"]) and may_be_owned(shown, found)

@@ -118,7 +118,11 @@ class Owners:
 
     def _give_up(self) -> None:
         """Delete Jobs that no Workload stands for, where what would make one was lost for good."""
-        owners = {one["metadata"]["ownerReferences"][0]["uid"] for one in self._workloads()}
+        owners = {
+            owner["uid"]
+            for one in self._workloads()
+            for owner in one["metadata"].get("ownerReferences", ())
+        }
         for one in self._cluster.jobs() if self._events_lost() else ():
             meta = one["metadata"]
             if meta["uid"] not in owners and one["spec"].get("suspend"):

@@ -23,6 +23,7 @@ from tests.simulation.checker import Checker
 from tests.simulation.cluster import QUEUE_LABEL, Cluster
 from tests.simulation.ledger_watch import LedgerWatch, WatchedLedger
 from tests.simulation.life import Life, Weather
+from tests.simulation.makers import Makers, makes
 from tests.simulation.observer import Observer
 from tests.simulation.owners import Owners
 from tests.simulation.people import People, finished
@@ -61,6 +62,8 @@ class World:
             self.cluster, Random(self.random.random()), lambda: self.storms.events_lost
         )
         self.checker = Checker(self.cluster, Random(self.random.random()))
+        self.makers = Makers(self.cluster, seed)
+        self._kinds = ("batch/job", "workload") if makes(seed) else ("batch/job",)
 
     @property
     def ledger(self) -> WatchedLedger:
@@ -93,6 +96,7 @@ class World:
             self.people.settle()
             self.owners.settle()
             self.checker.settle()
+            self.makers.settle()
             await self._rest()
             for task in around:
                 task.cancel()
@@ -102,7 +106,8 @@ class World:
         decide, self.statuses = processes.scheduler(
             bus, lambda: self.ledger, self._new_ledger_id, self.owners.policy
         )
-        observe, act = processes.ingest(bus, api), processes.actuator(bus, api)
+        observe = processes.ingest(bus, api, self._kinds)
+        act = processes.actuator(bus, api)
         kept = [("scheduler-1", decide), ("scheduler-2", decide), ("ingest-1", observe)]
         kept += [("actuator-1", act), ("actuator-2", act)]
         if self.random.random() < 0.5:
@@ -113,6 +118,7 @@ class World:
             self.storms.run(),
             self.owners.work(),
             self.checker.run(),
+            self.makers.work(),
             self._subscribe(),
             self._tick(),
         ]
@@ -168,6 +174,8 @@ class World:
             managed = QUEUE_LABEL in one["metadata"].get("labels", {})
             if managed and not finished(one):
                 return f"{one['metadata']['name']} is not finished"
+        if not self.makers.done:
+            return "some Workload has no Job yet"
         if self.watch().holding:
             return f"{next(iter(self.watch().holding))} holds quota"
         if not self.seen or self.seen[-1].seq < self.ledger.entries[-1].seq:
