@@ -1,1 +1,1 @@
-"""Measurements: the core in virtual time, without I/O."""
+"""Measurements: core, ledger, latency, the whole system, and a guard over them: ``make bench``."""

@@ -1,0 +1,82 @@
+"""Measure what is kept and compare: ``make bench`` or ``python -m bench [--only NAME] [--keep]``.
+
+Every measurement runs three times. The median of each outcome, as a ratio to a raw rate of the same
+run, is compared with the kept table, bench/kept.json. Exit code 0: nothing lost more than 20 %;
+1: something did, and it is said which and by how much; 2: something could not be measured.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench import kept
+from bench.guarded import BENCHMARKS, Run, UnmeasuredError
+from bench.kept import Sample, Table
+
+EXAMPLES = """examples:
+  python -m bench                             everything, about five minutes
+  python -m bench --only core --only ledger   without a control plane, half a minute
+  python -m bench --keep                      keep this run's table, for a reason: say it in
+                                              docs/performance.md
+"""
+
+
+def main(arguments: Sequence[str], benchmarks: Mapping[str, Run] = BENCHMARKS) -> int:
+    """Measure, compare, print, and return the exit code."""
+    asked = _parser(benchmarks).parse_args(arguments)
+    now = dict[str, Sample]()
+    for name in asked.only or benchmarks:
+        try:
+            now |= _measured(name, benchmarks[name], asked.runs)
+        except UnmeasuredError as error:
+            print(f"{name}: not measured: {error}", file=sys.stderr)
+            return 2
+    verdicts = kept.compare(now, kept.read(asked.table))
+    print("\n".join(kept.report(verdicts)))
+    if asked.keep:
+        kept.write(_table(now), asked.table)
+        return 0
+    return int(any(one.failed for one in verdicts))
+
+
+def _measured(name: str, run: Run, runs: int) -> Mapping[str, Sample]:
+    found = list[Mapping[str, Sample]]()
+    for number in range(1, runs + 1):
+        print(f"{name}: run {number} of {runs}", file=sys.stderr, flush=True)
+        found.append(run())
+        ratios = ", ".join(f"{key} {one.ratio:.4g}" for key, one in found[-1].items())
+        print(f"{name}: run {number} gave {ratios}", file=sys.stderr, flush=True)
+    return kept.middle(found)
+
+
+def _table(now: Mapping[str, Sample]) -> Table:
+    machine = f"Python {platform.python_version()}, {os.cpu_count()} cores"
+    return Table(date=datetime.now(UTC).date().isoformat(), machine=machine, outcomes=dict(now))
+
+
+def _parser(benchmarks: Mapping[str, Run]) -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="python -m bench",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--only", action="append", choices=tuple(benchmarks), help="may be given again"
+    )
+    parser.add_argument("--keep", action="store_true", help="write the table instead of failing")
+    parser.add_argument(
+        "--runs", type=int, default=3, help="of each measurement; its median counts"
+    )
+    parser.add_argument("--table", type=Path, default=kept.PATH, help="another kept table")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
