@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 
 from actuator.apply import Applier
 from actuator.calls import Calls
 from actuator.consume import Consumer, Learner
+from actuator.learners import Together
 from actuator.metrics import Metrics
-from actuator.project import NoProjection, Projector, Rate
+from actuator.project import Projector, Rate
+from actuator.provisioning.provisioner import CLEANS_GATE, Provisioner
 from actuator.report import Reporter
 from actuator.session import Session
 from actuator.settings import Settings
@@ -27,7 +30,8 @@ ABOUT = "Makes the cluster agree with the scheduler's decisions: starts and stop
 
 async def actuate(service: Service, settings: Settings) -> None:
     """Carry out decisions until the service is asked to stop."""
-    declare(read_configuration(settings.config).declared)
+    configured = read_configuration(settings.config)
+    declare(configured.declared)
     async with (
         connect(settings.access()) as api,
         open_bus(
@@ -50,15 +54,23 @@ async def actuate(service: Service, settings: Settings) -> None:
         traces = Traces(service.tracing)
         applier = Applier(calls, reporter, service.random, metrics, traces=traces)
         rate = Rate(writes_per_s=settings.projections_per_s)
-        projector = Projector(calls, service.random, metrics, rate)
-        shows: Learner = projector if settings.project else NoProjection()
-        consumer = Consumer(traces.noted(bus.feed()), applier, shows, service.random)
+        label_keys = configured.label_keys_to_copy
+        projector = Projector(calls, service.random, metrics, rate, label_keys)
+        cleans = configured.policy.gates.get(CLEANS_GATE, True)
+        provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
+        learners: list[Learner] = [projector] if settings.project else []
+        learners += [provisioner] if settings.provision else []
+        consumer = Consumer(traces.noted(bus.feed()), applier, Together(*learners), service.random)
         projector.give_way(lambda: consumer.busy)
         lease = bus.lease("actuator-0", holder=service.session, ttl_s=settings.lease_s)
         service.health.ready_if("bus", bus.fault)
         service.health.ready_if("events", lambda: consumer.lag)
         session = Session(consumer, lease, settings.lease_s, settings.workers)
         await until_stopped(service, session.run(), consumer.drain)
+
+
+def _now_us() -> int:
+    return time.time_ns() // 1_000
 
 
 def main() -> int:

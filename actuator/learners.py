@@ -11,7 +11,7 @@ from tidegate.contracts.facts import FactEvent
 
 
 class Together:
-    """See ``actuator.consume.Learner``: each of them is told, in the order in which they stand."""
+    """See ``actuator.consume.Learner``: each is told in the order given; none may be given."""
 
     def __init__(self, *learners: Learner) -> None:
         self._learners = learners

@@ -10,7 +10,7 @@ on it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 from random import Random
 
@@ -56,25 +56,6 @@ _POLL_S = 0.02
 _log = get_log("project")
 
 
-class NoProjection:
-    """Shows nothing; see ``actuator.consume.Learner``."""
-
-    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
-        """Take no notice."""
-
-    def carried_out(self, workload: str) -> None:
-        """Take no notice."""
-
-    def begin_anew(self) -> None:
-        """Have nothing to forget."""
-
-    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
-        """Do nothing either way."""
-
-    async def run(self) -> None:
-        """Have nothing to do."""
-
-
 class Rate(msgspec.Struct, frozen=True, kw_only=True):
     """How fast it may be shown."""
 
@@ -86,14 +67,23 @@ class Rate(msgspec.Struct, frozen=True, kw_only=True):
 class Projector:
     """Learns from the ledger and writes what it shows; see ``actuator.consume.Learner``."""
 
-    def __init__(self, calls: Calls, random: Random, metrics: Metrics, rate: Rate) -> None:
+    def __init__(
+        self,
+        calls: Calls,
+        random: Random,
+        metrics: Metrics,
+        rate: Rate,
+        label_keys: Sequence[str] = (),
+    ) -> None:
+        """``label_keys`` are of labels that a Workload takes over from its job."""
         self._calls = calls.only_while(lambda: self._working)
         self._random, self._metrics = random, metrics
         self._rate, self._pace = rate, Pace(1 / rate.writes_per_s)
         self._agenda = Agenda()
         self._teller = Teller(metrics, random, self._pace)
         self._board = Board()
-        self._writer = Writer(self._calls, self._board)
+        self._label_keys = label_keys
+        self._writer = Writer(self._calls, self._board, label_keys)
         self._first = 0  # the first seq learnt; 0: none yet; above 1: EVENTS lost its beginning
         self._ordered = set[str]()  # Workloads made directly that the applier is about to write
         self._working = False
@@ -125,7 +115,7 @@ class Projector:
     def begin_anew(self) -> None:
         """See ``Learner.begin_anew``."""
         self._board = Board()
-        self._writer = Writer(self._calls, self._board)
+        self._writer = Writer(self._calls, self._board, self._label_keys)
         self._first = 0
         self._clear()
         self._teller.forget()

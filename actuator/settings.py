@@ -22,6 +22,9 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
     project: Annotated[
         bool, Meta(description="keep Workload objects, queue statuses and Kubernetes Events")
     ] = True
+    provision: Annotated[
+        bool, Meta(description="decide the admission checks that ask an autoscaler for nodes")
+    ] = True
     projections_per_s: Annotated[
         float, Meta(gt=0, description="how many of these are written in a second, at most")
     ] = 50.0

@@ -13,6 +13,9 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
 
+CLEANS_GATE = "CleanupProvisioningRequestsOnEviction"
+"""Kueue's feature gate; on by default."""
+
 
 class Provisioner:
     """See ``actuator.consume.Learner``: of the ledger it learns nothing but whether to work.

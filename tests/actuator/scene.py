@@ -9,8 +9,9 @@ from prometheus_client import CollectorRegistry
 from actuator.apply import Applier
 from actuator.calls import Calls
 from actuator.consume import Consumer, Learner
+from actuator.learners import Together
 from actuator.metrics import Metrics
-from actuator.project import NoProjection, Projector, Rate
+from actuator.project import Projector, Rate
 from actuator.report import Reporter
 from actuator.session import Session
 from tests.parts.history import LEDGER, History
@@ -47,7 +48,7 @@ class Scene(Stage):
         )
         calls = Calls(api or self.api, metrics)
         applier = Applier(calls, reporter, random, metrics)
-        shows: Learner = NoProjection()
+        shows: Learner = Together()
         if projects:
             shows = Projector(calls, random, metrics, Rate())
         consumer = Consumer(self.bus.feed(), applier, shows, random)

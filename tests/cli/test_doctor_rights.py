@@ -53,6 +53,7 @@ def test_an_account_has_the_rights_of_the_roles_that_are_bound_to_it() -> None:
     assert {one.name for one in found} == set(NAMES)
     for one in found:
         wanted = set() if one.name == "tidegate-scheduler" else role(one.name)
+        wanted |= role(f"{one.name}-provisioning") if one.name == "tidegate-actuator" else set()
         assert {tuple(right) for right in one.rights} == {tuple(right) for right in wanted}
 
 
