@@ -15,8 +15,10 @@ import pytest
 from tests.e2e.cast import KUEUE, Object, job_of, make_queues, tidegate, until
 from tests.e2e.living import GROUP, Living
 from tests.e2e.ordeal import alone
+from tidegate.cli.reading import open_reader
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, run_services
+from tidegate.kinds.names import CHECKS_SINCE
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real
@@ -31,13 +33,14 @@ ACTIVE = {
 AT = "2026-01-01T00:00:00Z"
 
 
-async def make_checked_queue(api: KubernetesApi, name: str) -> Living:
-    """Create a queue of one CPU with a check of its name."""
-    check = {"apiVersion": KUEUE, "kind": "AdmissionCheck", "metadata": {"name": name}}
-    await apply(api, {**check, "spec": {"controllerName": "example.com/cost-center"}})
+async def make_checked_queue(api: KubernetesApi, name: str, *more: str) -> Living:
+    """Create a queue of one CPU with a check of its name, and perhaps more checks."""
+    for check in (name, *more):
+        head = {"apiVersion": KUEUE, "kind": "AdmissionCheck", "metadata": {"name": check}}
+        await apply(api, {**head, "spec": {"controllerName": "example.com/cost-center"}})
     await make_queues(api, {name: "1"})
     life = Living(api, name)
-    strategy = {"admissionChecks": [{"name": name}]}
+    strategy = {"admissionChecks": [{"name": check} for check in (name, *more)]}
     path = f"{GROUP}/clusterqueues/{name}"
     await life.change(path, spec={"admissionChecksStrategy": strategy})
     return life
@@ -106,6 +109,25 @@ def state(found: Object) -> str:
     return states[0] if states else ""
 
 
+async def asked(life: Living, running: Running, name: str) -> None:
+    """Wait until a Workload's checks are asked for: what is said before that may be the past."""
+
+    async def noted() -> bool:
+        since = await asyncio.to_thread(reserved_at, running.ledger)
+        found = await life.read(name)
+        note = found.get("metadata", {}).get("annotations", {}).get(CHECKS_SINCE, "/0")
+        return bool(since) and int(note.rpartition("/")[2]) >= since and state(found) == "Pending"
+
+    await until(noted, f"{name}: its checks are asked for")
+
+
+def reserved_at(ledger: str) -> int:
+    """Return the seq of the newest reservation; 0 if there was none."""
+    with open_reader(ledger) as reader:
+        seqs = [one.seq for one in reader.entries() if one.type == "QuotaReserved"]
+    return max(seqs, default=0)
+
+
 async def say(life: Living, name: str, told: str, **more: object) -> None:
     """Write the state of a Workload's check as a controller does."""
     said = {"name": life.namespace, "state": told, "lastTransitionTime": AT, "message": "", **more}
@@ -119,7 +141,7 @@ async def test_a_reservation_begins_with_pending_checks_whatever_was_said_before
     await life.change(f"{GROUP}/admissionchecks/again/status", status={"conditions": [ACTIVE]})
     async with run_services(alone(tmp_path, own_api), print) as running:
         await life.make("one")
-        await life.until("one", lambda found: state(found) == "Pending", "waits for its check")
+        await asked(life, running, "one")
         await say(life, "one", "Ready")
         await life.shows("one", "Admitted=True Admitted")
         await life.stop_queue("localqueues", "HoldAndDrain")
@@ -127,12 +149,37 @@ async def test_a_reservation_begins_with_pending_checks_whatever_was_said_before
         await life.until("one", lambda found: state(found) == "Pending", "begins anew")
         await life.stop_queue("localqueues", "None")
         await life.shows("one", "QuotaReserved=True QuotaReserved", "Admitted=False NoReservation")
-        await say(life, "one", "Retry", requeueAfterSeconds=2)
+        await asked(life, running, "one")
+        await say(life, "one", "Retry", requeueAfterSeconds=5)
         await life.shows("one", "Evicted=True AdmissionCheck", "Requeued=False AdmissionCheck")
         await life.shows("one", "Requeued=True BackoffFinished", "QuotaReserved=True QuotaReserved")
-        await life.until("one", lambda found: state(found) == "Pending", "begins anew")
+        await asked(life, running, "one")
         await say(life, "one", "Ready")
         await life.shows("one", "Admitted=True Admitted")
         await say(life, "one", "Rejected")
         await life.until("one", lambda found: found["spec"]["active"] is False, "is deactivated")
+        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+
+
+async def test_checks_that_contradict_each_other_keep_a_workload_from_its_start(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    life = await make_checked_queue(api, "torn", "torn-too")
+    for name in ("torn", "torn-too"):
+        await life.change(f"{GROUP}/admissionchecks/{name}/status", status={"conditions": [ACTIVE]})
+    async with run_services(alone(tmp_path, own_api), print) as running:
+        await life.make("one")
+        await asked(life, running, "one")
+        said = [
+            {"name": name, "state": "Ready", "lastTransitionTime": AT, "message": ""}
+            | {"podSetUpdates": [{"name": "main", "labels": {"team": name}}]}
+            for name in ("torn", "torn-too")
+        ]
+        await life.say("one", admissionChecks=said)
+        await life.until("one", lambda found: found["spec"]["active"] is False, "is deactivated")
+        await life.shows("one", "Evicted=True DeactivatedDueToFailedToStart")
+        found = await life.read("one")
+        told = {one["type"]: one for one in found["status"]["conditions"]}
+        assert "check torn-too wants label team=torn-too" in told["Evicted"]["message"]
+        assert told.get("Admitted", {"status": "False"})["status"] == "False"
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
