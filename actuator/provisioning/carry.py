@@ -61,7 +61,7 @@ class Carrier:
         said = {one["name"]: one for one in states}
         before, after = found["status"]["admissionChecks"], list[Object]()
         for old in before:
-            new = said.get(old["name"], old)
+            new = said[old["name"]] if old["name"] in said else old
             moved = new["state"] != old["state"]
             after.append({**new, "lastTransitionTime": self._now()} if moved else new)
         body = pinned({"status": {"admissionChecks": after}}, found)
