@@ -28,6 +28,7 @@ from prometheus_client import (
 from tidegate.errors import TidegateError
 from tidegate.service.health import Health, serve_health
 from tidegate.service.logs import configure_logs, get_log
+from tidegate.service.loop import loop_factory, tune_garbage
 from tidegate.service.settings import ServiceSettings
 from tidegate.service.tracing import OFF, Tracing, open_tracing
 
@@ -59,7 +60,9 @@ def run_service(name: str, settings: ServiceSettings, body: Body) -> int:
     configure_logs(name, settings.log_format, settings.log_level)
     try:
         with open_tracing(name, settings.traces) as tracing:
-            asyncio.run(_live(_service(name, tracing), settings, body))
+            tune_garbage()
+            with asyncio.Runner(loop_factory=loop_factory()) as runner:
+                runner.run(_live(_service(name, tracing), settings, body))
     except TidegateError as error:
         get_log("main").error("stopped", error=str(error), kind=type(error).__name__)
         return 1
