@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from random import Random
+
+from prometheus_client import CollectorRegistry
+
+from actuator.calls import Calls
+from actuator.metrics import Metrics
+from actuator.project import Projector, Rate
 from actuator.showing.conditions import introduced
 from actuator.showing.objects import workload
-from tests.parts.stage import Object, job
+from tests.actuator.story import QUEUES, Story
+from tests.parts.stage import Object, alongside, eventually, job
+from tests.parts.virtual import run_virtually
 from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.model.ids import ObjectRef
@@ -38,3 +47,18 @@ def test_a_workload_has_the_labels_of_its_job_that_are_copied_and_no_others() ->
 def test_a_group_gives_its_workload_the_labels_that_all_of_its_pods_agree_on() -> None:
     group = {"items": [pod("a", "7"), pod("b", "8")]}
     assert labels("pod-group", group) == {"team": "blue", JOB_UID: "u"}
+
+
+def test_the_projection_copies_the_labels_that_it_is_told_of() -> None:
+    async def run() -> None:
+        story, metrics = Story(), Metrics(CollectorRegistry())
+        actuator, queue = story.actuator(), "kueue.x-k8s.io/queue-name"
+        calls = Calls(story.api, metrics)
+        actuator.consumer.learner = Projector(calls, Random(3), metrics, Rate(), (queue,))
+        await story.write(*QUEUES, story.submitted())
+        async with alongside(actuator.run()):
+            await eventually(lambda: story.shows() is not None)
+        found = story.read(story.path)["metadata"]["labels"]
+        assert found == {queue: "main", JOB_UID: story.uid}
+
+    run_virtually(run())
