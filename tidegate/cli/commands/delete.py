@@ -75,7 +75,8 @@ def cluster_queues(
     Example:
       tidegate delete clusterqueue team-a team-b
     """
-    _delete_named(CLUSTER_QUEUE, names, "", dry, output, kubeconfig, context)
+    with open_api(kubeconfig, context) as api:
+        _delete(api, _named(api, CLUSTER_QUEUE, names), dry, output)
 
 
 def local_queues(  # noqa: PLR0913 - each is an option
@@ -92,7 +93,8 @@ def local_queues(  # noqa: PLR0913 - each is an option
     Example:
       tidegate delete localqueue main -n a
     """
-    _delete_named(LOCAL_QUEUE, names, namespace, dry, output, kubeconfig, context)
+    with open_api(kubeconfig, context) as api:
+        _delete(api, _named(api, LOCAL_QUEUE, names, namespace), dry, output)
 
 
 def flavors(
@@ -108,30 +110,21 @@ def flavors(
     Example:
       tidegate delete resourceflavor spot
     """
-    _delete_named(FLAVOR, names, "", dry, output, kubeconfig, context)
-
-
-def _delete_named(  # noqa: PLR0913, PLR0917 - what every deletion is told
-    named: Named,
-    names: list[str],
-    namespace: str,
-    dry: DryRun,
-    output: Output,
-    kubeconfig: str,
-    context: str,
-) -> None:
     with open_api(kubeconfig, context) as api:
-        paths = [named.path(name, namespace) for name in names]
-        _delete(api, [_Doomed(path, api.send("GET", path)) for path in paths], dry, output)
+        _delete(api, _named(api, FLAVOR, names), dry, output)
+
+
+def _named(api: Asking, kind: Named, names: list[str], namespace: str = "") -> list[_Doomed]:
+    paths = [kind.path(name, namespace) for name in names]
+    return [_Doomed(path, api.send("GET", path)) for path in paths]
 
 
 def _workloads(api: Asking, names: list[str], namespace: str) -> list[_Doomed]:
     if names:
         meant = [workload_named(api, name, namespace) for name in names]
-        found = [api.send("GET", WORKLOAD.path(name, namespace)) for name in meant]
-    else:
-        listed = api.every(WORKLOAD.path(namespace=namespace))
-        found = typed(listed, WORKLOAD.api_version, WORKLOAD.kind)
+        return _named(api, WORKLOAD, meant, namespace)
+    listed = api.every(WORKLOAD.path(namespace=namespace))
+    found = typed(listed, WORKLOAD.api_version, WORKLOAD.kind)
     return [_Doomed(WORKLOAD.path(one["metadata"]["name"], namespace), one) for one in found]
 
 
