@@ -229,7 +229,7 @@ def _move_in(draft: Draft, old: Forest, new: Forest) -> None:
         if now is not None:
             now.shapes, now.heap, now.waiting = was.shapes, was.heap, was.waiting
             for shape in now.shapes.values():
-                shape.tested = -1
+                shape.tested, shape.needed = -1, (-1, -1)
     for workload in draft.workloads.values():
         new.agenda[workload.key] = None  # what the old forest had on it, and no rule has seen
         if workload.phase in HOLDING:

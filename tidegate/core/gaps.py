@@ -69,11 +69,13 @@ def closes_at_us(draft: Draft, workload: Workload, shape: Shape) -> int:
     if held is not None and held.until_us > draft.now_us:
         return held.until_us
     kinds = draft.vain.get(workload.cluster_queue)
-    vain = None if kinds is None else kinds.get(kind_of(shape.key))
+    vain = None if kinds is None else kinds.get(shape.kind)
     if vain is None:
         return 0
-    times = (_next_us(draft, queue, one, vain.need_us) for queue, one in vain.by.items())
-    return max(times, default=0)
+    until_us = 0
+    for queue, priority in vain.by.items():
+        until_us = max(until_us, _next_us(draft, queue, priority, vain.need_us))
+    return until_us
 
 
 def hold(draft: Draft, workload: Workload, until_us: int) -> None:

@@ -82,6 +82,31 @@ def hopeless(draft: Draft, room: Room, workload: Workload, at: tuple[Cell, int, 
     return found.over * under < over * found.under
 
 
+def sleeps_on(draft: Draft, room: Room, workload: Workload, cell: Cell, units: int) -> bool:
+    """Tell whether a workload is hopeless by what is known of its queue, if that is known at all.
+
+    Of a tree in which queues may sleep; what is found for a shape stands until its queue changes.
+    """
+    shape, tree = workload.shape, room.tree
+    if not tree.night or shape is None or cell.parent is None:
+        return False
+    if shape.needed != (room.version, cell.usage):
+        shape.needed = room.version, cell.usage
+        shape.need = need(draft, room, workload, cell, units)
+    return is_beyond(cast("Need", shape.need), cell.parent, lent(tree, cell.fr))
+
+
+def is_beyond(least: Need, root: Cell, now: Lent) -> bool:
+    """Tell whether what is unused, what is lent out and the greatest share are all too little."""
+    free = root.quota - root.usage
+    if free >= least.free:
+        return False
+    reach = free + now.total
+    if reach >= least.reach:
+        return False
+    return reach < least.fair or now.over * least.under < least.over * now.under
+
+
 def need(draft: Draft, room: Room, workload: Workload, cell: Cell, units: int) -> Need:
     """Return from when on a workload might fit or make room, its own queue being as it is.
 

@@ -15,7 +15,7 @@ from tidegate.core.fitting import asks_for_topology
 from tidegate.core.gaps import closes_at_us
 from tidegate.core.ordering import Entry, gate
 from tidegate.core.passing import Pass, Scan
-from tidegate.core.plain import Plain, answer, plain_of
+from tidegate.core.plain import Answer, Plain, answer, plain_of
 from tidegate.core.proposing import Proposal, propose
 from tidegate.core.rooms import Room, Shape
 from tidegate.model.ids import FlavorResource
@@ -57,6 +57,10 @@ def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> N
     """Return what could be done for a head now; remembered until something in its tree changes."""
     shape = workload.shape
     assert shape is not None
+    if draft.policy.compatibility != "kueue":
+        plain = plain_of(draft, room, workload)
+        if plain is not None:
+            return _plainly(draft, room, workload, plain)
     if shape.proposed == room.tree.stamp and shape.proposed_rank is workload.rank and not scan:
         found = _again(cast("Nominee", shape.nominee))
     else:
@@ -67,6 +71,26 @@ def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> N
     if draft.vain and found.proposal is not None and found.proposal.works:
         return _unless_in_gap(draft, found, shape)
     return found
+
+
+def _plainly(draft: Draft, room: Room, workload: Workload, plain: Plain) -> Nominee:
+    """Return the same for a plain workload."""
+    shape, stamp = workload.shape, room.tree.stamp
+    assert shape is not None
+    found = shape.nominee
+    if (
+        shape.proposed != stamp
+        or shape.proposed_rank is not workload.rank
+        or not isinstance(found, Answer)
+    ):
+        found = shape.nominee = answer(draft, room, workload, plain)
+        shape.proposed, shape.proposed_rank = stamp, workload.rank
+    if found.proposal is not None:
+        made = Nominee(workload=workload, room=room, borrows=found.borrows, proposal=found.proposal)
+        return _unless_in_gap(draft, made, shape) if draft.vain else made
+    return Nominee(
+        workload=workload, room=room, plain=plain, reason=found.reason, outcome=found.outcome
+    )
 
 
 def look_again(draft: Draft, nominee: Nominee) -> Proposal | None:
@@ -101,39 +125,17 @@ def _again(before: Nominee) -> Nominee:
     if made.proposal is None:
         made.outcome, made.reason = before.outcome, before.reason
         made.details, made.until_us = before.details, before.until_us
-        made.plain = before.plain
     return made
 
 
 def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nominee:
+    """Return what could be done, whether it is worth while or not."""
     made = Nominee(workload=workload, room=room)
-    _look(draft, made, scan)
-    return made
-
-
-def _look(draft: Draft, made: Nominee, scan: Scan) -> None:
-    """Fill in what could be done, whether it is worth while or not."""
-    room, workload = made.room, made.workload
-    if draft.policy.compatibility != "kueue":
-        plain = plain_of(draft, room, workload)
-        if plain is not None:
-            _nominate_plain(draft, made, plain)
-            return
     if _admissible(draft, room, workload, made):
         made.proposal = propose(draft, room, workload, scan)
         made.borrows = made.proposal.assignment.borrows
         made.is_preemptor = draft.sticky.get(room.name) == workload.key
-
-
-def _nominate_plain(draft: Draft, made: Nominee, plain: Plain) -> None:
-    """Fill in what could be done for a plain workload."""
-    found = answer(draft, made.room, made.workload, plain)
-    made.borrows = found.borrows
-    if found.assignment is not None:
-        made.proposal = Proposal(assignment=found.assignment, targets=found.targets)
-        return
-    made.plain, made.reason = plain, found.reason
-    made.outcome = "no candidates" if found.may_preempt else "no fit"
+    return made
 
 
 def _unless_in_gap(draft: Draft, found: Nominee, shape: Shape) -> Nominee:

@@ -7,6 +7,8 @@ way would find is found, only sooner; conformance and differential cases go both
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from tidegate.contracts.decisions import FlavorTried, HeldReason
@@ -22,10 +24,10 @@ from tidegate.core.fitting import (
     preempts_while_borrowing,
 )
 from tidegate.core.flavors import Assignment, PodSetChoice
-from tidegate.core.hopeless import hopeless
+from tidegate.core.hopeless import hopeless, sleeps_on
 from tidegate.core.preemption.candidates import preemptable
 from tidegate.core.preemption.search import find, level_without
-from tidegate.core.preemption.trial import Target
+from tidegate.core.proposing import Proposal
 from tidegate.core.rooms import Room
 from tidegate.core.tree import Cell, bounded, free, level
 
@@ -42,16 +44,21 @@ class Plain(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     requests: dict[str, int]
     in_use: Tried  # what is said of it when quota is in use
     too_much: Tried  # and when there is not so much
+    fits: dict[int, Answer] = {}  # by level: what is answered if it fits
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What could be done for a plain workload."""
 
     borrows: int = 0
-    assignment: Assignment | None = None  # None: nothing
-    targets: list[Target] = []
-    may_preempt: bool = False  # it might, were there anybody whose leaving is enough
+    proposal: Proposal | None = None  # None: nothing
+    outcome: Literal["no fit", "no candidates"] = "no fit"  # if there is nothing
     reason: HeldReason = "WaitingForQuota"
+
+
+_TOO_MUCH = Answer(reason="ExceedsMaxQuota")
+_NO_FIT = Answer()
+_NO_CANDIDATES = Answer(outcome="no candidates")
 
 
 def plain_of(draft: Draft, room: Room, workload: Workload) -> Plain | None:
@@ -69,21 +76,31 @@ def answer(draft: Draft, room: Room, workload: Workload, plain: Plain) -> Answer
     """Return what could be done for a plain workload on the tree as it is shown."""
     cell, units = plain.cell, plain.units
     if units > cell.potential:
-        return Answer(reason="ExceedsMaxQuota")
+        return _TOO_MUCH
     unused = free(cell)
     if units <= unused:
-        height = level(cell, units)[0]
-        return Answer(borrows=height, assignment=_assignment(plain, FIT, height))
-    height, may_reclaim = level(cell, units)
-    if units > cell.nominal and not may_reclaim and not preempts_while_borrowing(draft, room):
-        return Answer()
+        return _fit(plain, level(cell, units)[0])
+    if sleeps_on(draft, room, workload, cell, units):
+        return _NO_CANDIDATES
+    borrows = units > cell.nominal and not preempts_while_borrowing(draft, room)
+    if borrows and not level(cell, units)[1]:
+        return _NO_FIT
     if not hopeless(draft, room, workload, (cell, units, unused)):
         targets = find(draft, room, workload, (cell.fr,), {cell.fr: units})
         if targets:
             height = level_without(draft, targets, cell, units)
             made = _assignment(plain, PREEMPT, height)
-            return Answer(borrows=height, assignment=made, targets=targets)
-    return Answer(borrows=height, may_preempt=True)
+            return Answer(borrows=height, proposal=Proposal(assignment=made, targets=targets))
+    return _NO_CANDIDATES
+
+
+def _fit(plain: Plain, height: int) -> Answer:
+    """Return that a plain workload fits; nothing in it is ever changed, so it is made once."""
+    found = plain.fits.get(height)
+    if found is None:
+        proposal = Proposal(assignment=_assignment(plain, FIT, height))
+        found = plain.fits[height] = Answer(borrows=height, proposal=proposal)
+    return found
 
 
 def told(draft: Draft, room: Room, workload: Workload, plain: Plain, said: Tried) -> FlavorTried:

@@ -38,6 +38,13 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     proposed_rank: Rank | None = None
     plain: object = None  # how it goes the short way; None: it cannot
     epoch: int = -1  # the forest's when that was found
+    need: object = None  # from when on it might do something; see ``tidegate.core.hopeless``
+    needed: tuple[int, int] = (-1, -1)  # the version and usage of its queue when that was found
+    kind: bytes = b""  # see ``tidegate.core.charging.kind_of``
+
+    def __post_init__(self) -> None:
+        """Cut the kind off the key."""
+        self.kind = self.key[:-1]
 
     def __lt__(self, other: Shape) -> bool:
         """Order heap entries of one rank: who changed its shape left an outdated one behind."""
