@@ -59,9 +59,10 @@ class Carrier:
         if not states:
             return found
         said = {one["name"]: one for one in states}
-        before, after = found["status"]["admissionChecks"], list[Object]()
+        before: list[Object] = found["status"]["admissionChecks"]
+        after = list[Object]()
         for old in before:
-            new = said[old["name"]] if old["name"] in said else old
+            new = said.get(old["name"], old)
             moved = new["state"] != old["state"]
             after.append({**new, "lastTransitionTime": self._now()} if moved else new)
         body = pinned({"status": {"admissionChecks": after}}, found)
