@@ -83,6 +83,12 @@ def test_sharing_between_queues_and_resources_are_read() -> None:
     assert found.gates == {"PriorityBoost": True}
 
 
+def test_kinds_and_labels_to_copy_are_read() -> None:
+    text = "integrations: {frameworks: [pod], labelKeysToCopy: [team, cost]}"
+    found = parse_configuration(V1BETA2 + text)
+    assert (found.frameworks, found.label_keys_to_copy) == (("pod",), ("team", "cost"))
+
+
 def test_the_namespaces_that_are_managed_are_a_selector() -> None:
     found = parse_configuration(
         V1BETA2 + "managedJobsNamespaceSelector: {matchLabels: {a: b}, "
