@@ -13,6 +13,7 @@ from tidegate.core.draft import Draft, Workload
 from tidegate.core.hopeless import NEVER, Lent, Need, lent, need
 from tidegate.core.night import Night, Sleeper, lay_down, most, night_of, offers, rouse
 from tidegate.core.plain import Plain, plain_of
+from tidegate.core.preemption.ranked import flat
 from tidegate.core.rooms import Room, Tree
 from tidegate.core.shapes import first_of, park
 
@@ -110,18 +111,14 @@ def _alarm(night: Night, now: Lent) -> None:
 
 def _night(draft: Draft, tree: Tree) -> Night | None:
     """Return a night in which all are awake if a tree's quotas and policies allow sleep."""
-    root = tree.root
-    frs = [fr for fr, cell in root.cells.items() if cell.known]
-    if draft.policy.compatibility == "kueue" or tree.cyclic or not root.is_cohort or len(frs) != 1:
+    fr = flat(tree)
+    if fr is None or draft.policy.compatibility == "kueue":
         return None
     for room in tree.rooms:
-        cell = room.node.cells.get(frs[0])
-        if cell is None or cell.local or room.node.parent is not root:
-            return None
         if room.spec.strategy != "BestEffortFIFO" or decay.applies(draft, room.spec):
             return None
     awake = {room.name: room for room in tree.rooms}
-    return Night(fr=frs[0], cell=root.cells[frs[0]], awake=awake)
+    return Night(fr=fr, cell=tree.root.cells[fr], awake=awake)
 
 
 def _sleeper(draft: Draft, room: Room) -> Sleeper | None:

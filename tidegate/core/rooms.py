@@ -79,6 +79,9 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     above: dict[FlavorResource, object] = {}  # see ``tidegate.core.hopeless``
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
     calm: object = None  # see ``tidegate.core.calm``; None: not known, False: it never is
+    flat: object = (
+        None  # see ``tidegate.core.preemption.ranked``; None: not known, False: it is not
+    )
     night: object = None  # see ``tidegate.core.night``; None: not known, False: nobody sleeps
     news: dict[str, Room] = {}  # whose waiting workloads changed since that was last looked at
     untold: dict[str, Room] = {}  # the same, since it was last said why they wait
@@ -101,6 +104,9 @@ class Room(msgspec.Struct, kw_only=True, eq=False):
     version: int = 0  # rises with whatever changes in it: who waits, who holds quota, what is said
     slept: tuple[int, int] = (-1, -1)  # the version, and the forest's epoch, of ``sleeper``
     sleeper: object = None  # see ``tidegate.core.dozing``
+    ranked: object = None  # see ``tidegate.core.preemption.ranked``; of the version below
+    ranked_at: int = -1
+    scale: int = -1  # what a unit borrowed adds to its share there; -1: not known
     groups: list[Group] = []
     group_of: dict[str, Group] = {}  # the first that covers a resource
     active: bool = False  # it admits: see ``tidegate.core.deciding.readiness``
