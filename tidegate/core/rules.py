@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core import cycle
+from tidegate.core.accepting.adoption import is_complete
 from tidegate.core.calm import serve
 from tidegate.core.deciding.asking import ask_again
 from tidegate.core.deciding.intents import abandon
@@ -60,7 +61,7 @@ def decide(
     Raises:
         UnknownRulesError: the ledger says that rules decide here which this version does not have.
     """
-    if not _told(draft):
+    if not is_complete(draft):
         return []
     if draft.policy.rules not in KNOWN:
         raise UnknownRulesError(f"rules of a version up to {VERSION}", draft.policy.rules)
@@ -82,14 +83,6 @@ def decide(
         cycle.begin_anew(draft)
     tell_scans(run_of)
     return run_of.decisions
-
-
-def _told(draft: Draft) -> bool:
-    """Tell whether each watched resource completed a first round: nothing is decided before."""
-    if draft.expected is None:
-        return False
-    rounds = (draft.rounds.get(resource) for resource in draft.expected)
-    return all(one is not None and one.completed for one in rounds)
 
 
 def _settle(run_of: Pass) -> bool:
