@@ -10,9 +10,11 @@ from prometheus_client import CollectorRegistry
 
 from actuator.apply import Applier
 from actuator.calls import Calls
-from actuator.consume import Consumer
+from actuator.consume import Consumer, Learner
+from actuator.learners import Together
 from actuator.metrics import Metrics as ActuatorMetrics
 from actuator.project import Projector, Rate
+from actuator.provisioning.provisioner import Provisioner
 from actuator.report import Reporter
 from actuator.session import Session as ActuatorSession
 from ingest.metrics import Metrics as IngestMetrics
@@ -88,7 +90,7 @@ def ingest(bus: MemoryBus, api: KubernetesApi, kinds: tuple[str, ...] = ("batch/
     return body
 
 
-def actuator(bus: MemoryBus, api: KubernetesApi) -> Body:
+def actuator(bus: MemoryBus, api: KubernetesApi, *, provisions: bool = False) -> Body:
     """Return what an actuator runs."""
 
     async def body(life: Life, session: str) -> None:
@@ -104,7 +106,10 @@ def actuator(bus: MemoryBus, api: KubernetesApi) -> Body:
         applier = Applier(calls, reporter, _random(life), metrics)
         shows = Projector(calls, _random(life), metrics, Rate(writes_per_s=20.0))
         feed = LivingFeed(bus.feed(), life)
-        consumer = Consumer(feed, applier, shows, _random(life))
+        learners: list[Learner] = [shows]
+        if provisions:
+            learners.append(Provisioner(calls, _random(life), bus.now_us))
+        consumer = Consumer(feed, applier, Together(*learners), _random(life))
         lease = LivingLease(bus.lease("actuator-0", holder=session, ttl_s=10), life)
         await ActuatorSession(consumer, lease, 10.0, 4).run()
 

@@ -6,68 +6,31 @@ There are no policies in the embedded API server, so whoever makes a pod gates i
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack, suppress
-from random import Random
 from typing import Any
 
 import pytest
 
-from store.engine import open_engine
-from store.ledger import SqlLedger
-from store.migrate import upgrade
-from store.snapshots import SqlSnapshots
-from tests.parts.stage import alongside
 from tests.parts.virtual import run_virtually
-from tests.simulation import processes
-from tests.simulation.cluster import NOMINAL_MILLI, PRIORITY_LABEL, QUEUE_LABEL, Cluster
-from tests.simulation.ledger_watch import WatchedLedger
-from tests.simulation.life import Life, Weather
-from tidegate.bus.memory import MemoryBus
-from tidegate.errors import TidegateError
-from tidegate.model.policy import Policy
+from tests.simulation.cluster import NOMINAL_MILLI, PRIORITY_LABEL, QUEUE_LABEL
+from tests.simulation.shore import Shore
 from tidegate.model.quantity import amount
 
 Object = dict[str, Any]
 TEAM, PODS = "team-c", "/api/v1/namespaces/team-c/pods"
 KINDS = ("batch/job", "pod", "pod-group")
 DECISION, GROUP = "tidegate.dev/decision", "kueue.x-k8s.io/pod-group-name"
-SINGLES, GROUPS, REST_S = 6, 3, 3_600.0
+SINGLES, GROUPS = 6, 3
 DEATH = 0.006
 
 
-class Shore:
-    """A cluster, three services that may die, and people who make pods."""
+class Pods(Shore):
+    """A queue, and people who make pods."""
+
+    kinds = KINDS
 
     def __init__(self, seed: int) -> None:
-        self.random, self.weather = Random(seed), Weather(death=DEATH)
-        self.bus = MemoryBus(observations_max=500, events_max=1_000_000)
-        self.cluster = Cluster(self.bus, Random(seed))
-        self.engine = open_engine("sqlite://")
-        upgrade(self.engine)
-        ledger = SqlLedger(self.engine, clock_us=self.bus.now_us)
-        self.ledger = WatchedLedger(ledger, SqlSnapshots(self.engine))
-        self.deaths, self.most_milli, self.made = 0, 0, 0
-        self.said = ""
-
-    def bodies(self) -> dict[str, processes.Body]:
-        decide, _ = processes.scheduler(self.bus, lambda: self.ledger, lambda: "ledger", Policy())
-        api = self.cluster.api
-        observe = processes.ingest(self.bus, api, KINDS)
-        return {"s": decide, "i": observe, "a": processes.actuator(self.bus, api)}
-
-    async def keep(self, name: str, body: processes.Body) -> None:
-        """Run a process again whenever it died."""
-        while True:
-            life = Life(name, self.random, self.weather)
-            life.main = asyncio.ensure_future(_lived(body, life, f"{name}{self.deaths}"))
-            try:
-                await asyncio.wait({life.main})
-            finally:
-                life.die()
-            if not life.main.cancelled():
-                life.main.result()
-            self.deaths += 1
-            await asyncio.sleep(1)
+        super().__init__(seed, death=DEATH)
+        self.most_milli, self.made = 0, 0
 
     def pods(self) -> list[Object]:
         return list(self.cluster.api.registry.state.items("pods"))
@@ -124,28 +87,6 @@ class Shore:
         holding = self.ledger.watch.holding
         return f"{next(iter(holding))} holds quota" if holding else ""
 
-    async def run(self) -> None:
-        async with AsyncExitStack() as around:
-            await around.enter_async_context(alongside(self.cluster.machinery.run()))
-            for name, body in self.bodies().items():
-                await around.enter_async_context(alongside(self.keep(name, body)))
-            judging = await around.enter_async_context(alongside(self.watch()))
-            await self.people()
-            self.weather.death = 0.0
-            async with asyncio.timeout(REST_S):
-                while why := self.unrest():
-                    assert not judging.done(), judging.exception()
-                    await asyncio.sleep(1)
-                    self.said = why
-                    self.mend()
-            assert not judging.done(), judging.exception()
-        self.engine.dispose()
-
-
-async def _lived(body: processes.Body, life: Life, session: str) -> None:
-    with suppress(TidegateError):
-        await body(life, session)
-
 
 def _milli(pod: Object) -> int:
     return sum(
@@ -155,7 +96,7 @@ def _milli(pod: Object) -> int:
 
 def test_services_do_die_in_it() -> None:
     async def run() -> None:
-        shore = Shore(0)
+        shore = Pods(0)
         await shore.run()
         assert shore.deaths > 0
 
@@ -165,7 +106,7 @@ def test_services_do_die_in_it() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_pods_run_within_their_quota_whoever_dies(seed: int) -> None:
     async def run() -> None:
-        shore = Shore(seed)
+        shore = Pods(seed)
         await shore.run()
         assert shore.most_milli > 0
         done = [one for one in shore.pods() if one["status"]["phase"] == "Succeeded"]

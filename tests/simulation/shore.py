@@ -1,0 +1,101 @@
+"""A small world for one purpose: three services that die, and a loop that brings them back."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from contextlib import AsyncExitStack, suppress
+from random import Random
+
+from store.engine import open_engine
+from store.ledger import SqlLedger
+from store.migrate import upgrade
+from store.snapshots import SqlSnapshots
+from tests.parts.stage import alongside
+from tests.simulation import processes
+from tests.simulation.cluster import Cluster
+from tests.simulation.ledger_watch import WatchedLedger
+from tests.simulation.life import Life, Weather
+from tidegate.bus.memory import MemoryBus
+from tidegate.errors import TidegateError
+from tidegate.model.policy import Policy
+
+REST_S = 3_600.0
+"""How long the world may take to come to rest once nobody dies any more."""
+
+
+class Shore(ABC):
+    """A cluster and its services; what people do and what must hold say its heirs."""
+
+    kinds: tuple[str, ...] = ("batch/job",)
+    provisions = False
+
+    def __init__(self, seed: int, *, death: float) -> None:
+        self.random, self.weather = Random(seed), Weather(death=death)
+        self.bus = MemoryBus(observations_max=500, events_max=1_000_000)
+        self.cluster = Cluster(self.bus, Random(seed))
+        self.engine = open_engine("sqlite://")
+        upgrade(self.engine)
+        ledger = SqlLedger(self.engine, clock_us=self.bus.now_us)
+        self.ledger = WatchedLedger(ledger, SqlSnapshots(self.engine))
+        self.deaths, self.said = 0, ""
+
+    @abstractmethod
+    async def people(self) -> None:
+        """Do what people do, to its end."""
+
+    @abstractmethod
+    async def watch(self) -> None:
+        """Demand for ever what must hold at every moment."""
+
+    @abstractmethod
+    def unrest(self) -> str:
+        """Tell what is still going on; empty: nothing."""
+
+    @abstractmethod
+    def mend(self) -> None:
+        """Do what people do each second until the world is at rest."""
+
+    async def run(self) -> None:
+        """Live from the beginning to rest; raise what anybody objected to."""
+        async with AsyncExitStack() as around:
+            await around.enter_async_context(alongside(self.cluster.machinery.run()))
+            for name, body in self._bodies().items():
+                await around.enter_async_context(alongside(self._keep(name, body)))
+            judging = await around.enter_async_context(alongside(self.watch()))
+            await self.people()
+            self.weather.death = 0.0
+            async with asyncio.timeout(REST_S):
+                while why := self.unrest():
+                    assert not judging.done(), judging.exception()
+                    await asyncio.sleep(1)
+                    self.said = why
+                    self.mend()
+            assert not judging.done(), judging.exception()
+        self.engine.dispose()
+
+    def _bodies(self) -> dict[str, processes.Body]:
+        decide, _ = processes.scheduler(self.bus, lambda: self.ledger, lambda: "ledger", Policy())
+        api = self.cluster.api
+        observe = processes.ingest(self.bus, api, self.kinds)
+        act = processes.actuator(self.bus, api, provisions=self.provisions)
+        return {"s": decide, "i": observe, "a": act}
+
+    async def _keep(self, name: str, body: processes.Body) -> None:
+        """Run a process again whenever it died."""
+        while True:
+            life = Life(name, self.random, self.weather)
+            life.main = asyncio.ensure_future(_lived(body, life, f"{name}{self.deaths}"))
+            try:
+                await asyncio.wait({life.main})
+            finally:
+                life.die()
+            if not life.main.cancelled():
+                life.main.result()
+            self.deaths += 1
+            await asyncio.sleep(1)
+
+
+async def _lived(body: processes.Body, life: Life, session: str) -> None:
+    with suppress(TidegateError):
+        await body(life, session)

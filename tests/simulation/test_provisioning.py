@@ -1,0 +1,145 @@
+"""Jobs that wait for nodes, services that die, and an autoscaler that is not reliable."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from actuator.provisioning.naming import CONSUMES, CONTROLLER
+from tests.parts.foreign import foreign_crd
+from tests.parts.virtual import run_virtually
+from tests.simulation.cluster import CRDS, KUEUE, NOMINAL_MILLI, job, named
+from tests.simulation.people import finished
+from tests.simulation.shore import Shore
+from tests.simulation.waiting import check_nobody_is_stuck
+
+Object = dict[str, Any]
+TEAM, CHECK, JOBS, DEATH = "team-b", "nodes", 6, 0.004
+REQUESTS = f"/apis/autoscaling.x-k8s.io/v1/namespaces/{TEAM}/provisioningrequests"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+ENDS = ("Failed", "BookingExpired", "CapacityRevoked")
+AT = "2026-01-01T00:00:00Z"
+
+
+class Site(Shore):
+    """A queue whose check asks for nodes, and who gives them, late, not at all, or for a while."""
+
+    provisions = True
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed, death=DEATH)
+        self.provided, self.answered = set[str](), set[str]()
+        config = (CRDS / "provisioningrequestconfigs.kueue.x-k8s.io.yaml").read_bytes()
+        for crd in (foreign_crd("provisioningrequest"), msgspec.yaml.decode(config)):
+            self.do("POST", DEFINITIONS, crd)
+        told = {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": CHECK}
+        spec = {"controllerName": CONTROLLER, "parameters": told}
+        self.do("POST", f"{KUEUE}/admissionchecks", named("AdmissionCheck", CHECK, spec=spec))
+        again = {"backoffLimitCount": 1, "backoffBaseSeconds": 2, "backoffMaxSeconds": 8}
+        spec = {"provisioningClassName": "queued", "retryStrategy": again}
+        made = named("ProvisioningRequestConfig", CHECK, spec=spec)
+        self.do("POST", f"{KUEUE}/provisioningrequestconfigs", made)
+        strategy = {"spec": {"admissionChecksStrategy": {"admissionChecks": [{"name": CHECK}]}}}
+        self.do("PATCH", f"{KUEUE}/clusterqueues/{TEAM}", strategy)
+
+    def do(self, method: str, path: str, body: Object) -> None:
+        answer = self.cluster.act("admin", method, path, body)
+        assert answer.status < 300, answer.body
+
+    def requests(self) -> list[Object]:
+        return list(self.items("provisioningrequests.autoscaling.x-k8s.io"))
+
+    def items(self, resource: str) -> list[Object]:
+        return list(self.cluster.api.registry.state.items(resource))
+
+    def answer(self, one: Object, kind: str) -> None:
+        """Set a condition of a request."""
+        meta, told = one["metadata"], one.get("status", {}).get("conditions", [])
+        condition = {"type": kind, "status": "True", "reason": "R", "message": kind}
+        status = {"conditions": [*told, {**condition, "lastTransitionTime": AT}]}
+        self.answered.add(kind)
+        if kind == "Provisioned":
+            self.provided.add(meta["name"])
+        self.do("PATCH", f"{REQUESTS}/{meta['name']}/status", {"status": status})
+
+    def scale(self, *, kindly: bool) -> None:
+        """Answer some of the requests, or none."""
+        for one in self.requests():
+            told = {found["type"] for found in one.get("status", {}).get("conditions", ())}
+            chosen = 0.5 if kindly else self.random.random()
+            if told & set(ENDS):
+                continue
+            if "Provisioned" in told:
+                if chosen < 0.2:
+                    self.answer(one, ENDS[1 + (chosen < 0.1)])
+            elif 0.3 < chosen < 0.7:
+                self.answer(one, "Provisioned")
+            elif chosen >= 0.7:
+                self.answer(one, "Failed" if chosen > 0.8 or "Accepted" in told else "Accepted")
+
+    async def people(self) -> None:
+        for number in range(JOBS):
+            seconds = self.random.uniform(1, 15)
+            made = job(f"job-{number}", pods=2, cpu_milli=800, seconds=seconds, priority="low")
+            self.cluster.submit(TEAM, made)
+            for _ in range(self.random.randrange(1, 6)):
+                await asyncio.sleep(self.random.uniform(0.5, 4))
+                self.scale(kindly=False)
+
+    async def watch(self) -> None:
+        """Demand that nothing runs but on nodes that were given, and within its quota."""
+        while True:
+            running = [one for one in self.cluster.jobs() if one.get("status", {}).get("active")]
+            for one in running:
+                template = one["spec"]["template"]["metadata"]["annotations"]
+                if not one["spec"]["suspend"]:
+                    assert template[CONSUMES] in self.provided, one["metadata"]["name"]
+            pods = sum(one["status"]["active"] for one in running)
+            assert pods * 800 <= NOMINAL_MILLI[TEAM] + NOMINAL_MILLI["team-a"]
+            await asyncio.sleep(0.2)
+
+    def unrest(self) -> str:
+        for one in self.cluster.jobs():
+            if not finished(one):
+                return f"{one['metadata']['name']} is not finished"
+        for one in self.requests():
+            return f"{one['metadata']['name']} is still there"
+        holding = self.ledger.watch.holding
+        return f"{next(iter(holding))} holds quota" if holding else ""
+
+    def mend(self) -> None:
+        """Give what is asked for, and let those try again that were turned away."""
+        self.scale(kindly=True)
+        for one in self.items("workloads.kueue.x-k8s.io"):
+            if not one["spec"].get("active", True):
+                name = one["metadata"]["name"]
+                path = f"{KUEUE}/namespaces/{TEAM}/workloads/{name}"
+                self.do("PATCH", path, {"spec": {"active": True}})
+
+
+def test_the_autoscaler_answers_in_every_way_and_services_die() -> None:
+    async def run() -> None:
+        answered, deaths = set[str](), 0
+        for seed in range(6):
+            site = Site(seed)
+            await site.run()
+            answered |= site.answered
+            deaths += site.deaths
+        assert answered == {"Accepted", "Provisioned", *ENDS}
+        assert deaths > 0
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_jobs_run_on_the_nodes_given_to_them_whoever_dies(seed: int) -> None:
+    async def run() -> None:
+        site = Site(seed)
+        await site.run()
+        assert site.provided
+        assert check_nobody_is_stuck(site.ledger.entries)
+
+    run_virtually(run())
