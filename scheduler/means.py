@@ -52,6 +52,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     retry_s_max: float = 5.0
     lost_tail_s: float = 30.0  # before looking again whether a lost tail was recovered
     snapshot_entries: int = 100_000  # between two snapshots
+    rest_s: float = 0.0  # after a turn that read several observations: the next reads more
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,10 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
     snapshot_entries: Annotated[
         int, Meta(ge=100, description="entries from one snapshot of the state to the next")
     ] = 100_000
+    rest_s: Annotated[
+        float,
+        Meta(ge=0, le=1, description="rest between turns under load, which makes larger turns"),
+    ] = 0.02
     events_bytes: Annotated[
         int, Meta(ge=1_048_576, description="bytes that the stream EVENTS keeps")
     ] = 512 * 1024 * 1024
@@ -58,6 +62,7 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
             messages_max=self.messages_max,
             lease_s=self.lease_s,
             snapshot_entries=self.snapshot_entries,
+            rest_s=self.rest_s,
         )
 
     def identity(self) -> str:

@@ -29,6 +29,8 @@ from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 _log = get_log("term")
+BUSY = 4
+"""So many observations at once are a load."""
 PASSING = (BusUnreachableError, CommitUnknownError, LedgerUnreachableError)
 
 
@@ -81,16 +83,27 @@ async def _lead(means: Means, term: Term, stopping: asyncio.Event) -> None:
 
 
 async def _one_turn(desk: Desk, stopping: asyncio.Event) -> None:
-    status = desk.means.status
+    status, before = desk.means.status, desk.accepted.seq
     try:
         await turn(desk)
         status.trouble = ""
+        await _rest(desk, desk.accepted.seq - before)
     except BusUnreachableError as error:
         if not desk.sound:
             raise
         status.trouble = str(error)
         await _pause(stopping, desk.means.pace.retry_s)
     status.turned()
+
+
+async def _rest(desk: Desk, read: int) -> None:
+    """Let observations gather after a turn that read several, for the next will be larger for it.
+
+    A commit, a batch and a purge cost about the same for one observation as for fifty. A job that
+    comes alone is not held up.
+    """
+    if read >= BUSY and not desk.more and desk.means.pace.rest_s > 0:
+        await asyncio.sleep(desk.means.pace.rest_s)
 
 
 @asynccontextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from random import Random
 
 from msgspec.structs import replace
@@ -170,3 +171,22 @@ def replace_run(means: Means, sleeping: asyncio.Event) -> Means:
         **{name: getattr(means, name) for name in Means.__dataclass_fields__ if name != "run_sync"},
         run_sync=run,
     )
+
+
+def test_what_comes_while_a_busy_leader_rests_is_read_in_one_turn() -> None:
+    async def story(stage: Stage) -> None:
+        calm = stage.means()
+        resting = replace(calm.pace, rest_s=0.5)
+        leader = Running(dataclasses.replace(calm, pace=resting))
+        await until(lambda: leader.leads)
+        await stage.say(*first_round(), *(queue(f"queue-{number}", 9) for number in range(9)))
+        await until(lambda: any("queue-8" in entry.payload for entry in stage.entries()))
+        for number in range(5):
+            await stage.say(queue(f"later-{number}", 20))
+            await asyncio.sleep(0.05)
+        await until(lambda: any("later-4" in entry.payload for entry in stage.entries()))
+        later = {entry.turn for entry in stage.entries() if "later-" in entry.payload}
+        assert len(later) == 1
+        await leader.stop()
+
+    play(story)
