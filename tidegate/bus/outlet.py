@@ -23,6 +23,8 @@ from tidegate.contracts.trace import header, publishing
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 BATCH_MESSAGES = 250
+BUSY, REST_S = 4, 0.01
+"""After so many at once others may gather: the server makes a small store for each batch."""
 RETRY_S = 0.05
 RETRY_S_MAX = 1.0
 
@@ -83,10 +85,11 @@ class NatsOutlet:
     async def _send(self) -> None:
         while self._waiting:
             items = self._next_items()
-            if len(items) > 1 and await self._stored_together(items):
-                continue
-            for item in items:
-                await self._settle(item)
+            if len(items) < 2 or not await self._stored_together(items):  # noqa: PLR2004 - a batch
+                for item in items:
+                    await self._settle(item)
+            if len(items) >= BUSY:
+                await asyncio.sleep(REST_S)
 
     def _next_items(self) -> list[_Item]:
         items, size = list[_Item](), 0
