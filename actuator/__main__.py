@@ -53,7 +53,8 @@ async def actuate(service: Service, settings: Settings) -> None:
         calls = Calls(api, metrics)
         traces = Traces(service.tracing)
         applier = Applier(calls, reporter, service.random, metrics, traces=traces)
-        rate = Rate(writes_per_s=settings.projections_per_s)
+        urgent = max(settings.workers // 2, 1)
+        rate = Rate(writes_per_s=settings.projections_per_s, urgent=urgent)
         label_keys = configured.label_keys_to_copy
         projector = Projector(calls, service.random, metrics, rate, label_keys)
         cleans = configured.policy.gates.get(CLEANS_GATE, True)
