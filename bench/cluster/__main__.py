@@ -10,12 +10,13 @@ controller that speaks kueue.x-k8s.io, with its CRDs.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import tempfile
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -65,6 +66,8 @@ def main(arguments: Sequence[str]) -> int:
 async def measure(asked: Namespace) -> Figures:
     """Run a load once, on a control plane of its own unless one is given."""
     load = _part(LOADS[asked.config], asked.part)
+    if asked.gogc:
+        os.environ["GOGC"] = asked.gogc  # read by what is started from here
     with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
         async with _kubeconfig(asked, Path(folder)) as kubeconfig:
             access = Access(kubeconfig=str(kubeconfig), connections_max=3 * sending.CLIENTS)
@@ -101,21 +104,25 @@ async def _play(
     processes = Processes()
     processes.sample()
     before, began_us = await sending.writes(api), time.time_ns() // 1_000
-    async with asyncio.timeout(asked.timeout_s), asyncio.TaskGroup() as tasks:
-        sampling = tasks.create_task(processes.run())
-        wall_s = await play.run(_tell)
-        sampling.cancel()
+    wall_s = 0.0
+    with suppress(TimeoutError):  # then it is told how far it came
+        async with asyncio.timeout(asked.timeout_s), asyncio.TaskGroup() as tasks:
+            sampling = tasks.create_task(processes.run())
+            wall_s = await play.run(_tell)
+            sampling.cancel()
     processes.sample()
     written = await sending.writes(api)
     others = {name: count - before.get(name, 0) for name, count in written.items()}
-    _discount(others, load, jobs=play.jobs)
+    _discount(others, play)
     return Figures(
         config=load.name,
         ledger=(ledger or "external").partition(":")[0].partition("+")[0],
         workloads=load.count,
         raw=raw,
+        finished=play.finished,
+        gogc=asked.gogc,
         bound_s=bound_s(load),
-        wall_s=wall_s,
+        wall_s=wall_s or asked.timeout_s,
         late_s=play.late_s,
         used_share=used_share(play),
         evictions=play.evictions,
@@ -126,13 +133,14 @@ async def _play(
     )
 
 
-def _discount(writes: dict[str, int], load: Load, *, jobs: bool) -> None:
+def _discount(writes: dict[str, int], play: Play) -> None:
     """Take off what this process wrote itself."""
-    if jobs:
-        writes["jobs"] = writes.get("jobs", 0) - load.count
+    created = sum(course.created_s >= 0 for course in play.courses.values())
+    if play.jobs:
+        writes["jobs"] = writes.get("jobs", 0) - created
         return
-    writes["workloads"] = writes.get("workloads", 0) - load.count
-    writes["workloads/status"] = writes.get("workloads/status", 0) - load.count
+    writes["workloads"] = writes.get("workloads", 0) - created
+    writes["workloads/status"] = writes.get("workloads/status", 0) - play.finished
 
 
 def _part(load: Load, part: int) -> Load:
@@ -168,7 +176,8 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--external", action="store_true", help="another controller is measured")
     parser.add_argument("--part", type=int, default=1, help="one in so many arrivals only")
     parser.add_argument("--raw", type=int, default=2_000, help="Workloads of the raw rates")
-    parser.add_argument("--timeout-s", type=float, default=1_800.0)
+    parser.add_argument("--gogc", default="", help="how lazily Go collects; its own way: 100")
+    parser.add_argument("--timeout-s", type=float, default=1_800.0, help="then it is cut short")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     return parser
 

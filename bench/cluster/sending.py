@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Iterable
 from typing import Any
 
 import msgspec
+import psutil
 
 from bench.cluster.objects import KUEUE, namespace, workload
 from bench.loads import Arrival
@@ -18,6 +19,7 @@ from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi
 CLIENTS = 32
 RAW = "raw"
 _WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION")
+_SERVER = ("kube-apiserver", "etcd")
 _COUNT = re.compile(r"apiserver_request_total\{(.*)\} (\S+)")
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
@@ -27,6 +29,8 @@ class Rates(msgspec.Struct, frozen=True, kw_only=True):
 
     creates_per_s: float
     patches_per_s: float  # of a Workload's status
+    create_cpu_ms: float  # of API server and etcd, for one create
+    patch_cpu_ms: float
 
 
 async def send(
@@ -60,17 +64,25 @@ async def raw_rates(api: KubernetesApi, count: int) -> Rates:
         Arrival(at_us=0, name=f"raw-{number}", queue=0, cpu=1, priority=0, run_us=0)
         for number in range(count)
     ]
-    began_s = time.perf_counter()
+    began_s, began_cpu_s = time.perf_counter(), _cpu_s()
     await all_of(send(api, "POST", path, workload(one)) for one in arrivals)
-    created_s = time.perf_counter()
+    created_s, created_cpu_s = time.perf_counter(), _cpu_s()
     body = msgspec.json.encode({"status": {"conditions": [condition("Finished", "Succeeded")]}})
     await all_of(send(api, "PATCH", f"{path}/{one.name}/status", body) for one in arrivals)
-    patched_s = time.perf_counter()
+    patched_s, patched_cpu_s = time.perf_counter(), _cpu_s()
     await send(api, "DELETE", path)
     return Rates(
         creates_per_s=count / (created_s - began_s),
         patches_per_s=count / (patched_s - created_s),
+        create_cpu_ms=1e3 * (created_cpu_s - began_cpu_s) / count,
+        patch_cpu_ms=1e3 * (patched_cpu_s - created_cpu_s) / count,
     )
+
+
+def _cpu_s() -> float:
+    """Return the CPU seconds that API server and etcd have taken; 0 if they run elsewhere."""
+    found = [one for one in psutil.Process().children(recursive=True) if one.name() in _SERVER]
+    return sum(sum(one.cpu_times()[:2]) for one in found)
 
 
 def condition(kind: str, reason: str) -> dict[str, str]:
