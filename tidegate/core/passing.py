@@ -49,6 +49,7 @@ class Pass(msgspec.Struct, kw_only=True, eq=False):
         """Let later entries of this cycle see usage that is not charged."""
         kept = [(fr, units) for fr, units in charges if units]
         add(node, kept)
+        tree.shown += 1
         self.reserved.append((tree, node, kept))
 
     def begin(self, trees: Iterable[Tree]) -> None:
@@ -68,8 +69,9 @@ class Pass(msgspec.Struct, kw_only=True, eq=False):
 
     def end(self) -> None:
         """Show the trees as they are again."""
-        for _, node, charges in reversed(self.reserved):
+        for tree, node, charges in reversed(self.reserved):
             remove(node, charges)
+            tree.shown += 1
         self.reserved = []
         self.victims = {}
 

@@ -137,11 +137,13 @@ def _recompute(run_of: Pass, nominee: Nominee, before: Proposal) -> Proposal:
         room = rooms[one.cluster_queue]
         remove(room.node, one.charges)
         room.holding.pop(one.key)
+        room.tree.shown += 1
     found = propose_again(run_of.draft, nominee.room, nominee.workload, before.assignment)
     for one in gone:
         room = rooms[one.cluster_queue]
         add(room.node, one.charges)
         room.holding[one.key] = one
+        room.tree.shown += 1
     nominee.proposal = found
     return found
 

@@ -73,6 +73,7 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     rooms: list[Room] = []  # in name order
     cyclic: bool = False  # its cohorts are their own ancestors: nothing in it is active
     stamp: int = 0  # rises with whatever may change what fits or may be preempted
+    shown: int = 0  # rises with whatever a cycle shows otherwise than it is charged
     dirty: bool = True  # something happened that a cycle has not looked at
     left_seq: int = 0  # when quota last came back, or was given anew
     outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
@@ -106,6 +107,8 @@ class Room(msgspec.Struct, kw_only=True, eq=False):
     sleeper: object = None  # see ``tidegate.core.dozing``
     ranked: object = None  # see ``tidegate.core.preemption.ranked``; of the version below
     ranked_at: int = -1
+    gives: object = None  # see there: who is first to give, at the version and usage below
+    gives_at: tuple[int, int] = (-1, -1)
     scale: int = -1  # what a unit borrowed adds to its share there; -1: not known
     groups: list[Group] = []
     group_of: dict[str, Group] = {}  # the first that covers a resource

@@ -7,21 +7,24 @@ first gives whose share is less than the preemptor's.
 
 from __future__ import annotations
 
-from heapq import heapify, heappop, heappush
-from typing import TypeAlias, cast
+from heapq import heappop, heappush
+from typing import cast
 
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.preemption.ranked import Ranked, Rest, candidates, may_give, share_at
+from tidegate.core.preemption.ranked import (
+    Giver,
+    Ranked,
+    candidates,
+    givers,
+    may_give,
+    share_at,
+)
 from tidegate.core.preemption.trial import Target, Trial
 from tidegate.core.rooms import Room
 from tidegate.core.tree import Cell
 from tidegate.model.ids import FlavorResource
-
-_Standing: TypeAlias = tuple[int, bool, Rest, "_Queue"]
-"""Its share negated, whether it is the preemptor's, its first candidate's place, and the queue."""
-
 
 WITHIN = "FairSharingPreemptWithinNominal"
 """The gate by which who stays within its own quota takes it back whatever the shares are."""
@@ -46,6 +49,7 @@ class _Search(msgspec.Struct, kw_only=True, eq=False):
     units: int
     unused: int  # in the whole cohort
     targets: list[tuple[int, _Queue, Target]] = []  # behind what each holds, and where
+    queues: dict[str, _Queue] = {}  # by name, once they are first
     tried: list[_Queue] = []  # queues with candidates whose leaving was not fair
 
     @property
@@ -88,40 +92,43 @@ def flat_fair(trial: Trial, fr: FlavorResource) -> list[Target]:
     if not heap and not left:
         return []
     if left:
-        heappush(heap, (-search.bid, True, left[0][0], own))
+        heappush(heap, (-search.bid, True, left[0][0], room))
     found = _first_pass(trial, search, heap)
     if not found and len(trial.draft.policy.fair_sharing) > 1:
         found = _second_pass(search)
     return _fill_back(search) if found else []
 
 
-def _others(trial: Trial, fr: FlavorResource) -> list[_Standing]:
+def _others(trial: Trial, fr: FlavorResource) -> list[Giver]:
     """Return the other queues that have somebody to give, the greatest share first."""
-    rule = trial.room.spec.preemption.reclaim_within_cohort
+    draft, own = trial.draft, trial.room
+    rule = own.spec.preemption.reclaim_within_cohort
     if rule == "Never" or trial.stays_home:
         return []
-    found: list[_Standing] = []
-    for room in trial.room.tree.rooms:
+    if rule == "Any" and not any(room.spec.min_runtime_us for room in own.tree.rooms):
+        return [one for one in givers(draft, own.tree) if one[3] is not own]
+    found: list[Giver] = []
+    for room in own.tree.rooms:
         usage = room.node.cells[fr].usage
-        if room is trial.room or not may_give(room, fr, usage):
+        if room is own or not may_give(room, fr, usage):
             continue
-        left = candidates(trial.draft, room, trial.workload, fr, rule)
+        left = candidates(draft, room, trial.workload, fr, rule)
         if left:
-            queue = _Queue(room=room, usage=usage, left=left)
-            found.append((-share_at(room, fr, usage), False, left[0][0], queue))
-    heapify(found)
+            found.append((-share_at(room, fr, usage), False, left[0][0], room))
+    found.sort(key=lambda one: one[:3])
     return found
 
 
-def _first_pass(trial: Trial, search: _Search, heap: list[_Standing]) -> bool:
+def _first_pass(trial: Trial, search: _Search, heap: list[Giver]) -> bool:
     draft, quota = trial.draft, search.cell.quota
     within = search.own.usage + search.units <= quota and draft.policy.gates.get(WITHIN, True)
     final = draft.policy.fair_sharing[0] == "LessThanOrEqualToFinalShare"
     while heap:
-        negated, is_own, _, queue = heap[0]
+        negated, is_own, _, room = heap[0]
         if not (is_own or within or -negated >= search.bid):
             return False  # nobody left who would give to one that is better off
         heappop(heap)
+        queue = _queue(trial, search, room)
         if is_own or within:
             reason: PreemptionReason = "InClusterQueue" if is_own else "InCohortReclamation"
             search.take(queue.left[queue.at], queue, reason)
@@ -133,6 +140,19 @@ def _first_pass(trial: Trial, search: _Search, heap: list[_Standing]) -> bool:
             return True
         _stand_again(search, heap, queue)
     return False
+
+
+def _queue(trial: Trial, search: _Search, room: Room) -> _Queue:
+    """Return how a queue stands in this search."""
+    if room is search.own.room:
+        return search.own
+    found = search.queues.get(room.name)
+    if found is None:
+        rule = trial.room.spec.preemption.reclaim_within_cohort
+        left = candidates(trial.draft, room, trial.workload, search.fr, rule)
+        usage = room.node.cells[search.fr].usage
+        found = search.queues[room.name] = _Queue(room=room, usage=usage, left=left)
+    return found
 
 
 def _take_fairly(search: _Search, queue: _Queue, *, final: bool) -> bool:
@@ -154,28 +174,30 @@ def _take_fairly(search: _Search, queue: _Queue, *, final: bool) -> bool:
     return False
 
 
-def _stand_again(search: _Search, heap: list[_Standing], queue: _Queue) -> None:
+def _stand_again(search: _Search, heap: list[Giver], queue: _Queue) -> None:
     if queue.at == len(queue.left):
         return
     place = queue.left[queue.at][0]
     if queue is search.own:
-        heappush(heap, (-search.bid, True, place, queue))
+        heappush(heap, (-search.bid, True, place, queue.room))
     elif may_give(queue.room, search.fr, queue.usage):
-        heappush(heap, (-share_at(queue.room, search.fr, queue.usage), False, place, queue))
+        share = share_at(queue.room, search.fr, queue.usage)
+        heappush(heap, (-share, False, place, queue.room))
 
 
 def _second_pass(search: _Search) -> bool:
     """Go over those left again, each queue once, by the second strategy."""
-    heap: list[_Standing] = []
+    left: list[Giver] = []
     for queue in search.tried:
         if may_give(queue.room, search.fr, queue.usage):
             share = share_at(queue.room, search.fr, queue.usage)
-            heap.append((-share, False, queue.retry[0][0], queue))
-    heap.sort(key=lambda one: one[:3])
+            left.append((-share, False, queue.retry[0][0], queue.room))
+    left.sort(key=lambda one: one[:3])
     bid = search.bid  # nobody of the own queue leaves here
-    for negated, _, _, queue in heap:
+    for negated, _, _, room in left:
         if -negated <= bid:
             return False
+        queue = search.queues[room.name]
         search.take(queue.retry[0], queue, "InCohortFairSharing")
         if search.fits:
             return True

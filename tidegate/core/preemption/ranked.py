@@ -9,6 +9,8 @@ from __future__ import annotations
 from math import lcm
 from typing import TypeAlias, cast
 
+import msgspec
+
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.ordering import queue_time
 from tidegate.core.preemption.guarantee import is_guaranteed
@@ -26,13 +28,64 @@ BOUNDLESS = 1 << 200
 """Added to the share of who borrows with weight 0: it is greater than any other."""
 
 
-def flat(tree: Tree) -> FlavorResource | None:
-    """Return the only flavor-resource of a flat tree that keeps nothing from lending, or None."""
+Giver: TypeAlias = tuple[int, bool, Rest, Room]
+"""A queue with somebody to give: its share negated, ``False``, and its first candidate's place."""
+
+
+class Flat(msgspec.Struct, kw_only=True, eq=False):
+    """A flat tree of one flavor-resource that keeps nothing from lending."""
+
+    fr: FlavorResource
+    root: Cell
+    rooms: list[tuple[Room, Cell]]
+    givers: list[Giver] = []  # the greatest share first; at the stamps below
+    stamp: int = -1
+    shown: int = -1
+
+
+def flat_of(tree: Tree) -> Flat | None:
+    """Return what a flat tree remembers, or None."""
     if tree.flat is None:
         tree.flat = _flat(tree) or False
     if not tree.flat or len(tree.root.cells) != 1:  # somebody may hold what nobody has quota of
         return None
-    return cast("FlavorResource", tree.flat)
+    return cast("Flat", tree.flat)
+
+
+def flat(tree: Tree) -> FlavorResource | None:
+    """Return the only flavor-resource of a flat tree that keeps nothing from lending, or None."""
+    found = flat_of(tree)
+    return None if found is None else found.fr
+
+
+def givers(draft: Draft, tree: Tree) -> list[Giver]:
+    """Return who may be preempted by a policy that allows anybody; not to be changed.
+
+    Of a flat tree without minimum run times, as it is shown now.
+    """
+    found = cast("Flat", tree.flat)
+    if (found.stamp, found.shown) != (tree.stamp, tree.shown):
+        found.stamp, found.shown = tree.stamp, tree.shown
+        all_of = (_giver(draft, room, cell) for room, cell in found.rooms)
+        found.givers = sorted((one for one in all_of if one is not None), key=_first_three)
+    return found.givers
+
+
+def _first_three(one: Giver) -> tuple[int, bool, Rest]:
+    return one[:3]
+
+
+def _giver(draft: Draft, room: Room, cell: Cell) -> Giver | None:
+    at = room.version, cell.usage
+    if room.gives_at == at:
+        return cast("Giver | None", room.gives)
+    found: Giver | None = None
+    fr, usage = cell.fr, cell.usage
+    if room.active and may_give(room, fr, usage) and (left := _ranked(draft, room, fr)):
+        found = -share_at(room, fr, usage), False, left[0][0], room
+    if room.ranked_at == room.version or found is None:
+        room.gives, room.gives_at = found, at
+    return found
 
 
 def scale(room: Room, fr: FlavorResource) -> int:
@@ -79,14 +132,15 @@ def may_give(room: Room, fr: FlavorResource, usage: int) -> bool:
     return usage - room.intended.get(fr, 0) > room.node.cells[fr].quota
 
 
-def _flat(tree: Tree) -> FlavorResource | None:
+def _flat(tree: Tree) -> Flat | None:
     root = tree.root
     if tree.cyclic or not root.is_cohort or len(root.cells) != 1:
         return None
     ((fr, cell),) = root.cells.items()
-    if not cell.known:
+    if not cell.known or not all(_lends_all(room, cell) for room in tree.rooms):
         return None
-    return fr if all(_lends_all(room, root.cells[fr]) for room in tree.rooms) else None
+    rooms = [(room, room.node.cells[fr]) for room in tree.rooms]
+    return Flat(fr=fr, root=cell, rooms=rooms)
 
 
 def _lends_all(room: Room, root: Cell) -> bool:
