@@ -5,7 +5,7 @@ Source: behaviour.md 1 (admissibility), 3.1.
 
 from __future__ import annotations
 
-from typing import Literal, cast
+from typing import Literal
 
 from tidegate.contracts.decisions import HeldReason
 from tidegate.core.charging import invalid
@@ -61,8 +61,9 @@ def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> N
         plain = plain_of(draft, room, workload)
         if plain is not None:
             return _plainly(draft, room, workload, plain)
-    if shape.proposed == room.tree.stamp and shape.proposed_rank is workload.rank and not scan:
-        found = _again(cast("Nominee", shape.nominee))
+    known = shape.proposed == room.tree.stamp and shape.proposed_rank is workload.rank
+    if known and not scan and isinstance(shape.nominee, Nominee):
+        found = _again(shape.nominee)
     else:
         found = _nominate(draft, room, workload, scan)
         if not scan:
