@@ -36,5 +36,5 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
             token=self.api_token,
             kubeconfig=self.kubeconfig,
             context=self.context,
-            connections_max=self.workers + 16,
+            connections_max=2 * self.workers + 16,  # half as many again show, a few watch
         )
