@@ -73,6 +73,7 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     rooms: list[Room] = []  # in name order
     cyclic: bool = False  # its cohorts are their own ancestors: nothing in it is active
     stamp: int = 0  # rises with whatever may change what fits or may be preempted
+    upheld: int = -1  # the stamp at which all that is intended there was found to be within quota
     shown: int = 0  # rises with whatever a cycle shows otherwise than it is charged
     dirty: bool = True  # something happened that a cycle has not looked at
     left_seq: int = 0  # when quota last came back, or was given anew

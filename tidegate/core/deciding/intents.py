@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.contracts.decisions import DecisionEvent, PreemptionAbandoned
+from tidegate.core.charging import count, per_pod
 from tidegate.core.deciding.admit import granted, reserve
 from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.fitting import NO_CANDIDATES, Oracle
 from tidegate.core.flavors import Assignment, assign
 from tidegate.core.nominating import Nominee
 from tidegate.core.passing import Pass
+from tidegate.core.preemption.ranked import flat_of
 from tidegate.core.proposing import Proposal
 from tidegate.core.rooms import Room, Tree
 from tidegate.core.tree import add, fits, free, level, remove
@@ -71,6 +73,8 @@ def fulfil(run_of: Pass, nominee: Nominee) -> bool:
 def _ready(run_of: Pass, intent: Intent, workload: Workload, room: Room) -> Nominee | None:
     """Return a preemptor with its placement if it fits beside all that is charged now."""
     tree, node = room.tree, room.node
+    if _is_too_soon(run_of, intent, workload, room):
+        return None
     remove(node, intent.charges)
     now = assign(run_of.draft, workload, oracle=_nobody(room), room=room)
     usage = list(now.usage.items())
@@ -91,6 +95,20 @@ def _ready(run_of: Pass, intent: Intent, workload: Workload, room: Room) -> Nomi
         intent=intent,
         proposal=Proposal(assignment=found),
     )
+
+
+def _is_too_soon(run_of: Pass, intent: Intent, workload: Workload, room: Room) -> bool:
+    """Tell whether in a flat tree there is not even room for the least that it could be given."""
+    alone = flat_of(room.tree)
+    if alone is None or workload.replaces:
+        return False
+    each = per_pod(run_of.draft, workload)
+    asked = sum(
+        pod.get(alone.fr.resource, 0) * count(workload, podset)
+        for pod, podset in zip(each, workload.podsets, strict=True)
+    )
+    least = min(asked, sum(units for _, units in intent.charges))
+    return not run_of.flat_fits_now(alone, room.tree, room.node, least)
 
 
 def _nobody(room: Room) -> Oracle:
@@ -119,9 +137,26 @@ def _hopeless(draft: Draft, intent: Intent) -> str:
         return "its queue was stopped or is gone"
     if not workload.active or workload.gates:
         return "the workload was stopped"
+    return "" if _fits_in(draft, intent, room) else "quota changed"
+
+
+def _fits_in(draft: Draft, intent: Intent, room: Room) -> bool:
+    """Tell whether what an intent keeps is within quota, once whoever leaves has left.
+
+    All of a tree's are looked at together, and not again until something changes there.
+    """
+    tree = room.tree
+    if tree.upheld == tree.stamp:
+        return True
     view = Pass(draft=draft, decisions_max=0, kueue=False)
-    view.begin([room.tree])
-    cells = room.node.cells
-    fits_in = all(free(cells[fr]) >= 0 for fr, units in intent.charges if units > 0)
+    view.begin([tree])
+    rooms = draft.forest.rooms
+    found = {
+        one.workload: all(free(at.node.cells[fr]) >= 0 for fr, units in one.charges if units > 0)
+        for one in draft.intents.values()
+        if (at := rooms.get(one.cluster_queue)) is not None and at.tree is tree
+    }
     view.end()
-    return "" if fits_in else "quota changed"
+    if all(found.values()):
+        tree.upheld = tree.stamp
+    return found[intent.workload]
