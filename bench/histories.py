@@ -145,10 +145,13 @@ class _Life:
         self._decide(decisions.WorkloadAdmitted, at_us, queue="main")
         start = decisions.PodSetStart(name="main", count=4, node_selector={"pool": "default"})
         self._decide(decisions.StartOrdered, at_us, job=self._job, podsets=(start,))
-        state = JobState(suspended=False, started=True, active=4, decision="ledger/1")
-        self.events.append(
-            facts.JobStateReported(at_us=at_us + SECOND_US, state=state, **self._told)
-        )
+        for after_s, ready in ((1, 0), (9, 4)):
+            state = JobState(
+                suspended=False, started=True, active=4, ready=ready, decision="ledger/1"
+            )
+            self.events.append(
+                facts.JobStateReported(at_us=at_us + after_s * SECOND_US, state=state, **self._told)
+            )
 
     def preempt(self, at_us: int) -> None:
         """Make it leave for another, and wait again."""
@@ -167,6 +170,8 @@ class _Life:
 
     def finish(self, at_us: int) -> None:
         """Let it succeed and be removed."""
+        state = JobState(suspended=False, started=True, succeeded=4, decision="ledger/1")
+        self.events.append(facts.JobStateReported(at_us=at_us, state=state, **self._told))
         self.events.append(facts.WorkloadFinished(at_us=at_us, **self._told))
         self.events.append(facts.WorkloadRemoved(at_us=at_us + 60 * SECOND_US, **self._told))
 

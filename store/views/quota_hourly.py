@@ -14,21 +14,18 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Double,
-    Select,
     and_,
     cast,
     func,
-    literal,
     select,
     union_all,
 )
 
-from store.clock import HOUR_US, utc_text
-from store.expressions import larger, ledger_end, per, seconds, smaller, units
-from store.reporting.tables import quota, usage
+from store.clock import utc_text
+from store.expressions import larger, per, smaller, units
 from store.views.columns import CLUSTER_QUEUE, FLAVOR, RESOURCE, UNIT_SECONDS, ViewColumn
 from store.views.trees import roots
-from store.views.usage_hourly import ALL_USAGE
+from store.views.usage_hourly import by_queue, given
 
 NAME = "quota_hourly"
 COLUMNS = (
@@ -45,52 +42,17 @@ COLUMNS = (
 )
 
 _NAMES = ("partition", "hour_us", "cluster_queue", "flavor", "resource")
-_HOUR = literal(HOUR_US, usage.c.hour_us.type)
 _zero = cast(0, Double)
-_end, _root = ledger_end(), roots()
-_used = ALL_USAGE.c
-_hours = select(_used.partition, _used.hour_us).distinct().cte("hours")
-
-
-def _given(kind: str) -> Select[Any]:
-    """Return nominal quota and what of it may be lent, each times its time, for every hour.
-
-    A quota that was changed within an hour has two rows, for the caller to sum.
-    """
-    row, next_us = quota.c, _hours.c.hour_us + _HOUR
-    until_us = func.coalesce(row.to_us, _end.c.at_us)
-    lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, _hours.c.hour_us))
-    lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
-    told: list[ColumnElement[Any]] = [
-        row.partition,
-        _hours.c.hour_us,
-        row.owner.label("cluster_queue"),
-        row.flavor,
-        row.resource,
-        (cast(row.nominal, Double) * lasted).label("nominal"),
-        (cast(lends, Double) * lasted).label("lends"),
-        _zero.label("used"),
-    ]
-    return (
-        select(*told)
-        .join_from(quota, _end, _end.c.partition == row.partition)
-        .join(
-            _hours,
-            and_(
-                _hours.c.partition == row.partition,
-                row.from_us < next_us,
-                until_us > _hours.c.hour_us,
-            ),
-        )
-        .where(row.kind == kind)
-    )
+_root = roots()
 
 
 def _lines() -> CTE:
     """Return one row an hour, queue and flavor-resource that had quota or was used."""
     nothing = (_zero.label("nominal"), _zero.label("lends"))
-    used = select(*(_used[name] for name in _NAMES), *nothing, _used.unit_seconds.label("used"))
-    both = union_all(_given("ClusterQueue"), used).subquery("both_sides").c
+    each = by_queue().subquery("by_queue").c
+    used = select(*(each[name] for name in _NAMES), *nothing, each.used)
+    quota = given("ClusterQueue").add_columns(_zero.label("used"))
+    both = union_all(quota, used).subquery("both_sides").c
     key = [both[name] for name in _NAMES]
     sums = [func.sum(both[name]).label(name) for name in ("nominal", "lends", "used")]
     return select(*key, *sums).group_by(*key).cte("summed")
@@ -129,7 +91,7 @@ def _keyed(left: CTE, right: CTE, cohort: Column[Any] | ColumnElement[Any]) -> C
 
 def _trees(line: CTE) -> CTE:
     """Return what each tree borrowed of its own queues, beyond its cohorts' quota."""
-    row, shared = line.c, _given("Cohort").cte("shared").c
+    row, shared = line.c, given("Cohort").cte("shared").c
     above = and_(
         _root.c.partition == shared.partition,
         _root.c.kind == "Cohort",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from sqlalchemy import (
     CTE,
+    ColumnElement,
     Double,
+    Select,
     and_,
     cast,
-    exists,
     func,
     literal,
     select,
@@ -70,52 +73,97 @@ def _held() -> CTE:
     )
 
 
-def _quota(used: CTE) -> CTE:
-    """Return the nominal quota times its time, for each hour and queue that was used."""
+def _all() -> CTE:
+    """Return every hour's usage; only the newest hour's is not all in the table yet."""
+    kept, held = usage.c, _HELD
+    newest_us = hour_of(_end.c.at_us)
+    names = (*_KEY, "unit_seconds")
+    of_partition = _end.c.partition == kept.partition
+    told = select(*(kept[name] for name in names)).join_from(usage, _end, of_partition)
+    newest = union_all(told.where(kept.hour_us >= newest_us), select(*held.c)).subquery("newest").c
+    key = [newest[name] for name in _KEY]
+    sums = select(*key, func.sum(newest.unit_seconds).label("unit_seconds")).group_by(*key)
+    return union_all(told.where(kept.hour_us < newest_us), sums).cte("all_usage")
+
+
+def by_queue() -> Select[Any]:
+    """Return the usage of each hour, queue and flavor-resource.
+
+    The table is summed before anything joins it: in the order of its key, so nothing is sorted.
+    """
     names = ("partition", "hour_us", "cluster_queue", "flavor", "resource")
-    hour = select(*(used.c[name] for name in names)).distinct().cte("used_hour")
-    given, next_us = quota.c, hour.c.hour_us + _HOUR
-    until_us = func.coalesce(given.to_us, _end.c.at_us)
-    lasted = seconds(smaller(until_us, next_us) - larger(given.from_us, hour.c.hour_us))
+    kept, held = ([side[name] for name in names] for side in (usage.c, _HELD.c))
+    parts = (
+        select(*kept, func.sum(usage.c.unit_seconds).label("used")).group_by(*kept),
+        select(*held, func.sum(_HELD.c.unit_seconds).label("used")).group_by(*held),
+    )
+    return select(union_all(*parts).subquery("each_used"))
+
+
+def _hours() -> CTE:
+    """Return the hours in which anything was used."""
+    kept, held = usage.c, _HELD.c
+    told = select(kept.partition, kept.hour_us).union(select(held.partition, held.hour_us))
+    return told.cte("hours")
+
+
+def given(kind: str) -> Select[Any]:
+    """Return nominal quota and what of it may be lent, each times its time, for every hour.
+
+    A quota that was changed within an hour has two rows, for the caller to sum.
+    """
+    row, next_us = quota.c, HOURS.c.hour_us + _HOUR
+    until_us = func.coalesce(row.to_us, _end.c.at_us)
+    lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, HOURS.c.hour_us))
+    lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
+    told: list[ColumnElement[Any]] = [
+        row.partition,
+        HOURS.c.hour_us,
+        row.owner.label("cluster_queue"),
+        row.flavor,
+        row.resource,
+        (cast(row.nominal, Double) * lasted).label("nominal"),
+        (cast(lends, Double) * lasted).label("lends"),
+    ]
     within = and_(
-        given.partition == hour.c.partition,
-        given.kind == "ClusterQueue",
-        given.owner == hour.c.cluster_queue,
-        given.flavor == hour.c.flavor,
-        given.resource == hour.c.resource,
-        given.from_us < next_us,
+        HOURS.c.partition == row.partition,
+        row.from_us < next_us,
+        until_us > HOURS.c.hour_us,
     )
     return (
-        select(*hour.c, func.sum(cast(given.nominal, Double) * lasted).label("unit_seconds"))
-        .join_from(hour, quota, within)
-        .join(_end, _end.c.partition == hour.c.partition)
-        .where(until_us > hour.c.hour_us)
-        .group_by(*hour.c)
-        .cte("given")
+        select(*told)
+        .join_from(quota, _end, _end.c.partition == row.partition)
+        .join(HOURS, within)
+        .where(row.kind == kind)
     )
 
 
-_kept, _open = usage.alias("kept"), _held()
-_same = and_(*(_kept.c[name] == _open.c[name] for name in _KEY))
-_sum = _kept.c.unit_seconds + func.coalesce(_open.c.unit_seconds, cast(0, Double))
-_grown = select(*(_kept.c[name] for name in _KEY), _sum.label("unit_seconds")).outerjoin_from(
-    _kept, _open, _same
-)
-_begun = select(_open).where(~exists(literal(1)).where(_same))
-ALL_USAGE = union_all(_grown, _begun).cte("all_usage")
-"""Every hour's usage, what is still held included: base units times seconds."""
-_all, _given = ALL_USAGE, _quota(ALL_USAGE)
-_used = units(_all.c.resource, _all.c.unit_seconds)
+def _quota() -> CTE:
+    """Return the nominal quota times its time, for each hour and queue."""
+    each = given("ClusterQueue").subquery("each").c
+    key = [each[name] for name in ("partition", "hour_us", "cluster_queue", "flavor", "resource")]
+    sums = select(*key, func.sum(each.nominal).label("unit_seconds")).group_by(*key)
+    return sums.cte("given")
+
+
+_HELD = _held()
+ALL_USAGE, HOURS = _all(), _hours()
+"""Every hour's usage, what is still held included: base units times seconds; and those hours."""
+_all_usage, _given = ALL_USAGE, _quota()
+_used = units(_all_usage.c.resource, _all_usage.c.unit_seconds)
+_quota_s = units(_all_usage.c.resource, _given.c.unit_seconds)
 _nothing = cast(0, Double)
 
 QUERY = select(
-    utc_text(_all.c.hour_us).label("hour"),
-    *(_all.c[name] for name in _SHOWN),
+    utc_text(_all_usage.c.hour_us).label("hour"),
+    *(_all_usage.c[name] for name in _SHOWN),
     _used.label("resource_seconds"),
-    func.coalesce(units(_all.c.resource, _given.c.unit_seconds), _nothing).label("quota_seconds"),
-    per(_all.c.unit_seconds, func.nullif(_given.c.unit_seconds, 0)).label("share_of_quota"),
+    func.coalesce(units(_all_usage.c.resource, _given.c.unit_seconds), _nothing).label(
+        "quota_seconds"
+    ),
+    per(_all_usage.c.unit_seconds, func.nullif(_given.c.unit_seconds, 0)).label("share_of_quota"),
 ).outerjoin_from(
-    _all,
+    _all_usage,
     _given,
-    and_(*(_all.c[name] == _given.c[name] for name in _given.c.keys()[:-1])),
+    and_(*(_all_usage.c[name] == _given.c[name] for name in _given.c.keys()[:-1])),
 )
