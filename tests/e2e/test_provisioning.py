@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from actuator.provisioning.naming import CONTROLLER
+from actuator.provisioning.naming import CONTROLLER, REQUESTS
 from tests.e2e.cast import KUEUE, Object, job_of, make_queues, until
 from tests.e2e.living import GROUP, Living
 from tests.e2e.ordeal import alone
@@ -89,9 +89,21 @@ async def submit(api: KubernetesApi, namespace: str, name: str, **annotations: s
     assert answer.status == 201, answer.body
 
 
+async def undefine(api: KubernetesApi) -> None:
+    """Let no ProvisioningRequests be served, whatever ran before."""
+    definition = "apiextensions.k8s.io/v1/customresourcedefinitions"
+    await api.request("DELETE", f"/apis/{definition}/provisioningrequests.autoscaling.x-k8s.io")
+
+    async def gone() -> bool:
+        return (await api.request("GET", REQUESTS)).status == 404
+
+    await until(gone, "the kind is not served")
+
+
 async def test_a_job_starts_on_the_nodes_that_were_asked_for_it(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
+    await undefine(api)
     selector = [{"key": "pool", "valueFromProvisioningClassDetail": "Pool"}]
     _, scaler = await make_queue(api, "nodes", podSetUpdates={"nodeSelector": selector})
 
