@@ -214,9 +214,11 @@ class Play:
     async def _finish(self) -> None:
         while True:
             course = await self._finishing.get()
-            running_s = course.running_s
+            running_s, version = course.running_s, course.version
             while course.running_s == running_s and not await self._finished(course):
-                await asyncio.sleep(TICK_S)
+                while course.version == version:  # else each try is one more conflict
+                    await asyncio.sleep(TICK_S)
+                version = course.version
 
     async def _finished(self, course: Course) -> bool:
         """Say that a Workload is done, unless it has changed since it was seen."""
