@@ -18,6 +18,7 @@ from tidegate.core.night import night_of, stir
 from tidegate.core.ordering import rank
 from tidegate.core.rooms import Room, Shape, Tree
 from tidegate.core.shapes import first_of, unpark
+from tidegate.core.sharing import share_request
 from tidegate.core.tree import forget
 
 OUTDATED_MAX = 1_024
@@ -144,6 +145,8 @@ def _push(draft: Draft, room: Room, workload: Workload) -> None:
     top = None if shape is None else first_of(shape)
     if top is None or workload.rank < top.rank:
         stir(room)
+    if top is not None:
+        share_request(workload, top)
     if shape is None:
         shape = room.shapes[key] = Shape(key=key)
     workload.shape = shape

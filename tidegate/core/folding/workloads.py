@@ -26,6 +26,7 @@ from tidegate.core.holding import give, recharge, take
 from tidegate.core.night import stir
 from tidegate.core.ordering import gate
 from tidegate.core.priorities import resolve
+from tidegate.core.sharing import share_names
 from tidegate.core.wanted import watch
 
 WorkloadEvent: TypeAlias = (
@@ -76,6 +77,7 @@ def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
     if older is not None:
         _remove(draft, older)
     workload = _asked(draft, event)
+    share_names(workload)
     draft.workloads[event.workload] = workload
     if event.uid:
         draft.by_uid[event.uid] = event.workload
