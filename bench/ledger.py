@@ -1,31 +1,28 @@
-"""Measure the ledger: ``python -m bench.ledger [--url URL] [--workloads N]``.
+"""Measure the ledger: ``python -m bench.ledger [--on NAME] [--url URL] [--quick]``.
 
 On the events of the core's baseline mix: append in turns of 1, 50 and 500, with hash chain, reports
 and every commit on disk; read, check, fold, decide again; rebuild; start with and without a
-snapshot. Then each SQL report on a month of 100 queues. Without a URL it measures SQLite on a file
-of its own; with one, an empty database of PostgreSQL.
+snapshot. Then a month of 100 queues, about a million events, and each SQL report on it. On a SQLite
+file and on a PostgreSQL server of its own, or on the empty database of a URL. The tables it prints
+are those of docs/performance.md; it ends in time, whatever the machine does meanwhile.
 """
 
 from __future__ import annotations
 
 import sys
-import tempfile
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from statistics import median
 
-from sqlalchemy import Engine, text
-
+from bench import month
+from bench.databases import empty, opened, postgresql, server_cpu_s
 from bench.decided import baseline, regrouped, sealed
-from bench.histories import history
+from bench.figures import Figure, Watch, told
 from store import migrate
-from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.snapshots import SqlSnapshots
-from store.views.catalog import VIEWS
 from tidegate.contracts.entry import Entry, Positions, Snapshot
 from tidegate.contracts.facts import Event
 from tidegate.core import chain, snapshot
@@ -33,117 +30,102 @@ from tidegate.core.draft import Draft
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.verify import verify
 
-LEASE_US = 3_600_000_000
+SQLITE, POSTGRESQL = "sqlite", "postgresql"
 TURNS = ((1, 2_000), (50, 25_000), (500, 200_000))
 """Events of a turn, and how many events are measured at most."""
+QUICK = ((1, 200), (50, 2_500), (500, 20_000))
+QUICK_WORKLOADS = 2_000
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print one line a figure."""
+    """Measure and print the tables; return the exit code."""
     asked = _parse(arguments)
     events = baseline()
-    for size, limit in TURNS:
-        with _empty(asked) as engine:
-            _append(engine, regrouped(events, size, limit), f"append, turns of {size}")
-    with _empty(asked) as engine:
-        _replay(engine, events)
-    with _empty(asked) as engine:
-        _month(engine, asked.workloads)
+    for name in asked.on or (SQLITE, POSTGRESQL):
+        with postgresql() if name == POSTGRESQL and not asked.url else nullcontext("") as own:
+            if own is None:
+                print("PostgreSQL: not measured, no binaries on this machine; give --url.")
+                continue
+            url = "" if name == SQLITE else asked.url or own
+            _measure(asked, name, url, events)
     return 0
 
 
-def _append(engine: Engine, turns: Sequence[list[Entry]], what: str) -> SqlLedger:
-    ledger, took = _led(engine), list[float]()
-    begun_cpu_s = time.process_time()
-    for entries in turns:
-        begun = time.perf_counter()
-        ledger.append(1, entries[0].seq - 1, entries, Positions())
-        took.append(time.perf_counter() - begun)
-    cpu_us = (time.process_time() - begun_cpu_s) / turns[-1][-1].seq * 1e6
-    slow = sorted(took)[-(len(took) // 100) - 1]
-    _say(what, turns[-1][-1].seq, sum(took))
-    told = f"median {median(took) * 1_000:.1f} ms, p99 {slow * 1_000:.1f} ms"
-    print(f"  a turn: {told}; CPU of this process {cpu_us:.1f} us an event", flush=True)
-    return ledger
+def _measure(asked: Namespace, name: str, url: str, events: Sequence[Sequence[Event]]) -> None:
+    until = time.monotonic() + 60 * asked.minutes
+    for size, limit in QUICK if asked.quick else TURNS:
+        with empty(url, asked.folder) as ledger:
+            turns = regrouped(events, size, limit)
+            told(f"{name}, turns of {size}", [_append(ledger, turns, "append")])
+    with empty(url, asked.folder) as ledger:
+        told(f"{name}, the core's own turns", _replay(ledger, events))
+    workloads = QUICK_WORKLOADS if asked.quick else asked.workloads
+    with empty(url, asked.folder) as ledger:
+        title = f"{name}, a month of 100 queues and {workloads:,} workloads, a tenth preempted"
+        told(title, month.measure(ledger, workloads, until))
 
 
-def _replay(engine: Engine, events: Sequence[Sequence[Event]]) -> None:
-    turns = sealed(events)
-    ledger = _append(engine, turns, "append, the core's own turns")
-    count = turns[-1][-1].seq
-    _timed("read", count, lambda: sum(1 for _ in ledger.read()))
-    _timed("check the chain", count, lambda: sum(1 for _ in chain.verify(ledger.read())))
-    _timed("fold, chain checked (a start)", count, lambda: rebuild(ledger.read()))
-    _timed("verify: every decision again", count, lambda: verify(ledger.read()))
-    draft, head = rebuild(ledger.read(until=count - 1_000))
-    state = snapshot.encode(draft)
-    kept = SqlSnapshots(engine)
-    made = Snapshot(seq=head.seq, version=snapshot.VERSION, state=state, head=head.hash)
-    _timed(f"write a snapshot of {len(state):,} bytes", 1, lambda: kept.write(made))
-    _timed("start from a snapshot", count, lambda: _start(ledger, kept))
-    _timed("rebuild the reports", count, lambda: migrate.rebuild_reports(engine))
-
-
-def _start(ledger: SqlLedger, kept: SqlSnapshots) -> Draft:
-    found = kept.newest(snapshot.VERSION)
-    assert found is not None, "it was written"
-    [head] = ledger.read(found.seq - 1, found.seq)
-    return rebuild(ledger.read(found.seq), snapshot.decode(found.state), head)[0]
-
-
-def _month(engine: Engine, workloads: int) -> None:
-    ledger, took, count = _led(engine), 0.0, 0
-    for entries in history(workloads, 500):
-        begun = time.perf_counter()
-        ledger.append(1, count, entries, Positions())
-        took += time.perf_counter() - begun
-        count = entries[-1].seq
-    _say(f"append a month of {workloads} workloads, turns of 500", count, took)
-    with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as conn:
-        conn.execute(text("ANALYZE"))
-    for name in VIEWS:
-        begun = time.perf_counter()
+def _append(ledger: str, turns: Sequence[list[Entry]], what: str) -> Figure:
+    with opened(ledger) as engine:
+        kept, watch = SqlLedger(engine), Watch()
+        assert kept.lead("bench", month.LEASE_US) is not None, "another bench holds this ledger"
         with engine.connect() as conn:
-            rows = len(conn.execute(text(f"SELECT * FROM {name}")).all())  # noqa: S608 - our names
-        print(f"report {name}: {rows} rows in {time.perf_counter() - begun:.2f} s", flush=True)
-    _timed("check the chain", count, lambda: sum(1 for _ in chain.verify(ledger.read())))
+            server_s = server_cpu_s(conn)
+        for entries in turns:
+            with watch:
+                kept.append(1, entries[0].seq - 1, entries, Positions())
+        with engine.connect() as conn:
+            return watch.figure(what, turns[-1][-1].seq, server_cpu_s(conn) - server_s)
 
 
-def _timed(what: str, count: int, work: Callable[[], object]) -> None:
-    begun = time.perf_counter()
+def _replay(ledger: str, events: Sequence[Sequence[Event]]) -> Iterator[Figure]:
+    turns = sealed(events)
+    count = turns[-1][-1].seq
+    yield _append(ledger, turns, "append")
+    with opened(ledger) as engine:
+        kept = SqlLedger(engine)
+        yield _timed("read", count, lambda: sum(1 for _ in kept.read()))
+        yield _timed("check the chain", count, lambda: sum(1 for _ in chain.verify(kept.read())))
+        yield _timed("fold: a start without snapshot", count, lambda: rebuild(kept.read()))
+        yield _timed("verify: every decision again", count, lambda: verify(kept.read()))
+        yield from _snapshots(kept, SqlSnapshots(engine), count)
+        yield _timed("rebuild the reports", count, lambda: migrate.rebuild_reports(engine))
+
+
+def _snapshots(kept: SqlLedger, snapshots: SqlSnapshots, count: int) -> Iterator[Figure]:
+    draft, head = rebuild(kept.read(until=count - 1_000))
+    state = snapshot.encode(draft)
+    made = Snapshot(seq=head.seq, version=snapshot.VERSION, state=state, head=head.hash)
+    size = f"{len(state) / 1_000_000:.1f} MB"
+    yield _timed(f"write a snapshot of {size}", 1, lambda: snapshots.write(made))
+    yield _timed("start from it", count, lambda: _start(kept, snapshots))
+
+
+def _start(kept: SqlLedger, snapshots: SqlSnapshots) -> Draft:
+    found = snapshots.newest(snapshot.VERSION)
+    assert found is not None, "it was written"
+    [head] = kept.read(found.seq - 1, found.seq)
+    return rebuild(kept.read(found.seq), snapshot.decode(found.state), head)[0]
+
+
+def _timed(what: str, count: int, work: Callable[[], object]) -> Figure:
+    watch = Watch()
     work()
-    _say(what, count, time.perf_counter() - begun)
-
-
-def _say(what: str, count: int, took_s: float) -> None:
-    print(f"{what}: {count:,} events in {took_s:.2f} s, {count / took_s:,.0f}/s", flush=True)
-
-
-def _led(engine: Engine) -> SqlLedger:
-    ledger = SqlLedger(engine)
-    assert ledger.lead("bench", LEASE_US) is not None, "another bench holds this ledger"
-    return ledger
-
-
-@contextmanager
-def _empty(asked: Namespace) -> Generator[Engine]:
-    """Lend an empty ledger; the database named keeps nothing of it."""
-    with tempfile.TemporaryDirectory(dir=asked.folder) as folder:
-        engine = open_engine(asked.url or str(Path(folder) / "ledger.db"))
-        try:
-            migrate.upgrade(engine)
-            yield engine
-            if asked.url:
-                migrate.downgrade(engine, "base")
-        finally:
-            engine.dispose()
+    return watch.figure(what, count)
 
 
 def _parse(arguments: Sequence[str]) -> Namespace:
     parser = ArgumentParser(prog="python -m bench.ledger", description=__doc__)
-    parser.add_argument("--url", default="", help="an empty PostgreSQL database")
-    parser.add_argument("--folder", default=None, help="where the SQLite files are made")
+    parser.add_argument(
+        "--on", action="append", choices=(SQLITE, POSTGRESQL), help="may be given again; both"
+    )
+    parser.add_argument("--url", default="", help="an empty database of PostgreSQL to use instead")
+    parser.add_argument("--folder", type=Path, help="where the SQLite files are made")
     parser.add_argument("--workloads", type=int, default=100_000, help="of the month: ten events")
+    parser.add_argument(
+        "--minutes", type=float, default=8, help="after which a database's month is cut short"
+    )
+    parser.add_argument("--quick", action="store_true", help="a fiftieth of all, half a minute")
     return parser.parse_args(arguments)
 
 
