@@ -18,6 +18,8 @@ from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi
 
 CLIENTS = 32
 RAW = "raw"
+CONFLICTS = "conflicts"
+"""How writes are called that met a change; a few of them are this benchmark's own."""
 _WRITES = ("POST", "PUT", "PATCH", "APPLY", "DELETE", "DELETECOLLECTION")
 _SERVER = ("kube-apiserver", "etcd")
 _COUNT = re.compile(r"apiserver_request_total\{(.*)\} (\S+)")
@@ -97,12 +99,13 @@ def condition(kind: str, reason: str) -> dict[str, str]:
 
 
 async def writes(api: KubernetesApi) -> dict[str, int]:
-    """Return how often each resource was written, as the API server counts it."""
+    """Return how often each resource was written, as the API server counts it; and conflicts."""
     answer = await api.request("GET", "/metrics")
     told = dict[str, int]()
     for labels, value in _COUNT.findall(answer.body.decode()):
         said = dict(_LABEL.findall(labels))
         if said["verb"] in _WRITES:
             resource = said["resource"] + (f"/{said['subresource']}" if said["subresource"] else "")
-            told[resource] = told.get(resource, 0) + int(float(value))
+            name = CONFLICTS if said["code"] == "409" else resource
+            told[name] = told.get(name, 0) + int(float(value))
     return told
