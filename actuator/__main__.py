@@ -9,6 +9,7 @@ import time
 from actuator.apply import Applier
 from actuator.calls import Calls
 from actuator.consume import Consumer, Learner
+from actuator.elastic import LetGo
 from actuator.learners import Together
 from actuator.metrics import Metrics
 from actuator.project import Projector, Rate
@@ -61,6 +62,7 @@ async def actuate(service: Service, settings: Settings) -> None:
         provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
         learners: list[Learner] = [projector] if settings.project else []
         learners += [provisioner] if settings.provision else []
+        learners += [LetGo(calls, service.random)] if configured.elastic else []
         consumer = Consumer(traces.noted(bus.feed()), applier, Together(*learners), service.random)
         projector.give_way(lambda: consumer.busy)
         lease = bus.lease("actuator-0", holder=service.session, ttl_s=settings.lease_s)

@@ -10,7 +10,7 @@ from typing import Any
 from actuator.apply import pinned
 from actuator.calls import Calls
 from actuator.members import listed, object_path
-from actuator.showing import check_states, objects, queues
+from actuator.showing import check_states, objects, queues, slices
 from actuator.showing.board import Board
 from actuator.showing.counts import Numbers
 from actuator.showing.shown import Shown
@@ -45,6 +45,10 @@ class Writer:
         if found is None or (shown.prebuilt and not objects.may_be_owned(shown, found)):
             return  # the job is gone, or somebody deleted the Workload that he made, or has it
         shown.object_uid = found["metadata"]["uid"]
+        if slices.outgrows(shown, found):
+            found = await self.calls.patch(
+                f"{path}/status", pinned(slices.unreserved(found), found)
+            )
         about = self.about_patch(shown, found)
         if about:
             found = await self.calls.patch(path, pinned(about, found))
@@ -100,6 +104,8 @@ class Writer:
             wanted["spec"]["active"] = False
         if shown.prebuilt:
             wanted["metadata"] |= objects.ownership(shown, meta)
+        if shown.elastic and shown.phase != "finished":
+            wanted["spec"]["podSets"] = slices.counted(found["spec"]["podSets"], shown)
         if not shown.direct:
             wanted["spec"] |= objects.wanted_spec(shown, self.board.priorities)
         return difference({"metadata": meta, "spec": found["spec"]}, wanted)

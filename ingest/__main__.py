@@ -34,6 +34,7 @@ async def ingest(service: Service, settings: Settings) -> None:
         get_log("main").warning("job kind not supported: its jobs are not seen", kind=name)
     scope = Scope(
         without_queue=configured.policy.manage_jobs_without_queue_name,
+        elastic=configured.elastic,
         namespaces=configured.namespaces,
     )
     async with (

@@ -17,13 +17,14 @@ from ingest.lineage import Lineage
 from ingest.prebuilt import Prebuilt
 from ingest.scope import Scope
 from tidegate.contracts.observations import CheckSeen, JobObserved, Observed
+from tidegate.errors import NotSupportedError
 from tidegate.jobs import workload
 from tidegate.jobs.asking import identified, listed
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.workload import boost, closed_gates, holds_quota_of_another
 from tidegate.kinds import names
 from tidegate.kinds.check_states import check_states, checks_since
-from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.seen import Namespace
 from tidegate.kinds.workload import Workload
 
@@ -108,12 +109,25 @@ class Joins:
         asks = self.asks(kind, meta)
         below = list(self._lineage.note(kind, meta, asks=asks))
         if asks:
-            self._jobs[meta.uid] = Asking(kind=kind, meta=meta, alone=kind.observe(found))
+            self._jobs[meta.uid] = self._asking(kind, found)
             yield from self._retold([meta.uid])
         else:
             yield kind.resource, identified(kind, meta)
             yield from self._released(self._prebuilt.claim(meta.uid, None))
         yield from self._retold(below)
+
+    def _asking(self, kind: JobKind[Any], found: Any) -> Asking:  # noqa: ANN401 - as above
+        alone = kind.observe(found)
+        if alone.elastic and not self._scope.elastic:
+            raise NotSupportedError(
+                "Elastic jobs are not enabled: say featureGates: {ElasticJobsViaWorkloadSlices: "
+                f"true}} in the configuration, or remove the annotation {names.ELASTIC_JOB}."
+            )
+        if alone.elastic and alone.prebuilt:
+            raise NotSupportedError(
+                f"An elastic job has no {names.PREBUILT_WORKLOAD}: its Workloads are made from it."
+            )
+        return Asking(kind=kind, meta=found.metadata, alone=alone)
 
     def namespace(self, found: Namespace) -> Iterator[Told]:
         """Remember a namespace's labels, and yield the jobs in it if that changes them."""
@@ -137,7 +151,7 @@ class Joins:
         key = self._prebuilt.take(found)
         claimants = self._prebuilt.claimants(key)
         uid = self.stands_for(found)
-        if uid and uid not in claimants:
+        if uid and uid not in claimants and not _is_beside(found):
             yield from self._wished(uid, found)
         yield from self._retold(claimants)
         if not uid and not claimants and self._direct:
@@ -238,6 +252,14 @@ class Joins:
             checks_since=wishes.checks_since,
         )
         return job.kind.resource, self._claims.joined(told)
+
+
+def _is_beside(found: Workload) -> bool:
+    """Tell whether an elastic job is another Workload: that was replaced, or still waits to be."""
+    annotations, conditions = found.metadata.annotations, found.status.conditions
+    waits = names.SLICE_REPLACES in annotations and not holding(conditions, "QuotaReserved")
+    elastic = annotations.get(names.ELASTIC_JOB) == "true"
+    return elastic and (waits or holding(conditions, "Finished") is not None)
 
 
 def job_is_one(job: Asking) -> bool:

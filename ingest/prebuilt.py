@@ -102,7 +102,8 @@ class Prebuilt:
 def _is_projected(found: Workload) -> bool:
     """Tell whether a Workload bears the name that one made of its owner has, or is a group's."""
     meta = found.metadata
-    if meta.annotations.get(names.IS_GROUP_WORKLOAD) == "true":
+    marks = (names.IS_GROUP_WORKLOAD, names.ELASTIC_JOB)
+    if any(meta.annotations.get(mark) == "true" for mark in marks):
         return True
     owner = meta.controller()
     if owner is None:

@@ -22,6 +22,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     """What the configuration says; the rest of it is the scheduler's."""
 
     without_queue: bool = False  # manageJobsWithoutQueueName
+    elastic: bool = False  # jobs may be elastic: the actuator may look at their pods
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: Kueue's default
 
     def asks(self, meta: ObjectMeta) -> bool:

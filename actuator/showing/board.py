@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TypeAlias
 
-from actuator.showing import check_states
+from actuator.showing import check_states, slices
 from actuator.showing.conditions import introduced, reservation, show_decision, show_fact
 from actuator.showing.counts import Numbers, Share, share
 from actuator.showing.shares import Redefined, Shares, SharesShown
@@ -182,6 +182,7 @@ class Board:
     def _submit(self, event: WorkloadSubmitted, decision: str) -> None:
         shown = introduced(event)
         shown.decision = decision
+        slices.follow(shown, self.workloads)
         self.removed.pop(shown.key, None)
         self.workloads[shown.key] = shown
         self._count(shown)

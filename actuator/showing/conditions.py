@@ -5,6 +5,7 @@ Source: behaviour.md 8, 10; api.md 5.
 
 from __future__ import annotations
 
+from actuator.showing import slices
 from actuator.showing.shown import Shown
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -104,7 +105,10 @@ def introduced(event: WorkloadSubmitted | ReservationRepeated) -> Shown:
     )
     if isinstance(event, WorkloadSubmitted):
         shown.active, shown.reclaimable = event.active, event.reclaimable
-        shown.prebuilt = event.prebuilt
+        shown.prebuilt, shown.elastic = event.prebuilt, event.elastic
+        shown.replaces = event.replaces if event.elastic else ""
+        shown.uid = event.job.uid if event.elastic else event.uid
+        shown.counts = slices.counts(event) if event.elastic else {}
     return shown
 
 
@@ -141,6 +145,8 @@ def _show_leaving(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
             shown.evictions[counted] = shown.evictions.get(counted, 0) + 1
             shown.requeue_after_us = max(shown.requeue_after_us, event.after_us)
             shown.requeue_count = event.attempts or shown.requeue_count
+        case QuotaReleased(reason=slices.REPLACED):
+            slices.end(shown, at_us)
         case QuotaReleased():
             _release(shown, event)
         case WorkloadRequeued():
@@ -174,6 +180,7 @@ def _change(shown: Shown, event: WorkloadChanged) -> None:
     if event.active and not shown.active and shown.phase == "inactive":
         shown.phase = "pending"
         _reactivate(shown, event.at_us)
+    shown.counts = slices.counts(event) if shown.elastic else {}
     shown.queue, shown.active = event.queue, event.active
     shown.priority_class, shown.own_priority = event.priority_class, event.priority
     shown.pod_priority_class = event.pod_priority_class

@@ -64,6 +64,7 @@ def _usage(shown: Shown) -> dict[tuple[str, str], int]:
     usage = dict[tuple[str, str], int]()
     for podset in shown.assignment:
         left = _left(podset.count, shown.reclaimable.get(podset.name, 0))
+        left = min(left, shown.counts.get(podset.name, left))
         for resource, units in podset.usage.items():
             place = podset.flavors.get(resource, ""), resource
             scaled = units * left // podset.count if podset.count else units

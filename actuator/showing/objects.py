@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from actuator.showing import slices
 from actuator.showing.conditions import BLOCKED
 from actuator.showing.shown import Shown
 from tidegate.jobs.kind import JobKind, Object
@@ -34,7 +35,8 @@ def workload(
 
     It has the labels of these keys as its job has them.
     """
-    marks = {names.DECISION: shown.decision, **_parameters(job)}
+    marks = {names.DECISION: shown.decision, **_parameters(job), **slices.marks(shown)}
+    podsets = slices.counted(kind.podsets(job), shown)
     if kind.members is not None:
         marks[names.IS_GROUP_WORKLOAD] = "true"
     return {
@@ -47,7 +49,7 @@ def workload(
             "annotations": marks,
             "ownerReferences": _owners(job, kind),
         },
-        "spec": {**wanted_spec(shown, priorities), "podSets": kind.podsets(job)},
+        "spec": {**wanted_spec(shown, priorities), "podSets": podsets},
     }
 
 

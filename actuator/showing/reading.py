@@ -18,7 +18,15 @@ from tidegate.jobs.names import workload_name
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import class_of
 from tidegate.kinds.meta import Condition, ObjectMeta, holding
-from tidegate.kinds.names import CHECKS_SINCE, DECISION, IS_GROUP_WORKLOAD, JOB_UID
+from tidegate.kinds.names import (
+    CHECKS_SINCE,
+    DECISION,
+    ELASTIC_JOB,
+    IS_GROUP_WORKLOAD,
+    JOB_UID,
+    SLICE_NAME,
+    SLICE_REPLACES,
+)
 from tidegate.kinds.podsets import written
 from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.kinds.times import micros
@@ -45,7 +53,11 @@ def workload(found: Workload) -> Shown | None:
         key=f"{meta.namespace}/{meta.name}",
         uid=job.uid,
         job=job,
-        prebuilt=_prebuilt(meta, job),
+        prebuilt="" if _is_elastic(meta) else _prebuilt(meta, job),
+        elastic=_is_elastic(meta),
+        replaces=meta.annotations.get(SLICE_REPLACES, ""),
+        first=meta.annotations.get(SLICE_NAME, ""),
+        counts={one.name: one.count for one in found.spec.pod_sets} if _is_elastic(meta) else {},
         object_uid=meta.uid,
         decision=meta.annotations[DECISION],
         queue=found.spec.queue_name or "",
@@ -119,6 +131,10 @@ def _job(meta: ObjectMeta) -> ObjectRef:
                 kind=kind.name, namespace=meta.namespace, name=owner.name, uid=owner.uid
             )
     return ObjectRef(kind="workload", namespace=meta.namespace, name=meta.name, uid=meta.uid)
+
+
+def _is_elastic(meta: ObjectMeta) -> bool:
+    return meta.annotations.get(ELASTIC_JOB) == "true"
 
 
 def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:

@@ -14,26 +14,29 @@ from tidegate.cluster.running import run_services
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real
-NAMESPACE = "prebuilt"
 PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
 
 
-async def submit(api: KubernetesApi, name: str, workload: str, seconds: int) -> None:
+async def submit(
+    api: KubernetesApi, namespace: str, name: str, workload: str, seconds: int
+) -> None:
     """Create a Job of one pod that names a Workload."""
     container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": "1"}}}
     template = {
         "metadata": {"annotations": {"simulate/seconds": str(seconds)}},
         "spec": {"restartPolicy": "Never", "containers": [container]},
     }
-    labels = {"kueue.x-k8s.io/queue-name": NAMESPACE, PREBUILT: workload}
+    labels = {"kueue.x-k8s.io/queue-name": namespace, PREBUILT: workload}
     job = {"metadata": {"name": name, "labels": labels}, "spec": {"template": template}}
-    answer = await post(api, f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs", job)
+    answer = await post(api, f"/apis/batch/v1/namespaces/{namespace}/jobs", job)
     assert answer.status == 201, answer.body
 
 
-async def job_is(api: KubernetesApi, name: str, what: str, holds: Callable[[Object], bool]) -> None:
+async def job_is(
+    api: KubernetesApi, namespace: str, name: str, what: str, holds: Callable[[Object], bool]
+) -> None:
     async def seen() -> bool:
-        return holds(await job_of(api, NAMESPACE, name))
+        return holds(await job_of(api, namespace, name))
 
     await until(seen, f"Job {name} {what}")
 
@@ -41,13 +44,14 @@ async def job_is(api: KubernetesApi, name: str, what: str, holds: Callable[[Obje
 async def test_a_job_runs_as_its_workload_says_and_only_then(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
-    await make_queues(api, {NAMESPACE: "2"})
-    life = Living(api, NAMESPACE)
+    space = "prebuilt"
+    await make_queues(api, {space: "2"})
+    life = Living(api, space)
     async with run_services(alone(tmp_path, own_api), print) as running:
-        await submit(api, "train", "made", 3)
+        await submit(api, space, "train", "made", 3)
 
         async def waits() -> bool:
-            told = tidegate("why", f"{NAMESPACE}/job/train", "--ledger", running.ledger)
+            told = tidegate("why", f"{space}/job/train", "--ledger", running.ledger)
             return "Workload/made" in told
 
         await until(waits, "the job waits for its Workload")
@@ -55,7 +59,7 @@ async def test_a_job_runs_as_its_workload_says_and_only_then(
         await life.shows("made", "Admitted=True Admitted")
         await life.wish("made", active=False)
         await life.shows("made", "Evicted=True Deactivated", "Admitted=False NoReservation")
-        await job_is(api, "train", "is suspended", lambda one: one["spec"]["suspend"])
+        await job_is(api, space, "train", "is suspended", lambda one: one["spec"]["suspend"])
         (owner,) = (await life.read("made"))["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["name"], owner["controller"]) == ("Job", "train", True)
         await life.delete("made")
@@ -67,17 +71,18 @@ async def test_a_job_runs_as_its_workload_says_and_only_then(
 async def test_a_workload_ends_whose_job_asks_for_something_else(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
-    await make_queues(api, {NAMESPACE: "4"})
-    life = Living(api, NAMESPACE)
+    space = "out-of-sync"
+    await make_queues(api, {space: "4"})
+    life = Living(api, space)
     async with run_services(alone(tmp_path, own_api), print) as running:
         await life.make("early")
         await life.shows("early", "Admitted=True Admitted")
-        await submit(api, "runs", "early", 600)
-        await job_is(api, "runs", "is started", lambda one: not one["spec"]["suspend"])
+        await submit(api, space, "runs", "early", 600)
+        await job_is(api, space, "runs", "is started", lambda one: not one["spec"]["suspend"])
         await life.make("wrong", pods=2)
-        await submit(api, "never", "wrong", 600)
+        await submit(api, space, "never", "wrong", 600)
         await life.shows("wrong", "Finished=True OutOfSync")
-        assert (await job_of(api, NAMESPACE, "never"))["spec"]["suspend"]
+        assert (await job_of(api, space, "never"))["spec"]["suspend"]
         await life.delete("early")
-        await job_is(api, "runs", "is stopped", lambda one: one["spec"]["suspend"])
+        await job_is(api, space, "runs", "is stopped", lambda one: one["spec"]["suspend"])
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)

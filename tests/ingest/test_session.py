@@ -152,7 +152,7 @@ def test_an_object_that_cannot_be_read_is_refused_and_the_others_go_on() -> None
             stage.change(f"{JOBS}/elastic", {"metadata": {"annotations": None}})
             await stage.hear(JobObserved, lambda told: told.name == "elastic")
         assert (refused.resource, refused.name) == ("jobs.batch", "elastic")
-        assert "Elastic jobs are not supported" in refused.error
+        assert "Elastic jobs are not enabled" in refused.error
 
     run_virtually(run())
 

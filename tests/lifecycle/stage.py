@@ -153,6 +153,13 @@ class Stage:
         """Return a job whose pods stand otherwise."""
         return self.change(name, state=replace(self.jobs[name].state, **told))
 
+    def grow(self, name: str, pods: int) -> seen.JobObserved:
+        """Return a job of more pods, or fewer; those that it had are still there."""
+        known = self.jobs[name]
+        podsets = (replace(known.podsets[0], count=pods),)
+        state = replace(known.state, generation=known.state.generation + 1)
+        return self.change(name, podsets=podsets, state=state)
+
     def delete(self, name: str) -> seen.Observation:
         """Return that a job is gone."""
         self.version += 1

@@ -110,6 +110,8 @@ class Player:
                 yield from (stage.change(name, **fields) for name, fields in told.items())
             case "stand", dict():
                 yield from (stage.stand(name, **fields) for name, fields in told.items())
+            case "grow", dict():
+                yield from (stage.grow(name, pods) for name, pods in told.items())
             case "finish", str():
                 yield stage.change(told, finished="Succeeded", message="Done.")
             case "delete", str():

@@ -27,8 +27,10 @@ from tidegate.contracts.facts import (
     LedgerOpened,
     PodsReclaimed,
     WorkloadAdopted,
+    WorkloadChanged,
     WorkloadFinished,
     WorkloadRemoved,
+    WorkloadSubmitted,
 )
 from tidegate.model.podset import PodSetAssignment
 
@@ -56,6 +58,7 @@ class LedgerWatch:
         self.uids = dict[str, str]()  # workload to its job's uid, of whoever holds
         self.orders = dict[int, StartOrdered | StopOrdered]()  # by seq
         self.quota = dict[str, tuple[int, int | None]]()  # nominal and borrowing limit
+        self._elastic = set[str]()  # workloads that may shrink
         self._versions = dict[str, int]()  # of each object that is known, by uid
         self.reserved = 0
         self.evicted = 0
@@ -64,6 +67,7 @@ class LedgerWatch:
         """Follow one entry, and object if it reserves what is not there."""
         event = decode(entry.payload)
         self._object_to_the_past(event, entry.seq)
+        self._follow_size(event)
         match event:
             case LedgerOpened():
                 self.ledger_id = event.ledger_id
@@ -88,9 +92,20 @@ class LedgerWatch:
             case _:
                 pass
 
+    def _follow_size(self, event: FactEvent | DecisionEvent) -> None:
+        """Take in that an elastic job has fewer pods."""
+        if isinstance(event, WorkloadSubmitted) and event.elastic:
+            self._elastic.add(event.workload)
+        if not isinstance(event, WorkloadChanged) or event.workload not in self._elastic:
+            return
+        held, (asked,) = self.holding.get(event.workload), event.podsets
+        if held is not None:
+            fewer = min(held.pods, asked.count)
+            self.holding[event.workload] = msgspec.structs.replace(held, pods=fewer)
+
     def holds(self, uid: str) -> bool:
         """Tell whether a job's workload holds quota."""
-        return uid in self.uids.values()
+        return any(one.partition("/")[0] == uid for one in self.uids.values())
 
     def _object_to_the_past(self, event: FactEvent | DecisionEvent, seq: int) -> None:
         """Object if something older is taken up of an object than was known of it."""

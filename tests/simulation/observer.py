@@ -111,7 +111,7 @@ class Observer:
         if after is None or not owners or _ended(after):
             self._pods.pop(uid, None)
             return
-        if uid in self._pods:
+        if uid in self._pods or after["spec"].get("schedulingGates"):
             return
         self._pods[uid] = owners[0]["uid"], _cpu_milli(after)
         self._object_to_excess(owners[0]["uid"])

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from random import Random
 
 from tests.simulation.cluster import JOBS, KUEUE, PRIORITIES, Cluster, Object, named
+from tests.simulation.growers import ELASTIC
 from tidegate.model.policy import PodsReady, Policy
 
 MAX_EXECUTION_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
@@ -125,7 +126,8 @@ class Owners:
         }
         for one in self._cluster.jobs() if self._events_lost() else ():
             meta = one["metadata"]
-            if meta["uid"] not in owners and one["spec"].get("suspend"):
+            shown = meta["uid"] in owners and ELASTIC not in meta.get("annotations", {})
+            if not shown and one["spec"].get("suspend"):  # a slice that was shown may be replaced
                 path = JOBS.format(meta["namespace"]) + "/" + meta["name"]
                 self._cluster.act("user", "DELETE", path, {"propagationPolicy": "Background"})
 

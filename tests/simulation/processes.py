@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from actuator.apply import Applier
 from actuator.calls import Calls
 from actuator.consume import Consumer, Learner
+from actuator.elastic import LetGo
 from actuator.learners import Together
 from actuator.metrics import Metrics as ActuatorMetrics
 from actuator.project import Projector, Rate
@@ -20,6 +21,7 @@ from actuator.session import Session as ActuatorSession
 from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
 from ingest.resources import watched
+from ingest.scope import Scope
 from ingest.session import Session as IngestSession
 from ingest.sync import Means as IngestMeans
 from ingest.watch import Pace as IngestPace
@@ -75,8 +77,15 @@ def scheduler(
     return body, statuses
 
 
-def ingest(bus: MemoryBus, api: KubernetesApi, kinds: tuple[str, ...] = ("batch/job",)) -> Body:
+def ingest(
+    bus: MemoryBus,
+    api: KubernetesApi,
+    kinds: tuple[str, ...] = ("batch/job",),
+    *,
+    elastic: bool = False,
+) -> Body:
     """Return what an ingest runs."""
+    scope = Scope(elastic=elastic)
 
     async def body(life: Life, session: str) -> None:
         outlet, metrics = LivingOutlet(bus.outlet(), life), IngestMetrics(CollectorRegistry())
@@ -85,12 +94,14 @@ def ingest(bus: MemoryBus, api: KubernetesApi, kinds: tuple[str, ...] = ("batch/
         )
         pace = IngestPace(page_max=7, watch_s=30.0, relist_s=120.0)
         means = IngestMeans(LivingApi(api, life), publisher, pace, _random(life), metrics)
-        await IngestSession(watched([*map(job_kind, kinds)]), means, outlet).run()
+        await IngestSession(watched([*map(job_kind, kinds)], scope), means, outlet).run()
 
     return body
 
 
-def actuator(bus: MemoryBus, api: KubernetesApi, *, provisions: bool = False) -> Body:
+def actuator(
+    bus: MemoryBus, api: KubernetesApi, *, provisions: bool = False, elastic: bool = False
+) -> Body:
     """Return what an actuator runs."""
 
     async def body(life: Life, session: str) -> None:
@@ -109,6 +120,8 @@ def actuator(bus: MemoryBus, api: KubernetesApi, *, provisions: bool = False) ->
         learners: list[Learner] = [shows]
         if provisions:
             learners.append(Provisioner(calls, _random(life), bus.now_us))
+        if elastic:
+            learners.append(LetGo(calls, _random(life)))
         consumer = Consumer(feed, applier, Together(*learners), _random(life))
         lease = LivingLease(bus.lease("actuator-0", holder=session, ttl_s=10), life)
         await ActuatorSession(consumer, lease, 10.0, 4).run()

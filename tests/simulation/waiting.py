@@ -13,6 +13,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.fold import apply
 from tidegate.core.forest import forest
+from tidegate.core.succession import replaced_leaves
 
 
 def check_nobody_is_stuck(entries: Iterable[Entry]) -> int:
@@ -100,6 +101,7 @@ def _said(draft: Draft, workload: Workload) -> str:
         "ClusterQueueNotFound": room is None,
         "ClusterQueueInactive": room is not None and not room.active,
         "AdmissionGatedBy": bool(workload.gates),
+        "ReplacedSliceLeaves": replaced_leaves(draft, workload),
     }
     return next((one for one in said if holds.get(one)), "")
 

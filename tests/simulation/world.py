@@ -21,6 +21,7 @@ from store.snapshots import SqlSnapshots
 from tests.simulation import processes
 from tests.simulation.checker import Checker
 from tests.simulation.cluster import QUEUE_LABEL, Cluster
+from tests.simulation.growers import Growers, grows
 from tests.simulation.ledger_watch import LedgerWatch, WatchedLedger
 from tests.simulation.life import Life, Weather
 from tests.simulation.makers import Makers, makes
@@ -63,6 +64,7 @@ class World:
         )
         self.checker = Checker(self.cluster, Random(self.random.random()))
         self.makers = Makers(self.cluster, seed)
+        self.growers, self._grows = Growers(self.cluster, seed), grows(seed)
         self._kinds = ("batch/job", "workload") if makes(seed) else ("batch/job",)
 
     @property
@@ -97,6 +99,7 @@ class World:
             self.owners.settle()
             self.checker.settle()
             self.makers.settle()
+            self.growers.settle()
             await self._rest()
             for task in around:
                 task.cancel()
@@ -106,8 +109,8 @@ class World:
         decide, self.statuses = processes.scheduler(
             bus, lambda: self.ledger, self._new_ledger_id, self.owners.policy
         )
-        observe = processes.ingest(bus, api, self._kinds)
-        act = processes.actuator(bus, api)
+        observe = processes.ingest(bus, api, self._kinds, elastic=self._grows)
+        act = processes.actuator(bus, api, elastic=self._grows)
         kept = [("scheduler-1", decide), ("scheduler-2", decide), ("ingest-1", observe)]
         kept += [("actuator-1", act), ("actuator-2", act)]
         if self.random.random() < 0.5:
@@ -119,6 +122,7 @@ class World:
             self.owners.work(),
             self.checker.run(),
             self.makers.work(),
+            self.growers.work(),
             self._subscribe(),
             self._tick(),
         ]

@@ -148,7 +148,7 @@ def _gone(draft: Draft, at_us: int, told: seen.ObjectGone) -> Iterator[FactEvent
     if definitions is None:
         job = draft.workloads.get(draft.by_uid.get(told.uid, ""))
         if job is not None:
-            yield remove_job(draft, at_us, job, told.version)
+            yield from remove_job(draft, at_us, job, told.version)
             return
     else:
         key = f"{told.namespace}/{told.name}" if told.namespace else told.name

@@ -42,7 +42,7 @@ def charged(
 
     Source: behaviour.md 1, "Reserved WL".
     """
-    if len(assignment) == 1 and not workload.reclaimable:
+    if len(assignment) == 1 and not workload.reclaimable and not workload.elastic:
         given = assignment[0]
         usage = given.usage
         return tuple(
@@ -60,6 +60,15 @@ def charged(
             fr = flavor_resource(flavor, resource)
             total[fr] = total.get(fr, 0) + units
     return tuple(total.items())
+
+
+def held_units(workload: Workload, given: PodSetAssignment, resource: str) -> int:
+    """Return what a workload holds of a resource for one podset, pods that are gone left out."""
+    units = given.usage.get(resource, 0)
+    if not workload.elastic:
+        return units
+    left = sum(one.count for one in workload.podsets if one.name == given.name)
+    return units // given.count * left if left < given.count else units
 
 
 def times(each: Mapping[str, int], pods: int) -> dict[str, int]:

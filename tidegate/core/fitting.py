@@ -11,6 +11,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.contracts.decisions import HeldReason
+from tidegate.core.charging import held_units
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.eligibility import mismatch
 from tidegate.core.rooms import Group, Room, Slot
@@ -243,8 +244,8 @@ def _had(question: Question, podset: str, resource: str) -> tuple[str, int]:
     """Return the flavor and amount that the replaced slice holds; no flavor if nothing."""
     older = question.draft.workloads.get(question.workload.replaces)
     for given in () if older is None else older.assignment:
-        if given.name == podset and resource in given.flavors:
-            return given.flavors[resource], given.usage.get(resource, 0)
+        if older is not None and given.name == podset and resource in given.flavors:
+            return given.flavors[resource], held_units(older, given, resource)
     return "", 0
 
 

@@ -19,6 +19,7 @@ from tidegate.core.ordering import rank
 from tidegate.core.rooms import Room, Shape, Tree
 from tidegate.core.shapes import first_of, unpark
 from tidegate.core.sharing import share_request
+from tidegate.core.succession import replaced_leaves
 from tidegate.core.tree import forget
 
 OUTDATED_MAX = 1_024
@@ -93,6 +94,8 @@ def offered(draft: Draft, workload: Workload) -> bool:
     if not workload.active or workload.gates or workload.parked or workload.made_way_for:
         return False
     if workload.key in draft.intents:
+        return False
+    if workload.replaces and replaced_leaves(draft, workload):
         return False
     if workload.requeue_reason or workload.requeue_after_us > draft.now_us:
         return False

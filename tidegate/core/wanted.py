@@ -29,7 +29,13 @@ def wanted(workload: Workload) -> Literal["start", "stop"] | None:
         return None
     if workload.phase == "finished":
         return "stop" if workload.out_of_sync else None
+    if workload.elastic and workload.phase == "reserved" and _was_started(workload):
+        return None  # it took the place of a slice that runs, and its own checks are not ready
     return "start" if workload.phase == "admitted" else "stop"
+
+
+def _was_started(workload: Workload) -> bool:
+    return workload.order is not None and workload.order.kind == "start"
 
 
 def agrees(draft: Draft, workload: Workload) -> bool:

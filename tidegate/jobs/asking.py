@@ -37,7 +37,10 @@ def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
         UndecodableError: its time of creation is not a time.
         NotSupportedError: it asks for what is not built.
     """
-    _refuse_unsupported(meta)
+    if meta.annotations.get(names.ELASTIC_JOB) == "true" and not kind.elastic:
+        raise NotSupportedError(
+            f"Jobs of the kind {kind.name} cannot be elastic: remove {names.ELASTIC_JOB}."
+        )
     return msgspec.structs.replace(
         identified(kind, meta),
         queue=meta.labels.get(names.QUEUE_NAME, ""),
@@ -58,13 +61,6 @@ def positive(text: str) -> int:
 def listed(text: str) -> tuple[str, ...]:
     """Return the names of a list with commas."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _refuse_unsupported(meta: ObjectMeta) -> None:
-    if meta.annotations.get(names.ELASTIC_JOB) == "true":
-        raise NotSupportedError(
-            f"Elastic jobs are not supported yet: remove the annotation {names.ELASTIC_JOB}."
-        )
 
 
 def _prebuilt(meta: ObjectMeta) -> str:

@@ -12,6 +12,7 @@ import copy
 import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.errors import NotSupportedError
 from tidegate.jobs.asking import asked
 from tidegate.jobs.batch_job_numbers import (
     PODSET,
@@ -20,6 +21,7 @@ from tidegate.jobs.batch_job_numbers import (
     JobStatus,
     Uncounted,
     fewest_pods,
+    is_elastic,
     outcome,
     pods_at_once,
     reclaimable_pods,
@@ -37,7 +39,7 @@ from tidegate.jobs.kind import (
 )
 from tidegate.jobs.merging import difference
 from tidegate.jobs.notes import before_start, decided_on, noted
-from tidegate.jobs.template import Added, conflicts, injected, restored
+from tidegate.jobs.template import Added, conflicts, gated, injected, restored
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.podsets import pod_set
@@ -60,11 +62,15 @@ def observe(job: Job) -> JobObserved:
     """See ``JobKind.observe``."""
     template, least = job.spec.template, fewest_pods(job.spec, job.metadata.annotations)
     ended, message = outcome(job.status)
+    elastic = is_elastic(job.metadata.annotations)
+    if elastic and least is not None:
+        raise NotSupportedError(f"An elastic job has no {names.MIN_PARALLELISM}: remove one.")
     return msgspec.structs.replace(
         asked(KIND, job.metadata),
         pod_priority_class=template.spec.priority_class_name,
         podsets=(pod_set(template, name=PODSET, count=pods_at_once(job.spec), min_count=least),),
-        reclaimable=reclaimable_pods(job),
+        reclaimable={} if elastic else reclaimable_pods(job),
+        elastic=elastic,
         finished=ended,
         message=message,
         state=_state(job),
@@ -75,6 +81,8 @@ def start(start: Start, job: Object) -> Step:
     """See ``JobKind.start``: one patch unsuspends, puts in, notes and names the decision."""
     if decided_on(job, start.ledger_id) >= start.seq or _ended(job):
         return Done()
+    if _runs_elastically(job):  # its pods are let go by their gates
+        return Patch(body={"metadata": {"annotations": {names.DECISION: start.decision}}})
     before = _without_injection(job)
     wanted = before if isinstance(before, Refused) else _started(before, start)
     if isinstance(wanted, Refused):
@@ -126,7 +134,7 @@ def _state(job: Job) -> JobState:
     return JobState(
         suspended=job.spec.suspend,
         started=status.start_time is not None or unrestored,
-        active=status.active,
+        active=status.active + (status.terminating or 0 if is_elastic(annotations) else 0),
         ready=status.ready,
         succeeded=status.succeeded + len(uncounted.succeeded),
         deleting=job.metadata.deleting,
@@ -140,14 +148,28 @@ def _started(before: Object, start: Start) -> Object | Refused:
     podset = start.given(PODSET)
     if isinstance(podset, Refused):
         return podset
+    elastic = is_elastic(before["metadata"].get("annotations", {}))
+    if elastic:
+        podset = msgspec.structs.replace(
+            podset, labels={**podset.labels, names.ELASTIC_POD: "true"}
+        )
     problem = conflicts(before["spec"]["template"], podset)
     if problem:
         return Refused(reason="invalid", message=problem)
     template, added = injected(before["spec"]["template"], podset)
-    sizes = _resized(before, podset.count)
+    if elastic:
+        template, added = gated(template, added, names.ELASTIC_JOB)
+    sizes = {} if elastic else _resized(before, podset.count)
     note = Note(main=added, **{name: before["spec"].get(name, 1) for name in sizes})
     spec = {**before["spec"], "suspend": False, "template": template, **sizes}
     return noted({**before, "spec": spec}, start.decision, note if note != Note() else None)
+
+
+def _runs_elastically(job: Object) -> bool:
+    """Tell whether an elastic Job was started: its template stays, its pods wait behind a gate."""
+    annotations = job["metadata"].get("annotations", {})
+    started = names.INJECTED in annotations and not job["spec"].get("suspend", False)
+    return started and is_elastic(annotations)
 
 
 def _resized(before: Object, count: int) -> dict[str, int]:
@@ -202,6 +224,7 @@ KIND = JobKind(
     version="v1",
     kind="Job",
     plural="jobs",
+    elastic=True,
     optional=False,
     seen=Job,
     observe=observe,

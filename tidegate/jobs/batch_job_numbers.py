@@ -36,6 +36,7 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     start_time: str | None = None
     active: int = 0
+    terminating: int | None = None
     ready: int = 0
     succeeded: int = 0
     completed_indexes: str = ""
@@ -50,6 +51,11 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     metadata: ObjectMeta
     spec: JobSpec
     status: JobStatus = JobStatus()
+
+
+def is_elastic(annotations: Mapping[str, str]) -> bool:
+    """Tell whether a Job may grow and shrink while it runs."""
+    return annotations.get(names.ELASTIC_JOB) == "true"
 
 
 def pods_at_once(spec: JobSpec) -> int:

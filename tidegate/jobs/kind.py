@@ -121,6 +121,7 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     members: Members | None = None  # of a job that is several objects
     finalizer: str = ""  # that Kueue puts on its objects; it is taken off when a job is over
     owns: bool = True  # its controller makes objects that may be jobs of another kind
+    elastic: bool = False  # it knows jobs that grow and shrink while they run
     optional: bool = True  # a CRD that a cluster may lack; False: built into Kubernetes
     podsets: Callable[[Object], list[Object]]
     """Return the podsets of its Workload object, templates as their owner wrote them."""

@@ -31,6 +31,7 @@ class Added(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     labels: tuple[str, ...] = ()
     annotations: tuple[str, ...] = ()
     tolerations: tuple[dict[str, Any], ...] = ()
+    gates: tuple[str, ...] = ()  # scheduling gates
     absent: tuple[str, ...] = ()  # fields that the template did not have at all
 
 
@@ -74,6 +75,16 @@ def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
     return result, note
 
 
+def gated(template: Object, note: Added, gate: str) -> tuple[Object, Added]:
+    """Return a template, and the note of its start, with a scheduling gate on its pods as well."""
+    held = template["spec"].get("schedulingGates", [])
+    if any(one["name"] == gate for one in held):
+        return template, note
+    absent = note.absent if held else (*note.absent, "schedulingGates")
+    spec = {**template["spec"], "schedulingGates": [*held, {"name": gate}]}
+    return {**template, "spec": spec}, msgspec.structs.replace(note, gates=(gate,), absent=absent)
+
+
 def restored(template: Object, note: Added) -> Object:
     """Return the template as it was before ``injected`` gave this note; ``template`` stays."""
     result = copy.deepcopy(template)
@@ -91,7 +102,17 @@ def restored(template: Object, note: Added) -> Object:
         _remove_last(tolerations, one)
     if "tolerations" in note.absent and not tolerations:
         result.get("spec", {}).pop("tolerations", None)
+    _restore_gates(result, note)
     return result
+
+
+def _restore_gates(result: Object, note: Added) -> None:
+    held = result.get("spec", {}).get("schedulingGates", [])
+    left = [one for one in held if one["name"] not in note.gates]
+    if note.gates:
+        result["spec"]["schedulingGates"] = left
+    if "schedulingGates" in note.absent and not left:
+        result.get("spec", {}).pop("schedulingGates", None)
 
 
 def _wanted(start: PodSetStart) -> dict[str, dict[str, str]]:

@@ -16,11 +16,16 @@ _LABELS = {"app.kubernetes.io/part-of": "tidegate"}
 
 
 def kind_roles(
-    frameworks: tuple[str, ...], declared: tuple[Declaration, ...] = (), *, devices: bool = False
+    frameworks: tuple[str, ...],
+    declared: tuple[Declaration, ...] = (),
+    *,
+    devices: bool = False,
+    elastic: bool = False,
 ) -> list[Manifest]:
     """Return the roles and their bindings; empty if the default ones suffice.
 
-    ``devices``: device classes are charged, so claims' templates are looked at.
+    ``devices``: device classes are charged, so claims' templates are looked at; ``elastic``: jobs
+    may be elastic, so the actuator lets their pods go.
     """
     kinds = [one for one in chosen(frameworks) if one.name != _DEFAULT]
     kinds += map(declared_framework, declared)
@@ -34,6 +39,8 @@ def kind_roles(
         acts.append(_rule("", "pods", "get", "list", "patch", "delete"))
         acts.append(_rule("", "pods/status", "patch"))
         acts.append(_rule("", "pods/finalizers", "update"))
+    if elastic:
+        acts.append(_rule("", "pods", "list", "watch", "patch"))
     made = _role("tidegate-ingest", looks) if looks else []
     return [*made, *(_role("tidegate-actuator", acts) if acts else [])]
 

@@ -35,6 +35,8 @@ from tidegate.service.durations import duration_us
 from tidegate.service.gates import GATES
 
 GROUP = "config.kueue.x-k8s.io/"
+ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
+"""Open with Kueue unless it is closed; here it has to be named, for it needs rights over pods."""
 UNUSED = {
     "webhook": "admission policies in the API server do what webhooks did",
     "leaderElection": "the ledger's lease decides who leads; see --lease-s",
@@ -57,6 +59,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     frameworks: tuple[str, ...] = ("batch/job",)  # job kinds by Kueue's names
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: not given
     declared: tuple[Declaration, ...] = ()  # those of integrations.externalFrameworks
+    elastic: bool = False  # the gate ElasticJobsViaWorkloadSlices is named and open
     device_classes: dict[str, str] = {}  # to the resource that each is charged as
     label_keys_to_copy: tuple[str, ...] = ()
     resource_metrics: bool = False  # metrics.enableClusterQueueResources
@@ -97,6 +100,7 @@ def parse_configuration(text: str) -> Configuration:
         policy=_policy(file),
         frameworks=integrations.frameworks,
         declared=tuple(_declared(file)),
+        elastic=file.feature_gates.get(ELASTIC_GATE, False),
         device_classes=_device_classes(file.resources),
         namespaces=_selector(selector) if selector is not None else None,
         label_keys_to_copy=integrations.label_keys_to_copy,

@@ -42,5 +42,5 @@ def wanted(config: str) -> list[Manifest]:
         if name not in known:
             say(f"job kind not supported, its jobs are left alone: {name}")
     devices = bool(told.device_classes)
-    roles = kind_roles(known, told.declared, devices=devices)
+    roles = kind_roles(known, told.declared, devices=devices, elastic=told.elastic)
     return [*policies(known, told.declared), *roles]

@@ -19,7 +19,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.core.accepting import prebuilt
+from tidegate.core.accepting import prebuilt, slices
 from tidegate.core.accepting.adoption import is_complete
 from tidegate.core.accepting.check_states import report_checks
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
@@ -50,7 +50,7 @@ def take_job(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Itera
         yield from _submit(draft, at_us, resource, job)
     elif prebuilt.is_unclear(job):
         return  # what its Workload says is not known yet, and what is known of it stands
-    elif known.key != job.workload:
+    elif known.key != job.workload and not known.elastic:
         note(draft, job)
         yield from _become(draft, at_us, job, known)
     else:
@@ -58,10 +58,14 @@ def take_job(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Itera
         yield from _update(draft, at_us, job, known)
 
 
-def remove_job(draft: Draft, at_us: int, known: Workload, version: int) -> WorkloadRemoved:
-    """Return the fact that a job is gone, and remember its uid as gone."""
-    bury(draft, known.resource, known.uid, version)
-    return _let_go(draft, at_us, known, version)
+def remove_job(
+    draft: Draft, at_us: int, known: Workload, version: int
+) -> Iterator[WorkloadRemoved]:
+    """Yield that a job is gone with all its workloads, and remember its uid as gone."""
+    for one in list(slices.family(draft, known)):
+        yield _let_go(draft, at_us, one, version)
+    bury(draft, known.resource, known.job.uid, version)
+    yield _let_go(draft, at_us, known, version)
 
 
 def _let_go(draft: Draft, at_us: int, known: Workload, version: int) -> WorkloadRemoved:
@@ -95,13 +99,14 @@ def _submit(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterat
         if job.version < namesake.version:  # the past
             pass_over(draft, resource, job, namesake.version, doubted=True)
             return
-        yield remove_job(draft, at_us, namesake, job.version)
+        yield from remove_job(draft, at_us, namesake, job.version)
     over = job.finished and job.finished != prebuilt.OUT_OF_SYNC
     if not _is_managed(draft, job) or over or _is_going(job):
         return
     note(draft, job)
     _names(draft)[_name(reference)] = job.workload
-    yield _submitted(at_us, resource, job, reference)
+    elastic = slices.is_elastic(draft, job)
+    yield _submitted(at_us, resource, job, reference, elastic=elastic)
     known = draft.workloads.get(job.workload)
     if known is None or known.uid != job.uid:
         return
@@ -113,7 +118,7 @@ def _submit(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterat
 
 
 def _submitted(
-    at_us: int, resource: str, job: JobObserved, reference: ObjectRef
+    at_us: int, resource: str, job: JobObserved, reference: ObjectRef, *, elastic: bool
 ) -> WorkloadSubmitted:
     return WorkloadSubmitted(
         at_us=at_us,
@@ -130,7 +135,7 @@ def _submitted(
         state=job.state,
         variant_of=job.variant_of,
         prebuilt=job.prebuilt,
-        elastic=job.elastic,
+        elastic=elastic,
         resource=resource,
         held_quota=job.held_quota,
         **_asked(job),
@@ -147,12 +152,14 @@ def _first_report(
 
 def _update(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
     if _is_going(job) or (not _is_managed(draft, job) and _is_idle(known)):
-        yield remove_job(draft, at_us, known, job.version)
+        yield from remove_job(draft, at_us, known, job.version)
         return
     if known.phase == "finished":
         if known.out_of_sync:  # it must not run
             yield from _report_state(at_us, job, known)
         return
+    if known.elastic:
+        yield from slices.follow(draft, at_us, job, known)
     if job.finished:
         yield _finished(at_us, job, known)
         return
@@ -165,10 +172,14 @@ def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
     # queue cannot change; it is read again once the template is as its owner wrote it.
     settled = job.state.suspended and not job.state.started and _is_managed(draft, job)
     podsets, queue = (job.podsets, job.queue) if settled else (known.podsets, known.queue)
+    if slices.holds(known):
+        podsets = slices.shrunk(job, known)
     # Another controller's reservation matters until what it admitted is adopted, and no longer.
     late = job.held_quota == known.held_quota or is_complete(draft)
     held = known.held_quota if late else job.held_quota
     asked = _asked(job)
+    if known.elastic:
+        asked["replaces"] = known.replaces
     same = all(getattr(known, name) == value for name, value in asked.items())
     before = known.own_priority, known.queue, known.podsets, known.held_quota
     if same and before == (job.priority, queue, podsets, held):
@@ -200,7 +211,7 @@ def _report(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
     if is_stopped(draft, known, job.state) and not was_stopped:
         yield WorkloadStopped(at_us=at_us, workload=key, uid=uid)
         if not _is_managed(draft, job):  # its label went while it ran
-            yield remove_job(draft, at_us, known, job.version)
+            yield from remove_job(draft, at_us, known, job.version)
 
 
 def _report_state(at_us: int, job: JobObserved, known: Workload) -> Iterator[JobStateReported]:
@@ -247,9 +258,10 @@ def _standing(state: JobState) -> tuple[bool, bool, bool, bool, str, int]:
 
 
 def _is_ready(known: Workload, state: JobState) -> bool:
-    pods = sum(given.count for given in known.assignment) or sum(
-        podset.count for podset in known.podsets
-    )
+    pods = sum(podset.count for podset in known.podsets)
+    given = sum(given.count for given in known.assignment)
+    if given:
+        pods = min(given, pods) if known.elastic else given
     return not state.suspended and state.ready + state.succeeded >= pods
 
 

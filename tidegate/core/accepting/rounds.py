@@ -97,7 +97,7 @@ def _remove(
         if kept is not None:
             yield remove_definition(draft, at_us, told.resource, kept[key], told.list_version)
         else:
-            yield remove_job(draft, at_us, draft.workloads[key], told.list_version)
+            yield from remove_job(draft, at_us, draft.workloads[key], told.list_version)
 
 
 def _came_back(

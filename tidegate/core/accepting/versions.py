@@ -73,8 +73,9 @@ def known_versions(draft: Draft, resource: str) -> Iterator[tuple[str, str, int]
             yield key, defined.uid, max(defined.version, told.get(defined.uid, 0))
         return
     for key, workload in draft.workloads.items():
-        if workload.resource == resource:
-            yield key, workload.uid, max(workload.version, told.get(workload.uid, 0))
+        uid = workload.job.uid  # of an elastic job's workloads one stands for it
+        if workload.resource == resource and draft.by_uid.get(uid) == key:
+            yield key, uid, max(workload.version, told.get(uid, 0))
 
 
 def note(draft: Draft, seen: Observed) -> None:

@@ -7,6 +7,7 @@ from tidegate.core.checking import required_checks
 from tidegate.core.draft import Workload
 from tidegate.core.flavors import Assignment
 from tidegate.core.folding.admissions import SLICE_REPLACED
+from tidegate.core.forest import HOLDING
 from tidegate.core.orders import start_order
 from tidegate.core.passing import Pass
 from tidegate.core.rooms import Room
@@ -28,7 +29,7 @@ def reserve(
     """Reserve an assignment for a workload, and start it if nothing else is asked of it."""
     draft = run_of.draft
     older = draft.workloads.get(workload.replaces) if workload.replaces else None
-    if older is not None:
+    if older is not None and older.phase in HOLDING:
         run_of.tell(
             QuotaReleased(
                 at_us=draft.now_us,

@@ -13,12 +13,14 @@ from tidegate.core.draft import Draft, Workload
 from tidegate.core.explain import sentence
 from tidegate.core.folding.admissions import STOPPED
 from tidegate.core.folding.workloads import local_queue
+from tidegate.core.succession import replaced_leaves
 
 NO_LOCAL_QUEUE = "LocalQueueNotFound"
 LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
 NO_CLUSTER_QUEUE = "ClusterQueueNotFound"
 INACTIVE = "ClusterQueueInactive"
 GATED = "AdmissionGatedBy"
+SLICE_LEAVES = "ReplacedSliceLeaves"
 OFFERED = "Offered"
 _REASONS: dict[str, HeldReason] = {
     NO_LOCAL_QUEUE: "Misconfigured",
@@ -26,6 +28,7 @@ _REASONS: dict[str, HeldReason] = {
     NO_CLUSTER_QUEUE: "Misconfigured",
     INACTIVE: "Suspended",
     GATED: "AdmissionGated",
+    SLICE_LEAVES: "PendingEvaluation",
     OFFERED: "PendingEvaluation",
 }
 _RESTARTED = {
@@ -69,6 +72,8 @@ def _why(draft: Draft, workload: Workload) -> tuple[str, str]:
         return INACTIVE, f"ClusterQueue {room.name} is inactive"
     if workload.gates:
         return GATED, f"it is gated by {', '.join(workload.gates)}"
+    if workload.replaces and replaced_leaves(draft, workload):
+        return SLICE_LEAVES, f"{workload.replaces}, which it would replace, has to leave"
     return OFFERED, ""
 
 

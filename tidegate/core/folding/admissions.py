@@ -29,6 +29,7 @@ from tidegate.core.heads import leave, place
 from tidegate.core.holding import begin_leaving, give, let_in, take
 from tidegate.core.night import stir
 from tidegate.core.shapes import park
+from tidegate.core.succession import hand_over
 from tidegate.core.wanted import watch
 
 _Quota: TypeAlias = QuotaReserved | ReservationRepeated | WorkloadAdmitted | QuotaReleased
@@ -109,13 +110,17 @@ def _reserve(draft: Draft, workload: Workload, event: QuotaReserved) -> None:
 def _release(draft: Draft, workload: Workload, event: QuotaReleased) -> None:
     preempted = workload.evicted_reason == "Preempted"
     give(draft, workload, outside=not preempted)
-    workload.phase = "finished" if event.reason == SLICE_REPLACED else "pending"
+    replaced = event.reason == SLICE_REPLACED
+    workload.phase = "finished" if replaced else "pending"
+    workload.finished_us = event.at_us if replaced else workload.finished_us
     workload.stopped, workload.reserved_us = False, 0
     if workload.admitted_us:
         workload.executed_us += event.at_us - workload.admitted_us
         workload.admitted_us = 0
     decay.drop_penalty(draft, workload)
     _forget_checks(draft, workload)
+    if replaced:
+        hand_over(draft, workload)
     watch(draft, workload)
 
 
@@ -226,6 +231,7 @@ def _fold_eviction(
                 workload.phase = "evicting"
                 begin_leaving(draft, workload)
                 watch(draft, workload)
+                _call_off(draft, workload)
             _forget_checks(draft, workload)
             _back_off(workload, event)
         case WorkloadRequeued():
@@ -236,6 +242,14 @@ def _fold_eviction(
             workload.expired = True
         case _:
             assert_never(event)
+
+
+def _call_off(draft: Draft, workload: Workload) -> None:
+    """Let nobody take the place of a slice that has to leave."""
+    heir = draft.workloads.get(workload.successor)
+    if heir is not None:
+        place(draft, heir)
+        draft.forest.agenda[heir.key] = None
 
 
 def _back_off(workload: Workload, event: WorkloadEvicted) -> None:

@@ -81,6 +81,9 @@ def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
     draft.workloads[event.workload] = workload
     if event.uid:
         draft.by_uid[event.uid] = event.workload
+    older = draft.workloads.get(event.replaces)
+    if older is not None and event.elastic:
+        older.successor = event.workload
     queue = local_queue(workload)
     draft.by_queue.setdefault(queue, {})[event.workload] = None
     found = draft.objects.local_queues.get(queue)
@@ -164,8 +167,12 @@ def _remove(draft: Draft, workload: Workload) -> None:
     if was_pending:
         _wake_all(draft, workload)
     del draft.workloads[workload.key]
-    if draft.by_uid.get(workload.uid) == workload.key:
-        del draft.by_uid[workload.uid]
+    for uid in (workload.uid, workload.job.uid):
+        if draft.by_uid.get(uid) == workload.key:
+            del draft.by_uid[uid]
+    older = draft.workloads.get(workload.replaces)
+    if older is not None and older.successor == workload.key:
+        older.successor = ""
     _leave_queue(draft, workload)
 
 
@@ -216,6 +223,8 @@ def _change(draft: Draft, workload: Workload, event: WorkloadChanged) -> None:
     if workload.key in draft.intents:
         intent = draft.intents[workload.key]
         draft.intents[workload.key] = replace(intent, void="the workload changed")
+    if workload.elastic and workload.phase in HOLDING:
+        recharge(draft, workload)
     if moved:
         draft.by_queue.setdefault(local_queue(workload), {})[workload.key] = None
     _follow(draft, workload, activated=event.active and not was_active)

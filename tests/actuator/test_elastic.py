@@ -1,0 +1,129 @@
+"""Pods of elastic jobs are let go by their Workload, on the embedded API server."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from actuator.calls import Calls
+from actuator.elastic import LetGo
+from actuator.metrics import Metrics
+from tests.parts.stage import KUEUE, Object, Stage, alongside, eventually, job, kueue
+from tests.parts.virtual import run_virtually
+
+WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
+PODS = "/api/v1/namespaces/default/pods"
+GATE = {"name": "kueue.x-k8s.io/elastic-job"}
+OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "j1", "controller": True}
+AT = "2026-03-01T08:00:00Z"
+
+
+class Elastic(Stage):
+    """One elastic job's pods and Workloads, as its controller and the projection make them."""
+
+    def __init__(self) -> None:
+        super().__init__(with_crds=True)
+        calls = Calls(self.api, Metrics(CollectorRegistry()))
+        self.lets_go = LetGo(calls, Random(3))
+
+    def pod(self, name: str, *gates: Object) -> None:
+        template = job()["spec"]["template"]
+        meta = {
+            "name": name,
+            "labels": {"tidegate.dev/elastic": "true"},
+            "ownerReferences": [OWNER],
+        }
+        spec = {**template["spec"], "schedulingGates": list(gates or [GATE])}
+        self.make(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+
+    def workload(self, name: str, granted: int, *conditions: str, asked: int = 9) -> None:
+        podset = {"name": "main", "count": asked, "template": job()["spec"]["template"]}
+        found = kueue("Workload", name, queueName="main", podSets=[podset])
+        found["metadata"]["labels"] = {"kueue.x-k8s.io/job-uid": "j1"}
+        self.make(WORKLOADS, found)
+        self.grant(name, granted, *conditions)
+
+    def grant(self, name: str, granted: int, *conditions: str) -> None:
+        told = {"status": "True", "reason": "r", "message": "m", "lastTransitionTime": AT}
+        held = [{"type": one, **told} for one in ("QuotaReserved", *conditions)]
+        given = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "count": granted}]}
+        status = {"conditions": held, "admission": given}
+        self.change(f"{WORKLOADS}/{name}/status", {"status": status})
+
+    def let_go(self) -> list[str]:
+        found = self.read(PODS)["items"]
+        return [one["metadata"]["name"] for one in found if GATE not in gates_of(one)]
+
+
+def gates_of(found: Object) -> list[Object]:
+    gates: list[Object] = found["spec"].get("schedulingGates", [])
+    return gates
+
+
+def test_as_many_pods_are_let_go_as_were_granted_the_lowest_names_first() -> None:
+    async def run() -> None:
+        stage = Elastic()
+        for name in ("c", "a", "b"):
+            stage.pod(name)
+        stage.workload("one", 2, "Admitted")
+        async with alongside(stage.lets_go.run()):
+            await asyncio.sleep(5)
+            assert stage.let_go() == []  # another actuator is the active one
+            stage.lets_go.work(True)  # noqa: FBT003 - a state
+            await eventually(lambda: stage.let_go() == ["a", "b"])
+            stage.remove(f"{PODS}/a")
+            await eventually(lambda: stage.let_go() == ["b", "c"])
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("conditions", [(), ("Admitted", "Finished")])
+def test_nobody_is_let_go_by_a_workload_that_does_not_stand_for_the_job(
+    conditions: tuple[str, ...],
+) -> None:
+    async def run() -> None:
+        stage = Elastic()
+        stage.pod("a")
+        stage.workload("one", 2, *conditions)
+        stage.lets_go.work(True)  # noqa: FBT003 - a state
+        async with alongside(stage.lets_go.run()):
+            await asyncio.sleep(10)
+            assert stage.let_go() == []
+
+    run_virtually(run())
+
+
+def test_a_slice_that_takes_over_lets_the_others_go() -> None:
+    async def run() -> None:
+        stage = Elastic()
+        stage.workload("one", 1, "Admitted")
+        stage.workload("two", 2)
+        stage.lets_go.work(True)  # noqa: FBT003 - a state
+        async with alongside(stage.lets_go.run()):
+            for name in ("a", "b", "c"):
+                stage.pod(name, {"name": "own"}, GATE)
+            await eventually(lambda: stage.let_go() == ["a"])
+            stage.grant("two", 2, "Admitted")
+            stage.grant("one", 1, "Admitted", "Finished")
+            await eventually(lambda: stage.let_go() == ["a", "b"])
+            assert gates_of(stage.read(f"{PODS}/a")) == [{"name": "own"}]
+
+    run_virtually(run())
+
+
+def test_a_job_that_shrank_has_no_room_for_what_it_was_granted_before() -> None:
+    async def run() -> None:
+        stage = Elastic()
+        stage.pod("a")
+        stage.pod("b")
+        stage.workload("one", 2, "Admitted", asked=1)
+        stage.lets_go.work(True)  # noqa: FBT003 - a state
+        async with alongside(stage.lets_go.run()):
+            await eventually(lambda: stage.let_go() == ["a"])
+            await asyncio.sleep(10)
+            assert stage.let_go() == ["a"]
+
+    run_virtually(run())

@@ -1,0 +1,114 @@
+"""The Workloads of an elastic job: which follows which, of how many pods, and their end."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tests.actuator.story import AT_US, QUEUES, Story
+from tests.parts.stage import KUEUE, Object, alongside, eventually
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.decisions import QuotaReleased
+from tidegate.contracts.facts import WorkloadChanged, WorkloadRemoved, WorkloadSubmitted
+from tidegate.model.podset import PodSet
+
+WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
+SLICE = "kueue.x-k8s.io/workload-slice-name"
+REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
+
+
+def submitted(story: Story, pods: int) -> WorkloadSubmitted:
+    return replace(story.submitted(), elastic=True, podsets=(PodSet(count=pods),))
+
+
+def slice_of(story: Story, pods: int, before: str, number: int) -> WorkloadSubmitted:
+    told = submitted(story, pods)
+    key, uid = f"{story.key}-{number}", f"{story.uid}/{number}"
+    return replace(told, workload=key, uid=uid, replaces=before)
+
+
+def found(story: Story, key: str) -> Object:
+    return story.read(f"{WORKLOADS}/{key.partition('/')[2]}")
+
+
+def count(story: Story, key: str) -> int:
+    pods: int = found(story, key)["spec"]["podSets"][0]["count"]
+    return pods
+
+
+def test_each_slice_names_the_first_and_the_one_that_it_replaces() -> None:
+    async def run() -> None:
+        story = Story()
+        second, third = f"{story.key}-2", f"{story.key}-3"
+        await story.write(*QUEUES, submitted(story, 1), slice_of(story, 2, story.key, 2))
+        await story.write(slice_of(story, 3, second, 3))
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: len(story.read(WORKLOADS)["items"]) == 3)
+        marks = [found(story, key)["metadata"]["annotations"] for key in (story.key, second, third)]
+        first = story.key.partition("/")[2]
+        assert [one[SLICE] for one in marks] == [first] * 3
+        assert [one.get(REPLACES) for one in marks] == [None, story.key, second]
+        assert [count(story, key) for key in (story.key, second, third)] == [1, 2, 3]
+        owners = [one["metadata"]["ownerReferences"] for one in story.read(WORKLOADS)["items"]]
+        assert {one["uid"] for (one,) in owners} == {story.uid}
+
+    run_virtually(run())
+
+
+def test_a_slice_that_was_replaced_is_finished_and_one_that_is_not_wanted_goes() -> None:
+    async def run() -> None:
+        story = Story()
+        slice_told = slice_of(story, 2, story.key, 2)
+        first = submitted(story, 1), story.reserved(), story.admitted()
+        await story.write(*QUEUES, *first, slice_told, slice_of(story, 4, story.key, 4))
+        released = QuotaReleased(
+            at_us=AT_US, workload=story.key, uid=story.uid, reason="WorkloadSliceReplaced"
+        )
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: len(story.read(WORKLOADS)["items"]) == 3)
+            gone = WorkloadRemoved(at_us=AT_US, workload=f"{story.key}-4", uid=f"{story.uid}/4")
+            await story.write(released, gone)
+            await eventually(lambda: story.condition("Finished")[0] == "True")
+            await eventually(lambda: len(story.read(WORKLOADS)["items"]) == 2)
+        assert story.condition("Finished")[1] == "WorkloadSliceReplaced"
+        assert story.condition("QuotaReserved")[0] == "True"
+
+    run_virtually(run())
+
+
+def test_a_job_that_shrinks_shows_it_in_place_and_uses_less() -> None:
+    async def run() -> None:
+        story = Story()
+        reserved = story.reserved()
+        given = tuple(replace(one, count=3, usage={"cpu": 1_500}) for one in reserved.assignment)
+        told = submitted(story, 3), replace(reserved, assignment=given), story.admitted()
+        fewer = WorkloadChanged(
+            at_us=AT_US, workload=story.key, uid=story.uid, queue="main", podsets=(PodSet(count=1),)
+        )
+        await story.write(*QUEUES, *told)
+        async with alongside(story.actuator(projects=True).run()):
+            queue = f"{KUEUE}/clusterqueues/cq"
+            await eventually(lambda: "flavorsUsage" in story.status(queue))
+            await eventually(lambda: story.used() == "1500m")
+            assert count(story, story.key) == 3
+            await story.write(fewer)
+            await eventually(lambda: count(story, story.key) == 1)
+            await eventually(lambda: story.used() == "500m")
+
+    run_virtually(run())
+
+
+def test_a_job_that_came_back_larger_shows_it() -> None:
+    async def run() -> None:
+        story = Story()
+        told = submitted(story, 1), story.reserved(), story.admitted()
+        more = WorkloadChanged(
+            at_us=AT_US, workload=story.key, uid=story.uid, queue="main", podsets=(PodSet(count=3),)
+        )
+        await story.write(*QUEUES, *told)
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+            await story.write(more)
+            await eventually(lambda: count(story, story.key) == 3)
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+
+    run_virtually(run())

@@ -1,0 +1,182 @@
+"""Elastic jobs: what each change of their size tells, and what goes with them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import pytest
+from msgspec.structs import replace
+
+from tests.core.telling import (
+    BEGIN,
+    JOBS,
+    LEDGER,
+    Bus,
+    Fields,
+    completed,
+    gone,
+    job,
+    started,
+    types,
+)
+from tidegate.contracts.decisions import (
+    QuotaReleased,
+    QuotaReserved,
+    StartOrdered,
+    WorkloadAdmitted,
+    WorkloadEvicted,
+)
+from tidegate.contracts.facts import (
+    JobStateReported,
+    WorkloadChanged,
+    WorkloadFinished,
+    WorkloadRemoved,
+    WorkloadSubmitted,
+)
+from tidegate.contracts.observations import JobObserved, JobState, Observation
+from tidegate.core.fold import apply
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import Container, PodSet, PodSetAssignment
+from tidegate.model.policy import Policy
+
+Told: TypeAlias = WorkloadSubmitted | WorkloadChanged | WorkloadRemoved | WorkloadFinished
+KEY, UID = "team/job-uid-train", "uid-train"
+SLICE = f"{KEY}-4"
+REF = ObjectRef(kind="batch/job", namespace="team", name="train", uid=UID)
+
+
+def sized(pods: int, version: int, *, active: int = 0, **told: Any) -> JobObserved:  # noqa: ANN401 - a job's fields
+    podset = PodSet(count=pods, containers=(Container(requests={"cpu": "1"}),))
+    state = JobState(
+        suspended=not active,
+        started=active > 0,
+        active=active,
+        decision=f"{LEDGER}/9",
+        generation=pods,
+    )
+    return job(version=version, elastic=True, podsets=(podset,), state=state, **told)
+
+
+def told_by(bus: Bus, *told: Observation) -> list[Told]:
+    """Return what is told of workloads themselves, not of how their job stands."""
+    return [one for one in bus.tell(*told) if isinstance(one, Told)]
+
+
+def given(pods: int) -> tuple[PodSetAssignment, ...]:
+    usage = {"cpu": 1_000 * pods}
+    return (PodSetAssignment(name="main", count=pods, flavors={"cpu": "f"}, usage=usage),)
+
+
+def admit(bus: Bus, key: str, uid: str, pods: int) -> None:
+    of: Fields = {"at_us": BEGIN, "workload": key, "uid": uid, "cluster_queue": "cq"}
+    for event in (
+        QuotaReserved(assignment=given(pods), **of),
+        WorkloadAdmitted(**of),
+        StartOrdered(job=REF, **of),
+    ):
+        apply(bus.draft, event)
+
+
+@pytest.fixture
+def bus() -> Bus:
+    """Two pods of an elastic job run."""
+    bus = Bus().opened()
+    bus.tell(sized(2, 10))
+    admit(bus, KEY, UID, 2)
+    bus.tell(sized(2, 11, active=2))
+    return bus
+
+
+def replaced(bus: Bus) -> None:
+    of: Fields = {"at_us": BEGIN, "workload": KEY, "uid": UID, "cluster_queue": "cq"}
+    apply(bus.draft, QuotaReleased(reason="WorkloadSliceReplaced", **of))
+    admit(bus, SLICE, f"{UID}/4", 4)
+
+
+def test_a_job_that_runs_and_grows_asks_for_a_slice_beside_it(bus: Bus) -> None:
+    [told] = told_by(bus, sized(4, 12, active=4))
+    assert isinstance(told, WorkloadSubmitted)
+    assert (told.workload, told.uid, told.replaces, told.job) == (SLICE, f"{UID}/4", KEY, REF)
+    assert [one.count for one in told.podsets] == [4]
+    assert bus.draft.workloads[KEY].podsets[0].count == 2
+    assert told_by(bus, sized(4, 13, active=4)) == []
+
+
+def test_a_slice_that_waits_changes_with_its_job_and_goes(bus: Bus) -> None:
+    bus.tell(sized(4, 12, active=4))
+    [changed] = told_by(bus, sized(3, 13, active=4))
+    assert isinstance(changed, WorkloadChanged)
+    assert (changed.workload, changed.podsets[0].count, changed.replaces) == (SLICE, 3, KEY)
+    [changed, _] = told_by(bus, sized(3, 14, active=3, gates=("g",)))
+    assert (changed.workload, bus.draft.workloads[SLICE].gates) == (SLICE, ("g",))
+    assert types(told_by(bus, sized(2, 15, active=3)))[0] == "WorkloadRemoved"
+    assert list(bus.draft.workloads) == [KEY]
+    assert bus.draft.workloads[KEY].successor == ""
+
+
+def test_a_job_that_shrinks_keeps_its_quota_until_the_pods_are_gone(bus: Bus) -> None:
+    assert told_by(bus, sized(1, 12, active=2)) == []
+    [changed] = told_by(bus, sized(1, 13, active=1))
+    assert isinstance(changed, WorkloadChanged)
+    assert bus.draft.workloads[KEY].charges == ((("f", "cpu"), 1_000),)
+    assert told_by(bus, sized(1, 14, active=1)) == []
+
+
+def test_a_job_that_waits_changes_its_size_in_place() -> None:
+    bus = Bus().opened()
+    bus.tell(sized(2, 10))
+    assert types(told_by(bus, sized(5, 11))) == ["WorkloadChanged"]
+    assert bus.only().podsets[0].count == 5
+
+
+def test_a_slice_that_took_over_stands_for_its_job(bus: Bus) -> None:
+    bus.tell(sized(4, 12, active=4))
+    replaced(bus)
+    heir, older = bus.draft.workloads[SLICE], bus.draft.workloads[KEY]
+    assert (older.phase, older.charges, older.finished_us) == ("finished", (), BEGIN)
+    assert (heir.state.active, bus.draft.by_uid[UID]) == (4, SLICE)
+    [told, *_] = bus.tell(sized(4, 13))
+    assert isinstance(told, JobStateReported)
+    assert told.workload == SLICE
+
+
+@pytest.mark.parametrize("how", ["watch", "list"])
+def test_all_workloads_of_a_job_go_with_it(bus: Bus, how: str) -> None:
+    bus.tell(sized(4, 12, active=4))
+    replaced(bus)
+    bus.tell(sized(5, 13, active=5))
+    told = [gone(version=20)] if how == "watch" else [started(), completed(30)]
+    assert [one for one in types(told_by(bus, *told)) if one == "WorkloadRemoved"] == [
+        "WorkloadRemoved"
+    ] * 3
+    assert (bus.draft.workloads, bus.draft.by_uid) == ({}, {})
+
+
+def test_a_list_that_has_a_job_removes_none_of_its_workloads(bus: Bus) -> None:
+    bus.tell(sized(4, 12, active=4))
+    replaced(bus)
+    present = replace(completed(30), present=(UID,))
+    assert "WorkloadRemoved" not in types(told_by(bus, started(JOBS), present))
+    assert list(bus.draft.workloads) == [KEY, SLICE]
+
+
+def test_a_job_that_ends_takes_along_what_waits_beside_it(bus: Bus) -> None:
+    bus.tell(sized(4, 12, active=4))
+    told = bus.tell(sized(4, 13, active=4, finished="Succeeded"))
+    assert types(told) == ["WorkloadRemoved", "WorkloadFinished"]
+
+
+def test_nobody_takes_over_from_who_has_to_leave(bus: Bus) -> None:
+    bus.tell(sized(4, 12, active=4))
+    of: Fields = {"at_us": BEGIN, "workload": KEY, "uid": UID, "cluster_queue": "cq"}
+    apply(bus.draft, WorkloadEvicted(reason="Preempted", **of))
+    assert types(told_by(bus, sized(4, 13, active=4, priority_class="p")))[0] == "WorkloadRemoved"
+
+
+def test_a_closed_gate_makes_a_job_as_any_other() -> None:
+    bus = Bus().opened()
+    bus.draft.policy = Policy(gates={"ElasticJobsViaWorkloadSlices": False})
+    bus.tell(sized(2, 10))
+    admit(bus, KEY, UID, 2)
+    assert "WorkloadSubmitted" not in types(told_by(bus, sized(4, 11, active=4)))
+    assert not bus.only().elastic

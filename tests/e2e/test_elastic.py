@@ -1,0 +1,121 @@
+"""Jobs that grow and shrink while they run, on a real API server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.e2e.cast import Object, job_of, make_queues, post, tidegate, until
+from tests.e2e.living import GROUP, Living, conditions, configured
+from tidegate.cluster.running import run_services
+from tidegate.kube.ports import KubernetesApi
+
+pytestmark = pytest.mark.real
+ELASTIC = "kueue.x-k8s.io/elastic-job"
+REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
+OPEN = "featureGates: {ElasticJobsViaWorkloadSlices: true}\n"
+
+
+def jobs(namespace: str) -> str:
+    return f"/apis/batch/v1/namespaces/{namespace}/jobs"
+
+
+async def submit(api: KubernetesApi, namespace: str, pods: int) -> None:
+    """Create an elastic Job of many pods, so many at once."""
+    container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": "1"}}}
+    template = {
+        "metadata": {"annotations": {"simulate/seconds": "900"}},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    labels = {"kueue.x-k8s.io/queue-name": namespace}
+    meta = {"name": "train", "labels": labels, "annotations": {ELASTIC: "true"}}
+    spec = {"parallelism": pods, "completions": 100, "template": template}
+    answer = await post(api, jobs(namespace), {"metadata": meta, "spec": spec})
+    assert answer.status == 201, answer.body
+
+
+async def listed(api: KubernetesApi, path: str) -> list[Object]:
+    found: list[Object] = msgspec.json.decode((await api.request("GET", path)).body)["items"]
+    return found
+
+
+async def has_pods(api: KubernetesApi, namespace: str, let_go: int, gated: int) -> None:
+    """Wait until so many pods were let go, and so many wait behind the gate."""
+
+    async def holds() -> bool:
+        found = await listed(api, f"/api/v1/namespaces/{namespace}/pods")
+        stay = [one["spec"] for one in found if "deletionTimestamp" not in one["metadata"]]
+        waits = [any(g["name"] == ELASTIC for g in one.get("schedulingGates", ())) for one in stay]
+        return (waits.count(False), waits.count(True)) == (let_go, gated)
+
+    await until(holds, f"{let_go} pods were let go, {gated} wait")
+
+
+async def slices(api: KubernetesApi, namespace: str) -> dict[str, list[str]]:
+    """Return the conditions of the Job's Workloads by what each replaces."""
+    found = await listed(api, f"{GROUP}/namespaces/{namespace}/workloads")
+    ours = [one for one in found if one["metadata"].get("ownerReferences")]
+    return {one["metadata"]["annotations"].get(REPLACES, ""): conditions(one) for one in ours}
+
+
+async def until_waits(api: KubernetesApi, namespace: str, condition: str) -> None:
+    async def waits() -> bool:
+        told = await slices(api, namespace)
+        return any(condition in one for replaced, one in told.items() if replaced)
+
+    await until(waits, f"a slice says {condition}")
+
+
+async def test_an_elastic_job_grows_by_a_slice_and_shrinks_in_place(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    space = "growing"
+    await make_queues(api, {space: "4"})
+    life = Living(api, space)
+    async with run_services(configured(tmp_path, own_api, OPEN), print) as running:
+        await life.make("other")
+        await life.shows("other", "Admitted=True Admitted")
+        await submit(api, space, 2)
+        await has_pods(api, space, 2, 0)
+        await life.change(f"{jobs(space)}/train", spec={"parallelism": 4})
+        await has_pods(api, space, 2, 2)
+        await until_waits(api, space, "QuotaReserved=False WaitingForQuota")
+        await life.finish("other")
+        await has_pods(api, space, 4, 0)
+        told = await slices(api, space)
+        assert "Finished=True WorkloadSliceReplaced" in told.pop("")
+        assert all("Admitted=True Admitted" in one for one in told.values())
+        await life.change(f"{jobs(space)}/train", spec={"parallelism": 1})
+        await life.make("fits", cpu="3")
+        await life.shows("fits", "Admitted=True Admitted")
+        await has_pods(api, space, 1, 0)
+        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+
+
+async def test_an_elastic_job_that_has_to_leave_comes_back_as_large_as_it_wants(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    space = "leaving"
+    await make_queues(api, {space: "2"})
+    life = Living(api, space)
+    async with run_services(configured(tmp_path, own_api, OPEN), print) as running:
+        await submit(api, space, 1)
+        await has_pods(api, space, 1, 0)
+        await life.change(f"{jobs(space)}/train", spec={"parallelism": 3})
+        await has_pods(api, space, 1, 2)
+        await life.stop_queue("clusterqueues", "HoldAndDrain")
+        await has_pods(api, space, 0, 0)
+
+        async def restored() -> bool:
+            template = (await job_of(api, space, "train"))["spec"]["template"]["spec"]
+            return "schedulingGates" not in template and len(await slices(api, space)) == 1
+
+        await until(restored, "the template is as its owner wrote it, and one Workload is left")
+        quota = {"name": "cpu", "nominalQuota": "3"}
+        group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [quota]}]}
+        await life.change(f"{GROUP}/clusterqueues/{space}", spec={"resourceGroups": [group]})
+        await life.stop_queue("clusterqueues", "None")
+        await has_pods(api, space, 3, 0)
+        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)

@@ -1,0 +1,28 @@
+"""A slice of an elastic job takes the place of another, and when it cannot.
+
+Source: behaviour.md 13.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.draft import Draft, Workload
+
+_LEFT = ("evicting", "pending", "inactive")
+
+
+def replaced_leaves(draft: Draft, workload: Workload) -> bool:
+    """Tell whether the slice that a workload would replace has to leave, so that it cannot."""
+    older = draft.workloads.get(workload.replaces)
+    return older is not None and older.elastic and older.phase in _LEFT
+
+
+def hand_over(draft: Draft, workload: Workload) -> None:
+    """Let the slice that replaced a workload stand for its job: that runs, as it was ordered to."""
+    heir = draft.workloads.get(workload.successor)
+    if heir is None:
+        return
+    draft.by_uid[workload.job.uid] = heir.key
+    heir.state, heir.state_us, heir.order = workload.state, workload.state_us, workload.order
+    heir.version = max(heir.version, workload.version)
+    heir.executed_us = workload.executed_us
+    heir.reclaimable = workload.reclaimable
