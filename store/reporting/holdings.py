@@ -1,7 +1,7 @@
 """Holdings: who held how much of what, from when to when. Their sum over time is the usage.
 
 One row a podset, flavor and resource; when pods are done for good the row ends and a smaller one
-begins, so that an integral over the rows is exact.
+begins, so that an integral over the rows is exact; so it is when an elastic job becomes smaller.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ Taken: TypeAlias = (
     | decisions.QuotaReleased
     | facts.WorkloadAdopted
     | facts.PodsReclaimed
+    | facts.WorkloadChanged
     | facts.WorkloadFinished
     | facts.WorkloadRemoved
 )
@@ -36,6 +37,9 @@ def take(sheet: Sheet, at: Place, event: Taken) -> None:
                 sheet.held[event.workload] = [holding for each in given for holding in each]
         case facts.PodsReclaimed():
             _shrink(sheet, at, event.workload)
+        case facts.WorkloadChanged():
+            if event.elastic:
+                _shrink(sheet, at, event.workload)
         case decisions.QuotaReleased() | facts.WorkloadFinished() | facts.WorkloadRemoved():
             _end(sheet, at, event.workload)
         case _:

@@ -155,6 +155,7 @@ class WorkloadChanged(
     preemption_gates: tuple[str, ...] = ()  # closed: it may start, but evict nobody
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
+    elastic: bool = False  # pods that are asked for no more are charged no more, while it runs
     held_quota: bool = False  # another controller had reserved quota for it
 
 

@@ -129,6 +129,7 @@ def asked(draft: Draft) -> Iterator[told.WorkloadChanged]:
             allowed_flavors=workload.allowed_flavors,
             replaces=workload.replaces,
             held_quota=workload.held_quota,
+            elastic=workload.elastic,
         )
 
 

@@ -11,6 +11,7 @@ from tidegate.contracts import facts as told
 from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
+from tidegate.core.folding.admissions import SLICE_REPLACED
 from tidegate.model.ids import ObjectRef
 from tidegate.replay.sentences import Told, sentence
 
@@ -79,10 +80,16 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
         if isinstance(event, told.WorkloadSubmitted):
             story.uid, story.job = event.uid, event.job
         if getattr(event, "workload", "") == workload:
-            story.phase = _PHASES.get(entry.type, story.phase)
+            story.phase = _phase(event, _PHASES.get(entry.type, story.phase))
             story.cluster_queue = getattr(event, "cluster_queue", "") or story.cluster_queue
         story.lines.append(_line(entry, event, workload))
     return story
+
+
+def _phase(event: Told, usual: str) -> str:
+    """Return what a workload is after an event: a slice that was replaced waits no more."""
+    replaced = isinstance(event, decided.QuotaReleased) and event.reason == SLICE_REPLACED
+    return "finished" if replaced else usual
 
 
 def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Told]]:

@@ -193,6 +193,7 @@ def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
         priority=job.priority,
         podsets=podsets,
         author=job.author,
+        elastic=known.elastic,
         held_quota=held,
         **asked,
     )

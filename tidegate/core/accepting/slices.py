@@ -144,4 +144,5 @@ def _changed(
         preemption_gates=job.preemption_gates,
         allowed_flavors=job.allowed_flavors,
         replaces=known.key,
+        elastic=True,
     )
