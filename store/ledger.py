@@ -18,11 +18,11 @@ from store.entries import PAGE_ROWS, newest, page, seq_at
 from store.failures import reading, transaction
 from store.reporting.projection import project
 from store.tables import EVENTS, OBSERVATIONS, ledger_event
-from store.writing import Inserting
+from store.writing import Copying
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.errors import SequenceConflictError
 
-INSERT = Inserting(ledger_event, Entry)
+INSERT = Copying(ledger_event, Entry)
 
 
 class SqlLedger:

@@ -1,8 +1,9 @@
 """How many rows of one table are written at once.
 
 SQLite takes them tuple by tuple through its driver, which is compiled for that. PostgreSQL's driver
-would spend more on each row than the database does: there new rows are copied in as a stream, and
-those that change are told as one JSON parameter of one statement.
+would spend more on each row than the database does: there they are told as one JSON parameter of
+one statement. Entries, of which there are most, are copied in as a stream; reports' rows cannot
+be, since policies may stand on their tables (``store.tenants``).
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ FEW = 4
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
-class Inserting(Generic[Row]):
-    """Writes new rows, none of which may be there."""
+class Copying(Generic[Row]):
+    """Writes new rows, none of which may be there, to a table without policies on its rows."""
 
     def __init__(self, table: Table, row: type[Row]) -> None:
         _demand_columns(table, row)
@@ -58,13 +59,16 @@ class Inserting(Generic[Row]):
                 copy.write_row(astuple(row))
 
 
-class Adding(Generic[Row]):
-    """Writes rows, or what ``otherwise`` says where one of that key is there."""
+class Inserting(Generic[Row]):
+    """Writes new rows, or does what ``otherwise`` says where one of that key is there."""
 
-    def __init__(self, table: Table, row: type[Row], into: Insert, otherwise: str) -> None:
+    def __init__(
+        self, table: Table, row: type[Row], into: Insert | None = None, otherwise: str = ""
+    ) -> None:
         """``into`` is the statement for SQLite; ``otherwise`` the end of PostgreSQL's."""
         _demand_columns(table, row)
-        self._rows, names = _by_tuples(into), _names(table.c)
+        self._rows = _by_tuples(insert(table) if into is None else into)
+        names = _names(table.c)
         rows = f"SELECT {names} FROM {_recordset(table.c)}"  # noqa: S608 - our names
         self._text = f"INSERT INTO {table.name} ({names}) {rows} {otherwise}"
 

@@ -17,7 +17,7 @@ from store.clock import HOUR_US
 from store.expressions import larger, seconds, unindexed
 from store.reporting.rows import HoldingRow, UsageRow
 from store.reporting.tables import holding, usage
-from store.writing import Adding
+from store.writing import Inserting
 
 _KEY = tuple(column.name for column in usage.primary_key.columns)
 _COPIED = tuple(name for name in _KEY if name != "hour_us")
@@ -97,7 +97,7 @@ def _adding(new: _Insert, *, lasting: bool) -> _Insert:
 
 
 _INTO: dict[str, _Insert] = {"sqlite": sqlite.insert(usage), "postgresql": postgresql.insert(usage)}
-_ADD = Adding(
+_ADD = Inserting(
     usage,
     UsageRow,
     _adding(_INTO["sqlite"], lasting=False),
