@@ -180,3 +180,15 @@ def test_a_closed_gate_makes_a_job_as_any_other() -> None:
     admit(bus, KEY, UID, 2)
     assert "WorkloadSubmitted" not in types(told_by(bus, sized(4, 11, active=4)))
     assert not bus.only().elastic
+
+
+def test_a_job_that_is_elastic_no_more_is_submitted_anew_once_it_runs_no_more(bus: Bus) -> None:
+    bus.tell(sized(4, 12, active=4))
+    replaced(bus)
+    plain = replace(sized(4, 13, active=4), elastic=False)
+    assert types(told_by(bus, plain)) == []
+    of: Fields = {"at_us": BEGIN, "workload": SLICE, "uid": f"{UID}/4", "cluster_queue": "cq"}
+    apply(bus.draft, QuotaReleased(reason="Evicted", **of))
+    told = types(told_by(bus, replace(sized(4, 14), elastic=False)))
+    assert told == ["WorkloadRemoved", "WorkloadRemoved", "WorkloadSubmitted"]
+    assert (bus.only().key, bus.only().elastic) == (KEY, False)

@@ -50,12 +50,19 @@ def take_job(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Itera
         yield from _submit(draft, at_us, resource, job)
     elif prebuilt.is_unclear(job):
         return  # what its Workload says is not known yet, and what is known of it stands
-    elif known.key != job.workload and not known.elastic:
+    elif _is_another(draft, job, known):
         note(draft, job)
         yield from _become(draft, at_us, job, known)
     else:
         note(draft, job)
         yield from _update(draft, at_us, job, known)
+
+
+def _is_another(draft: Draft, job: JobObserved, known: Workload) -> bool:
+    """Tell whether a job counts as another workload by now: by its Workload, or its elasticity."""
+    if job.elastic or known.elastic:
+        return known.elastic != slices.is_elastic(draft, job) and _is_idle(known)
+    return known.key != job.workload
 
 
 def remove_job(
@@ -82,7 +89,8 @@ def _become(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
         over = known.phase == "finished" or draft.workloads.get(known.key) is not known
         if over or was_stopped or not is_stopped(draft, known, job.state):
             return
-    yield _let_go(draft, at_us, known, job.version)
+    for one in (*slices.family(draft, known), known):
+        yield _let_go(draft, at_us, one, job.version)
     yield from _submit(draft, at_us, known.resource, job)
 
 
