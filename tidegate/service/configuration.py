@@ -32,7 +32,7 @@ from tidegate.service.configuration_file import (
     Selector,
 )
 from tidegate.service.durations import duration_us
-from tidegate.service.gates import GATES
+from tidegate.service.gates import check_gates
 
 GROUP = "config.kueue.x-k8s.io/"
 ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
@@ -143,7 +143,7 @@ def _policy(file: ConfigurationFile) -> Policy:
         fair_sharing=_strategies(file.fair_sharing),
         admission_fair_sharing=_between_queues(file.admission_fair_sharing),
         pods_ready=_pods_ready(file),
-        gates=_gates(file.feature_gates),
+        gates=check_gates(file.feature_gates),
         exclude_resource_prefixes=resources.exclude_resource_prefixes,
         transformations=_transformations(resources),
         ignore_undeclared=resources.quota_check_strategy == "IgnoreUndeclared",
@@ -194,13 +194,6 @@ def _pods_ready(file: ConfigurationFile) -> PodsReady | None:
         backoff_base_us=again.backoff_base_seconds * 1_000_000,
         backoff_max_us=again.backoff_max_seconds * 1_000_000,
     )
-
-
-def _gates(told: dict[str, bool]) -> dict[str, bool]:
-    for name in told:
-        if name not in GATES:
-            raise SettingsError(f"featureGates: Kueue has no gate {name}.")
-    return {name: value for name, value in sorted(told.items()) if value != GATES[name]}
 
 
 def _device_classes(resources: ResourcesSection) -> dict[str, str]:
