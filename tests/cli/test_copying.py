@@ -15,6 +15,8 @@ from tests.cli.conftest import Tidegate
 from tests.cli.test_reading import READINGS
 from tests.parts.postgresql import Server
 from tests.parts.sample import TOLD
+from tidegate.cli import parquet
+from tidegate.contracts.entry import Entry
 
 
 @pytest.mark.parametrize("name", ["history.jsonl", "history.jsonl.gz", "copy.db"])
@@ -74,14 +76,21 @@ def test_a_ledger_on_postgresql_is_copied_to_a_file_and_back(
     postgresql.drop(restored)
 
 
-def test_parquet_holds_every_column_of_every_row(tidegate: Tidegate, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows", [7, 20_000], ids=["several row groups", "one row group"])
+def test_parquet_holds_every_column_of_every_row(
+    tidegate: Tidegate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    monkeypatch.setattr(parquet, "GROUP_ROWS", rows)
     file = tmp_path / "history.parquet"
     assert tidegate("ledger", "export", str(file)).exit_code == 0
+    assert pq.ParquetFile(file).num_row_groups == -(-len(TOLD) // rows)
     table = pq.read_table(file)
-    assert table.column_names[:4] == ["partition", "seq", "epoch", "turn"]
-    assert table["payload"].to_pylist() == [entry.payload for entry in TOLD]
-    assert table["hash"].to_pylist() == [entry.hash for entry in TOLD]
-    assert table["at_us"].cast("int64").to_pylist() == [entry.at_us for entry in TOLD]
+    assert set(table.column_names) == set(Entry.__struct_fields__)
+    assert str(table.schema.field("at_us").type) == "timestamp[us, tz=UTC]"
+    numbers = table.set_column(
+        table.column_names.index("at_us"), "at_us", table["at_us"].cast("int64")
+    )
+    assert [Entry(**row) for row in numbers.to_pylist()] == list(TOLD)
 
 
 def test_without_pyarrow_it_is_told_what_to_install(
