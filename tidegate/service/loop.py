@@ -1,8 +1,8 @@
 """The event loop that a service runs on, and how often it collects garbage.
 
-uvloop where it is installed: it takes a third of the time of asyncio's own loop for sockets and
-TLS. ``TIDEGATE_LOOP=asyncio`` chooses asyncio's own, to see whether a fault is uvloop's. The
-simulation never comes here: its loop is its own.
+uvloop where it is installed: a patch over TLS takes 125 us of CPU in place of 147.
+``TIDEGATE_LOOP=asyncio`` chooses asyncio's own, to see whether a fault is uvloop's. The simulation
+never comes here: its loop is its own.
 """
 
 from __future__ import annotations
