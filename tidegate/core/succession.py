@@ -6,6 +6,7 @@ Source: behaviour.md 13.
 from __future__ import annotations
 
 from tidegate.core.draft import Draft, Workload
+from tidegate.model.ids import FlavorResource
 
 _LEFT = ("evicting", "pending", "inactive")
 
@@ -26,3 +27,14 @@ def hand_over(draft: Draft, workload: Workload) -> None:
     heir.version = max(heir.version, workload.version)
     heir.executed_us = workload.executed_us
     heir.reclaimable = workload.reclaimable
+
+
+def beyond(
+    draft: Draft, workload: Workload, charges: tuple[tuple[FlavorResource, int], ...]
+) -> tuple[tuple[FlavorResource, int], ...]:
+    """Return what charges are beyond those of the slice that a workload is to replace."""
+    older = draft.workloads.get(workload.replaces)
+    if older is None or not older.elastic:
+        return charges
+    had = dict(older.charges)
+    return tuple((fr, max(0, units - had.get(fr, 0))) for fr, units in charges)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
+from msgspec.structs import replace
+
 from tidegate.contracts.decisions import (
     PreemptionAbandoned,
     PreemptionIntended,
@@ -29,7 +31,7 @@ from tidegate.core.heads import leave, place
 from tidegate.core.holding import begin_leaving, give, let_in, take
 from tidegate.core.night import stir
 from tidegate.core.shapes import park
-from tidegate.core.succession import hand_over
+from tidegate.core.succession import beyond, hand_over
 from tidegate.core.wanted import watch
 
 _Quota: TypeAlias = QuotaReserved | ReservationRepeated | WorkloadAdmitted | QuotaReleased
@@ -202,7 +204,7 @@ def _intend(draft: Draft, workload: Workload, event: PreemptionIntended) -> None
         cluster_queue=workload.cluster_queue,
         victims=event.victims,
         assignment=event.assignment,
-        charges=charged(workload, event.assignment),
+        charges=beyond(draft, workload, charged(workload, event.assignment)),
         seq=draft.seq,
     )
     draft.intents[workload.key] = intent
@@ -248,6 +250,9 @@ def _call_off(draft: Draft, workload: Workload) -> None:
     """Let nobody take the place of a slice that has to leave."""
     heir = draft.workloads.get(workload.successor)
     if heir is not None:
+        if heir.key in draft.intents:
+            intent = draft.intents[heir.key]
+            draft.intents[heir.key] = replace(intent, void="the slice it replaces has to leave")
         place(draft, heir)
         draft.forest.agenda[heir.key] = None
 
