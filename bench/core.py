@@ -1,4 +1,4 @@
-"""Measure the core in virtual time: ``python -m bench.core [--config baseline|large|deep]``.
+"""Measure the core in virtual time: ``python -m bench.core [--config baseline|large|deep|memory]``.
 
 Each measurement runs in a process of its own, so that its CPU time and memory are its own.
 """
@@ -16,6 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 
+from bench import memory
 from bench.driving import Tally, drive
 from bench.loads import BASELINE, LARGE, QUOTA_CPU, Load
 from bench.steps import StepCost, deep, flat
@@ -23,6 +24,8 @@ from bench.steps import StepCost, deep, flat
 DEEP_QUEUES, DEEP_PENDING = 2_000, (10_000, 30_000, 100_000)
 CYCLE_QUEUES, CYCLE_PENDING = (10, 100, 1_000), (1_000, 10_000, 100_000)
 STEPS = 200
+CONFIGS = ("baseline", "large", "deep", "cycle", "memory")
+MEMORY_QUEUES, MEMORY_PENDING, MEMORY_ADMITTED = 1_000, (100_000, 1_000_000), (100_000,)
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,7 @@ class Figures:
     tally: Tally | None = None
     step: StepCost | None = None
     load: Load | None = None
+    footprint: memory.Footprint | None = None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -71,9 +75,21 @@ def cycle_figures(mode: str, queues: int, pending: int) -> Figures:
     return Figures("cycle", "classic", _peak_mib(), step=cost)
 
 
+def pending_figures(workloads: int) -> Figures:
+    """Measure what waiting workloads take."""
+    found = memory.pending(MEMORY_QUEUES, workloads)
+    return Figures("memory", "pending", _peak_mib(), footprint=found)
+
+
+def admitted_figures(workloads: int) -> Figures:
+    """Measure what workloads that hold quota take."""
+    found = memory.admitted(MEMORY_QUEUES, workloads)
+    return Figures("memory", "admitted", _peak_mib(), footprint=found)
+
+
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="python -m bench.core", description=__doc__)
-    parser.add_argument("--config", choices=("baseline", "large", "deep", "cycle"))
+    parser.add_argument("--config", choices=CONFIGS)
     parser.add_argument("--sharing", choices=("classic", "fair"))
     parser.add_argument("--arrivals", choices=("step", "staggered"))
     parser.add_argument("--mode", choices=("kueue", "tidegate"), default="tidegate")
@@ -92,12 +108,13 @@ def _measurements(asked: Namespace) -> Iterator[Callable[[], Figures]]:
         if asked.config in {None, load.name}:
             yield from _of_load(load, asked)
     if asked.config in {None, "deep"}:
-        for pending in DEEP_PENDING:
-            yield partial(deep_figures, asked.mode, pending)
+        yield from (partial(deep_figures, asked.mode, pending) for pending in DEEP_PENDING)
     if asked.config in {None, "cycle"}:
         for queues in CYCLE_QUEUES:
-            for pending in CYCLE_PENDING:
-                yield partial(cycle_figures, asked.mode, queues, pending)
+            yield from (partial(cycle_figures, asked.mode, queues, n) for n in CYCLE_PENDING)
+    if asked.config in {None, "memory"}:
+        yield from (partial(pending_figures, workloads) for workloads in MEMORY_PENDING)
+        yield from (partial(admitted_figures, workloads) for workloads in MEMORY_ADMITTED)
 
 
 def _of_load(load: Load, asked: Namespace) -> Iterator[Callable[[], Figures]]:
@@ -129,6 +146,12 @@ def _line(one: Figures) -> str:
         digest = f", decisions {one.tally.digests[-1]}" if one.tally.digests else ""
         return (
             f"{one.config}, {one.variant}: {_load_text(one.tally, one.load)}, {_mib(one)}{digest}"
+        )
+    if one.footprint is not None:
+        found = one.footprint
+        return (
+            f"{one.config}, {one.variant}: {found.workloads} workloads in {found.queues} queues, "
+            f"{found.admitted} with quota: {found.each:.0f} bytes each, {_mib(one)}"
         )
     assert one.step is not None
     cost = one.step

@@ -13,6 +13,7 @@ from operator import attrgetter
 
 from tidegate.contracts import facts
 from tidegate.contracts.facts import FactEvent
+from tidegate.core.rules import VERSION
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
@@ -122,6 +123,7 @@ def beginning(mode: str, *, fair: bool) -> list[FactEvent]:
         compatibility="kueue" if mode == "kueue" else "tidegate",
         fair_sharing=DEFAULT_STRATEGIES if fair else (),
         repair_after_us=NEVER_US,
+        rules=VERSION,
     )
     return [
         facts.LedgerOpened(at_us=0, ledger_id="bench"),

@@ -17,7 +17,7 @@ from tidegate.core.fold import apply
 from tidegate.core.forest import forest
 from tidegate.core.night import Night, night_of
 from tidegate.core.rooms import Tree
-from tidegate.core.rules import decide
+from tidegate.core.rules import VERSION, decide
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
@@ -43,7 +43,9 @@ class Cluster:
         self.draft, self.told, self.watched = Draft(), list[DecisionEvent](), watched
         self.rng, self.now_us, self.count = Random(seed), 0, 0
         self.running: dict[str, None] = {}
-        policy = Policy(fair_sharing=self._strategies() if fair else (), repair_after_us=10**15)
+        policy = Policy(
+            fair_sharing=self._strategies() if fair else (), repair_after_us=10**15, rules=VERSION
+        )
         self.fold(facts.LedgerOpened(at_us=0, ledger_id="dozing"))
         self.fold(facts.WatchesExpected(at_us=0, resources=()))
         self.fold(facts.PolicyConfigured(at_us=0, name="policy", policy=policy))

@@ -151,7 +151,7 @@ def _nominated(run_of: Pass, trees: list[Tree]) -> list[Nominee]:
     found = [] if run_of.kueue else ready(run_of, trees)
     served = {one.room.name for one in found}
     for tree in trees:
-        for room in dozing.watch(tree):
+        for room in dozing.watch(draft, tree):
             if not room.active or not room.heap or room.name in served:
                 continue
             workload = first(draft, room)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from tidegate.core import decay
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.hopeless import NEVER, Lent, Need, lent, need
+from tidegate.core.gaps import backs_off
+from tidegate.core.hopeless import Lent, Need, lent, need
 from tidegate.core.night import Night, Sleeper, lay_down, most, night_of, offers, rouse
 from tidegate.core.plain import Plain, plain_of
-from tidegate.core.preemption.ranked import flat
+from tidegate.core.preemption.ranked import NEVER, flat
 from tidegate.core.rooms import Room, Tree
 from tidegate.core.shapes import first_of, park
 
@@ -48,7 +49,7 @@ def again(tree: Tree) -> None:
         night.at, night.offers = 0, sorted(left.union(outdated))
 
 
-def watch(tree: Tree) -> list[Room]:
+def watch(draft: Draft, tree: Tree) -> list[Room]:
     """Return whom a cycle over a tree looks at, in name order, and count it for all who sleep.
 
     To be called with the tree as the cycle shows it; ``close`` ends what this begins.
@@ -57,7 +58,7 @@ def watch(tree: Tree) -> list[Room]:
     if night is None:
         return tree.rooms
     if night.asleep:
-        _alarm(night, lent(tree, night.fr))
+        _alarm(night, lent(tree, night.fr), draft.now_us)
     if offers(night):
         night.now = night.offers[night.at]
         night.tested[night.now] = tree.stamp
@@ -93,7 +94,7 @@ def has_head(tree: Tree) -> bool:
     return night is not None and offers(night)
 
 
-def _alarm(night: Night, now: Lent) -> None:
+def _alarm(night: Night, now: Lent, now_us: int) -> None:
     """Wake those of whom some head may fit now, or have somebody to preempt."""
     free = night.cell.quota - night.cell.usage
     reach = free + now.total
@@ -101,7 +102,8 @@ def _alarm(night: Night, now: Lent) -> None:
     woken = [
         one.room
         for one in night.asleep.values()
-        if free >= one.free
+        if now_us >= one.until_us
+        or free >= one.free
         or reach >= one.reach
         or (reach >= one.fair and over * one.under >= one.over * under)
     ]
@@ -139,9 +141,14 @@ def _measured(draft: Draft, room: Room) -> Sleeper | None:
     if not room.active or any(one.parked for one in room.waiting.values()):
         return None
     needs: list[Need] = []
+    until_us = NEVER
     for shape in room.shapes.values():
         top = first_of(shape)
         if top is None:
+            continue
+        if backs_off(draft, top) and top.held is not None:
+            until_us = min(until_us, top.held.until_us)
+            needs.append(Need())
             continue
         plain = plain_of(draft, room, top)
         if plain is None or not _was_told(top, plain):
@@ -162,6 +169,7 @@ def _measured(draft: Draft, room: Room) -> Sleeper | None:
         fair=fair,
         over=least.over,
         under=least.under,
+        until_us=until_us,
     )
 
 

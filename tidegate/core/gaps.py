@@ -15,11 +15,14 @@ from tidegate.core import deadlines
 from tidegate.core.charging import kind_of, shape_key
 from tidegate.core.draft import Arrivals, Draft, Vain, Workload
 from tidegate.core.forest import touch
+from tidegate.core.night import stir
 from tidegate.core.rooms import Shape
 
 FAMILY = "gap"
 SHORT = 3
 """A gap is at most this part of the time between two arrivals: a third."""
+KEEPS_WORD = 2
+"""The version of the rules since which who was told to wait until some time does."""
 BY_MAX = 8
 """How many preemptors are remembered for one kind."""
 
@@ -78,6 +81,16 @@ def closes_at_us(draft: Draft, workload: Workload, shape: Shape) -> int:
     return until_us
 
 
+def backs_off(draft: Draft, workload: Workload) -> bool:
+    """Tell whether a workload was told to wait until some time, and it is not yet that time.
+
+    Since version 2 of the rules it is not even looked at before: version 1 forgot what it had told
+    as soon as the room was in use, and told it anew when it was not.
+    """
+    held = workload.held
+    return held is not None and held.until_us > draft.now_us and draft.policy.rules >= KEEPS_WORD
+
+
 def hold(draft: Draft, workload: Workload, until_us: int) -> None:
     """Ask to be looked at when the gap is over; folds call this."""
     deadlines.set(draft, f"{FAMILY}/{workload.key}", until_us)
@@ -90,6 +103,7 @@ def end_due(draft: Draft) -> None:
         workload = draft.workloads.get(key)
         room = None if workload is None else draft.forest.rooms.get(workload.cluster_queue)
         if room is not None:
+            stir(room)
             touch(draft, room.tree)
 
 

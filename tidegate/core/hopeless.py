@@ -12,13 +12,11 @@ from typing import cast
 import msgspec
 
 from tidegate.core.draft import Draft, Workload
+from tidegate.core.preemption.ranked import NEVER
 from tidegate.core.preemption.trial import is_displaced
 from tidegate.core.rooms import Room, Tree
-from tidegate.core.tree import INFINITE, Cell
+from tidegate.core.tree import Cell
 from tidegate.model.ids import FlavorResource
-
-NEVER = INFINITE << 1
-"""An amount that nothing reaches."""
 
 
 class Lent(msgspec.Struct, frozen=True, kw_only=True, eq=False):

@@ -33,6 +33,7 @@ class Sleeper(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     fair: int
     over: int
     under: int
+    until_us: int  # when the first of its heads is to be looked at whatever there is
 
 
 class Night(msgspec.Struct, kw_only=True, eq=False):

@@ -12,7 +12,7 @@ from tidegate.core.charging import invalid
 from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.eligibility import selects
 from tidegate.core.fitting import asks_for_topology
-from tidegate.core.gaps import closes_at_us
+from tidegate.core.gaps import backs_off, closes_at_us
 from tidegate.core.ordering import Entry, gate
 from tidegate.core.passing import Pass, Scan
 from tidegate.core.plain import Answer, Plain, answer, plain_of
@@ -58,6 +58,8 @@ def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> N
     shape = workload.shape
     assert shape is not None
     if draft.policy.compatibility != "kueue":
+        if backs_off(draft, workload):
+            return _backing_off(room, workload)
         plain = plain_of(draft, room, workload)
         if plain is not None:
             return _plainly(draft, room, workload, plain)
@@ -149,9 +151,23 @@ def _unless_in_gap(draft: Draft, found: Nominee, shape: Shape) -> Nominee:
     until_us = 0 if kueue else closes_at_us(draft, found.workload, shape)
     if not until_us:
         return found
+    return _held_back(found.room, found.workload, until_us)
+
+
+def _backing_off(room: Room, workload: Workload) -> Nominee:
+    """Return a workload that waits until the time it was told."""
+    shape, held = workload.shape, workload.held
+    assert shape is not None
+    assert held is not None
+    shape.nominee, shape.proposed = None, room.tree.stamp
+    shape.proposed_rank = None
+    return _held_back(room, workload, held.until_us)
+
+
+def _held_back(room: Room, workload: Workload, until_us: int) -> Nominee:
     return Nominee(
-        workload=found.workload,
-        room=found.room,
+        workload=workload,
+        room=room,
         outcome="refused",
         reason="BackingOff",
         details="its kind was preempted here before, and the same is about to happen again",

@@ -14,11 +14,15 @@ import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
 from tidegate.core.preemption.ranked import (
+    BOUNDLESS,
+    NEVER,
     Giver,
     Ranked,
     candidates,
+    flat_of,
     givers,
     may_give,
+    scale,
     share_at,
 )
 from tidegate.core.preemption.trial import Target, Trial
@@ -59,6 +63,10 @@ class _Search(msgspec.Struct, kw_only=True, eq=False):
             return False
         limit = self.cell.borrowing
         return limit is None or self.own.usage + self.units <= self.cell.quota + limit
+
+    def quota_of(self, room: Room) -> int:
+        """Return what a queue has of its own."""
+        return room.node.cells[self.fr].quota
 
     @property
     def bid(self) -> int:
@@ -105,7 +113,8 @@ def _others(trial: Trial, fr: FlavorResource) -> list[Giver]:
     rule = own.spec.preemption.reclaim_within_cohort
     if rule == "Never" or trial.stays_home:
         return []
-    if rule == "Any" and not any(room.spec.min_runtime_us for room in own.tree.rooms):
+    alone = flat_of(own.tree)
+    if rule == "Any" and alone is not None and not alone.guarantees:
         return [one for one in givers(draft, own.tree) if one[3] is not own]
     found: list[Giver] = []
     for room in own.tree.rooms:
@@ -158,20 +167,32 @@ def _queue(trial: Trial, search: _Search, room: Room) -> _Queue:
 def _take_fairly(search: _Search, queue: _Queue, *, final: bool) -> bool:
     """Take a queue's first candidate whose leaving is fair; the others may be tried again."""
     bid, before = search.bid, share_at(queue.room, search.fr, queue.usage)
+    most = _most_given(search, queue, before - bid, bid) if final else NEVER
+    if not final and bid >= before:
+        most = -1
     while queue.at < len(queue.left):
         one = queue.left[queue.at]
         queue.at += 1
-        if final:
-            passes = bid <= share_at(queue.room, search.fr, queue.usage - one[1])
-        else:
-            passes = bid < before
-        if passes:
+        if one[1] <= most:
             search.take(one, queue, "InCohortFairSharing")
             return True
         if not queue.retry:
             search.tried.append(queue)
         queue.retry.append(one)
     return False
+
+
+def _most_given(search: _Search, queue: _Queue, ahead: int, bid: int) -> int:
+    """Return the most that may leave a queue so that its share is the preemptor's at least.
+
+    ``ahead`` is by how much its share is the greater one.
+    """
+    room = queue.room
+    if not bid:
+        return NEVER
+    if room.node.weight or bid > BOUNDLESS:
+        return ahead // scale(room, search.fr)
+    return queue.usage - search.quota_of(room) - 1  # boundless as long as it borrows
 
 
 def _stand_again(search: _Search, heap: list[Giver], queue: _Queue) -> None:

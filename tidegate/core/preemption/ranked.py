@@ -15,7 +15,7 @@ from tidegate.core.draft import Draft, Workload
 from tidegate.core.ordering import queue_time
 from tidegate.core.preemption.guarantee import is_guaranteed
 from tidegate.core.rooms import Room, Tree
-from tidegate.core.tree import Cell
+from tidegate.core.tree import INFINITE, Cell
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quota import WEIGHT_ONE
 
@@ -24,7 +24,10 @@ Rest: TypeAlias = tuple[int, int, str, str]
 Ranked: TypeAlias = tuple[Rest, int, Workload]
 """A candidate, behind its place and what it holds."""
 
-BOUNDLESS = 1 << 200
+NEVER = INFINITE << 1
+"""An amount that nothing reaches."""
+_COMMON_BITS = 256
+BOUNDLESS = 1 << 400
 """Added to the share of who borrows with weight 0: it is greater than any other."""
 
 
@@ -38,6 +41,7 @@ class Flat(msgspec.Struct, kw_only=True, eq=False):
     fr: FlavorResource
     root: Cell
     rooms: list[tuple[Room, Cell]]
+    guarantees: bool  # some queue has a minimum run time
     givers: list[Giver] = []  # the greatest share first; at the stamps below
     stamp: int = -1
     shown: int = -1
@@ -91,9 +95,9 @@ def _giver(draft: Draft, room: Room, cell: Cell) -> Giver | None:
 def scale(room: Room, fr: FlavorResource) -> int:
     """Return what one unit borrowed adds to a queue's share, as shares of its tree compare."""
     if room.scale < 0:
-        unders = [_under(one, fr) for one in room.tree.rooms]
-        common = lcm(*(under for under in unders if under > 0))
-        for one, under in zip(room.tree.rooms, unders, strict=True):
+        common = _common(room.tree, fr)
+        for one in room.tree.rooms:
+            under = _under(one, fr)
             one.scale = common // under if under > 0 else 0
     return room.scale
 
@@ -137,15 +141,24 @@ def _flat(tree: Tree) -> Flat | None:
     if tree.cyclic or not root.is_cohort or len(root.cells) != 1:
         return None
     ((fr, cell),) = root.cells.items()
-    if not cell.known or not all(_lends_all(room, cell) for room in tree.rooms):
+    if not all(_lends_all(room, cell) for room in tree.rooms):
         return None
+    if _common(tree, fr).bit_length() > _COMMON_BITS:
+        return None  # weights so odd that shares have no handy common measure
     rooms = [(room, room.node.cells[fr]) for room in tree.rooms]
-    return Flat(fr=fr, root=cell, rooms=rooms)
+    guarantees = any(room.spec.min_runtime_us for room in tree.rooms)
+    return Flat(fr=fr, root=cell, rooms=rooms, guarantees=guarantees)
 
 
 def _lends_all(room: Room, root: Cell) -> bool:
     cell = room.node.cells.get(root.fr)
-    return cell is not None and cell.parent is root and not cell.local
+    return cell is not None and cell.known and cell.parent is root and not cell.local
+
+
+def _common(tree: Tree, fr: FlavorResource) -> int:
+    """Return what all shares of a tree are multiples of one part of."""
+    unders = (_under(room, fr) for room in tree.rooms)
+    return lcm(*(under for under in unders if under > 0))
 
 
 def _under(room: Room, fr: FlavorResource) -> int:

@@ -1,0 +1,95 @@
+"""What a workload takes in the core's memory, while it waits and while it holds quota.
+
+The facts are decoded from bytes as a service decodes them, so nothing is shared that would not be.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from resource import RUSAGE_SELF, getrusage
+
+import msgspec
+
+from bench.loads import NAMESPACE, beginning, flat_queues
+from bench.steps import SHAPES_CPU
+from tidegate.contracts.facts import FactEvent, WorkloadSubmitted
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.rules import decide
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import Container, PodSet
+
+_QUEUES_EACH = 10
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(WorkloadSubmitted).decode
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """What so many workloads take, in bytes of the process."""
+
+    queues: int
+    workloads: int
+    admitted: int
+    before: int  # the process with its queues, and nobody in them
+    after: int
+
+    @property
+    def each(self) -> float:
+        """Return the bytes for each workload."""
+        return (self.after - self.before) / self.workloads
+
+
+def pending(queues: int, workloads: int) -> Footprint:
+    """Measure workloads that wait, as none of them fits."""
+    return _measure(queues, workloads, cpus=[str(1_000 + cpu) for cpu in SHAPES_CPU])
+
+
+def admitted(queues: int, workloads: int) -> Footprint:
+    """Measure workloads that hold quota; there must be enough of it."""
+    return _measure(queues, workloads, cpus=["10m"])
+
+
+def _measure(queues: int, workloads: int, *, cpus: list[str]) -> Footprint:
+    draft = Draft()
+    _fold(draft, beginning("tidegate", fair=False))
+    _fold(draft, flat_queues(queues // _QUEUES_EACH, _QUEUES_EACH))
+    decide(draft)
+    gc.collect()
+    gc.freeze()
+    before = _resident()
+    for number in range(workloads):
+        apply(draft, _submitted(number, queues, cpus))
+    while decide(draft):
+        pass
+    holding = sum(1 for one in draft.workloads.values() if one.phase == "admitted")
+    return Footprint(queues, workloads, holding, before, _resident())
+
+
+def _fold(draft: Draft, told: Iterator[FactEvent] | list[FactEvent]) -> None:
+    for event in told:
+        apply(draft, event)
+
+
+def _submitted(number: int, queues: int, cpus: list[str]) -> WorkloadSubmitted:
+    name, uid = f"job-{number:07}", f"{number:08x}-1234-4abc-8def-0123456789ab"
+    cpu = cpus[number % len(cpus)]
+    containers = (Container(requests={"cpu": cpu}),)
+    made = WorkloadSubmitted(
+        at_us=number,
+        workload=f"{NAMESPACE}/job-{name}-1a2b3",
+        uid=uid,
+        job=ObjectRef(kind="batch/job", namespace=NAMESPACE, name=name, uid=uid),
+        resource="jobs.batch",
+        queue=f"lq-{number % queues}",
+        priority=number % 3,
+        created_us=number,
+        podsets=(PodSet(name="main", containers=containers),),
+    )
+    return _decode(_encode(made))
+
+
+def _resident() -> int:
+    return getrusage(RUSAGE_SELF).ru_maxrss * 1_024
