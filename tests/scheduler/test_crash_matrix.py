@@ -10,10 +10,12 @@ import asyncio
 import signal
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 from msgspec.structs import replace
@@ -35,12 +37,14 @@ from tidegate.contracts.entry import Entry, Published
 from tidegate.contracts.facts import ClusterQueueDefined
 from tidegate.contracts.observations import Observation, SyncCompleted, SyncStarted
 from tidegate.contracts.subjects import observed
+from tidegate.errors import BusUnreachableError, LedgerUnreachableError
 from tidegate.replay.verify import verify
 
 __all__ = ["postgresql"]
 pytestmark = [pytest.mark.timeout(180), pytest.mark.real]
 SCHEDULER = (sys.executable, "-m", "scheduler")
 DOOMED = (sys.executable, "-m", "tests.scheduler.killing")
+OUT_OF_REACH = tuple(kind.__name__ for kind in (BusUnreachableError, LedgerUnreachableError))
 NAMES = [f"queue-{number}" for number in range(12)]
 
 
@@ -73,9 +77,11 @@ async def bus(tmp_path: Path) -> AsyncGenerator[tuple[str, NatsBus], None]:
         yield url, made
 
 
-def start(command: tuple[str, ...], url: str, ledger: str) -> subprocess.Popen[bytes]:
+def start(
+    command: tuple[str, ...], url: str, ledger: str, said: BinaryIO | int = subprocess.DEVNULL
+) -> subprocess.Popen[bytes]:
     flags = ("--nats-url", url, "--ledger", ledger, "--holder", "one", "--messages-max", "2")
-    return subprocess.Popen([*command, *flags], stderr=subprocess.DEVNULL)
+    return subprocess.Popen([*command, *flags], stderr=said)
 
 
 class Ingest:
@@ -130,15 +136,24 @@ async def heard(bus: NatsBus, until: Callable[[Published], bool]) -> list[Publis
 
 
 async def die(command: tuple[str, ...], url: str, ledger: str) -> None:
-    """Run a scheduler until it kills itself; one that cannot begin is started again."""
+    """Run a scheduler until it kills itself.
+
+    A busy machine may keep it from the bus or the database for too long. Then it ends itself, as it
+    should, for its supervisor to start it again; for any other reason it must not.
+    """
     for _ in range(3):
-        doomed = start(command, url, ledger)
-        try:
-            if await asyncio.to_thread(doomed.wait) == -signal.SIGKILL:
+        with tempfile.TemporaryFile() as said:
+            doomed = start(command, url, ledger, said)
+            try:
+                code = await asyncio.to_thread(doomed.wait)
+            finally:
+                doomed.kill()
+                doomed.wait()
+            if code == -signal.SIGKILL:
                 return
-        finally:
-            doomed.kill()
-            doomed.wait()
+            said.seek(0)
+            log = said.read().decode()
+            assert any(kind in log for kind in OUT_OF_REACH), f"it ended with {code}: {log}"
     raise AssertionError("it never came to the place of its death")
 
 
