@@ -105,7 +105,7 @@ def _alarm(night: Night, now: Lent, now_us: int) -> None:
         if now_us >= one.until_us
         or free >= one.free
         or reach >= one.reach
-        or (reach >= one.fair and over * one.under >= one.over * under)
+        or (reach >= one.fair and over * one.under > one.over * under)
     ]
     for room in woken:
         rouse(night, room)

@@ -1,7 +1,7 @@
 """Who can neither start nor make room, told before anybody is looked for.
 
 Taking away what a candidate holds gives at most that much, and under fair sharing nobody gives
-whose share is less than the preemptor's. So these tests are exact: whatever they call hopeless, the
+whose share is not above the preemptor's. So these tests are exact: whatever they call hopeless, the
 search of ``tidegate.core.preemption`` finds nobody.
 """
 
@@ -77,7 +77,7 @@ def hopeless(draft: Draft, room: Room, workload: Workload, at: tuple[Cell, int, 
     if units > unused + own + others:
         return True
     over, under = _bid(draft, room, cell, units, own)
-    return found.over * under < over * found.under
+    return over > 0 and found.over * under <= over * found.under
 
 
 def sleeps_on(draft: Draft, room: Room, workload: Workload, cell: Cell, units: int) -> bool:
@@ -102,7 +102,7 @@ def is_beyond(least: Need, root: Cell, now: Lent) -> bool:
     reach = free + now.total
     if reach >= least.reach:
         return False
-    return reach < least.fair or now.over * least.under < least.over * now.under
+    return reach < least.fair or now.over * least.under <= least.over * now.under
 
 
 def need(draft: Draft, room: Room, workload: Workload, cell: Cell, units: int) -> Need:
@@ -130,8 +130,8 @@ def need(draft: Draft, room: Room, workload: Workload, cell: Cell, units: int) -
 def _bid(draft: Draft, room: Room, cell: Cell, units: int, own: int) -> tuple[int, int]:
     """Return the least share that a preemptor may come to have; ``(0, 1)``: it is not asked for.
 
-    Under fair sharing in a flat tree nobody with a lesser share gives anything, unless the
-    preemptor stays within its own quota.
+    Under fair sharing in a flat tree nobody without a greater share gives anything, unless the
+    preemptor stays within its own quota: whoever gives has less afterwards.
     """
     node = room.node
     flat = cell.parent is not None and cell.parent.parent is None

@@ -23,7 +23,7 @@ class Sleeper(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A sleeping ClusterQueue, and from when on one of its heads might do something.
 
     Amounts count the whole tree's: ``free`` is what must be unused, ``reach`` what must be unused
-    or lent out, ``fair`` the same if also the greatest share is ``over / under`` at least.
+    or lent out, ``fair`` the same if also the greatest share is above ``over / under``.
     """
 
     room: Room
