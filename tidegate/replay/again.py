@@ -61,19 +61,38 @@ def decide_again(draft: Draft, told: Sequence[Entry], decisions_max: int = DECIS
         told: the whole turn.
         decisions_max: the bound that the turn was decided with.
     """
-    events: list[FactEvent | DecisionEvent] = []
-    facts = 0
+    facts = _fold_facts(draft, told)
+    decided, recorded = decide(draft, decisions_max=decisions_max), told[len(facts) :]
+    if _same(recorded, decided):
+        return Again(events=[*facts, *decided], decisions=len(decided))
+    decisions = [decode(entry.payload) for entry in recorded]
+    return Again(
+        events=[*facts, *decisions],
+        decisions=len(decisions),
+        divergence=_first(told, len(facts), decisions, decided),
+    )
+
+
+def _fold_facts(draft: Draft, told: Sequence[Entry]) -> list[FactEvent | DecisionEvent]:
+    """Fold a turn's facts and return them; its decisions follow them."""
+    facts: list[FactEvent | DecisionEvent] = []
     for entry in told:
         event = decode(entry.payload)
-        events.append(event)
-        if not isinstance(event, Decision):
-            apply(draft, event)
-            facts += 1
-    recorded, decided = events[facts:], decide(draft, decisions_max=decisions_max)
-    return Again(
-        events=events,
-        decisions=len(recorded),
-        divergence=_first(told, facts, recorded, decided),
+        if isinstance(event, Decision):
+            break
+        apply(draft, event)
+        facts.append(event)
+    return facts
+
+
+def _same(recorded: Sequence[Entry], decided: Sequence[DecisionEvent]) -> bool:
+    """Tell whether decisions stand in the ledger byte for byte, as equals of one version do.
+
+    To write a decision takes less than to read one and to compare the two.
+    """
+    return len(recorded) == len(decided) and all(
+        entry.payload == msgspec.json.encode(event).decode()
+        for entry, event in zip(recorded, decided, strict=True)
     )
 
 
