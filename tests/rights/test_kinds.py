@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from actuator.apply import Applier
 from actuator.calls import Calls
+from actuator.elastic import LetGo
 from actuator.metrics import Metrics
 from actuator.orders import Expire, Order
 from actuator.report import Reporter
@@ -25,7 +26,7 @@ from tests.parts.foreign import (
     pods_template,
     voyage,
 )
-from tests.parts.stage import alongside
+from tests.parts.stage import alongside, eventually
 from tests.rights.asked import Recorded, Right, rights, role
 from tests.rights.story import AT_US, account, heartbeat, ingest
 from tidegate.bus.memory import MemoryBus
@@ -59,7 +60,7 @@ async def enabled(admin: KubernetesClient) -> AsyncIterator[dict[str, set[Right]
     for name in ("jobset", "voyage"):
         await apply(admin, foreign_crd(name))
     declare((DECLARED,))
-    roles = kind_roles(FRAMEWORKS, (DECLARED,))
+    roles = kind_roles(FRAMEWORKS, (DECLARED,), elastic=True)
     for one in roles:
         await apply(admin, one)
     given = [one for one in roles if one["kind"] == "ClusterRole"]
@@ -90,9 +91,14 @@ async def test_the_actuator_asks_for_just_the_rights_of_the_enabled_kinds(
             found = await create(admin, path, made)
             for order in orders(kind, found):
                 await applier(recorded).carry_out(order, lambda: False)
+        lets_go = LetGo(Calls(recorded, Metrics(CollectorRegistry())), Random(1))
+        lets_go.work(True)  # noqa: FBT003 - a state
+        async with asyncio.timeout(60), alongside(lets_go.run()):
+            await eventually(lambda: Right("", "pods", "watch") in recorded.asked)
     assert recorded.refused == set()
     assert recorded.invalid == []
-    assert recorded.asked | IMPLIED == enabled["tidegate-actuator-kinds"]
+    asked = recorded.asked - role("tidegate-actuator")
+    assert asked | IMPLIED == enabled["tidegate-actuator-kinds"]
 
 
 def cases(namespace: str) -> list[tuple[str, str, Object]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tidegate.kinds.names import (
     ADMISSION_GATED_BY,
+    ELASTIC_JOB,
     MAX_EXECUTION_S,
     PREBUILT_WORKLOAD,
     PRIORITY_CLASS,
@@ -67,6 +68,11 @@ _CHANGES = (
         f" == ({label(PRIORITY_CLASS, 'oldObject')} == '')",
         f"metadata.labels[{PRIORITY_CLASS}] of a running job may change,"
         " but not be added or removed",
+    ),
+    Check(
+        f"!variables.running || {annotation(ELASTIC_JOB)}"
+        f" == {annotation(ELASTIC_JOB, 'oldObject')}",
+        f"metadata.annotations[{ELASTIC_JOB}] is immutable while the job is not suspended",
     ),
     only_removed(ADMISSION_GATED_BY),
 )
