@@ -15,7 +15,7 @@ from tidegate.kube.ports import KubernetesApi
 pytestmark = pytest.mark.real
 TIMES = """
 waitForPodsReady:
-  timeout: 10s
+  timeout: 20s
   requeuingStrategy: {{backoffBaseSeconds: 1, timestamp: {timestamp}}}
 """
 
