@@ -10,9 +10,10 @@ from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decisions import ActuationRepeated, DecisionEvent, StopOrdered
 from tidegate.contracts.decisions import WorkloadEvicted as Evicted
-from tidegate.core.rules import decide
+from tidegate.core.rules import VERSION, decide
 from tidegate.core.wanted import INTERVAL_US_MAX
 from tidegate.model.ids import ObjectRef
+from tidegate.model.policy import Policy
 
 
 @pytest.fixture
@@ -99,6 +100,20 @@ def test_quota_comes_back_on_proof_alone(world: World) -> None:
     assert world.turn(world.tell(name_of(world), state=idle)) == []
     done = names(world.turn(*world.obey(name_of(world))))
     assert done[:2] == ["QuotaReleased", "WorkloadRequeued"]
+
+
+@pytest.mark.parametrize(("rules", "proven"), [(1, False), (VERSION, True)])
+def test_the_proof_of_a_stop_holds_for_its_repetitions(rules: int, proven: bool) -> None:  # noqa: FBT001 - an example
+    world = World().open(Policy(rules=rules))
+    world.turn(world.submit("a", 1, 0))
+    seq = evicted(world)
+    for _ in range(2):
+        while not (decided := world.turn(world.wait(1))):
+            pass
+        assert names(decided) == ["ActuationRepeated", "StopOrdered"]
+    stopped = seen.JobState(suspended=True, decision=f"{LEDGER}/{seq}")
+    done = names(world.turn(world.tell(name_of(world), state=stopped)))
+    assert ("QuotaReleased" in done) == proven
 
 
 def failed(world: World, reason: str) -> seen.ActuationReported:

@@ -28,6 +28,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: Literal["start", "stop"]
     seq: int  # of StartOrdered or StopOrdered
+    first: int = 0  # seq of the order that this one repeats; 0: it repeats none
     at_us: int
     attempt: int = 1
 

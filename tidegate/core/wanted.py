@@ -9,7 +9,7 @@ from typing import Literal
 
 from tidegate.contracts.observations import JobState
 from tidegate.core import deadlines
-from tidegate.core.draft import Draft, Workload
+from tidegate.core.draft import Draft, Order, Workload
 
 FAMILY = "repair"
 INTERVAL_US_MAX = 300_000_000
@@ -18,6 +18,8 @@ DOUBLINGS_MAX = 16
 PATIENCE = 6
 """How many intervals the pods of a job that carries out its stop may take to end."""
 DIGITS_MAX = 19
+COUNTS_REPEATED = 2
+"""The version of the rules since which the proof of a stop holds for its repetitions."""
 
 
 def wanted(workload: Workload) -> Literal["start", "stop"] | None:
@@ -57,9 +59,19 @@ def is_stopped(draft: Draft, workload: Workload, state: JobState | None = None) 
     still be about to carry out an older start.
     """
     state, order = workload.state if state is None else state, workload.order
-    if order is None or order.kind != "stop" or decision_seq(draft, state.decision) < order.seq:
+    if order is None or order.kind != "stop" or not _has_arrived(draft, order, state):
         return False
     return state.suspended and not state.started and state.active == 0
+
+
+def _has_arrived(draft: Draft, order: Order, state: JobState) -> bool:
+    """Tell whether a job bears an order, or one that it repeats: no start came in between.
+
+    Else, where orders take longer than the interval, each repetition would void the proof that is
+    on its way, and be one more order to carry out.
+    """
+    first = order.first if draft.policy.rules >= COUNTS_REPEATED else 0
+    return decision_seq(draft, state.decision) >= (first or order.seq)
 
 
 def decision_seq(draft: Draft, decision: str) -> int:
@@ -106,7 +118,7 @@ def _order_again_us(draft: Draft, workload: Workload) -> int:
         known = reason == "stale" and workload.state_us > order.at_us
         now = known or reason == "invalid"
         return draft.now_us if now else max(order.at_us, workload.state_us) + interval_us
-    if state.suspended and decision_seq(draft, state.decision) >= order.seq:
+    if state.suspended and _has_arrived(draft, order, state):
         # It arrived, and only the pods' own end is waited for.
         return max(order.at_us, workload.state_us) + interval_us * PATIENCE
     return order.at_us + interval_us

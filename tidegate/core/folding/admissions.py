@@ -135,11 +135,20 @@ def _order(draft: Draft, workload: Workload, event: _Order) -> None:
         case StartOrdered():
             workload.order = Order(kind="start", seq=draft.seq, at_us=event.at_us)
         case StopOrdered():
-            workload.order = Order(kind="stop", seq=draft.seq, at_us=event.at_us)
+            first = _first_stop(workload)
+            workload.order = Order(kind="stop", seq=draft.seq, at_us=event.at_us, first=first)
         case _:
             assert_never(event)
     workload.failure = None
     watch(draft, workload)
+
+
+def _first_stop(workload: Workload) -> int:
+    """Return the seq of the stop that is ordered again, 0 if none is."""
+    before = workload.order
+    if before is None or before.kind != "stop" or not workload.repeated:
+        return 0
+    return before.first or before.seq
 
 
 def _hold(draft: Draft, workload: Workload, event: WorkloadHeld) -> None:
