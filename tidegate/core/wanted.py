@@ -74,6 +74,14 @@ def _has_arrived(draft: Draft, order: Order, state: JobState) -> bool:
     return decision_seq(draft, state.decision) >= (first or order.seq)
 
 
+def repeated_stop(workload: Workload) -> int:
+    """Return the seq of the first stop that one ordered now repeats, 0 if it repeats none."""
+    before = workload.order
+    if before is None or before.kind != "stop" or not workload.repeated:
+        return 0
+    return before.first or before.seq
+
+
 def decision_seq(draft: Draft, decision: str) -> int:
     """Return the seq of an annotation "<ledger id>/<seq>"; 0 if another ledger wrote it."""
     ledger_id, _, seq = decision.rpartition("/")

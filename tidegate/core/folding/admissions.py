@@ -32,7 +32,7 @@ from tidegate.core.holding import begin_leaving, give, let_in, take
 from tidegate.core.night import stir
 from tidegate.core.shapes import park
 from tidegate.core.succession import beyond, hand_over
-from tidegate.core.wanted import watch
+from tidegate.core.wanted import repeated_stop, watch
 
 _Quota: TypeAlias = QuotaReserved | ReservationRepeated | WorkloadAdmitted | QuotaReleased
 _Order: TypeAlias = StartOrdered | StopOrdered
@@ -126,8 +126,7 @@ def _release(draft: Draft, workload: Workload, event: QuotaReleased) -> None:
     watch(draft, workload)
 
 
-SLICE_REPLACED = "WorkloadSliceReplaced"
-"""Why an elastic job's older slice gives its quota back: the newer one has taken it over."""
+SLICE_REPLACED = "WorkloadSliceReplaced"  # why an older slice gives its quota over to the newer
 
 
 def _order(draft: Draft, workload: Workload, event: _Order) -> None:
@@ -135,20 +134,12 @@ def _order(draft: Draft, workload: Workload, event: _Order) -> None:
         case StartOrdered():
             workload.order = Order(kind="start", seq=draft.seq, at_us=event.at_us)
         case StopOrdered():
-            first = _first_stop(workload)
+            first = repeated_stop(workload)
             workload.order = Order(kind="stop", seq=draft.seq, at_us=event.at_us, first=first)
         case _:
             assert_never(event)
     workload.failure = None
     watch(draft, workload)
-
-
-def _first_stop(workload: Workload) -> int:
-    """Return the seq of the stop that is ordered again, 0 if none is."""
-    before = workload.order
-    if before is None or before.kind != "stop" or not workload.repeated:
-        return 0
-    return before.first or before.seq
 
 
 def _hold(draft: Draft, workload: Workload, event: WorkloadHeld) -> None:
