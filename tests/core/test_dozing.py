@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidegate.contracts import facts
-from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReserved,
+    StartOrdered,
+    StopOrdered,
+    WorkloadHeld,
+)
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
@@ -20,7 +26,7 @@ from tidegate.core.rooms import Tree
 from tidegate.core.rules import VERSION, decide
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
-from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
+from tidegate.model.policy import DEFAULT_STRATEGIES, Policy, Strategy
 from tidegate.model.quota import (
     WEIGHT_ONE,
     ClusterQueueSpec,
@@ -94,7 +100,7 @@ class Cluster:
             case _:
                 pass
 
-    def _strategies(self) -> tuple[str, ...]:
+    def _strategies(self) -> tuple[Strategy, ...]:
         return self.rng.choice((DEFAULT_STRATEGIES, DEFAULT_STRATEGIES[:1], DEFAULT_STRATEGIES[1:]))
 
     def _queue(self, number: int) -> str:
@@ -171,3 +177,17 @@ def test_queues_do_sleep_where_all_wait(*, fair: bool) -> None:
         for _ in range(40):
             cluster.step()
     assert max(slept) > 1
+
+
+def test_who_was_told_to_back_off_until_some_time_is_told_nothing_else_before() -> None:
+    told = dict[tuple[int, str], int]()  # a workload of a seed to the time it was told
+    for seed in range(6):
+        cluster = Cluster(seed, fair=seed % 2 == 0, watched=_leave_alone)
+        for _ in range(60):
+            cluster.step()
+        for one in cluster.told:
+            if isinstance(one, WorkloadHeld | QuotaReserved):
+                assert one.at_us >= told.get((seed, one.workload), 0)
+            if isinstance(one, WorkloadHeld) and one.until_us:
+                told[seed, one.workload] = one.until_us
+    assert len(told) > 1
