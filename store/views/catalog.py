@@ -47,7 +47,8 @@ _MODULES: tuple[ModuleType, ...] = (
 
 def _view(module: ModuleType) -> View:
     about = " ".join((module.__doc__ or "").split("\n\n")[0].split())
-    return View(module.NAME, about, module.COLUMNS, module.QUERY)
+    other = getattr(module, "POSTGRESQL", None)
+    return View(module.NAME, about, module.COLUMNS, module.QUERY, other)
 
 
 VIEWS = {module.NAME: _view(module) for module in _MODULES}
@@ -57,7 +58,9 @@ def sql_of(view: View, dialect: Dialect) -> str:
     """Return the view's query as one dialect writes it."""
     assert isinstance(dialect, DefaultDialect)
     plain = type(dialect)(paramstyle="named")  # else a % would be doubled for the driver
-    return str(view.query.compile(dialect=plain, compile_kwargs={"literal_binds": True}))
+    other = view.postgresql if dialect.name == "postgresql" else None
+    query = view.query if other is None else other
+    return str(query.compile(dialect=plain, compile_kwargs={"literal_binds": True}))
 
 
 def current(conn: Connection) -> bool:

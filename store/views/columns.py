@@ -22,6 +22,7 @@ class View(NamedTuple):
     about: str  # one sentence
     columns: tuple[ViewColumn, ...]
     query: Select[Any]
+    postgresql: Select[Any] | None = None  # the same rows as PostgreSQL gives them sooner
 
 
 UNIT = "cores or the resource's own unit"

@@ -8,6 +8,7 @@ from sqlalchemy import (
     CTE,
     ColumnElement,
     Double,
+    ScalarSelect,
     Select,
     and_,
     cast,
@@ -52,6 +53,7 @@ COLUMNS = (
 )
 
 _KEY = tuple(column.name for column in usage.primary_key.columns)
+_QUEUE_KEY = ("partition", "hour_us", "cluster_queue", "flavor", "resource")
 _SHOWN = tuple(told.name for told in COLUMNS[1:10])
 _HOUR = literal(HOUR_US, usage.c.hour_us.type)
 _end = ledger_end()
@@ -65,7 +67,11 @@ def _held() -> CTE:
     key = [hour_us.label("hour_us") if name == "hour_us" else row[name] for name in _KEY]
     copied = [row[name] for name in _KEY if name != "hour_us"]
     return (
-        select(*key, func.sum(cast(row.amount, Double) * lasted).label("unit_seconds"))
+        select(
+            *key,
+            func.sum(cast(row.amount, Double) * lasted).label("unit_seconds"),
+            _end.c.at_us.label("end_us"),
+        )
         .join_from(holding, _end, _end.c.partition == row.partition)
         .where(row.to_seq.is_(None), row.from_us < _end.c.at_us, row.amount > 0)
         .group_by(*copied, _end.c.at_us)
@@ -77,12 +83,15 @@ def _all() -> CTE:
     """Return every hour's usage; only the newest hour's is not all in the table yet."""
     kept, held = usage.c, _HELD
     newest_us = hour_of(_end.c.at_us)
-    names = (*_KEY, "unit_seconds")
-    of_partition = _end.c.partition == kept.partition
-    told = select(*(kept[name] for name in names)).join_from(usage, _end, of_partition)
+    columns = [*(kept[name] for name in (*_KEY, "unit_seconds")), _end.c.at_us.label("end_us")]
+    told = select(*columns).join_from(usage, _end, _end.c.partition == kept.partition)
     newest = union_all(told.where(kept.hour_us >= newest_us), select(*held.c)).subquery("newest").c
     key = [newest[name] for name in _KEY]
-    sums = select(*key, func.sum(newest.unit_seconds).label("unit_seconds")).group_by(*key)
+    told_twice = (
+        func.sum(newest.unit_seconds).label("unit_seconds"),
+        func.max(newest.end_us).label("end_us"),
+    )
+    sums = select(*key, *told_twice).group_by(*key)
     return union_all(told.where(kept.hour_us < newest_us), sums).cte("all_usage")
 
 
@@ -91,8 +100,7 @@ def by_queue() -> Select[Any]:
 
     The table is summed before anything joins it: in the order of its key, so nothing is sorted.
     """
-    names = ("partition", "hour_us", "cluster_queue", "flavor", "resource")
-    kept, held = ([side[name] for name in names] for side in (usage.c, _HELD.c))
+    kept, held = ([side[name] for name in _QUEUE_KEY] for side in (usage.c, _HELD.c))
     parts = (
         select(*kept, func.sum(usage.c.unit_seconds).label("used")).group_by(*kept),
         select(*held, func.sum(_HELD.c.unit_seconds).label("used")).group_by(*held),
@@ -138,32 +146,54 @@ def given(kind: str) -> Select[Any]:
     )
 
 
+def _quota_seconds(used: CTE) -> ScalarSelect[Any]:
+    """Return the nominal quota times its time, for an hour and queue that was used.
+
+    It is looked up by the key of the quota's table for each row, and only where it is asked for.
+    """
+    row, next_us = quota.c, used.c.hour_us + _HOUR
+    until_us = func.coalesce(row.to_us, used.c.end_us)
+    lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, used.c.hour_us))
+    of_queue = and_(
+        row.partition == used.c.partition,
+        row.kind == "ClusterQueue",
+        row.owner == used.c.cluster_queue,
+        row.flavor == used.c.flavor,
+        row.resource == used.c.resource,
+    )
+    return (
+        select(func.sum(cast(row.nominal, Double) * lasted))
+        .where(of_queue, row.from_us < next_us, until_us > used.c.hour_us)
+        .correlate(used)
+        .scalar_subquery()
+    )
+
+
 def _quota() -> CTE:
     """Return the nominal quota times its time, for each hour and queue."""
     each = given("ClusterQueue").subquery("each").c
-    key = [each[name] for name in ("partition", "hour_us", "cluster_queue", "flavor", "resource")]
+    key = [each[name] for name in _QUEUE_KEY]
     sums = select(*key, func.sum(each.nominal).label("unit_seconds")).group_by(*key)
     return sums.cte("given")
+
+
+def _shown(quota_s: ColumnElement[Any]) -> Select[Any]:
+    """Return the report's columns, given the quota times its time of each row's hour."""
+    return select(
+        utc_text(ALL_USAGE.c.hour_us).label("hour"),
+        *(ALL_USAGE.c[name] for name in _SHOWN),
+        units(ALL_USAGE.c.resource, ALL_USAGE.c.unit_seconds).label("resource_seconds"),
+        func.coalesce(units(ALL_USAGE.c.resource, quota_s), cast(0, Double)).label("quota_seconds"),
+        per(ALL_USAGE.c.unit_seconds, func.nullif(quota_s, 0)).label("share_of_quota"),
+    )
 
 
 _HELD = _held()
 ALL_USAGE, HOURS = _all(), _hours()
 """Every hour's usage, what is still held included: base units times seconds; and those hours."""
-_all_usage, _given = ALL_USAGE, _quota()
-_used = units(_all_usage.c.resource, _all_usage.c.unit_seconds)
-_quota_s = units(_all_usage.c.resource, _given.c.unit_seconds)
-_nothing = cast(0, Double)
+_given = _quota()
+_same_queue = and_(*(ALL_USAGE.c[name] == _given.c[name] for name in _QUEUE_KEY))
 
-QUERY = select(
-    utc_text(_all_usage.c.hour_us).label("hour"),
-    *(_all_usage.c[name] for name in _SHOWN),
-    _used.label("resource_seconds"),
-    func.coalesce(units(_all_usage.c.resource, _given.c.unit_seconds), _nothing).label(
-        "quota_seconds"
-    ),
-    per(_all_usage.c.unit_seconds, func.nullif(_given.c.unit_seconds, 0)).label("share_of_quota"),
-).outerjoin_from(
-    _all_usage,
-    _given,
-    and_(*(_all_usage.c[name] == _given.c[name] for name in _given.c.keys()[:-1])),
-)
+QUERY = _shown(_quota_seconds(ALL_USAGE))
+POSTGRESQL = _shown(_given.c.unit_seconds).outerjoin_from(ALL_USAGE, _given, _same_queue)
+"""The same rows: PostgreSQL hashes what it joins, where SQLite would first make an index of it."""
