@@ -53,7 +53,7 @@ class Pass(msgspec.Struct, kw_only=True, eq=False):
         add(node, kept)
         tree.shown += 1
         self.reserved.append((tree, node, kept))
-        if tree.flat:
+        if flat_of(tree) is not None:
             units = sum(amount for _, amount in kept)
             for at in (id(tree), id(node)):
                 self.beyond[at] = self.beyond.get(at, 0) + units
