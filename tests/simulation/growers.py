@@ -9,6 +9,7 @@ import asyncio
 from random import Random
 
 from tests.simulation.cluster import JOBS, Cluster, job
+from tests.simulation.makers import is_over
 from tests.simulation.people import finished
 
 ELASTIC = "kueue.x-k8s.io/elastic-job"
@@ -64,3 +65,23 @@ class Growers:
 
     def _size(self) -> int:
         return self._random.randint(1, SIZE_MAX)
+
+
+def resize_unshown(cluster: Cluster) -> None:
+    """Let Jobs grow that run and for which no Workload stands: a new one then lets their pods go.
+
+    What would have made the lost one was lost with EVENTS: the known limit in docs/lifecycle.md.
+    """
+    shown = {
+        owner["uid"]
+        for one in cluster.api.registry.state.items("workloads.kueue.x-k8s.io")
+        for owner in one["metadata"].get("ownerReferences", ())
+        if not is_over(one)
+    }
+    for one in cluster.jobs():
+        meta, spec = one["metadata"], one["spec"]
+        runs = ELASTIC in meta.get("annotations", {}) and not spec.get("suspend")
+        if runs and meta["uid"] not in shown and not finished(one):
+            size = spec["parallelism"] + 1 if spec["parallelism"] < SIZE_MAX else 1
+            path = f"{JOBS.format(meta['namespace'])}/{meta['name']}"
+            cluster.act("user", "PATCH", path, {"spec": {"parallelism": size}})

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from random import Random
 
 from tests.simulation.cluster import JOBS, KUEUE, PRIORITIES, Cluster, Object, named
-from tests.simulation.growers import ELASTIC
+from tests.simulation.growers import ELASTIC, resize_unshown
 from tidegate.model.policy import PodsReady, Policy
 
 MAX_EXECUTION_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
@@ -40,7 +40,9 @@ class Owners:
             await asyncio.sleep(self._random.expovariate(0.1))
             if self._over:
                 self._activate_all()
-                self._give_up()
+                if self._events_lost():
+                    self._give_up()
+                    resize_unshown(self._cluster)
             else:
                 self._change_a_mind()
 
@@ -124,7 +126,7 @@ class Owners:
             for one in self._workloads()
             for owner in one["metadata"].get("ownerReferences", ())
         }
-        for one in self._cluster.jobs() if self._events_lost() else ():
+        for one in self._cluster.jobs():
             meta = one["metadata"]
             shown = meta["uid"] in owners and ELASTIC not in meta.get("annotations", {})
             if not shown and one["spec"].get("suspend"):  # a slice that was shown may be replaced
