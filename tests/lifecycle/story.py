@@ -97,7 +97,7 @@ class Player:
         else:
             stage.turn(*self._seen(verb, told))
 
-    def _seen(  # noqa: C901 - an arm a verb
+    def _seen(  # noqa: C901, PLR0912 - an arm a verb
         self,
         verb: str,
         told: Any,  # noqa: ANN401 - of each verb's own shape
