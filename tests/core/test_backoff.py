@@ -1,25 +1,31 @@
-"""A backoff that ended without a heartbeat is over for good once its workload holds quota."""
+"""When a backoff is over: with its event, and for good once its workload holds quota."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from bench.loads import Arrival, beginning, queue, submitted
 from tidegate.contracts import decisions, facts
+from tidegate.contracts.codec import type_name
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
-from tidegate.core.rules import decide
+from tidegate.core.rules import VERSION, decide
+from tidegate.core.snapshot import decode, encode
 
 SECOND = 1_000_000
 JOB = submitted(Arrival(at_us=0, name="train", queue=0, cpu=2, priority=0, run_us=SECOND))
 ABOUT: dict[str, Any] = {"workload": JOB.workload, "uid": JOB.uid}
 
 
-def backing_off() -> Draft:
+def backing_off(rules: int = VERSION) -> Draft:
     """Return a draft in which the one workload may not be tried before second 5."""
     draft = Draft()
     for fact in (*beginning("tidegate", fair=False), *queue(0, cohort=""), JOB):
         apply(draft, fact)
+    policy = replace(draft.policy, rules=rules)
+    apply(draft, facts.PolicyConfigured(at_us=0, name="policy", policy=policy))
     decide(draft)
     for told in (
         decisions.WorkloadEvicted(at_us=SECOND, reason="PodsReadyTimeout", **ABOUT),
@@ -34,17 +40,31 @@ def backing_off() -> Draft:
     return draft
 
 
-def test_a_reservation_after_the_backoff_is_not_taken_back_by_its_deadline() -> None:
-    draft = backing_off()
-    assert decide(draft) == []
-    # Another fact moves the time first: the deadline itself fires with a heartbeat alone.
-    apply(
-        draft,
-        facts.WorkloadChanged(
-            at_us=6 * SECOND, queue=JOB.queue, priority=1, podsets=JOB.podsets, **ABOUT
-        ),
+def changed() -> facts.WorkloadChanged:
+    """Return a fact that moves the time past the backoff, without being a heartbeat."""
+    return facts.WorkloadChanged(
+        at_us=6 * SECOND, queue=JOB.queue, priority=1, podsets=JOB.podsets, **ABOUT
     )
+
+
+def test_a_reservation_after_the_backoff_is_not_taken_back_by_its_deadline() -> None:
+    draft = backing_off(rules=1)
+    assert decide(draft) == []
+    apply(draft, changed())
     assert any(isinstance(one, decisions.QuotaReserved) for one in decide(draft))
     apply(draft, facts.TimePassed(at_us=7 * SECOND))
     assert decide(draft) == []
     assert draft.workloads[JOB.workload].phase == "admitted"
+
+
+def test_a_backoff_ends_by_its_event_whoever_was_asked_before() -> None:
+    draft = backing_off()
+    apply(draft, changed())
+    begun = decode(encode(draft))  # as a scheduler that begins here
+    for one in (draft, begun):
+        assert decide(one) == []
+        apply(one, facts.TimePassed(at_us=7 * SECOND))
+        assert [type_name(told) for told in decide(one)][:2] == [
+            "WorkloadRequeued",
+            "QuotaReserved",
+        ]

@@ -22,6 +22,8 @@ from tidegate.core.sharing import share_request
 from tidegate.core.succession import replaced_leaves
 from tidegate.core.tree import forget
 
+ENDS_BACKOFFS = 2
+"""The version of the rules since which a backoff ends by its event alone."""
 OUTDATED_MAX = 1_024
 """How many outdated entries a heap may hold beyond one for each valid entry."""
 
@@ -97,11 +99,23 @@ def offered(draft: Draft, workload: Workload) -> bool:
         return False
     if workload.replaces and replaced_leaves(draft, workload):
         return False
-    if workload.requeue_reason or workload.requeue_after_us > draft.now_us:
+    if workload.requeue_reason or (workload.requeue_after_us and _backs_off(draft, workload)):
         return False
     key = workload.key.partition("/")[0] + "/" + workload.queue
     queue = draft.objects.local_queues.get(key)
     return queue is not None and queue.spec.stop_policy == "None" and not queue.deleting
+
+
+def _backs_off(draft: Draft, workload: Workload) -> bool:
+    """Tell whether nobody said yet that a backoff is over, whatever the time is.
+
+    Time moves with every fact, but only a heartbeat ends a backoff: who is asked in between, such
+    as after a start from a snapshot, must answer as who was not.
+    """
+    if draft.policy.rules < ENDS_BACKOFFS:
+        return workload.requeue_after_us > draft.now_us
+    key = f"requeue/{workload.key}"
+    return key in draft.deadlines.at or key in draft.deadlines.due
 
 
 def wake(draft: Draft, tree: Tree, *, unless_tested: bool = False) -> None:
