@@ -3,7 +3,8 @@
 An elastic job's pods are made behind a scheduling gate, for the job may grow at any time. Nothing
 is remembered of the ledger: what was granted stands on the Workloads in the cluster, and which pods
 run and wait is listed and watched. What is seen of a pod can only be old in that it waits no more,
-which nobody but this brings about.
+which nobody but this brings about. A Workload counts only while its job is of the generation that
+it was written for: else the job may have shrunk since, and somebody else have the quota by now.
 
 Source: behaviour.md 13.
 """
@@ -18,14 +19,16 @@ import msgspec
 
 from actuator.apply import pinned
 from actuator.calls import Calls
+from actuator.showing.slices import known
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
+from tidegate.jobs import batch_job
 from tidegate.jobs import pod as pods
 from tidegate.kinds import names
 from tidegate.kinds.decode import Bookmark, Unreadable, decode
-from tidegate.kinds.meta import Status, holding
+from tidegate.kinds.meta import ObjectMeta, Status, holding
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.workload import Workload
 from tidegate.service.backoff import delays
@@ -162,10 +165,25 @@ class LetGo:
 
     async def _granted(self, job: str, standing: dict[str, Pod]) -> int:
         """Return how many pods the Workload that stands for a job now was granted; 0: none does."""
-        namespace = next((one.metadata.namespace for one in standing.values()), "")
-        path = f"/apis/{names.API_VERSION}/namespaces/{namespace}/workloads"
+        meta = next(one.metadata for one in standing.values())
+        path = f"/apis/{names.API_VERSION}/namespaces/{meta.namespace}/workloads"
         page = await self._calls.page(path, {"labelSelector": f"{names.JOB_UID}={job}"}, Workload)
-        return max((granted(one) for one in page.items if isinstance(one, Workload)), default=0)
+        generation = await self._generation(meta)  # read last: nothing older is compared with it
+        return max(
+            (
+                granted(one)
+                for one in page.items
+                if isinstance(one, Workload) and known(one.metadata.annotations) == generation
+            ),
+            default=0,
+        )
+
+    async def _generation(self, pod: ObjectMeta) -> int:
+        """Return the generation of a pod's job; -1: there is none."""
+        owner = pod.controller()
+        name = "" if owner is None else owner.name
+        found = await self._calls.read(batch_job.KIND.path(pod.namespace, name))
+        return -1 if found is None else int(found["metadata"]["generation"])
 
     async def _release(self, job: str, found: Pod) -> None:
         meta = found.metadata

@@ -95,8 +95,10 @@ class Writer:
         meta = found["metadata"]
         wanted: Object = {"metadata": {**meta}, "spec": {**found["spec"]}}
         annotations = meta.get("annotations", {})
-        if names.DECISION not in annotations:
-            wanted["metadata"]["annotations"] = {**annotations, names.DECISION: shown.decision}
+        marks = {names.DECISION: shown.decision, **slices.marks(shown), **annotations}
+        if shown.elastic and shown.phase != "finished":
+            marks[names.GENERATION] = str(shown.generation)
+        wanted["metadata"]["annotations"] = marks
         finalizers = [one for one in meta.get("finalizers", ()) if one != names.IN_USE]
         if finalizers != meta.get("finalizers", []):
             wanted["metadata"]["finalizers"] = finalizers

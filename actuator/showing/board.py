@@ -139,6 +139,7 @@ class Board:
             return
         before = shown.local_queue
         if show_fact(shown, event) or show_decision(shown, event):
+            slices.succeed(shown, self.workloads)
             shown.decision = decision
             check_states.follow(shown, event, decision)
             if shown.local_queue != before:

@@ -22,6 +22,7 @@ from tidegate.contracts.decisions import (
 from tidegate.contracts.facts import (
     CheckReported,
     FactEvent,
+    JobStateReported,
     PodsReadyReported,
     PodsReclaimed,
     WorkloadAdopted,
@@ -54,6 +55,8 @@ def show_fact(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
             shown.cluster_queue, shown.assignment = event.cluster_queue, event.assignment
             _reserve(shown, at_us)
             _admit(shown, at_us)
+        case JobStateReported():
+            return slices.know(shown, event.state.generation)
         case PodsReadyReported():
             _ready(shown, event)
         case CheckReported():
@@ -109,6 +112,7 @@ def introduced(event: WorkloadSubmitted | ReservationRepeated) -> Shown:
         shown.replaces = event.replaces if event.elastic else ""
         shown.uid = event.job.uid if event.elastic else event.uid
         shown.counts = slices.counts(event) if event.elastic else {}
+        slices.know(shown, event.state.generation)
     return shown
 
 

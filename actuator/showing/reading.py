@@ -6,6 +6,7 @@ from the objects what it, or its predecessor, wrote into them.
 
 from __future__ import annotations
 
+from actuator.showing import slices
 from actuator.showing.shown import Phase, Shown
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
 from tidegate.contracts.definitions import (
@@ -57,6 +58,7 @@ def workload(found: Workload) -> Shown | None:
         elastic=_is_elastic(meta),
         replaces=meta.annotations.get(SLICE_REPLACES, ""),
         first=meta.annotations.get(SLICE_NAME, ""),
+        generation=slices.known(meta.annotations),
         counts={one.name: one.count for one in found.spec.pod_sets} if _is_elastic(meta) else {},
         object_uid=meta.uid,
         decision=meta.annotations[DECISION],

@@ -29,6 +29,7 @@ class Shown(msgspec.Struct, kw_only=True):
     replaces: str = ""  # elastic jobs: the Workload whose slice this one takes over
     first: str = ""  # elastic jobs: the name of the first of its job's Workloads; empty: this one
     counts: dict[str, int] = {}  # elastic jobs: podset to the pods that are asked for now
+    generation: int = 0  # elastic jobs: the newest of the job that the ledger knows
     queue: str = ""
     priority_class: str = ""  # a WorkloadPriorityClass
     pod_priority_class: str = ""  # a PriorityClass, if there is no WorkloadPriorityClass

@@ -12,6 +12,7 @@ from tidegate.contracts.facts import WorkloadChanged, WorkloadSubmitted
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
 
+DIGITS_MAX = 19
 REPLACED = "WorkloadSliceReplaced"
 """Why a Workload is finished whose job has a larger one."""
 
@@ -35,11 +36,38 @@ def follow(shown: Shown, workloads: Mapping[str, Shown]) -> None:
         shown.first = older.first or older.name
 
 
+def know(shown: Shown, generation: int) -> bool:
+    """Note which generation of its job the ledger knows; tell whether that is news.
+
+    Pods are let go by a Workload only while its job is still as the ledger knew it.
+    """
+    newer = shown.elastic and generation > shown.generation
+    shown.generation = generation if newer else shown.generation
+    return newer
+
+
+def known(annotations: Mapping[str, str]) -> int:
+    """Return which generation of its job a Workload was written for; 0 if it does not say."""
+    said = annotations.get(names.GENERATION, "")
+    return int(said) if said.isascii() and said.isdecimal() and len(said) <= DIGITS_MAX else 0
+
+
+def succeed(shown: Shown, workloads: Mapping[str, Shown]) -> None:
+    """Let a Workload that takes over from another know what that one knew."""
+    older = workloads.get(shown.replaces)
+    if older is not None:
+        know(shown, older.generation)
+
+
 def marks(shown: Shown) -> dict[str, str]:
     """Return the annotations of a Workload of an elastic job; none of another's."""
     if not shown.elastic:
         return {}
-    told = {names.ELASTIC_JOB: "true", names.SLICE_NAME: shown.first or shown.name}
+    told = {
+        names.ELASTIC_JOB: "true",
+        names.GENERATION: str(shown.generation),
+        names.SLICE_NAME: shown.first or shown.name,
+    }
     return told | ({names.SLICE_REPLACES: shown.replaces} if shown.replaces else {})
 
 

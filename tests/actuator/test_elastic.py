@@ -11,13 +11,14 @@ from prometheus_client import CollectorRegistry
 from actuator.calls import Calls
 from actuator.elastic import LetGo
 from actuator.metrics import Metrics
-from tests.parts.stage import KUEUE, Object, Stage, alongside, eventually, job, kueue
+from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, eventually, job, kueue
 from tests.parts.virtual import run_virtually
 
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
 PODS = "/api/v1/namespaces/default/pods"
 GATE = {"name": "kueue.x-k8s.io/elastic-job"}
-OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "j1", "controller": True}
+OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
+GENERATION = "tidegate.dev/generation"
 AT = "2026-03-01T08:00:00Z"
 
 
@@ -26,6 +27,7 @@ class Elastic(Stage):
 
     def __init__(self) -> None:
         super().__init__(with_crds=True)
+        self.uid = self.make(JOBS, job())["metadata"]["uid"]
         calls = Calls(self.api, Metrics(CollectorRegistry()))
         self.lets_go = LetGo(calls, Random(3))
 
@@ -34,7 +36,7 @@ class Elastic(Stage):
         meta = {
             "name": name,
             "labels": {"tidegate.dev/elastic": "true"},
-            "ownerReferences": [OWNER],
+            "ownerReferences": [{**OWNER, "uid": self.uid}],
         }
         spec = {**template["spec"], "schedulingGates": list(gates or [GATE])}
         self.make(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
@@ -42,7 +44,8 @@ class Elastic(Stage):
     def workload(self, name: str, granted: int, *conditions: str, asked: int = 9) -> None:
         podset = {"name": "main", "count": asked, "template": job()["spec"]["template"]}
         found = kueue("Workload", name, queueName="main", podSets=[podset])
-        found["metadata"]["labels"] = {"kueue.x-k8s.io/job-uid": "j1"}
+        found["metadata"]["labels"] = {"kueue.x-k8s.io/job-uid": self.uid}
+        found["metadata"]["annotations"] = {GENERATION: "1"}
         self.make(WORKLOADS, found)
         self.grant(name, granted, *conditions)
 
@@ -125,5 +128,21 @@ def test_a_job_that_shrank_has_no_room_for_what_it_was_granted_before() -> None:
             await eventually(lambda: stage.let_go() == ["a"])
             await asyncio.sleep(10)
             assert stage.let_go() == ["a"]
+
+    run_virtually(run())
+
+
+def test_nobody_is_let_go_until_the_workload_is_written_for_the_job_as_it_is() -> None:
+    async def run() -> None:
+        stage = Elastic()
+        stage.pod("a")
+        stage.workload("one", 2, "Admitted")
+        stage.change(f"{JOBS}/train", {"spec": {"parallelism": 3}})
+        stage.lets_go.work(True)  # noqa: FBT003 - a state
+        async with alongside(stage.lets_go.run()):
+            await asyncio.sleep(10)
+            assert stage.let_go() == []  # it may have shrunk before, and the quota be another's
+            stage.change(f"{WORKLOADS}/one", {"metadata": {"annotations": {GENERATION: "2"}}})
+            await eventually(lambda: stage.let_go() == ["a"])
 
     run_virtually(run())

@@ -8,7 +8,13 @@ from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.stage import KUEUE, Object, alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import QuotaReleased
-from tidegate.contracts.facts import WorkloadChanged, WorkloadRemoved, WorkloadSubmitted
+from tidegate.contracts.facts import (
+    JobStateReported,
+    WorkloadChanged,
+    WorkloadRemoved,
+    WorkloadSubmitted,
+)
+from tidegate.contracts.observations import JobState
 from tidegate.model.podset import PodSet
 
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
@@ -112,3 +118,29 @@ def test_a_job_that_came_back_larger_shows_it() -> None:
             await eventually(lambda: story.condition("Admitted")[0] == "True")
 
     run_virtually(run())
+
+
+def test_a_workload_says_which_generation_of_its_job_it_was_written_for() -> None:
+    async def run() -> None:
+        story = Story()
+        second = f"{story.key}-2"
+        first = submitted(story, 1), story.reserved(), story.admitted()
+        await story.write(*QUEUES, *first, slice_of(story, 2, story.key, 2))
+        told = JobStateReported(
+            at_us=AT_US, workload=story.key, uid=story.uid, version=9, state=JobState(generation=7)
+        )
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: len(story.read(WORKLOADS)["items"]) == 2)
+            await story.write(told)
+            await eventually(lambda: generation(story, story.key) == "7")
+            assert generation(story, second) == "0"
+            taken = replace(story.reserved(), workload=second, uid=f"{story.uid}/2")
+            await story.write(taken)
+            await eventually(lambda: generation(story, second) == "7")  # it follows the first one
+
+    run_virtually(run())
+
+
+def generation(story: Story, key: str) -> str:
+    marks: dict[str, str] = found(story, key)["metadata"]["annotations"]
+    return marks["tidegate.dev/generation"]

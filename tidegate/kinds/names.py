@@ -55,6 +55,8 @@ INJECTED = "tidegate.dev/injected"
 AUTHOR = "tidegate.dev/author"
 CHECKS_SINCE = "tidegate.dev/checks-since"
 """On a Workload: the decision since which the states of its admission checks count."""
+GENERATION = "tidegate.dev/generation"
+"""On a Workload of an elastic job: the newest generation of the job that the ledger knew."""
 MIN_RUNTIME = "tidegate.dev/min-runtime"
 """On a ClusterQueue: how long its workloads run before they may be preempted, e.g. ``10m``."""
 
