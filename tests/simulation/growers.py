@@ -1,6 +1,8 @@
 """Owners whose Jobs are elastic: they make them larger and smaller while they run.
 
-Like the makers they are in some worlds only, and draw from a generator of their own.
+Like the makers they are in some worlds only, and draw from a generator of their own: where nothing
+that was told is lost for good. Else owners would have to resize their Jobs again: the known limit
+in docs/lifecycle.md.
 """
 
 from __future__ import annotations
@@ -9,7 +11,6 @@ import asyncio
 from random import Random
 
 from tests.simulation.cluster import JOBS, Cluster, job
-from tests.simulation.makers import is_over
 from tests.simulation.people import finished
 
 ELASTIC = "kueue.x-k8s.io/elastic-job"
@@ -27,9 +28,9 @@ def grows(seed: int) -> bool:
 class Growers:
     """Everybody who changes the size of Jobs that run."""
 
-    def __init__(self, cluster: Cluster, seed: int) -> None:
+    def __init__(self, cluster: Cluster, seed: int, *, grows: bool) -> None:
         self._cluster, self._random = cluster, Random(f"growers {seed}")
-        self._left = _JOBS_MAX if grows(seed) else 0
+        self._left = _JOBS_MAX if grows else 0
         self._names = list[str]()
 
     async def work(self) -> None:
@@ -65,23 +66,3 @@ class Growers:
 
     def _size(self) -> int:
         return self._random.randint(1, SIZE_MAX)
-
-
-def resize_unshown(cluster: Cluster) -> None:
-    """Let Jobs grow that run and for which no Workload stands: a new one then lets their pods go.
-
-    What would have made the lost one was lost with EVENTS: the known limit in docs/lifecycle.md.
-    """
-    shown = {
-        owner["uid"]
-        for one in cluster.api.registry.state.items("workloads.kueue.x-k8s.io")
-        for owner in one["metadata"].get("ownerReferences", ())
-        if not is_over(one)
-    }
-    for one in cluster.jobs():
-        meta, spec = one["metadata"], one["spec"]
-        runs = ELASTIC in meta.get("annotations", {}) and not spec.get("suspend")
-        if runs and meta["uid"] not in shown and not finished(one):
-            size = spec["parallelism"] + 1 if spec["parallelism"] < SIZE_MAX else 1
-            path = f"{JOBS.format(meta['namespace'])}/{meta['name']}"
-            cluster.act("user", "PATCH", path, {"spec": {"parallelism": size}})

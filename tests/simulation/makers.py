@@ -80,7 +80,7 @@ class Makers:
             if one is not None and finished(one):  # perhaps a namesake, and not its Workload's
                 self._cluster.act("maker", "DELETE", self._path(name))
                 del self._jobs[name]
-            elif made is not None and is_over(made):
+            elif made is not None and _is_over(made):
                 self._give_up(name)
             elif one is None and made is not None:
                 self._cluster.submit(TEAM, self._jobs[name])
@@ -111,7 +111,6 @@ class Makers:
         return self._cluster.api.registry.state.get("workloads.kueue.x-k8s.io", TEAM, name)
 
 
-def is_over(made: Object) -> bool:
-    """Tell whether a Workload is finished."""
+def _is_over(made: Object) -> bool:
     held = made.get("status", {}).get("conditions", ())
     return any((one["type"], one["status"]) == ("Finished", "True") for one in held)

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from random import Random
 
 from tests.simulation.cluster import JOBS, KUEUE, PRIORITIES, Cluster, Object, named
-from tests.simulation.growers import ELASTIC, resize_unshown
 from tidegate.model.policy import PodsReady, Policy
 
 MAX_EXECUTION_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
@@ -40,9 +39,7 @@ class Owners:
             await asyncio.sleep(self._random.expovariate(0.1))
             if self._over:
                 self._activate_all()
-                if self._events_lost():
-                    self._give_up()
-                    resize_unshown(self._cluster)
+                self._give_up()
             else:
                 self._change_a_mind()
 
@@ -126,10 +123,9 @@ class Owners:
             for one in self._workloads()
             for owner in one["metadata"].get("ownerReferences", ())
         }
-        for one in self._cluster.jobs():
+        for one in self._cluster.jobs() if self._events_lost() else ():
             meta = one["metadata"]
-            shown = meta["uid"] in owners and ELASTIC not in meta.get("annotations", {})
-            if not shown and one["spec"].get("suspend"):  # a slice that was shown may be replaced
+            if meta["uid"] not in owners and one["spec"].get("suspend"):
                 path = JOBS.format(meta["namespace"]) + "/" + meta["name"]
                 self._cluster.act("user", "DELETE", path, {"propagationPolicy": "Background"})
 

@@ -64,7 +64,8 @@ class World:
         )
         self.checker = Checker(self.cluster, Random(self.random.random()))
         self.makers = Makers(self.cluster, seed)
-        self.growers, self._grows = Growers(self.cluster, seed), grows(seed)
+        self._grows = grows(seed) and self.storms.lossless
+        self.growers = Growers(self.cluster, seed, grows=self._grows)
         self._kinds = ("batch/job", "workload") if makes(seed) else ("batch/job",)
 
     @property
