@@ -197,7 +197,10 @@ class Joins:
 
     def _retold(self, uids: Iterable[str]) -> Iterator[Told]:
         """Yield jobs as they are told now, and whatever of theirs is another's by now."""
-        for job in [self._jobs[uid] for uid in uids if uid in self._jobs]:
+        for uid in list(uids):
+            job = self._jobs.get(uid)
+            if job is None:  # it may also have gone since whoever takes these took the one before
+                continue
             alone = job.alone if self._is_ours(job) else None
             left = self._prebuilt.claim(job.meta.uid, alone)
             yield self._told(job)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
+import msgspec
+
+from ingest.joins import Joins
+from ingest.scope import Scope
 from tests.ingest.scene import gone, jobs, session
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved
+from tidegate.jobs import batch_job
+from tidegate.kinds.seen import Namespace
+from tidegate.kinds.workload import Workload
 
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
 PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
@@ -114,3 +122,31 @@ def test_a_job_that_does_not_match_its_workload_is_told_as_over() -> None:
             assert found.workload == "default/made"
 
     run_virtually(run())
+
+
+def read(kind: Any, found: Object, number: int) -> Any:  # noqa: ANN401 - of the kind's own type
+    """Return an object as a watch tells it."""
+    meta = {**found["metadata"], "namespace": "default", "uid": f"u{number}"}
+    meta |= {"resourceVersion": str(number), "creationTimestamp": "2026-03-01T08:00:00Z"}
+    return msgspec.json.decode(msgspec.json.encode({**found, "metadata": meta}), type=kind)
+
+
+def test_who_goes_while_others_are_told_claims_no_workload_any_more() -> None:
+    joins = Joins([batch_job.KIND], Scope())
+    for told in (
+        joins.listed_workloads(()),
+        joins.namespace(read(Namespace, {"metadata": {"name": "default"}}, 1)),
+        joins.job(batch_job.KIND, read(batch_job.KIND.seen, naming("a"), 2)),
+        joins.job(batch_job.KIND, read(batch_job.KIND.seen, naming("b"), 3)),
+    ):
+        list(told)
+    telling = joins.workload(read(Workload, made(), 4))
+    first = next(iter(telling))[1]
+    list(joins.forget("u3"))  # a list came in between, which does not have it
+    list(telling)
+    list(joins.forget("u2"))
+    [(_, last)] = joins.job(batch_job.KIND, read(batch_job.KIND.seen, naming("c"), 5))
+    assert isinstance(first, JobObserved)
+    assert isinstance(last, JobObserved)
+    assert (first.name, first.workload) == ("a", "default/made")
+    assert (last.name, last.workload, last.gates) == ("c", "default/made", ())
