@@ -1,8 +1,8 @@
 """Owners whose Jobs are elastic: they make them larger and smaller while they run.
 
-Like the makers they are in some worlds only, and draw from a generator of their own: where nothing
-that was told is lost for good. Else owners would have to resize their Jobs again: the known limit
-in docs/lifecycle.md.
+Like the makers they are in some worlds only, and draw from a generator of their own: where EVENTS
+is not made anew. Else owners would have to resize their Jobs again: the known limit in
+docs/lifecycle.md.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def grows(seed: int) -> bool:
 class Growers:
     """Everybody who changes the size of Jobs that run."""
 
-    def __init__(self, cluster: Cluster, seed: int, *, grows: bool) -> None:
+    def __init__(self, cluster: Cluster, seed: int) -> None:
         self._cluster, self._random = cluster, Random(f"growers {seed}")
-        self._left = _JOBS_MAX if grows else 0
+        self._left = _JOBS_MAX if grows(seed) else 0
         self._names = list[str]()
 
     async def work(self) -> None:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 class Storms:
     """Makes and ends bad weather in one world."""
 
-    def __init__(self, world: World, random: Random) -> None:
+    def __init__(self, world: World, random: Random, *, keeps_events: bool) -> None:
         self._world, self._random = world, random
+        self._keeps_events = keeps_events  # while there is a ledger, EVENTS is not made anew
         self.raging = False
         self._over = False
         self._events_struck = 0
@@ -50,8 +51,12 @@ class Storms:
             if random.random() < 0.6:
                 setattr(weather, name, random.random() * most)
         for fault, most in BUS_MOST.items():
-            if random.random() < 0.6 and not (self.lossless and fault in LOSSES):
+            if random.random() < 0.6 and not self._spared(fault):
                 fate.chances[fault] = random.random() * most
+
+    def _spared(self, fault: Fault) -> bool:
+        kept = self._keeps_events and fault == "recreate_events"
+        return kept or (self.lossless and fault in LOSSES)
 
     def _calm(self) -> None:
         self.raging = False
@@ -77,7 +82,7 @@ class Storms:
             world.cluster.api.compact()
         elif chosen < 0.6 and not self.lossless:
             world.bus.observations.recreate()
-        elif 0.6 <= chosen < 0.65:
+        elif 0.6 <= chosen < 0.65 and not self._keeps_events:
             self._events_struck += 1
             world.bus.events.recreate()
         elif 0.65 <= chosen < 0.7 and not self._ledger_lost:

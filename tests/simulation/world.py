@@ -58,14 +58,13 @@ class World:
         self.begin_ledger()
         self.observer = Observer(self.cluster, self.watch)
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
-        self.storms = Storms(self, Random(self.random.random()))
+        self.storms = Storms(self, Random(self.random.random()), keeps_events=grows(seed))
         self.owners = Owners(
             self.cluster, Random(self.random.random()), lambda: self.storms.events_lost
         )
         self.checker = Checker(self.cluster, Random(self.random.random()))
         self.makers = Makers(self.cluster, seed)
-        self._grows = grows(seed) and self.storms.lossless
-        self.growers = Growers(self.cluster, seed, grows=self._grows)
+        self.growers, self._grows = Growers(self.cluster, seed), grows(seed)
         self._kinds = ("batch/job", "workload") if makes(seed) else ("batch/job",)
 
     @property
