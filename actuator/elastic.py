@@ -151,11 +151,13 @@ class LetGo:
                 continue
 
     async def _settle(self, job: str) -> None:
-        standing = self._pods.get(job, {})
+        standing = dict(self._pods.get(job, {}))  # it may change in between
         waiting = sorted(name for name, one in standing.items() if _waits(one))
+        if not waiting:
+            return
         running = sum(not _gated(one) and not pods.is_finished(one) for one in standing.values())
         try:
-            room = await self._granted(job, standing) - running
+            room = await self._granted(job, standing[waiting[0]].metadata) - running
             for name in waiting[: max(room, 0)]:
                 await self._release(job, standing[name])
         except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
@@ -163,12 +165,11 @@ class LetGo:
             if not passed:
                 _log.warning("cannot let pods go", job=job, error=str(error))
 
-    async def _granted(self, job: str, standing: dict[str, Pod]) -> int:
+    async def _granted(self, job: str, pod: ObjectMeta) -> int:
         """Return how many pods the Workload that stands for a job now was granted; 0: none does."""
-        meta = next(one.metadata for one in standing.values())
-        path = f"/apis/{names.API_VERSION}/namespaces/{meta.namespace}/workloads"
+        path = f"/apis/{names.API_VERSION}/namespaces/{pod.namespace}/workloads"
         page = await self._calls.page(path, {"labelSelector": f"{names.JOB_UID}={job}"}, Workload)
-        generation = await self._generation(meta)  # read last: nothing older is compared with it
+        generation = await self._generation(pod)  # read last: nothing older is compared with it
         return max(
             (
                 granted(one)
@@ -193,7 +194,8 @@ class LetGo:
         path = f"/api/v1/namespaces/{meta.namespace}/pods/{meta.name}"
         await self._calls.patch(path, pinned(body, known))
         spec = msgspec.structs.replace(found.spec, scheduling_gates=tuple(gates))
-        self._pods.get(job, {})[meta.name] = msgspec.structs.replace(found, spec=spec)
+        if meta.name in self._pods.get(job, {}):
+            self._pods[job][meta.name] = msgspec.structs.replace(found, spec=spec)
 
 
 _PASSED = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)

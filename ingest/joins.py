@@ -258,9 +258,13 @@ class Joins:
 
 
 def _is_beside(found: Workload) -> bool:
-    """Tell whether an elastic job is another Workload: that was replaced, or still waits to be."""
+    """Tell whether an elastic job is another Workload: this was replaced, or waits to replace it.
+
+    One that was evicted had taken over before.
+    """
     annotations, conditions = found.metadata.annotations, found.status.conditions
-    waits = names.SLICE_REPLACES in annotations and not holding(conditions, "QuotaReserved")
+    had = holding(conditions, "QuotaReserved") or holding(conditions, "Evicted")
+    waits = names.SLICE_REPLACES in annotations and not had
     elastic = annotations.get(names.ELASTIC_JOB) == "true"
     return elastic and (waits or holding(conditions, "Finished") is not None)
 

@@ -61,6 +61,22 @@ def test_wishes_stand_on_the_workload_that_runs_and_then_on_its_heir() -> None:
     run_virtually(run())
 
 
+def test_an_heir_that_was_evicted_is_activated_through_its_workload() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = stage.make(JOBS, elastic())
+        heir = workload("two", made, active=False, **{REPLACES: "default/one"})
+        stage.make(WORKLOADS, heir)
+        say(stage, "two", "Evicted")  # the one that it replaced has expired
+        async with alongside(session(stage, scope=OPEN).run()):
+            await stage.hear(JobObserved, lambda one: not one.active)
+            stage.change(f"{WORKLOADS}/two", {"spec": {"active": True}})
+            await stage.hear(JobObserved, lambda one: one.active and one.version > 3)
+        assert (await jobs(stage))[-1].active
+
+    run_virtually(run())
+
+
 @pytest.mark.parametrize(
     ("scope", "labels", "said"),
     [
