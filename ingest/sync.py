@@ -192,7 +192,7 @@ class Sync:
             await self._publisher.tell(resource, told, round=round if own else 0)
 
     async def _tell_others(self, others: Iterable[Told]) -> None:
-        for resource, told in others:
+        for resource, told in tuple(others):  # made of what changes while they are told
             await self._publisher.tell(resource, told)
 
     def _observed(self, found: Any) -> list[Told]:  # noqa: ANN401 - of the resource's kind
