@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from random import Random
+from itertools import count
 
 import msgspec
 import pytest
 
 from tests.cluster.talking import Talk
+from tests.parts.interposed import Interposed
 from tests.parts.kubernetes import make_namespace
 from tidegate.cluster import enforcement
 from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.cluster.enforcement import NotEnforcedError, wait_enforced
 from tidegate.cluster.install import install, manifests_folder
-from tidegate.kube.ports import JSON, Response
+from tidegate.kube.ports import Response
 
 SUSPENDING = "mutatingadmissionpolicies/tidegate-suspend-batch-job"
 
@@ -42,33 +42,20 @@ async def test_nothing_is_left_of_the_probes(embedded_api: EmbeddedApi) -> None:
     assert embedded_api.registry.state.revision == before
 
 
-class Learning(EmbeddedApi):
-    """A server whose policies learn of a new kind only at the third question."""
+async def test_a_kind_that_policies_do_not_know_yet_is_waited_for(
+    embedded_api: EmbeddedApi,
+) -> None:
+    """A server's policies learn of a new kind only at the third question."""
+    await install(embedded_api, manifests_folder(), ignore)
+    asked = count(1)
 
-    asked = 0
+    async def learn(_: str, path: str) -> Response | None:
+        refusal = {"kind": "Status", "message": "Kind=LocalQueue not found"}
+        if not path.endswith("/localqueues") or next(asked) >= 3:
+            return None
+        return Response(503, msgspec.json.encode(refusal))
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = JSON,
-    ) -> Response:
-        """Answer 503 twice where a LocalQueue is sent."""
-        if query and path.endswith("/localqueues"):
-            self.asked += 1
-            if self.asked < 3:
-                refusal = {"kind": "Status", "message": "Kind=LocalQueue not found"}
-                return Response(503, msgspec.json.encode(refusal))
-        return self.call(method, path, query=query, body=body, content_type=content_type)
-
-
-async def test_a_kind_that_policies_do_not_know_yet_is_waited_for() -> None:
-    api = Learning(now_us=lambda: 1, random=Random(1))
-    api.asked = 3
-    await install(api, manifests_folder(), ignore)
-    api.asked = 0
+    api = Interposed(embedded_api)
+    api.before = learn
     await wait_enforced(api)
-    assert api.asked == 3
+    assert next(asked) == 4
