@@ -5,7 +5,6 @@ A watch that cannot be resumed has missed something: then everything is compared
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from random import Random
@@ -13,14 +12,12 @@ from random import Random
 import msgspec
 
 from actuator.calls import Calls
+from actuator.following import follow, watch_query
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.workload import KIND
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
-WATCH_S = 300
-_LASTING_S = 5.0
-"""A watch that lasted so long was one: the next is opened at once."""
 _PATH = KIND.path()
 _log = get_log("attention")
 
@@ -66,14 +63,7 @@ class Attention:
 
     async def pay(self) -> None:
         """Watch for ever."""
-        waits, loop = self._waits(), asyncio.get_running_loop()
-        while True:
-            since_s = loop.time()
-            await self._try()
-            if loop.time() - since_s >= _LASTING_S:
-                waits = self._waits()
-            else:
-                await asyncio.sleep(next(waits))
+        await follow(self._try, self._waits)
 
     async def _try(self) -> None:
         """Watch until the watch ends; forget how far it got if it cannot be resumed there."""
@@ -90,11 +80,7 @@ class Attention:
             self._version = ""
 
     async def _watch(self) -> None:
-        query = {
-            "resourceVersion": self._version,
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(round(WATCH_S * (0.75 + self._random.random() / 2))),
-        }
+        query = watch_query(self._version, self._random)
         async with self._calls.watch(_PATH, query) as lines:
             async for line in lines:
                 self._take(_decoder.decode(line))

@@ -19,6 +19,7 @@ import msgspec
 
 from actuator.apply import pinned
 from actuator.calls import Calls
+from actuator.following import watch_query
 from actuator.showing.slices import known
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Published
@@ -34,7 +35,7 @@ from tidegate.kinds.workload import Workload
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
-PAGE_MAX, WATCH_S, LOOKS_AGAIN_S = 500, 300, 1.0
+PAGE_MAX, LOOKS_AGAIN_S = 500, 1.0
 _PODS = "/api/v1/pods"
 _SELECTED = {"labelSelector": f"{names.ELASTIC_POD}=true"}
 _log = get_log("elastic")
@@ -106,12 +107,7 @@ class LetGo:
 
     async def _watch(self, version: int) -> None:
         """Follow from a version on until the watch ends; then it is listed again."""
-        query = {
-            **_SELECTED,
-            "resourceVersion": str(version),
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(round(WATCH_S * (0.75 + self._random.random() / 2))),
-        }
+        query = {**_SELECTED, **watch_query(str(version), self._random)}
         async with self._calls.watch(_PODS, query) as lines:
             async for line in lines:
                 kind, found = decode(line, Pod)

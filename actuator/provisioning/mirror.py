@@ -6,7 +6,6 @@ cannot be read are left out.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -14,6 +13,7 @@ from random import Random
 from typing import Generic, Protocol, TypeVar
 
 from actuator.calls import Calls
+from actuator.following import follow, watch_query
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Unreadable, decode
 from tidegate.kinds.meta import ObjectMeta, Status
@@ -21,8 +21,6 @@ from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 PAGE_MAX = 500
-WATCH_S = 300
-_LASTING_S = 5.0
 _MOST_S = 5.0
 _log = get_log("provisioning")
 
@@ -68,14 +66,7 @@ class Mirror(Generic[T]):
 
     async def keep(self) -> None:
         """Follow the resource for ever."""
-        waits, loop = self._waits(), asyncio.get_running_loop()
-        while True:
-            since_s = loop.time()
-            await self._try()
-            if loop.time() - since_s >= _LASTING_S:
-                waits = self._waits()
-            else:
-                await asyncio.sleep(next(waits))
+        await follow(self._try, self._waits)
 
     async def _try(self) -> None:
         try:
@@ -119,11 +110,7 @@ class Mirror(Generic[T]):
             self._source.changed(old, new)
 
     async def _watch(self) -> None:
-        query = {
-            "resourceVersion": self._version,
-            "allowWatchBookmarks": "true",
-            "timeoutSeconds": str(round(WATCH_S * (0.75 + self._random.random() / 2))),
-        }
+        query = watch_query(self._version, self._random)
         async with self._calls.watch(self._source.path, query) as lines:
             async for line in lines:
                 self._take(line)
