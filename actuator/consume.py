@@ -59,6 +59,7 @@ class Consumer:
         self._book, self._outstanding = OrderBook(), Outstanding()
         self._active = False
         self._ledger_id = ""
+        self._former = set[str]()  # ledgers of which EVENTS still tells
         self._read = 0  # the newest seq read
         self._history = 0  # up to this seq it is only learnt
         self._looked = 0, 0  # behind which seq something was missed; how often it was looked for
@@ -110,16 +111,26 @@ class Consumer:
 
     async def _follow(self) -> None:
         ledger_id, newest = await self._feed.newest()
-        if newest and (ledger_id != self._ledger_id or newest < self._read):
+        if newest and ledger_id != self._ledger_id:
             self._begin_anew(ledger_id)
         self._history = newest if self._history == 0 else self._history
         self._catch_up()
         async for told in self._feed.follow(self._read):
             if told.ledger_id != self._ledger_id:
-                self._begin_anew(told.ledger_id)
-            elif self._missed(told):
+                if await self._is_former(told.ledger_id):
+                    continue
+                return  # another ledger speaks: what it has told by now is history
+            if told.seq <= self._read:
+                continue  # EVENTS was filled again
+            if self._missed(told):
                 return  # it is read again from there, and taken as it is if that does not help
             self._take_in(told)
+
+    async def _is_former(self, ledger_id: str) -> bool:
+        """Tell whether a ledger ended before ours, though EVENTS still tells of it."""
+        if ledger_id not in self._former and (await self._feed.newest())[0] == self._ledger_id:
+            self._former.add(ledger_id)
+        return ledger_id in self._former
 
     def _missed(self, told: Published) -> bool:
         """Tell whether entries before this one did not come, and are to be looked for."""
@@ -161,6 +172,7 @@ class Consumer:
 
     def _begin_anew(self, ledger_id: str) -> None:
         self._ledger_id, self._read, self._history, self._live = ledger_id, 0, 0, False
+        self._former.discard(ledger_id)
         self._outstanding.clear()
         self._book.clear()
         self.learner.begin_anew()

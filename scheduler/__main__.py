@@ -64,6 +64,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 policy=replace(configured.policy, compatibility=settings.compatibility),
                 pace=settings.pace(),
                 snapshots=snapshots,
+                window=settings.window(),
                 traces=Traces(service.tracing),
                 software=f"tidegate {version('tidegate')}",
             )

@@ -16,15 +16,17 @@ from msgspec.structs import replace
 
 from scheduler.means import Means
 from scheduler.snapshots import restored
+from scheduler.window import CHUNK_ENTRIES, begin
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
 from tidegate.core.rules import VERSION
 from tidegate.errors import BusUnreachableError, LostTailError, PublishRefusedError
+from tidegate.service.logs import get_log
 
-CHUNK_ENTRIES = 1_000
 TRIES_MAX = 5
+_log = get_log("desk")
 
 
 @dataclass(slots=True)
@@ -39,6 +41,8 @@ class Desk:
     committed: Position  # of OBSERVATIONS, in the ledger
     accepted: Position  # of OBSERVATIONS, in the draft
     published: int  # the newest ledger seq that EVENTS is known to hold
+    seen: int  # the same when EVENTS was looked at last
+    seen_s: float  # the loop's time of that
     moved_s: float  # the loop's time of the last commit
     kept: int  # the ledger seq from which the next snapshot is counted
     more: bool = True  # deciding may not have come to its end
@@ -55,6 +59,7 @@ async def open_desk(means: Means, term: Term) -> Desk:
         BusUnreachableError, LedgerUnreachableError, CommitUnknownError: try again.
     """
     draft, head = await means.run_sync(lambda: restored(means))
+    now_s = asyncio.get_running_loop().time()
     desk = Desk(
         means=means,
         epoch=term.epoch,
@@ -64,7 +69,9 @@ async def open_desk(means: Means, term: Term) -> Desk:
         committed=term.observations,
         accepted=term.observations,
         published=0,
-        moved_s=asyncio.get_running_loop().time(),
+        seen=head.seq,
+        seen_s=now_s,
+        moved_s=now_s,
         kept=head.seq,
     )
     await catch_up(desk)
@@ -115,6 +122,23 @@ async def publish(desk: Desk, entries: Sequence[Entry]) -> None:
         await catch_up(desk)
 
 
+async def look(desk: Desk) -> None:
+    """Publish what an earlier turn could not, and now and then what EVENTS has lost since.
+
+    Whoever publishes is told of a loss; where nothing happens, nobody else would be. Raises what
+    ``publish`` does.
+    """
+    if desk.published == desk.head.seq:
+        now_s = asyncio.get_running_loop().time()
+        if now_s - desk.seen_s < desk.means.pace.look_s:
+            return
+        as_left = await desk.means.outbox.last(desk.counts) == (desk.published, desk.counts)
+        if as_left and not await _is_emptied(desk, desk.published):
+            desk.seen, desk.seen_s = desk.published, now_s
+            return
+    await catch_up(desk)
+
+
 async def catch_up(desk: Desk) -> None:
     """Publish everything that EVENTS lacks, if we still lead; see ``publish``."""
     for _ in range(TRIES_MAX):
@@ -124,21 +148,25 @@ async def catch_up(desk: Desk) -> None:
         except PublishRefusedError:  # the answer to our own batch was lost
             desk.means.status.refusals.inc()
         else:
+            desk.seen, desk.seen_s = desk.published, asyncio.get_running_loop().time()
             return
     raise BusUnreachableError("EVENTS keeps refusing what the ledger holds.")
 
 
 async def _stand(desk: Desk) -> None:
-    """Learn how far EVENTS is; a stream made anew begins at the ledger's end.
+    """Learn how far EVENTS is; what was lost as a whole is to be published again.
 
-    So does a ledger made anew: what the stream holds is of another, that was lost. What that one
-    had started is adopted.
+    That is so for a stream made anew, and for one that was emptied. A ledger made anew begins
+    behind what the stream holds of another, that was lost. What that one had started is adopted.
     """
     last, counts = await desk.means.outbox.last(desk.counts)
     anew = desk.counts.incarnation not in (0, counts.incarnation) or desk.head.seq == 0
-    if anew or last < 0:
+    if anew or last < 0 or await _is_emptied(desk, last):
         end = last + counts.seq
-        counts, last = Position(counts.incarnation, end - desk.head.seq), desk.head.seq
+        last = await _window(desk)
+        counts = Position(counts.incarnation, end - last)
+        if last < desk.head.seq:
+            _log.warning("EVENTS was lost: it is filled again", first=last + 1)
     # Also the question whether we lead: a writer that was replaced must not publish.
     positions = Positions(events=counts if counts != desk.counts else None)
     head, epoch, append = desk.head.seq, desk.epoch, desk.means.ledger.append
@@ -149,6 +177,21 @@ async def _stand(desk: Desk) -> None:
     desk.published = last
 
 
+async def _is_emptied(desk: Desk, last: int) -> bool:
+    """Tell whether what EVENTS held when it was looked at is gone, before its time had come."""
+    if not 0 < last <= desk.head.seq:
+        return False
+    held, since = await desk.means.outbox.count(), max(0, last - desk.seen) if desk.seen else 0
+    return held <= since and await _window(desk) < last - held
+
+
+async def _window(desk: Desk) -> int:
+    """Return behind which seq EVENTS would begin that had lost nothing."""
+    means, head = desk.means, desk.head
+    now_us = max(desk.draft.now_us, means.status.heard_us)
+    return await means.run_sync(lambda: begin(means.ledger.read, head, means.window, now_us))
+
+
 async def _publish_rest(desk: Desk) -> None:
     read, outbox = desk.means.ledger.read, desk.means.outbox
     while desk.published < desk.head.seq:
@@ -157,3 +200,4 @@ async def _publish_rest(desk: Desk) -> None:
         entries = await desk.means.run_sync(lambda: list(islice(read(after, until), until - after)))  # noqa: B023 - awaited here
         await outbox.publish(desk.draft.ledger_id, desk.counts, entries)
         desk.published = entries[-1].seq
+        desk.means.status.turned()  # a long way is no standstill

@@ -11,6 +11,7 @@ import msgspec
 
 from scheduler.health import Status
 from scheduler.traces import Traces
+from scheduler.window import Window
 from tidegate.bus.ports import Inbox, Ledger, Outbox
 from tidegate.contracts.entry import Snapshot
 from tidegate.model.policy import Policy
@@ -50,6 +51,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     lease_s: float = 15.0  # a standby takes over after so long a silence
     retry_s: float = 0.2  # after a failure of bus or database; doubles up to retry_s_max
     retry_s_max: float = 5.0
+    look_s: float = 10.0  # before looking again whether EVENTS holds what was published
     lost_tail_s: float = 30.0  # before looking again whether a lost tail was recovered
     snapshot_entries: int = 100_000  # between two snapshots
     rest_s: float = 0.0  # after a turn that read several observations: the next reads more
@@ -71,4 +73,5 @@ class Means:
     pace: Pace
     software: str = "tidegate"  # with its version, for the record
     snapshots: Snapshots | None = None
+    window: Window = field(default_factory=Window)
     traces: Traces = field(default_factory=Traces)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from scheduler.means import Pace
+from scheduler.window import Window
 from tidegate.service.settings import ServiceSettings
 
 
@@ -64,6 +65,10 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
             snapshot_entries=self.snapshot_entries,
             rest_s=self.rest_s,
         )
+
+    def window(self) -> Window:
+        """Return what EVENTS keeps, and gets again when it was lost."""
+        return Window(bytes_max=self.events_bytes, age_us=self.events_age_s * 1_000_000)
 
     def identity(self) -> str:
         """Return who this process is to other schedulers."""

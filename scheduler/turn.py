@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from scheduler.desk import Desk, opening, publish
+from scheduler.desk import Desk, look, opening, publish
 from scheduler.snapshots import keep
 from tidegate.contracts.entry import Positions
 from tidegate.contracts.facts import Event, FactEvent
@@ -43,7 +43,7 @@ async def turn(desk: Desk) -> int:
         BusUnreachableError: if the desk is still sound, try again; else open a new one.
     """
     means, pace = desk.means, desk.means.pace
-    await publish(desk, [])  # what an earlier turn could not
+    await look(desk)
     wait_s = 0.0 if desk.more else pace.wait_s
     told = await means.inbox.pull(desk.accepted, count_max=pace.messages_max, wait_s=wait_s)
     means.traces.heard(told)

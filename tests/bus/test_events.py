@@ -55,6 +55,33 @@ async def test_more_than_one_batch_holds_is_published_as_well(world: World) -> N
     assert [one.seq for one in await follow(world.bus.feed(), 2_340, 5)] == [*range(2_341, 2_346)]
 
 
+async def test_it_is_told_how_many_entries_are_still_held(world: World) -> None:
+    outbox = world.bus.outbox()
+    _, counts = await outbox.last(BEGIN)
+    assert await outbox.count() == 0
+    await outbox.publish("led", counts, entries(1, 4))
+    await world.lose(EVENTS, 1)
+    assert await outbox.count() == 3
+    await world.empty(EVENTS)
+    assert await outbox.count() == 0
+    assert await outbox.last(counts) == (4, counts)
+
+
+async def test_what_was_purged_can_be_published_again_at_once(world: World) -> None:
+    outbox = world.bus.outbox()
+    _, counts = await outbox.last(BEGIN)
+    await outbox.publish("led", counts, entries(1, 4))
+    async with aclosing(world.bus.feed().follow(0)) as following:  # type: ignore[type-var]
+        assert [(await anext(following)).seq for _ in range(4)] == [1, 2, 3, 4]
+        await world.empty(EVENTS)
+        moved = Position(counts.incarnation, 4 - 1)
+        await outbox.publish("led", moved, entries(2, 5))
+        assert (await anext(following)).seq == 5
+    assert await outbox.last(moved) == (5, moved)
+    assert [one.seq for one in await follow(world.bus.feed(), 0, 4)] == [2, 3, 4, 5]
+    assert [one.seq for one in await follow(world.bus.feed(), 3, 2)] == [4, 5]
+
+
 async def test_nothing_to_publish_is_no_fault(world: World) -> None:
     outbox = world.bus.outbox()
     _, counts = await outbox.last(BEGIN)
@@ -118,3 +145,15 @@ async def test_a_follower_goes_on_in_a_stream_made_anew(world: World) -> None:
         await outbox.publish("new", anew, entries(1, 1))
         told = await anext(following)
     assert (told.ledger_id, told.seq) == ("new", 1)
+
+
+async def test_a_follower_is_told_once_what_a_stream_made_anew_holds_again(world: World) -> None:
+    outbox = world.bus.outbox()
+    _, counts = await outbox.last(BEGIN)
+    await outbox.publish("led", counts, entries(1, 3))
+    async with aclosing(world.bus.feed().follow(0)) as following:  # type: ignore[type-var]
+        assert [(await anext(following)).seq for _ in range(3)] == [1, 2, 3]
+        await world.recreate(EVENTS)
+        _, anew = await outbox.last(counts)
+        await outbox.publish("led", anew, entries(1, 4))
+        assert (await anext(following)).seq == 4

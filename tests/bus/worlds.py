@@ -45,6 +45,8 @@ class World(Protocol):
 
     async def lose(self, stream: str, seq: int) -> None: ...
 
+    async def empty(self, stream: str) -> None: ...
+
     async def kept(self, stream: str) -> int: ...
 
 
@@ -65,6 +67,9 @@ class MemoryWorld:
     async def lose(self, stream: str, seq: int) -> None:
         self._streams[stream].lose(seq)
 
+    async def empty(self, stream: str) -> None:
+        self._streams[stream].purge(self._streams[stream].last_seq)
+
     async def kept(self, stream: str) -> int:
         return self._streams[stream].count
 
@@ -82,6 +87,9 @@ class NatsWorld:
 
     async def lose(self, stream: str, seq: int) -> None:
         await self.js.ask(f"STREAM.MSG.DELETE.{stream}", {"seq": seq}, msgspec.Raw)
+
+    async def empty(self, stream: str) -> None:
+        await self.js.ask(f"STREAM.PURGE.{stream}", {}, msgspec.Raw)
 
     async def kept(self, stream: str) -> int:
         found = await self.js.info(stream)

@@ -11,20 +11,31 @@ LEDGER = "L1"
 
 
 class History:
-    """One ledger's entries, published as they are written."""
+    """One ledger's entries behind a seq, published as they are written.
 
-    def __init__(self, bus: MemoryBus) -> None:
-        self._outbox = bus.outbox()
-        self._counts = Position()
-        self._seq = 0
+    ``ahead`` is how far the stream's sequences are ahead of the ledger's.
+    """
+
+    def __init__(
+        self, bus: MemoryBus, ledger_id: str = LEDGER, *, seq: int = 0, ahead: int = 0
+    ) -> None:
+        self._outbox, self._ledger_id = bus.outbox(), ledger_id
+        self._counts = Position(bus.events.end.incarnation, ahead)
+        self._before, self._entries = seq, list[Entry]()
 
     async def write(self, *events: Event) -> int:
         """Append events; return the last seq."""
         _, self._counts = await self._outbox.last(self._counts)
-        entries = [_entry(event, self._seq + at) for at, event in enumerate(events, 1)]
-        await self._outbox.publish(LEDGER, self._counts, entries)
-        self._seq += len(events)
-        return self._seq
+        seq = self._before + len(self._entries)
+        entries = [_entry(event, seq + at) for at, event in enumerate(events, 1)]
+        await self._outbox.publish(self._ledger_id, self._counts, entries)
+        self._entries += entries
+        return seq + len(entries)
+
+    async def fill_again(self) -> None:
+        """Publish everything once more: the stream was made anew."""
+        _, self._counts = await self._outbox.last(self._counts)
+        await self._outbox.publish(self._ledger_id, self._counts, self._entries)
 
 
 def _entry(event: Event, seq: int) -> Entry:

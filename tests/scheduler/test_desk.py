@@ -71,33 +71,6 @@ def test_a_start_publishes_what_its_predecessor_committed_and_did_not() -> None:
     play(story)
 
 
-def test_a_new_stream_of_events_begins_at_the_ledgers_end() -> None:
-    async def story(stage: Stage) -> None:
-        await stage.desk()
-        stage.bus.events.recreate()
-        desk = await stage.desk()
-        assert stage.published() == []
-        await stage.say(*first_round())
-        written = await turn(desk)
-        assert stage.published() == [entry.payload.encode() for entry in stage.entries()[-written:]]
-        assert (await stage.desk()).published == len(stage.entries())
-
-    play(story)
-
-
-def test_a_stream_made_anew_under_a_leader_is_noticed_in_the_next_turn() -> None:
-    async def story(stage: Stage) -> None:
-        desk = await stage.desk()
-        stage.bus.events.recreate()
-        await stage.say(*first_round())
-        await turn(desk)
-        await stage.say(queue("team-b", 9))
-        written = await turn(desk)
-        assert stage.published() == [entry.payload.encode() for entry in stage.entries()[-written:]]
-
-    play(story)
-
-
 def test_events_that_were_lost_from_the_end_are_published_again() -> None:
     async def story(stage: Stage) -> None:
         desk = await stage.desk()

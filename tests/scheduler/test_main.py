@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import nats
 import pytest
 
 from scheduler.settings import Settings
@@ -118,6 +119,32 @@ async def test_a_kill_loses_nothing(tmp_path: Path, bus: tuple[str, NatsBus]) ->
     finally:
         second.close()
     assert [entry.type for entry in entries(tmp_path)].count("ClusterQueueDefined") == 1
+
+
+@pytest.mark.parametrize("verb", ["DELETE", "PURGE"])
+async def test_events_that_are_lost_are_filled_again_though_nothing_happens(
+    tmp_path: Path, bus: tuple[str, NatsBus], verb: str
+) -> None:
+    url, made = bus
+    running = Running(url, tmp_path)
+    try:
+        await running.told("leads")
+        await say_first_round(made)
+        await until_published(made, 5)
+        await lose_events(url, verb)
+        said = await running.told("EVENTS was lost: it is filled again")
+        assert said["first"] == 1
+        await until_published(made, 5)
+        assert await running.end(signal.SIGTERM) == 0
+    finally:
+        running.close()
+
+
+async def lose_events(url: str, verb: str) -> None:
+    client = await nats.connect(url)
+    answer = await client.request(f"$JS.API.STREAM.{verb}.EVENTS", b"{}")
+    assert json.loads(answer.data)["success"]
+    await client.close()
 
 
 async def test_another_configuration_is_in_the_ledger(

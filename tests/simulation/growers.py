@@ -1,8 +1,6 @@
 """Owners whose Jobs are elastic: they make them larger and smaller while they run.
 
-Like the makers they are in some worlds only, and draw from a generator of their own: where EVENTS
-is not made anew. Else owners would have to resize their Jobs again: the known limit in
-docs/lifecycle.md.
+Like the makers they are in some worlds only, and draw from a generator of their own.
 """
 
 from __future__ import annotations

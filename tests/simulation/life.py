@@ -173,6 +173,9 @@ class LivingOutbox:
     async def last(self, known: Position) -> tuple[int, Position]:
         return await self._life.call(lambda: self._outbox.last(known))
 
+    async def count(self) -> int:
+        return await self._life.call(self._outbox.count)
+
     async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
         await self._life.call(lambda: self._outbox.publish(ledger_id, counts, entries))
 

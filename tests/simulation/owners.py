@@ -7,7 +7,6 @@ activate, and configure by seed what else makes a workload wait: timeouts, check
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from random import Random
 
 from tests.simulation.cluster import JOBS, KUEUE, PRIORITIES, Cluster, Object, named
@@ -27,8 +26,8 @@ _SECOND_US = 1_000_000
 class Owners:
     """Everybody who wishes something of Jobs and queues, by seed."""
 
-    def __init__(self, cluster: Cluster, random: Random, events_lost: Callable[[], bool]) -> None:
-        self._cluster, self._random, self._events_lost = cluster, random, events_lost
+    def __init__(self, cluster: Cluster, random: Random) -> None:
+        self._cluster, self._random = cluster, random
         self._over = False
         self.policy = self._drawn_policy()
         self._furnish()
@@ -39,7 +38,6 @@ class Owners:
             await asyncio.sleep(self._random.expovariate(0.1))
             if self._over:
                 self._activate_all()
-                self._give_up()
             else:
                 self._change_a_mind()
 
@@ -115,19 +113,6 @@ class Owners:
         for one in self._workloads():
             if not one["spec"].get("active", True):
                 self._set_active(one, True)  # noqa: FBT003 - as the field is called
-
-    def _give_up(self) -> None:
-        """Delete Jobs that no Workload stands for, where what would make one was lost for good."""
-        owners = {
-            owner["uid"]
-            for one in self._workloads()
-            for owner in one["metadata"].get("ownerReferences", ())
-        }
-        for one in self._cluster.jobs() if self._events_lost() else ():
-            meta = one["metadata"]
-            if meta["uid"] not in owners and one["spec"].get("suspend"):
-                path = JOBS.format(meta["namespace"]) + "/" + meta["name"]
-                self._cluster.act("user", "DELETE", path, {"propagationPolicy": "Background"})
 
     def _set_active(self, one: Object, active: bool) -> None:  # noqa: FBT001 - as the field is called
         meta = one["metadata"]

@@ -16,19 +16,12 @@ if TYPE_CHECKING:
 class Storms:
     """Makes and ends bad weather in one world."""
 
-    def __init__(self, world: World, random: Random, *, keeps_events: bool) -> None:
+    def __init__(self, world: World, random: Random) -> None:
         self._world, self._random = world, random
-        self._keeps_events = keeps_events  # while there is a ledger, EVENTS is not made anew
         self.raging = False
         self._over = False
-        self._events_struck = 0
         self.lossless = random.random() < 0.4  # whatever dies, nothing that was told is lost
         self._ledger_lost = self.lossless or random.random() < 0.6  # at most once, if at all
-
-    @property
-    def events_lost(self) -> bool:
-        """Tell whether EVENTS was ever made anew, so that a subscriber may miss entries."""
-        return self._events_struck + self._world.bus.fate.struck["recreate_events"] > 0
 
     async def run(self) -> None:
         """Let storms come and go until they are ended."""
@@ -51,12 +44,8 @@ class Storms:
             if random.random() < 0.6:
                 setattr(weather, name, random.random() * most)
         for fault, most in BUS_MOST.items():
-            if random.random() < 0.6 and not self._spared(fault):
+            if random.random() < 0.6 and not (self.lossless and fault in LOSSES):
                 fate.chances[fault] = random.random() * most
-
-    def _spared(self, fault: Fault) -> bool:
-        kept = self._keeps_events and fault == "recreate_events"
-        return kept or (self.lossless and fault in LOSSES)
 
     def _calm(self) -> None:
         self.raging = False
@@ -82,8 +71,7 @@ class Storms:
             world.cluster.api.compact()
         elif chosen < 0.6 and not self.lossless:
             world.bus.observations.recreate()
-        elif 0.6 <= chosen < 0.65 and not self._keeps_events:
-            self._events_struck += 1
+        elif 0.6 <= chosen < 0.65:
             world.bus.events.recreate()
         elif 0.65 <= chosen < 0.7 and not self._ledger_lost:
             self._lose_the_ledger()
@@ -95,7 +83,6 @@ class Storms:
             if name.startswith("scheduler"):
                 life.die()
         if self._random.random() < 0.5:  # else the new ledger goes on behind the old one's events
-            self._events_struck += 1
             self._world.bus.events.recreate()
         self._world.begin_ledger()
 

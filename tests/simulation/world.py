@@ -58,10 +58,8 @@ class World:
         self.begin_ledger()
         self.observer = Observer(self.cluster, self.watch)
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
-        self.storms = Storms(self, Random(self.random.random()), keeps_events=grows(seed))
-        self.owners = Owners(
-            self.cluster, Random(self.random.random()), lambda: self.storms.events_lost
-        )
+        self.storms = Storms(self, Random(self.random.random()))
+        self.owners = Owners(self.cluster, Random(self.random.random()))
         self.checker = Checker(self.cluster, Random(self.random.random()))
         self.makers = Makers(self.cluster, seed)
         self.growers, self._grows = Growers(self.cluster, seed), grows(seed)

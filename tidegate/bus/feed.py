@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 
 from tidegate.bus.headers import identity, published
 from tidegate.bus.jetstream import JetStream
+from tidegate.bus.once import Once
 from tidegate.bus.reader import StreamReader
 from tidegate.bus.streams import EVENT_SUBJECTS, EVENTS
 from tidegate.contracts.entry import Position, Published
@@ -32,7 +33,7 @@ class NatsFeed:
         """See ``tidegate.bus.ports.EventFeed.follow``."""
         loop = asyncio.get_running_loop()
         reader = StreamReader(self._js, EVENTS, self._subject)
-        at, patient_until = None, loop.time() + self._patience_s
+        at, once, patient_until = None, Once(), loop.time() + self._patience_s
         try:
             while True:
                 try:
@@ -47,7 +48,7 @@ class NatsFeed:
                 for message in told:
                     at = message.at
                     one = published(message.headers, message.subject, message.payload)
-                    if one is not None:
+                    if one is not None and once.is_new(one):
                         yield one
         finally:
             await reader.close()

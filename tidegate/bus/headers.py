@@ -10,28 +10,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
-from tidegate.contracts.entry import Entry, Published
+from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.contracts.subjects import name_of
 from tidegate.contracts.trace import HEADER
 
-MESSAGE_ID = "Nats-Msg-Id"
+MESSAGE_ID, EVENT_ID = "Nats-Msg-Id", "ce-id"
 EXPECTED_SEQUENCE = "Nats-Expected-Last-Sequence"
 HASH, EPOCH, TURN = "Tidegate-Hash", "Tidegate-Epoch", "Tidegate-Turn"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def event_headers(ledger_id: str, entry: Entry) -> dict[str, str]:
-    """Return an entry's headers; the message id makes only a retry of it a duplicate."""
+def event_headers(ledger_id: str, entry: Entry, counts: Position) -> dict[str, str]:
+    """Return an entry's headers; the message id makes only a retry of it a duplicate.
+
+    So it tells apart what is published again where EVENTS counts otherwise: a server knows the ids
+    of what it lost for a while.
+    """
     name = f"{ledger_id}/{entry.seq}"
     at = _EPOCH + timedelta(microseconds=entry.at_us)
     return {
-        MESSAGE_ID: name,
+        MESSAGE_ID: f"{name}@{counts.seq}" if counts.seq else name,
         HASH: entry.hash.hex(),
         EPOCH: str(entry.epoch),
         TURN: str(entry.turn),
         "ce-specversion": "1.0",
-        "ce-id": name,
+        EVENT_ID: name,
         "ce-type": f"dev.tidegate.{entry.type}",
         "ce-source": f"/tidegate/{entry.cluster}/{entry.partition}",
         "ce-subject": _about(entry.subject),
@@ -42,7 +46,7 @@ def event_headers(ledger_id: str, entry: Entry) -> dict[str, str]:
 
 def identity(headers: Mapping[str, str]) -> tuple[str, int]:
     """Return the ledger id and seq of a message of EVENTS; ("", 0) if it is not one of ours."""
-    ledger_id, _, seq = headers.get(MESSAGE_ID, "").rpartition("/")
+    ledger_id, _, seq = headers.get(EVENT_ID, "").rpartition("/")
     return (ledger_id, int(seq)) if ledger_id and seq.isdecimal() else ("", 0)
 
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from tidegate.bus.faults import SILENT, Fate
 from tidegate.bus.headers import MESSAGE_ID, event_headers, identity, published
 from tidegate.bus.memory_stream import MemoryStream, New
+from tidegate.bus.once import Once
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.errors import BusUnreachableError, PublishRefusedError
 
@@ -24,6 +25,11 @@ class MemoryOutbox:
         if known.incarnation in (0, end.incarnation):
             return end.seq - known.seq, Position(end.incarnation, known.seq)
         return end.seq, Position(end.incarnation, 0)
+
+    async def count(self) -> int:
+        """See ``tidegate.bus.ports.Outbox.count``."""
+        await self._fate.reach()
+        return self._stream.count
 
     async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
         """See ``tidegate.bus.ports.Outbox.publish``."""
@@ -46,7 +52,7 @@ class MemoryOutbox:
             raise PublishRefusedError(expected, actual)
         messages = list[New]()
         for entry in entries:
-            headers = event_headers(ledger_id, entry)
+            headers = event_headers(ledger_id, entry, counts)
             messages.append(
                 New(headers[MESSAGE_ID], entry.subject, entry.payload.encode(), headers)
             )
@@ -69,7 +75,7 @@ class MemoryFeed:
 
     async def follow(self, after: int | None = None) -> AsyncIterator[Published]:
         """See ``tidegate.bus.ports.EventFeed.follow``."""
-        at = self._start(after)
+        at, once = self._start(after), Once()
         while True:
             await self._fate.lag()
             if at.incarnation != self._stream.end.incarnation:
@@ -77,7 +83,9 @@ class MemoryFeed:
             for kept in list(self._stream.after(at.seq)):
                 at = kept.at
                 one = published(kept.headers, kept.subject, kept.payload)
-                if one is not None and not self._fate.strikes("event_lost"):
+                if one is None or self._fate.strikes("event_lost"):
+                    continue
+                if once.is_new(one):
                     yield one
             end = self._stream.end
             if at.incarnation == end.incarnation and at.seq >= end.seq:

@@ -36,11 +36,16 @@ class NatsOutbox:
             return found.state.last_seq - known.seq, Position(found.incarnation, known.seq)
         return found.state.last_seq, Position(found.incarnation, 0)
 
+    async def count(self) -> int:
+        """See ``tidegate.bus.ports.Outbox.count``."""
+        found = await self._js.info(EVENTS)
+        return 0 if found is None else found.state.messages
+
     async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
         """See ``tidegate.bus.ports.Outbox.publish``; beyond 1,000 entries it is several batches."""
         for batch in _batches(entries):
             expected = batch[0].seq - 1 + counts.seq
-            messages = [_message(ledger_id, entry) for entry in batch]
+            messages = [_message(ledger_id, entry, counts) for entry in batch]
             fence = {**messages[0].headers, EXPECTED_SEQUENCE: str(expected)}
             messages[0] = messages[0]._replace(headers=fence)
             try:
@@ -52,9 +57,9 @@ class NatsOutbox:
                 raise PublishRefusedError(batch[0].seq - 1, stored.seq - counts.seq)
 
 
-def _message(ledger_id: str, entry: Entry) -> Outgoing:
+def _message(ledger_id: str, entry: Entry, counts: Position) -> Outgoing:
     context = publishing_events.get().get(entry.seq, "")
-    headers = {**event_headers(ledger_id, entry), **header(context)}
+    headers = {**event_headers(ledger_id, entry, counts), **header(context)}
     return Outgoing(entry.subject, entry.payload.encode(), headers)
 
 

@@ -69,6 +69,14 @@ class Outbox(Protocol):
         """
         ...
 
+    async def count(self) -> int:
+        """Return how many messages EVENTS holds now: what is older it has let go, or lost.
+
+        Raises:
+            BusUnreachableError: the bus does not answer.
+        """
+        ...
+
     async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
         """Publish entries in one atomic batch; the stream must end right before the first.
 
@@ -129,7 +137,8 @@ class EventFeed(Protocol):
 
         What EVENTS retained begins where it begins: a hole is seen as a hole in ``seq``. When the
         stream was made anew its entries follow from its beginning. A lost connection is waited
-        for; entries that a reconnection brings twice are yielded once.
+        for. Entries that come again, after a reconnection or because EVENTS was filled again, are
+        yielded once.
 
         Raises:
             BusUnreachableError: the bus does not answer within the port's patience.

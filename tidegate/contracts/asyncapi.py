@@ -140,7 +140,7 @@ _HEADERS: Document = {
     "description": "CloudEvents 1.0 in binary mode, and what tells a subscriber what it missed.",
     "required": ["Nats-Msg-Id", "ce-id", "ce-source", "ce-specversion", "ce-type"],
     "properties": {
-        "Nats-Msg-Id": {"type": "string", "description": "<ledger id>/<seq>"},
+        "Nats-Msg-Id": {"type": "string", "description": "by which the server knows a retry"},
         "Tidegate-Hash": {"type": "string", "description": "the entry's hash in the chain, hex"},
         "ce-specversion": {"const": "1.0"},
         "ce-id": {"type": "string", "description": "<ledger id>/<seq>: seq has no gaps"},

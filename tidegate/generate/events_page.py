@@ -30,8 +30,8 @@ Everything the ledger holds, in the order in which it is published. A *fact* cam
 - The subject says what an event is about, so that a subscription can choose:
   `tidegate.*.event.WorkloadAdmitted.team-a.>` are the admissions to the ClusterQueue `team-a`.
   A dot in a name is written `%2E`, an empty name `_`.
-- `Nats-Msg-Id` is `<ledger id>/<seq>`. `seq` has no gaps: a hole is a hole, and what the stream
-  no longer holds the ledger has.
+- The header `ce-id` is `<ledger id>/<seq>`. `seq` has no gaps: a hole is a hole, and what the
+  stream no longer holds the ledger has.
 - `workload` is `<namespace>/<name of the Workload>`. Amounts are integers in base units: milli-CPU
   for `cpu`, otherwise bytes, pods or devices.
 - Every event has `at_us`, UTC microseconds by the bus's clock; it never falls.

@@ -1,0 +1,214 @@
+"""EVENTS that was lost as a whole is filled again from the ledger, as far back as it keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+
+import pytest
+from msgspec.structs import replace
+
+from scheduler.desk import Desk, open_desk
+from scheduler.turn import turn
+from scheduler.window import CHUNK_ENTRIES, ENVELOPE_BYTES, Window, begin
+from tests.scheduler.stage import Stage, first_round, play, queue
+from tidegate.bus.faults import Fate
+from tidegate.bus.memory_events import MemoryOutbox
+from tidegate.contracts.entry import Entry, Position
+from tidegate.core.chain import GENESIS
+from tidegate.errors import BusUnreachableError, LedgerUnreachableError
+
+NOW_US = 10**15
+DAY_US = 24 * 3600 * 1_000_000
+
+
+async def told(stage: Stage) -> Desk:
+    """Return the desk of a ledger that has something to tell."""
+    desk = await stage.desk()
+    await stage.say(*first_round())
+    await turn(desk)
+    assert stage.all_is_published()
+    return desk
+
+
+async def until_looked(desk: Desk) -> None:
+    """Run idle turns until it is time to look at EVENTS."""
+    await asyncio.sleep(desk.means.pace.look_s)
+    await turn(desk)
+
+
+def test_a_stream_made_anew_gets_the_whole_ledger_again_at_a_start() -> None:
+    async def story(stage: Stage) -> None:
+        await told(stage)
+        stage.bus.events.recreate()
+        await stage.desk()
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_stream_made_anew_under_a_leader_is_filled_by_the_next_turn_that_writes() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await told(stage)
+        stage.bus.events.recreate()
+        await stage.say(queue("team-b", 9))
+        await turn(desk)
+        assert stage.all_is_published()
+        await stage.say(queue("team-c", 10))
+        await turn(desk)
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_loss_is_noticed_where_nothing_happens() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await told(stage)
+        stage.bus.events.recreate()
+        await turn(desk)
+        assert stage.published() == []
+        await until_looked(desk)
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def test_a_stream_that_was_emptied_is_filled_behind_its_end() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await told(stage)
+        end = stage.bus.events.last_seq
+        stage.bus.events.purge(end)
+        await until_looked(desk)
+        assert stage.all_is_published()
+        assert desk.counts.seq == end
+        assert (await stage.desk()).counts == desk.counts
+
+    play(story)
+
+
+def test_a_stream_that_was_emptied_is_noticed_though_more_was_published_since() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await told(stage)
+        await until_looked(desk)
+        stage.bus.events.purge(stage.bus.events.last_seq)
+        await stage.say(queue("team-b", 9))
+        written = await turn(desk)
+        assert len(stage.published()) == written
+        await until_looked(desk)
+        assert stage.published()[written:] == [one.payload.encode() for one in stage.entries()]
+
+    play(story)
+
+
+def test_a_stream_that_lost_a_part_is_not_filled() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await told(stage)
+        stage.bus.events.lose(1)
+        await until_looked(desk)
+        assert stage.published() == [one.payload.encode() for one in stage.entries()[1:]]
+
+    play(story)
+
+
+def test_a_window_that_is_narrow_is_filled_no_further_and_once() -> None:
+    async def story(stage: Stage) -> None:
+        await told(stage)
+        newest = stage.entries()[-2:]
+        narrow = Window(bytes_max=sum(map(size, newest)))
+        desk = await open_desk(dataclasses.replace(stage.means(), window=narrow), stage.lead())
+        stage.bus.events.purge(stage.bus.events.last_seq)
+        for _ in range(3):
+            await until_looked(desk)
+            assert stage.published() == [one.payload.encode() for one in newest]
+
+    play(story)
+
+
+def test_what_is_too_old_for_events_is_not_missed() -> None:
+    async def story(stage: Stage) -> None:
+        await told(stage)
+        young = dataclasses.replace(stage.means(), window=Window(age_us=0))
+        desk = await open_desk(young, stage.lead())
+        counts, reads = desk.counts, len(stage.ledger.read_after)
+        stage.bus.events.purge(stage.bus.events.last_seq)
+        await until_looked(desk)
+        assert (stage.published(), desk.counts) == ([], counts)
+        assert len(stage.ledger.read_after) == reads
+
+    play(story)
+
+
+def test_a_term_that_ends_while_it_fills_is_gone_on_from() -> None:
+    async def story(stage: Stage) -> None:
+        desk = await told(stage)
+        stage.bus.events.recreate()
+        means = dataclasses.replace(stage.means(), outbox=Silent(stage))
+        with pytest.raises(BusUnreachableError):
+            await open_desk(means, stage.lead())
+        heir = await open_desk(stage.means(), stage.lead())
+        assert stage.all_is_published()
+        assert heir.counts == Position(stage.bus.events.end.incarnation, 0) != desk.counts
+
+    play(story)
+
+
+def test_a_ledger_with_a_new_name_tells_nothing_under_it_that_came_before() -> None:
+    entries = [entry(1, "LedgerOpened"), entry(2), entry(3, "LedgerOpened"), entry(4), entry(5)]
+    assert begun(entries, Window()) == 2
+
+
+@pytest.mark.parametrize(
+    ("age_us", "first"), [(DAY_US, 1), (3, 1), (2, 2), (1, 3), (0, 4)], ids=str
+)
+def test_a_window_holds_what_is_younger_than_its_age(age_us: int, first: int) -> None:
+    entries = [replace(entry(seq), at_us=NOW_US - 3 + seq) for seq in (1, 2, 3)]
+    assert begun(entries, Window(age_us=age_us)) == first - 1
+
+
+@pytest.mark.parametrize("many", [CHUNK_ENTRIES - 1, CHUNK_ENTRIES, 2 * CHUNK_ENTRIES + 1])
+def test_a_window_holds_as_many_bytes_as_the_stream(many: int) -> None:
+    entries = [entry(seq) for seq in range(1, 3 * CHUNK_ENTRIES)]
+    room = sum(size(one) for one in entries[-many:])
+    assert begun(entries, Window(bytes_max=room)) == len(entries) - many
+    assert begun(entries, Window(bytes_max=room - 1)) == len(entries) - many + 1
+
+
+def test_what_is_archived_away_ends_a_window() -> None:
+    entries = [entry(seq) for seq in range(1, 3 * CHUNK_ENTRIES)]
+    assert begun(entries, Window(), gone=500) == len(entries) - 2 * CHUNK_ENTRIES
+    with pytest.raises(LedgerUnreachableError):
+        begun(entries, Window(), gone=len(entries) - 1)
+
+
+def test_an_empty_ledger_has_nothing_to_show() -> None:
+    assert begin(lambda *_: iter(()), GENESIS, Window(), 0) == 0
+
+
+def entry(seq: int, kind: str = "TimePassed") -> Entry:
+    return Entry(0, seq, 1, 1, NOW_US, "local", kind, f"subject.{seq}", "{}" * (seq % 7), b"")
+
+
+def size(one: Entry) -> int:
+    return len(one.payload) + len(one.subject) + ENVELOPE_BYTES
+
+
+def begun(entries: list[Entry], window: Window, gone: int = 0) -> int:
+    """Return behind which seq a window begins; up to ``gone`` entries cannot be read."""
+
+    def read(after: int, until: int) -> list[Entry]:
+        if after < gone:
+            raise LedgerUnreachableError("it was archived, and the file is not there")
+        return entries[after:until]
+
+    return begin(lambda after, until: iter(read(after, until)), entries[-1], window, NOW_US)
+
+
+class Silent(MemoryOutbox):
+    """An outbox whose answers to what is published are lost."""
+
+    def __init__(self, stage: Stage) -> None:
+        super().__init__(stage.bus.events, Fate(stage.bus.fate.random))
+
+    async def publish(self, ledger_id: str, counts: Position, entries: object) -> None:
+        del ledger_id, counts, entries
+        raise BusUnreachableError("no answer")

@@ -1,0 +1,19 @@
+"""Entries of EVENTS that a follower was told before, though they come again."""
+
+from __future__ import annotations
+
+from tidegate.contracts.entry import Published
+
+
+class Once:
+    """Remembers how far one follower was told; entries of another ledger begin anew."""
+
+    def __init__(self) -> None:
+        self._ledger_id, self._seq = "", 0
+
+    def is_new(self, one: Published) -> bool:
+        """Tell whether an entry follows what was told, which it then counts as."""
+        if one.ledger_id == self._ledger_id and one.seq <= self._seq:
+            return False
+        self._ledger_id, self._seq = one.ledger_id, one.seq
+        return True
