@@ -16,6 +16,7 @@ from ingest.claims import Claims
 from ingest.lineage import Lineage
 from ingest.prebuilt import Prebuilt
 from ingest.scope import Scope
+from ingest.variants import Variants, is_made
 from tidegate.contracts.observations import CheckSeen, JobObserved, Observed
 from tidegate.errors import NotSupportedError
 from tidegate.jobs import workload
@@ -71,6 +72,7 @@ class Joins:
         self._jobs = dict[str, Asking]()  # by uid
         self._groups = dict[str, str]()  # a Workload's key to the uid of the group it stands for
         self._prebuilt = Prebuilt()
+        self._variants = Variants()
         self._direct = any(kind.name == workload.NAME for kind in kinds)
 
     def stands_for(self, found: Workload) -> str:
@@ -148,6 +150,9 @@ class Joins:
 
     def workload(self, found: Workload) -> Iterator[Told]:
         """Remember a Workload, and yield what it changes: the job that it stands for, or itself."""
+        if is_made(found.metadata):
+            yield from self._varied([self._variants.take(found)])
+            return
         key = self._prebuilt.take(found)
         claimants = self._prebuilt.claimants(key)
         uid = self.stands_for(found)
@@ -156,6 +161,13 @@ class Joins:
         yield from self._retold(claimants)
         if not uid and not claimants and self._direct:
             yield workload.KIND.resource, workload.observe(found)
+
+    def _varied(self, jobs: Iterable[str]) -> Iterator[Told]:
+        """Yield jobs of whose variants something else is said now."""
+        for called in jobs:
+            job = self._jobs.get(self._groups.get(called, called))
+            if job is not None:
+                yield self._told(job)
 
     def _wished(self, uid: str, found: Workload) -> Iterator[Told]:
         yield from self._wish(
@@ -179,6 +191,7 @@ class Joins:
         yield from self._retold(self._prebuilt.claimants(self._prebuilt.forget(uid)))
         if uid in self._about:
             yield from self._wish(self._about.pop(uid), NONE)
+        yield from self._varied([self._variants.forget(uid)])
 
     def listed_jobs(self, resource: str, present: Collection[str]) -> Iterator[Told]:
         """Forget the jobs that a list of the resource no longer has; yield what they claimed."""
@@ -192,6 +205,7 @@ class Joins:
         """Forget the Workloads that a list no longer has; yield the jobs that this changes."""
         for uid in [uid for uid in self._about if uid not in present]:
             yield from self._wish(self._about.pop(uid), NONE)
+        yield from self._varied(self._variants.keep(present))
         self._prebuilt.keep(present)
         yield from self._retold(self._prebuilt.all_claimants())
 
@@ -244,6 +258,8 @@ class Joins:
         if job.alone.prebuilt:
             return job.kind.resource, self._claims.joined(self._prebuilt.joined(job.alone))
         wishes = self._wishes.get(_called(job), NONE)
+        said = self._variants.checks(_called(job))
+        checks, since = (wishes.checks, wishes.checks_since) if said is None else said
         told = msgspec.structs.replace(
             job.alone,
             active=wishes.active,
@@ -251,8 +267,8 @@ class Joins:
             priority_boost=wishes.priority_boost,
             gates=tuple(dict.fromkeys((*job.alone.gates, *wishes.gates))),
             preemption_gates=wishes.preemption_gates,
-            checks=wishes.checks,
-            checks_since=wishes.checks_since,
+            checks=checks,
+            checks_since=since,
         )
         return job.kind.resource, self._claims.joined(told)
 

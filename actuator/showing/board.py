@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TypeAlias
 
-from actuator.showing import check_states, slices
+from actuator.showing import check_states, families, slices
 from actuator.showing.conditions import introduced, reservation, show_decision, show_fact
 from actuator.showing.counts import Numbers, Share, share
 from actuator.showing.shares import Redefined, Shares, SharesShown
@@ -18,6 +18,8 @@ from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     DecisionEvent,
     ReservationRepeated,
+    VariantDropped,
+    VariantMade,
     WorkloadExpired,
 )
 from tidegate.contracts.definitions import (
@@ -76,7 +78,9 @@ class Board:
                 self._submit(event, decision)
             case ReservationRepeated():
                 self._repeat(event, decision)
-            case WorkloadRemoved() | WorkloadExpired(job=None):
+            case VariantMade():
+                self._submit(event.asked, decision)
+            case WorkloadRemoved() | VariantDropped() | WorkloadExpired(job=None):
                 self._remove(event)
             case ClusterQueueReadinessChanged():
                 self.readiness[event.cluster_queue] = event
@@ -138,7 +142,8 @@ class Board:
                 self._unheard.append((event, decision))
             return
         before = shown.local_queue
-        if show_fact(shown, event) or show_decision(shown, event):
+        self._mirror(shown, event, decision)
+        if show_fact(shown, event) or show_decision(shown, event) or families.ungate(shown, event):
             slices.succeed(shown, self.workloads)
             shown.decision = decision
             check_states.follow(shown, event, decision)
@@ -146,6 +151,18 @@ class Board:
                 self._by_queue.get(before, {}).pop(shown.key, None)
             self._count(shown)
             self.changed["Workload", shown.key] = None
+
+    def _mirror(self, shown: Shown, event: FactEvent | DecisionEvent, decision: str) -> None:
+        parent = self.workloads.get(shown.parent)
+        if parent is not None and families.mirror(parent, shown, event):
+            self._show_parent(parent.key, decision)
+
+    def _show_parent(self, key: str, decision: str) -> None:
+        parent = self.workloads.get(key)
+        if parent is not None:
+            parent.decision = decision
+            self._count(parent)
+            self.changed["Workload", key] = None
 
     def _learn_queue(self, event: FactEvent | DecisionEvent) -> None:
         match event:
@@ -184,6 +201,9 @@ class Board:
         shown = introduced(event)
         shown.decision = decision
         slices.follow(shown, self.workloads)
+        if event.variant_of and not shown.direct:
+            families.join(shown, event, self.workloads)
+            self._show_parent(shown.parent, decision)
         self.removed.pop(shown.key, None)
         self.workloads[shown.key] = shown
         self._count(shown)
@@ -202,15 +222,23 @@ class Board:
         self._count(shown)
         self.changed["Workload", shown.key] = None
 
-    def _remove(self, event: WorkloadRemoved | WorkloadExpired) -> None:
+    def _remove(self, event: WorkloadRemoved | VariantDropped | WorkloadExpired) -> None:
         shown = self.workloads.pop(event.workload, None)
         if shown is None:
             return
         self._recount(shown.key, Share())
         self._by_queue.get(shown.local_queue, {}).pop(shown.key, None)
+        if isinstance(event, VariantDropped) and event.last:
+            self._disband(event)
         if shown.made or (shown.prebuilt and isinstance(event, WorkloadExpired)):
             self.removed[shown.key] = shown
             self.changed["Workload", shown.key] = None
+
+    def _disband(self, event: VariantDropped) -> None:
+        parent = self.workloads.get(event.parent)
+        if parent is not None:
+            families.disband(parent)
+            self._show_parent(parent.key, parent.decision)
 
     def _lead(self, local_queue: str, cluster_queue: str) -> None:
         self._leads_to[local_queue] = cluster_queue

@@ -30,6 +30,7 @@ from tidegate.contracts.facts import (
     WorkloadFinished,
     WorkloadSubmitted,
 )
+from tidegate.core.families import ACTIVATED
 
 BY_HAND = "Deactivated"
 """Why a workload is inactive whose owner wishes so: ``spec.active`` says it already."""
@@ -41,6 +42,7 @@ _WAITS_AGAIN = (
     "BackoffFinished",
     "ClusterQueueRestarted",
     "LocalQueueRestarted",
+    ACTIVATED,
 )
 """Reasons with which it is queued at once; after others Requeued is False until it may be."""
 
@@ -181,8 +183,8 @@ def _stay_away(shown: Shown, at_us: int) -> None:
 
 def _change(shown: Shown, event: WorkloadChanged) -> None:
     shown.deactivated = shown.deactivated and event.active  # else it was written: theirs again
-    if event.active and not shown.active and shown.phase == "inactive":
-        shown.phase = "pending"
+    if event.active and not shown.active and shown.phase == "inactive" and not shown.parent:
+        shown.phase = "parent" if shown.family else "pending"
         _reactivate(shown, event.at_us)
     shown.counts = slices.counts(event) if shown.elastic else {}
     shown.queue, shown.active = event.queue, event.active
@@ -247,7 +249,7 @@ def _ready(shown: Shown, event: PodsReadyReported) -> None:
         reason = "Recovered" if recovers else "Started"
         message = "All pods reached readiness and the workload is running"
         shown.set("PodsReady", true=True, reason=reason, message=message, at_us=event.at_us)
-    elif held is not None and held.status == "True" and shown.phase == "admitted":
+    elif held is not None and held.status == "True" and shown.holding("Admitted"):
         message = "At least one pod has failed, waiting for recovery"
         _not_ready(shown, "WaitForRecovery", message, event.at_us)
 

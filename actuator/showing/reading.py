@@ -6,7 +6,7 @@ from the objects what it, or its predecessor, wrote into them.
 
 from __future__ import annotations
 
-from actuator.showing import slices
+from actuator.showing import families, slices
 from actuator.showing.shown import Phase, Shown
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
 from tidegate.contracts.definitions import (
@@ -18,6 +18,7 @@ from tidegate.jobs import pod_group
 from tidegate.jobs.names import workload_name
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import class_of
+from tidegate.kinds import names
 from tidegate.kinds.meta import Condition, ObjectMeta, holding
 from tidegate.kinds.names import (
     CHECKS_SINCE,
@@ -50,11 +51,16 @@ def workload(found: Workload) -> Shown | None:
         return None
     job = _job(meta)
     requeue = status.requeue_state
+    variant = families.job_of(meta) is not None
     return Shown(
         key=f"{meta.namespace}/{meta.name}",
         uid=job.uid,
         job=job,
-        prebuilt="" if _is_elastic(meta) else _prebuilt(meta, job),
+        prebuilt="" if _is_elastic(meta) or variant else _prebuilt(meta, job),
+        family=names.CONCURRENT_PARENT in meta.labels,
+        parent=families.parent_of(meta) if variant else "",
+        flavor=meta.annotations.get(names.ALLOWED_FLAVORS, "") if variant else "",
+        ungated_us=families.ungated_us(found) if variant else 0,
         elastic=_is_elastic(meta),
         replaces=meta.annotations.get(SLICE_REPLACES, ""),
         first=meta.annotations.get(SLICE_NAME, ""),
@@ -68,7 +74,7 @@ def workload(found: Workload) -> Shown | None:
         own_priority=found.spec.priority,
         max_execution_s=found.spec.maximum_execution_time_seconds or 0,
         active=found.spec.active,
-        phase=_phase(status.conditions),
+        phase=_phase(status.conditions, family=names.CONCURRENT_PARENT in meta.labels),
         cluster_queue=status.admission.cluster_queue if status.admission else "",
         assignment=_assignment(status.admission) if status.admission else (),
         conditions={one.type: one for one in status.conditions},
@@ -123,6 +129,8 @@ def local_queue(found: LocalQueue) -> LocalQueueDefined:
 
 
 def _job(meta: ObjectMeta) -> ObjectRef:
+    if (job := families.job_of(meta)) is not None:
+        return job
     owner = meta.controller()
     if meta.annotations.get(IS_GROUP_WORKLOAD) == "true":
         uid = meta.labels.get(JOB_UID, meta.uid)
@@ -148,7 +156,10 @@ def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
     return "" if meta.name == made else meta.name
 
 
-def _phase(conditions: tuple[Condition, ...]) -> Phase:
+def _phase(conditions: tuple[Condition, ...], *, family: bool) -> Phase:
+    if family and holding(conditions, "Finished") is None:
+        deactivated = holding(conditions, "QuotaReserved") is None and _is_inactive(conditions)
+        return "inactive" if deactivated else "parent"
     steps: tuple[tuple[str, Phase], ...] = (
         ("Finished", "finished"),
         ("Admitted", "admitted"),
@@ -157,9 +168,12 @@ def _phase(conditions: tuple[Condition, ...]) -> Phase:
     for kind, phase in steps:
         if holding(conditions, kind) is not None:
             return phase
+    return "inactive" if _is_inactive(conditions) else "pending"
+
+
+def _is_inactive(conditions: tuple[Condition, ...]) -> bool:
     deactivated = ("QuotaReserved", "Deactivated")
-    is_inactive = any((one.type, one.reason) == deactivated for one in conditions)
-    return "inactive" if is_inactive else "pending"
+    return any((one.type, one.reason) == deactivated for one in conditions)
 
 
 def _assignment(admission: Admission) -> tuple[PodSetAssignment, ...]:

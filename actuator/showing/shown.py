@@ -11,7 +11,7 @@ from tidegate.kinds.times import stamp
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
 
-Phase = Literal["pending", "reserved", "admitted", "inactive", "finished"]
+Phase = Literal["pending", "parent", "reserved", "admitted", "inactive", "finished"]
 MESSAGE_MAX = 32_768
 """Of a condition: Kueue's own bound."""
 
@@ -30,6 +30,10 @@ class Shown(msgspec.Struct, kw_only=True):
     first: str = ""  # elastic jobs: the name of the first of its job's Workloads; empty: this one
     counts: dict[str, int] = {}  # elastic jobs: podset to the pods that are asked for now
     generation: int = 0  # elastic jobs: the newest of the job that the ledger knows
+    family: bool = False  # it is tried by its variants
+    parent: str = ""  # a variant: the key of the Workload that it is tried for
+    flavor: str = ""  # a variant: which it is tried on
+    ungated_us: int = 0  # a variant: since when it may preempt; 0: it may not
     queue: str = ""
     priority_class: str = ""  # a WorkloadPriorityClass
     pod_priority_class: str = ""  # a PriorityClass, if there is no WorkloadPriorityClass

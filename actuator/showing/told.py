@@ -9,17 +9,24 @@ from __future__ import annotations
 from typing import Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from actuator.showing.shown import Shown
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReserved,
+    VariantDropped,
+    VariantMade,
+    VariantUngated,
     WorkloadAdmitted,
+    WorkloadDeactivated,
     WorkloadEvicted,
     WorkloadHeld,
     WorkloadPreempted,
+    WorkloadRequeued,
 )
 from tidegate.contracts.facts import FactEvent, WorkloadFinished
+from tidegate.core import families
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.names import API_VERSION
@@ -60,11 +67,11 @@ def told(event: FactEvent | DecisionEvent) -> tuple[Told, ...]:
             return _preempted(event)
         case WorkloadEvicted():
             return _evicted(event)
-        case WorkloadFinished():
+        case WorkloadFinished() if not event.variant_of:
             said = f"Workload '{event.workload}' is declared finished"
             return (_of_job("FinishedWorkload", said),)
         case _:
-            return ()
+            return _of_family(event)
 
 
 def event_object(one: Told, shown: Shown, seq: int, at_us: int) -> Object:
@@ -127,6 +134,28 @@ def _evicted(event: WorkloadEvicted) -> tuple[Told, ...]:
     usual = _of_workload(reason, said), _of_job("Stopped", said)
     warned = _WARNED.get(event.cause)
     return usual if warned is None else (_of_workload(warned, said, kind="Warning"), *usual)
+
+
+def _of_family(event: FactEvent | DecisionEvent) -> tuple[Told, ...]:
+    """Tell a parent of its variants, and a variant what its siblings mean for it."""
+    match event:
+        case VariantMade():
+            said = f"Variant {event.workload} made, for flavor {event.flavor}"
+            one = Told(about_job=False, kind="Normal", reason="CreatedVariant", message=said)
+            return (replace(one, workload=event.parent),)
+        case VariantDropped():
+            said = f"Variant {event.workload} deleted: flavor {event.flavor} is tried no more"
+            one = Told(about_job=False, kind="Normal", reason="DeletedVariant", message=said)
+            return (replace(one, workload=event.parent),)
+        case VariantUngated():
+            return (_of_workload("PreemptionUngatedVariant", "It may preempt from here on"),)
+        case WorkloadDeactivated(reason=families.DEACTIVATED):
+            return (_of_workload(event.reason, event.message),)
+        case WorkloadRequeued(reason=families.ACTIVATED):
+            said = "It waits again: no variant is admitted, or none on a flavor that is preferred"
+            return (_of_workload(event.reason, said),)
+        case _:
+            return ()
 
 
 def _of_workload(reason: str, message: str, kind: Literal["Normal", "Warning"] = "Normal") -> Told:

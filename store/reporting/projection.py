@@ -11,9 +11,9 @@ from store.reporting import holdings, preemptions, priorities, quotas, tables, w
 from store.reporting.sheet import Place, Sheet, Told
 from store.reporting.usage import hour, settle
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.decisions import DecisionEvent, VariantDropped, VariantMade
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.facts import FactEvent, WorkloadRemoved
 
 Projector: TypeAlias = Callable[[Sheet, Place, Any], None]
 _Told: TypeAlias = tuple[Place, Told]
@@ -103,8 +103,20 @@ def _by_hour(entries: Sequence[Entry], since_us: int) -> Iterator[tuple[list[_To
             told = []
         newest_us = entry.at_us
         if entry.type in TAKEN:
-            told.append((_place(entry), decode(entry.payload)))
+            told += ((_place(entry), event) for event in _spelled_out(decode(entry.payload)))
     yield told, newest_us
+
+
+def _spelled_out(event: Told) -> tuple[Told, ...]:
+    """Return an event, and what it means for a variant that it makes or drops."""
+    match event:
+        case VariantMade():
+            return event, event.asked
+        case VariantDropped():
+            gone = WorkloadRemoved(at_us=event.at_us, workload=event.workload, uid=event.uid)
+            return gone, event
+        case _:
+            return (event,)
 
 
 def _take(sheet: Sheet, place: Place, event: Told) -> None:

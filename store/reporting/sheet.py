@@ -13,7 +13,12 @@ from store.reporting import rows, tables
 from store.reporting.shelf import Kind, Shelf
 from store.reporting.usage import Usage
 from tidegate.contracts import facts
-from tidegate.contracts.decisions import DecisionEvent, WorkloadPreempted
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    VariantDropped,
+    VariantMade,
+    WorkloadPreempted,
+)
 
 Told: TypeAlias = facts.FactEvent | DecisionEvent
 OwnerKind: TypeAlias = Literal["ClusterQueue", "Cohort", "LocalQueue"]
@@ -144,6 +149,8 @@ def _named(event: Told) -> Iterator[str]:
         yield workload
     if isinstance(event, WorkloadPreempted):
         yield event.by
+    elif isinstance(event, VariantMade | VariantDropped):
+        yield event.parent
 
 
 def owner_of(event: Told) -> Owner | None:

@@ -26,6 +26,8 @@ Taken: TypeAlias = (
     | decisions.WorkloadHeld
     | decisions.QuotaReserved
     | decisions.WorkloadRequeued
+    | decisions.VariantMade
+    | decisions.VariantDropped
     | Ending
 )
 
@@ -36,6 +38,10 @@ def take(sheet: Sheet, at: Place, event: Taken) -> None:
     match event:
         case facts.WorkloadSubmitted() | facts.WorkloadChanged() | decisions.WorkloadRequeued():
             _queue(sheet, at, event.workload, wait)
+        case decisions.VariantMade():
+            _end(sheet, at, sheet.waiting.get(event.parent), "variants")
+        case decisions.VariantDropped():
+            _queue(sheet, at, event.parent, sheet.waiting.get(event.parent))
         case decisions.WorkloadHeld() | decisions.QuotaReserved():
             _note(at, wait, event)
         case _:

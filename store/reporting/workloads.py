@@ -27,13 +27,16 @@ Told: TypeAlias = (
     | decisions.WorkloadRequeued
     | decisions.WorkloadDeactivated
 )
-Taken: TypeAlias = facts.WorkloadSubmitted | Told
+Family: TypeAlias = decisions.VariantMade | decisions.VariantDropped
+Taken: TypeAlias = facts.WorkloadSubmitted | Told | Family
 
 
 def take(sheet: Sheet, at: Place, event: Taken) -> None:
     """Bring the workload's row up to this event; one that was never submitted has none."""
     if isinstance(event, facts.WorkloadSubmitted):
         _submit(sheet, at, event)
+    elif isinstance(event, decisions.VariantMade | decisions.VariantDropped):
+        _change_parent(sheet, at, event)
     elif (row := sheet.live.get(event.workload)) is not None:
         _change(sheet, at, row, event)
 
@@ -60,6 +63,17 @@ def _change(sheet: Sheet, at: Place, row: WorkloadRow, event: Told) -> None:
             _admit(at, row, event)
         case _:
             _leave(at, row, event)
+
+
+def _change_parent(sheet: Sheet, at: Place, event: Family) -> None:
+    """Let a parent wait no longer itself, or again; the variant's own row is changed beside it."""
+    row = sheet.live.get(event.parent)
+    if row is None:
+        return
+    if isinstance(event, decisions.VariantMade) and row.phase == "pending":
+        _enter(row, at, "parent")
+    elif isinstance(event, decisions.VariantDropped) and event.last and row.phase == "parent":
+        _enter(row, at, "pending")
 
 
 def _admit(
@@ -150,7 +164,8 @@ def _ask(
     if not event.active and row.phase == "pending":
         _enter(row, at, "inactive")
     elif event.active and row.phase == "inactive":
-        _enter(row, at, "pending")
+        is_parent = isinstance(event, facts.WorkloadChanged) and event.family
+        _enter(row, at, "parent" if is_parent else "pending")
 
 
 def _enter(row: WorkloadRow, at: Place, phase: str, reason: str = "", message: str = "") -> None:

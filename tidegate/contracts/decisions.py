@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tidegate.contracts.facts import Event
+from tidegate.contracts.facts import Event, WorkloadSubmitted
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment, Toleration
 
@@ -243,6 +243,34 @@ class ReservationRepeated(
     attempt: int = 1
 
 
+class VariantMade(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="VariantMade/1"
+):
+    """A job is tried on one flavor by a workload of its own; the job's own is its parent."""
+
+    parent: str
+    flavor: str
+    asked: WorkloadSubmitted  # what it asks for, as if it had been submitted
+
+
+class VariantDropped(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="VariantDropped/1"
+):
+    """A job is tried on a flavor no more: the workload that did is gone."""
+
+    parent: str
+    flavor: str
+    last: bool = False  # the parent has no other, and is tried itself from here on
+
+
+class VariantUngated(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="VariantUngated/1"
+):
+    """From here on a variant may preempt others, as one of its siblings may not yet."""
+
+    parent: str
+
+
 class ClusterQueueReadinessChanged(
     Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReadinessChanged/1"
 ):
@@ -270,5 +298,8 @@ DecisionEvent: TypeAlias = (
     | StopOrdered
     | ActuationRepeated
     | ReservationRepeated
+    | VariantMade
+    | VariantDropped
+    | VariantUngated
     | ClusterQueueReadinessChanged
 )

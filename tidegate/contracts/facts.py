@@ -156,6 +156,7 @@ class WorkloadChanged(
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
     elastic: bool = False  # pods that are asked for no more are charged no more, while it runs
+    family: bool = False  # it is tried by variants
     held_quota: bool = False  # another controller had reserved quota for it
 
 
@@ -229,6 +230,7 @@ class WorkloadFinished(
 
     reason: str = "Succeeded"  # or Failed, …
     message: str = ""
+    variant_of: str = ""  # it was a variant: the workload that it was tried for
 
 
 class ActuationFailed(

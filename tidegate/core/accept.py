@@ -32,6 +32,7 @@ from tidegate.core.accepting.definitions import (
     remove_definition,
     take_definition,
 )
+from tidegate.core.accepting.families import spread
 from tidegate.core.accepting.jobs import remove_job, take_job
 from tidegate.core.accepting.rounds import begin_round, end_round
 from tidegate.core.accepting.versions import bury
@@ -58,7 +59,7 @@ def accept(
     for message in sorted(messages, key=_place):
         if _place(message) <= (position.incarnation, position.seq):
             continue  # it came before, or is of a stream that was replaced
-        for fact in _adopting(draft, _told(draft, position, message)):
+        for fact in spread(draft, _adopting(draft, _told(draft, position, message))):
             apply(draft, fact)
             facts.append(fact)
         position = message.at

@@ -20,7 +20,8 @@ from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
 from tidegate.model.policy import Policy
 
-Phase = Literal["pending", "reserved", "admitted", "evicting", "inactive", "finished"]
+Phase = Literal["pending", "parent", "reserved", "admitted", "evicting", "inactive", "finished"]
+"""``parent``: it is tried by its variants, and never itself."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,6 +120,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     allowed_flavors: tuple[str, ...] | None = None  # None: any flavor of its ClusterQueue
     replaces: str = ""  # elastic jobs: the workload whose slice this one takes over
     variant_of: str = ""  # one of several tried at once: the Workload that they are variants of
+    parent: str = ""  # whose variant it is, if that was made here: the job's own workload
     prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
     elastic: bool = False  # its pods may become more or fewer while it runs
     author: str = ""
@@ -153,6 +155,8 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     stopped: bool = False  # the stop that was ordered last is proven
     executed_us: int = 0  # admitted before, for the maximum execution time
     order: Order | None = None
+    variants: tuple[str, ...] = ()  # of a parent: the workloads that it is tried by
+    acting: str = ""  # of a parent: the variant that holds quota, for which the job runs
     # what was observed
     state: JobState = JobState()
     state_us: int = 0  # when it last changed

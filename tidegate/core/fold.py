@@ -12,9 +12,12 @@ from tidegate.contracts.decisions import (
     ActuationRepeated,
     ClusterQueueReadinessChanged,
     DecisionEvent,
+    VariantDropped,
+    VariantMade,
+    VariantUngated,
     WorkloadDecision,
 )
-from tidegate.contracts.definitions import LedgerOpened, Named
+from tidegate.contracts.definitions import LedgerOpened, Named, PolicyConfigured
 from tidegate.contracts.facts import (
     ActuationFailed,
     FactEvent,
@@ -33,6 +36,7 @@ from tidegate.contracts.reception import (
 )
 from tidegate.core import timing
 from tidegate.core.draft import Draft
+from tidegate.core.folding import families
 from tidegate.core.folding.admissions import apply_decision
 from tidegate.core.folding.definitions import apply_definition
 from tidegate.core.folding.observed import apply_observed
@@ -48,12 +52,19 @@ def apply(draft: Draft, event: FactEvent | DecisionEvent) -> None:
     match event:
         case JobStateReported() | ActuationFailed() | ActuationRepeated():
             apply_observed(draft, event)
+        case VariantMade() | VariantDropped() | VariantUngated():
+            families.apply_family(draft, event)
         case WorkloadDecision():
             apply_decision(draft, event)
+            families.follow(draft, event)
             timing.follow(draft, event)
         case WorkloadFact():
             apply_workload(draft, event)
+            families.follow(draft, event)
             timing.follow(draft, event)
+        case PolicyConfigured():
+            apply_definition(draft, event)
+            families.follow_policy(draft, event)
         case Named():
             apply_definition(draft, event)
         case ClusterQueueReadinessChanged():
@@ -79,6 +90,7 @@ def _apply_reception(
             apply_observed(draft, event)
             end_due(draft)
             guarantee.end_due(draft)
+            families.end_due(draft)
         case LedgerOpened() | RoundStarted() | RoundCompleted() | WatchesExpected():
             apply_observed(draft, event)
         case GapObserved() | StreamReplaced() | ObservationRefused() | ClockSkewed():

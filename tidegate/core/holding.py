@@ -8,8 +8,9 @@ from __future__ import annotations
 from tidegate.core import deadlines
 from tidegate.core.charging import charged
 from tidegate.core.draft import Draft, Workload
+from tidegate.core.families import DEACTIVATED
 from tidegate.core.forest import HOLDING, count_held, forest, hold, intend, touch
-from tidegate.core.heads import place, wake
+from tidegate.core.heads import leave, place, wake
 from tidegate.core.night import stir
 from tidegate.core.rooms import Room, Tree
 from tidegate.core.tree import add, forget, remove
@@ -113,3 +114,15 @@ def let_in(draft: Draft, preemptor: str) -> None:
             place(draft, workload)
     if room is not None:
         touch(draft, room.tree)
+
+
+def deactivate(draft: Draft, workload: Workload, reason: str) -> None:
+    """Let a workload wait for nothing: what it did before is forgotten once it is activated.
+
+    Not of a variant that only gives way to its siblings.
+    """
+    leave(draft, workload)
+    workload.phase, workload.held = "inactive", None
+    deadlines.clear(draft, f"requeue/{workload.key}")
+    if reason != DEACTIVATED:
+        workload.requeue_after_us = workload.requeue_count = workload.executed_us = 0

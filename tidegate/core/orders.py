@@ -5,7 +5,7 @@ An order says all that is to be done, so that the newest one alone suffices.
 
 from __future__ import annotations
 
-from tidegate.contracts.decisions import StartOrdered, StopOrdered
+from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered, WorkloadEvicted
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.injecting import injected
 
@@ -34,3 +34,19 @@ def stop_order(draft: Draft, workload: Workload, *, reason: str, message: str = 
         reason=reason,
         message=message,
     )
+
+
+def evicted(
+    draft: Draft, workload: Workload, reason: str, *, cause: str = "", message: str = ""
+) -> list[DecisionEvent]:
+    """Return the decisions that make a workload that holds quota leave."""
+    event = WorkloadEvicted(
+        at_us=draft.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=reason,
+        cause=cause,
+        message=message,
+    )
+    return [event, stop_order(draft, workload, reason=reason, message=message)]

@@ -10,6 +10,7 @@ from tidegate.core.deciding.admit import admit
 from tidegate.core.deciding.intents import fulfil
 from tidegate.core.deciding.preempt import preempt
 from tidegate.core.deciding.variants import attend_variant
+from tidegate.core.families import PREEMPTION_GATE
 from tidegate.core.nominating import Nominee, look_again
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
@@ -158,8 +159,11 @@ def _defer(run_of: Pass, nominee: Nominee) -> None:
 
 
 def _gated(run_of: Pass, nominee: Nominee) -> bool:
+    workload = nominee.workload
+    if workload.parent and PREEMPTION_GATE in workload.preemption_gates:
+        return True
     on = gate(run_of.draft.policy, "MultiKueueOrchestratedPreemption", default=False)
-    return on and bool(nominee.workload.preemption_gates)
+    return on and bool(workload.preemption_gates)
 
 
 def _fits_after(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:

@@ -135,5 +135,6 @@ def _expires_us(draft: Draft, workload: Workload) -> int | None:
     if workload.phase == "finished" and policy.retain_finished_us is not None:
         return workload.finished_us + policy.retain_finished_us
     kept_us = policy.retain_deactivated_us
-    by_us = workload.phase == "inactive" and workload.deactivated_cause
+    deactivated = workload.phase == "inactive" and not workload.parent  # that goes with its job
+    by_us = deactivated and workload.deactivated_cause
     return workload.evicted_us + kept_us if by_us and kept_us is not None else None

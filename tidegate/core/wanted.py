@@ -31,6 +31,8 @@ def wanted(workload: Workload) -> Literal["start", "stop"] | None:
         return None
     if workload.phase == "finished":
         return "stop" if workload.out_of_sync else None
+    if workload.acting or (workload.parent and workload.phase in ("pending", "inactive")):
+        return None  # of a family the variant that holds quota, or else the parent, is told
     if workload.elastic and workload.phase == "reserved" and _was_started(workload):
         return None  # it took the place of a slice that runs, and its own checks are not ready
     return "start" if workload.phase == "admitted" else "stop"

@@ -44,6 +44,7 @@ def cluster_queue_spec(found: ClusterQueue) -> quota.ClusterQueueSpec:
         weight=_weight(spec.fair_sharing),
         usage_based_admission=spec.admission_scope is not None
         and spec.admission_scope.admission_mode == "UsageBasedAdmissionFairSharing",
+        concurrent=spec.concurrent_admission_policy is not None,
         migrates=_migration(spec).mode == "TryPreferredFlavors",
         last_acceptable_flavor=_last_acceptable(_migration(spec)),
         min_runtime_us=_min_runtime_us(found.metadata),

@@ -74,6 +74,7 @@ class ClusterQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     stop_policy: StopPolicy = "None"
     weight: int = WEIGHT_ONE  # fair-sharing weight in 1e-9
     usage_based_admission: bool = False  # admissionScope UsageBasedAdmissionFairSharing
+    concurrent: bool = False  # a job is tried on all flavors at once, by a variant for each
     migrates: bool = True  # concurrent admission: a better variant takes the admitted one's place
     last_acceptable_flavor: str = ""  # … but none on a flavor behind this one; empty: any
     min_runtime_us: int = 0  # tidegate.dev/min-runtime: how long admitted before preemptable

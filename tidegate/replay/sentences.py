@@ -47,7 +47,8 @@ Ordering: TypeAlias = (
     | decided.ActuationRepeated
     | decided.ReservationRepeated
 )
-Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering
+Family: TypeAlias = decided.VariantMade | decided.VariantDropped | decided.VariantUngated
+Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering | Family
 """Whatever may stand in a workload's story."""
 
 PREEMPTED = "Preempted"
@@ -71,6 +72,8 @@ def sentence(event: Told, workload: str) -> str:
             | decided.WorkloadEvicted()
         ):
             return _leaving(event, workload)
+        case decided.VariantMade() | decided.VariantDropped() | decided.VariantUngated():
+            return _of_family(event)
         case decided.WorkloadDecision():
             return _queueing(event)
         case (
@@ -177,6 +180,18 @@ def _leaving(event: Leaving, workload: str) -> str:
             cause = f" ({event.cause})" if event.cause else ""
             more = "" if event.reason == PREEMPTED else event.message  # said in the line before
             return _with(f"Evicted: {event.reason}{cause}", more)
+        case _:
+            assert_never(event)
+
+
+def _of_family(event: Family) -> str:
+    match event:
+        case decided.VariantMade():
+            return f"Variant {event.workload} made: {event.parent} on flavor {event.flavor}."
+        case decided.VariantDropped():
+            return f"Variant {event.workload} dropped: flavor {event.flavor} is tried no more."
+        case decided.VariantUngated():
+            return f"Variant {event.workload} may preempt others from here on."
         case _:
             assert_never(event)
 

@@ -36,6 +36,8 @@ def report_checks(
 
 
 def _counts(draft: Draft, job: JobObserved, known: Workload) -> bool:
+    if known.variants:
+        return False  # said of a variant that holds quota no more
     if not job.checks_since:
         return known.checks_seq == 0
     return decision_seq(draft, job.checks_since) >= max(known.checks_seq, 1)

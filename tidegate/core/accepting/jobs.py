@@ -24,6 +24,7 @@ from tidegate.core.accepting.adoption import is_complete
 from tidegate.core.accepting.check_states import report_checks
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.draft import Draft, Workload
+from tidegate.core.families import acting
 from tidegate.core.wanted import is_stopped
 from tidegate.model.ids import ObjectRef
 
@@ -155,7 +156,7 @@ def _first_report(
 ) -> Iterator[FactEvent]:
     if _is_ready(known, job.state):
         yield PodsReadyReported(at_us=at_us, workload=known.key, uid=known.uid, ready=True)
-    yield from report_checks(draft, at_us, job, known)
+    yield from report_checks(draft, at_us, job, acting(draft, known))
 
 
 def _update(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
@@ -202,6 +203,7 @@ def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
         podsets=podsets,
         author=job.author,
         elastic=known.elastic,
+        family=bool(known.variants),
         held_quota=held,
         **asked,
     )
@@ -211,10 +213,10 @@ def _report(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
     key, uid = known.key, known.uid
     if job.reclaimable != known.reclaimable:
         yield PodsReclaimed(at_us=at_us, workload=key, uid=uid, reclaimable=job.reclaimable)
-    yield from report_checks(draft, at_us, job, known)
+    yield from report_checks(draft, at_us, job, acting(draft, known))
     was_stopped = is_stopped(draft, known)
     yield from _report_state(at_us, job, known)
-    ready = _is_ready(known, job.state)
+    ready = _is_ready(acting(draft, known), job.state)
     if ready != known.ready:
         yield PodsReadyReported(at_us=at_us, workload=key, uid=uid, ready=ready)
     if is_stopped(draft, known, job.state) and not was_stopped:
@@ -255,7 +257,7 @@ def _is_going(job: JobObserved) -> bool:
 def _is_idle(known: Workload) -> bool:
     # With a start on its way it may run any moment: its quota is kept until that was stopped.
     order = known.order
-    waits = known.phase in ("pending", "inactive", "finished")
+    waits = known.phase in ("pending", "parent", "inactive", "finished") and not known.acting
     return waits or (order is None and known.phase == "reserved")
 
 
@@ -283,7 +285,8 @@ def _namesakes(draft: Draft, job: ObjectRef, key: str) -> list[Workload]:
 
 def _names(draft: Draft) -> dict[str, str]:
     if draft.heard.names is None:
-        draft.heard.names = {_name(known.job): key for key, known in draft.workloads.items()}
+        own = ((key, one) for key, one in draft.workloads.items() if not one.parent)
+        draft.heard.names = {_name(known.job): key for key, known in own}
     return draft.heard.names
 
 

@@ -13,14 +13,15 @@ from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
     WorkloadDeactivated,
-    WorkloadEvicted,
     WorkloadRequeued,
 )
 from tidegate.core.deciding.checks import attend_checks, attend_waiting_checks
+from tidegate.core.deciding.families import tend
 from tidegate.core.deciding.unoffered import attend_pending
 from tidegate.core.deciding.waiting import BACKOFF_FINISHED
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.orders import stop_order
+from tidegate.core.families import may_be_parent
+from tidegate.core.orders import evicted
 
 DEACTIVATED = "Deactivated"
 _STOPS_QUEUE = "ClusterQueueStopped"
@@ -46,6 +47,8 @@ def _each(draft: Draft, key: str) -> Iterator[list[DecisionEvent]]:
 
 
 def _attend(draft: Draft, workload: Workload) -> list[DecisionEvent]:
+    if may_be_parent(draft, workload) and (found := tend(draft, workload)):
+        return found
     match workload.phase:
         case "evicting":
             return _released(draft, workload) if workload.stopped else []
@@ -76,22 +79,6 @@ def _must_leave(draft: Draft, workload: Workload) -> list[DecisionEvent]:
             )
             return [released, _requeued(draft, workload, reason)]
     return []
-
-
-def evicted(
-    draft: Draft, workload: Workload, reason: str, *, cause: str = "", message: str = ""
-) -> list[DecisionEvent]:
-    """Return the decisions that make a workload that holds quota leave."""
-    event = WorkloadEvicted(
-        at_us=draft.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
-        reason=reason,
-        cause=cause,
-        message=message,
-    )
-    return [event, stop_order(draft, workload, reason=reason, message=message)]
 
 
 def _released(draft: Draft, workload: Workload) -> list[DecisionEvent]:

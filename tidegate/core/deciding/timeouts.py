@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from tidegate.contracts.decisions import DecisionEvent, WorkloadEvicted, WorkloadExpired
 from tidegate.core import deadlines
-from tidegate.core.deciding.leaving import DEACTIVATED, evicted
+from tidegate.core.deciding.leaving import DEACTIVATED
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.orders import stop_order
+from tidegate.core.orders import evicted, stop_order
 from tidegate.core.timing import EXECUTION, READY, RETENTION
 from tidegate.model.policy import PodsReady
 

@@ -13,6 +13,7 @@ from typing import Literal
 from tidegate.contracts.decisions import PreemptionIntended, Victim, WorkloadEvicted
 from tidegate.core.deciding.admit import granted
 from tidegate.core.draft import Draft, Workload
+from tidegate.core.families import GATE
 from tidegate.core.forest import HOLDING
 from tidegate.core.nominating import Nominee
 from tidegate.core.ordering import gate
@@ -20,8 +21,8 @@ from tidegate.core.orders import stop_order
 from tidegate.core.passing import Pass
 from tidegate.core.proposing import Proposal
 from tidegate.core.rooms import Room
+from tidegate.model.podset import PodSetAssignment
 
-GATE = "ConcurrentAdmission"
 MIGRATION: Literal["FlavorMigration"] = "FlavorMigration"
 _BETTER = "a variant of it holds quota of a flavor that is preferred"
 _STAYS = "a variant of it holds quota, and the ClusterQueue does not let it move to this flavor"
@@ -57,6 +58,9 @@ def attend_variant(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
 
 def _holder(draft: Draft, workload: Workload) -> Workload | None:
     """Return the variant that holds quota, the one that does not leave first."""
+    if workload.parent:
+        parent = draft.workloads.get(workload.parent)
+        return None if parent is None else draft.workloads.get(parent.acting)
     found = [
         one
         for one in draft.workloads.values()
@@ -97,7 +101,7 @@ def _migrate(run_of: Pass, nominee: Nominee, proposal: Proposal, sibling: Worklo
         cluster_queue=nominee.room.name,
         victims=(victim,),
         amounts=amounts,
-        assignment=granted(proposal.assignment),
+        assignment=_given(nominee, proposal),
     )
     said = f"Its variant {workload.key} moves to a flavor that is preferred."
     left = WorkloadEvicted(
@@ -114,3 +118,10 @@ def _migrate(run_of: Pass, nominee: Nominee, proposal: Proposal, sibling: Worklo
     for event in (intended, left, order):
         run_of.tell(event)
     nominee.outcome, nominee.reason = "preempting", "WaitingForPreemptedWorkloads"
+
+
+def _given(nominee: Nominee, proposal: Proposal) -> tuple[PodSetAssignment, ...]:
+    """Return what it would be given: as it was intended before, if nothing else was found."""
+    if proposal.assignment.podsets or nominee.intent is None:
+        return granted(proposal.assignment)
+    return nominee.intent.assignment

@@ -28,7 +28,7 @@ from tidegate.core.draft import Draft, Held, Intent, Order, Workload
 from tidegate.core.forest import HOLDING, forest, intend, touch
 from tidegate.core.gaps import hold, note_loss
 from tidegate.core.heads import leave, place
-from tidegate.core.holding import begin_leaving, give, let_in, take
+from tidegate.core.holding import begin_leaving, deactivate, give, let_in, take
 from tidegate.core.night import stir
 from tidegate.core.shapes import park
 from tidegate.core.succession import beyond, hand_over
@@ -239,7 +239,7 @@ def _fold_eviction(
         case WorkloadRequeued():
             _requeue(draft, workload, event)
         case WorkloadDeactivated():
-            _deactivate(draft, workload)
+            deactivate(draft, workload, event.reason)
         case WorkloadExpired():
             workload.expired = True
         case _:
@@ -261,14 +261,6 @@ def _back_off(workload: Workload, event: WorkloadEvicted) -> None:
     workload.deactivated_cause = event.cause if event.reason == "Deactivated" else ""
     workload.requeue_after_us = max(workload.requeue_after_us, event.after_us)
     workload.requeue_count = event.attempts or workload.requeue_count
-
-
-def _deactivate(draft: Draft, workload: Workload) -> None:
-    """Let a workload wait for nothing: what it did before is forgotten once it is activated."""
-    leave(draft, workload)
-    workload.phase, workload.held = "inactive", None
-    workload.requeue_after_us = workload.requeue_count = workload.executed_us = 0
-    deadlines.clear(draft, f"requeue/{workload.key}")
 
 
 def _forget_checks(draft: Draft, workload: Workload) -> None:

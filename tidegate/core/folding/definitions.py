@@ -166,6 +166,9 @@ def _lead(draft: Draft, local_queue: str) -> None:
         elif workload.phase == "pending":
             draft.forest.agenda[key] = None
             to_queue(draft, workload, "" if defined is None else defined.spec.cluster_queue)
+        elif workload.phase == "parent":
+            draft.forest.agenda[key] = None
+            workload.cluster_queue = "" if defined is None else defined.spec.cluster_queue
 
 
 def to_queue(draft: Draft, workload: Workload, cluster_queue: str) -> None:

@@ -19,6 +19,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.core import deadlines, decay
 from tidegate.core.draft import CheckState, Draft, Workload
+from tidegate.core.families import leave_family, revived
 from tidegate.core.forest import HOLDING, forest
 from tidegate.core.gaps import note_arrival, note_end
 from tidegate.core.heads import leave, note, place, wake
@@ -92,7 +93,8 @@ def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
     resolve(draft, workload)
     if workload.shape is None:
         place(draft, workload)
-    note_arrival(draft, workload)
+    if not workload.parent:  # that came when its job did
+        note_arrival(draft, workload)
     room = draft.forest.rooms.get(workload.cluster_queue)
     idle = workload.shape is None or room is None or not room.active
     if idle or not workload.active or not workload.state.suspended:
@@ -123,6 +125,7 @@ def _asked(draft: Draft, event: WorkloadSubmitted) -> Workload:
         allowed_flavors=event.allowed_flavors,
         replaces=event.replaces,
         variant_of=event.variant_of,
+        parent=event.variant_of if event.job.kind != "workload" else "",
         prebuilt=event.prebuilt,
         elastic=event.elastic,
         author=event.author,
@@ -173,6 +176,7 @@ def _remove(draft: Draft, workload: Workload) -> None:
     older = draft.workloads.get(workload.replaces)
     if older is not None and older.successor == workload.key:
         older.successor = ""
+    leave_family(draft, workload)
     _leave_queue(draft, workload)
 
 
@@ -234,7 +238,7 @@ def _change(draft: Draft, workload: Workload, event: WorkloadChanged) -> None:
 def _follow(draft: Draft, workload: Workload, *, activated: bool) -> None:
     """Place a changed workload where it belongs now; who holds quota stays where it is."""
     if activated and workload.phase == "inactive":
-        workload.phase = "pending"
+        workload.phase = revived(workload)
         workload.requeue_reason, workload.parked, workload.scan = "", False, ()
         workload.requeue_after_us = workload.requeue_count = 0
     if workload.phase != "pending":

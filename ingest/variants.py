@@ -1,0 +1,89 @@
+"""What admission checks say of a job that Tidegate tries on several flavors by variants.
+
+Their controllers write it on the variant that holds quota. These Workloads are written by the
+actuator and tell nothing else: what is asked for stands on the job and on its own Workload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import msgspec
+
+from tidegate.contracts.observations import CheckSeen
+from tidegate.jobs import pod_group
+from tidegate.kinds import names
+from tidegate.kinds.check_states import check_states, checks_since
+from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.kinds.workload import Workload
+
+
+class Said(msgspec.Struct, frozen=True, kw_only=True):
+    """What stands on one variant."""
+
+    job: str  # as ``Joins`` calls it
+    reserved: bool  # it holds quota
+    since: str = ""
+    checks: tuple[CheckSeen, ...] = ()
+
+
+class Variants:
+    """The variants that Tidegate made, by their uids."""
+
+    def __init__(self) -> None:
+        self._said = dict[str, Said]()
+        self._of = dict[str, dict[str, None]]()  # a job to its variants
+
+    def take(self, found: Workload) -> str:
+        """Remember a variant; return its job if that is told otherwise now, or else ""."""
+        uid, job = found.metadata.uid, job_of(found.metadata)
+        before = self.checks(job)
+        self._said[uid] = Said(
+            job=job,
+            reserved=holding(found.status.conditions, "QuotaReserved") is not None,
+            since=checks_since(found),
+            checks=check_states(found),
+        )
+        self._of.setdefault(job, {})[uid] = None
+        return job if self.checks(job) != before else ""
+
+    def forget(self, uid: str) -> str:
+        """Forget a variant that is gone; return its job, "" if it was none."""
+        said = self._said.pop(uid, None)
+        if said is None:
+            return ""
+        others = self._of[said.job]
+        del others[uid]
+        if not others:
+            del self._of[said.job]
+        return said.job
+
+    def keep(self, present: Collection[str]) -> list[str]:
+        """Forget the variants that a list no longer has; return their jobs."""
+        return [self.forget(uid) for uid in list(self._said) if uid not in present]
+
+    def checks(self, job: str) -> tuple[tuple[CheckSeen, ...], str] | None:
+        """Return what is said of the variant that holds quota, and since when; None: none does."""
+        found = [self._said[uid] for uid in self._of.get(job, ())]
+        last = max((one for one in found if one.reserved), key=_newest, default=None)
+        return None if last is None else (last.checks, last.since)
+
+
+def is_made(meta: ObjectMeta) -> bool:
+    """Tell whether a Workload is a variant that Tidegate made of another."""
+    owner = meta.controller()
+    return owner is not None and owner.kind == "Workload" and names.VARIANT_FOR in meta.annotations
+
+
+def job_of(meta: ObjectMeta) -> str:
+    """Return the job of a variant: its uid, or of a group of pods the key of its Workload."""
+    owner = meta.controller()
+    kind = meta.annotations.get(names.VARIANT_FOR, "").rpartition("/")[0]
+    if owner is not None and kind == pod_group.NAME:
+        return f"{meta.namespace}/{owner.name}"
+    return meta.labels.get(names.JOB_UID, "")
+
+
+def _newest(said: Said) -> tuple[int, str]:
+    seq = said.since.rpartition("/")[2]
+    return int(seq) if seq.isascii() and seq.isdecimal() else 0, said.since

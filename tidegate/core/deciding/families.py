@@ -1,0 +1,270 @@
+"""What becomes of a job's variants: made and dropped with its queue's flavors, in and out of turn.
+
+Once a variant is admitted, those that could not take its place wait no longer. They come back when
+nobody is admitted any more. A variant may preempt others only when it is its turn.
+
+Source: behaviour.md 14.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    VariantDropped,
+    VariantMade,
+    VariantUngated,
+    WorkloadDeactivated,
+    WorkloadRequeued,
+)
+from tidegate.contracts.facts import WorkloadSubmitted
+from tidegate.core.deciding.variants import MIGRATION
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.families import (
+    ACTIVATED,
+    DEACTIVATED,
+    PREEMPTION_GATE,
+    UNGATES,
+    flavor_of,
+    flavors_of,
+    variants,
+)
+from tidegate.core.forest import HOLDING
+from tidegate.core.orders import evicted
+
+CONCURRENT_ADMISSION = "ConcurrentAdmission"
+"""Why a variant has to leave whose flavor its ClusterQueue has no more."""
+_BY_HAND = "Deactivated"
+_ENDS_ALL = "MaximumExecutionTimeExceeded"
+_NAME_MAX = 253
+_BASE_MAX = 200
+_DIGEST = 10
+
+
+def tend(draft: Draft, parent: Workload) -> list[DecisionEvent]:
+    """Return what follows next for a job that is tried by variants, or is to be."""
+    flavors = flavors_of(draft, parent)
+    if parent.phase in ("pending", "parent") and parent.active and flavors:
+        made = _made(draft, parent, flavors)
+        if made:
+            return made
+    if parent.phase != "parent":
+        return []
+    dropped = [] if flavors is None else _dropped(draft, parent, flavors)
+    return (
+        dropped
+        or _given_up(draft, parent)
+        or _switched(draft, parent, flavors or ())
+        or _ungated(draft, parent, flavors or ())
+    )
+
+
+def _made(draft: Draft, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+    known = {flavor_of(one) for one in variants(draft, parent)}
+    return [
+        VariantMade(
+            at_us=draft.now_us,
+            workload=(key := _key(draft, parent, flavor)),
+            uid=f"{parent.uid}/{flavor}",
+            cluster_queue=parent.cluster_queue,
+            parent=parent.key,
+            flavor=flavor,
+            asked=_asked(draft, parent, key, flavor, place),
+        )
+        for place, flavor in enumerate(flavors)
+        if flavor not in known
+    ]
+
+
+def _key(draft: Draft, parent: Workload, flavor: str) -> str:
+    """Return a name that tells whose variant it is, and on which flavor."""
+    namespace, _, name = parent.key.partition("/")
+    found = f"{name}-{flavor}"
+    if len(found) > _NAME_MAX or f"{namespace}/{found}" in draft.workloads:
+        digest = sha256(f"{parent.uid}\n{flavor}".encode()).hexdigest()
+        found = f"{name[:_BASE_MAX]}-{digest[:_DIGEST]}"
+    return f"{namespace}/{found}"
+
+
+def _asked(draft: Draft, parent: Workload, key: str, flavor: str, place: int) -> WorkloadSubmitted:
+    return WorkloadSubmitted(
+        at_us=draft.now_us,
+        workload=key,
+        uid=f"{parent.uid}/{flavor}",
+        job=parent.job,
+        version=parent.version,
+        queue=parent.queue,
+        priority_class=parent.priority_class,
+        pod_priority_class=parent.pod_priority_class,
+        priority=parent.own_priority,
+        created_us=parent.created_us + place,  # of equals the preferred one is tried first
+        podsets=parent.podsets,
+        max_execution_s=parent.max_execution_s,
+        reclaimable=parent.reclaimable,
+        author=parent.author,
+        priority_boost=parent.priority_boost,
+        gates=parent.gates,
+        preemption_gates=(*parent.preemption_gates, PREEMPTION_GATE),
+        allowed_flavors=(flavor,),
+        variant_of=parent.key,
+        state=parent.state,
+        resource=parent.resource,
+    )
+
+
+def _dropped(draft: Draft, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+    """Return that variants go whose flavor is asked for no more; one with quota has to stop first.
+
+    Where no variants are made any longer, who has quota keeps it as long as it runs.
+    """
+    found: list[DecisionEvent] = []
+    left = len(parent.variants)
+    for one in variants(draft, parent):
+        flavor = flavor_of(one)
+        if flavor in flavors:
+            continue
+        if one.phase not in HOLDING:
+            left -= 1
+            found.append(_gone(draft, parent, one, last=not left))
+        elif flavors and one.phase != "evicting":
+            said = f"The ClusterQueue has no flavor {flavor} any more."
+            found += evicted(draft, one, CONCURRENT_ADMISSION, message=said)
+    return found
+
+
+def _gone(draft: Draft, parent: Workload, one: Workload, *, last: bool) -> VariantDropped:
+    return VariantDropped(
+        at_us=draft.now_us,
+        workload=one.key,
+        uid=one.uid,
+        cluster_queue=one.cluster_queue,
+        parent=parent.key,
+        flavor=flavor_of(one),
+        last=last,
+    )
+
+
+def _given_up(draft: Draft, parent: Workload) -> list[DecisionEvent]:
+    """Return that a parent is deactivated: by hand, by its time, or with all of its variants."""
+    if parent.acting:
+        return []
+    if not parent.active:
+        return _deactivated_all(draft, parent, _BY_HAND)
+    causes = [one.deactivated_cause for one in variants(draft, parent) if one.phase == "inactive"]
+    if _ENDS_ALL in causes:
+        return _deactivated_all(draft, parent, _ENDS_ALL)
+    if causes and all(causes) and len(causes) == len(parent.variants):
+        return _deactivated_all(draft, parent, causes[0])
+    return []
+
+
+def _deactivated_all(draft: Draft, parent: Workload, reason: str) -> list[DecisionEvent]:
+    said = f"Its parent {parent.key} is not active."
+    found: list[DecisionEvent] = [
+        _deactivated(draft, one, said) for one in variants(draft, parent) if one.phase == "pending"
+    ]
+    last = WorkloadDeactivated(
+        at_us=draft.now_us,
+        workload=parent.key,
+        uid=parent.uid,
+        cluster_queue=parent.cluster_queue,
+        reason=reason,
+        message="" if reason == _BY_HAND else f"Its variants were deactivated: {reason}.",
+    )
+    return [*found, last]
+
+
+def _switched(draft: Draft, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+    """Return who waits no longer, because of who is admitted, and who waits again."""
+    holder = draft.workloads.get(parent.acting)
+    if holder is None:
+        return [] if _migrates(draft, parent) else _activated(draft, parent, set(flavors))
+    if holder.phase != "admitted" or flavor_of(holder) not in flavors:
+        return []
+    better, said = _better(draft, parent, holder, flavors)
+    found: list[DecisionEvent] = [
+        _deactivated(draft, one, said)
+        for one in variants(draft, parent)
+        if one.phase == "pending" and flavor_of(one) not in better
+    ]
+    return found or _activated(draft, parent, better)
+
+
+def _better(
+    draft: Draft, parent: Workload, holder: Workload, flavors: tuple[str, ...]
+) -> tuple[set[str], str]:
+    """Return the flavors that a job would still move to, and why to no other."""
+    spec = draft.objects.cluster_queues[parent.cluster_queue].spec
+    if not spec.migrates:
+        return set(), f"RetainFirstAdmission: another variant, {holder.key}, is admitted."
+    end = flavors.index(flavor_of(holder))
+    last = spec.last_acceptable_flavor
+    if last in flavors:
+        end = min(end, flavors.index(last) + 1)
+    return set(
+        flavors[:end]
+    ), f"The variant {holder.key} is admitted, on a flavor that is preferred."
+
+
+def _migrates(draft: Draft, parent: Workload) -> bool:
+    """Tell whether a variant is about to take the place of the one that was admitted."""
+    intents = (draft.intents.get(key) for key in parent.variants)
+    return any(
+        victim.reason == MIGRATION
+        for intent in intents
+        if intent is not None
+        for victim in intent.victims
+    )
+
+
+def _activated(draft: Draft, parent: Workload, flavors: set[str]) -> list[DecisionEvent]:
+    """Return that variants wait again which did so no longer because of who was admitted."""
+    return [
+        WorkloadRequeued(
+            at_us=draft.now_us,
+            workload=one.key,
+            uid=one.uid,
+            cluster_queue=one.cluster_queue,
+            reason=ACTIVATED,
+            after_us=one.requeue_after_us if one.requeue_after_us > draft.now_us else 0,
+            attempts=one.requeue_count,
+        )
+        for one in variants(draft, parent)
+        if one.phase == "inactive" and not one.deactivated_cause and flavor_of(one) in flavors
+    ]
+
+
+def _deactivated(draft: Draft, one: Workload, message: str) -> WorkloadDeactivated:
+    return WorkloadDeactivated(
+        at_us=draft.now_us,
+        workload=one.key,
+        uid=one.uid,
+        cluster_queue=one.cluster_queue,
+        reason=DEACTIVATED,
+        message=message,
+    )
+
+
+def _ungated(draft: Draft, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+    """Return that the next variant may preempt, if one has to and it is time."""
+    if f"{UNGATES}/{parent.key}" in draft.deadlines.at:
+        return []
+    stuck = {flavor_of(one): one for one in variants(draft, parent) if _needs_to_preempt(one)}
+    for flavor in flavors:
+        if (one := stuck.get(flavor)) is not None:
+            opened = VariantUngated(
+                at_us=draft.now_us,
+                workload=one.key,
+                uid=one.uid,
+                cluster_queue=one.cluster_queue,
+                parent=parent.key,
+            )
+            return [opened]
+    return []
+
+
+def _needs_to_preempt(one: Workload) -> bool:
+    held = one.held
+    told = held is not None and held.reason == "AdmissionGated" and not held.others
+    return one.phase == "pending" and told and PREEMPTION_GATE in one.preemption_gates

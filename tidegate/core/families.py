@@ -1,0 +1,83 @@
+"""Families: a job's own workload, its parent, and the variants that are tried in its stead.
+
+The parent stands for the job, but never waits for quota. Each variant may use one flavor; the one
+that holds quota acts for the job, which is started and stopped for it.
+
+Source: behaviour.md 14.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.draft import Draft, Phase, Workload
+from tidegate.core.ordering import gate
+
+GATE = "ConcurrentAdmission"
+PREEMPTION_GATE = "kueue.x-k8s.io/concurrent-admission"
+"""Closed on each variant that was made: it evicts nobody before it is its turn."""
+UNGATES = "ungate"
+"""The family of deadlines at which a parent may let its next variant preempt."""
+ACTIVATED, DEACTIVATED = "ActivatedVariant", "DeactivatedVariant"
+"""Why a variant waits again, and why it does not: because of its siblings or its parent."""
+
+
+def may_be_parent(draft: Draft, workload: Workload) -> bool:
+    """Tell whether a workload is a parent, or would be one in a queue that asks for variants.
+
+    Only what is made of a job is, and only while it may stop as a whole to move: not if it is
+    elastic or has a Workload of its owner's.
+    """
+    if workload.variants:
+        return True
+    if workload.phase != "pending" or not gate(draft.policy, GATE, default=False):
+        return False
+    taken = workload.parent or workload.variant_of or workload.prebuilt or workload.elastic
+    return not taken and workload.job.kind != "workload"
+
+
+def flavors_of(draft: Draft, parent: Workload) -> tuple[str, ...] | None:
+    """Return the flavors that a job is tried on, the preferred ones first; None: nobody knows.
+
+    None at all if its ClusterQueue tries workloads as wholes.
+    """
+    local = draft.objects.local_queues.get(f"{parent.key.partition('/')[0]}/{parent.queue}")
+    name = "" if local is None else local.spec.cluster_queue
+    queue = draft.objects.cluster_queues.get(name)
+    if queue is None:
+        return None
+    spec = queue.spec
+    tried = spec.concurrent and len(spec.groups) == 1 and spec.strategy != "StrictFIFO"
+    if not tried or not gate(draft.policy, GATE, default=False):
+        return ()
+    return tuple(one.flavor for one in spec.groups[0].flavors)
+
+
+def variants(draft: Draft, parent: Workload) -> list[Workload]:
+    """Return the variants of a parent, in the order in which they were made."""
+    found = (draft.workloads.get(key) for key in parent.variants)
+    return [one for one in found if one is not None]
+
+
+def flavor_of(variant: Workload) -> str:
+    """Return the flavor that a variant is tried on."""
+    return (variant.allowed_flavors or ("",))[0]
+
+
+def acting(draft: Draft, workload: Workload) -> Workload:
+    """Return who acts for a job: of a parent the variant that holds quota, if one does."""
+    return draft.workloads.get(workload.acting, workload) if workload.acting else workload
+
+
+def leave_family(draft: Draft, workload: Workload) -> None:
+    """Let the parent of a workload that is gone know of it no more; folds call this."""
+    parent = draft.workloads.get(workload.parent)
+    if parent is not None:
+        parent.variants = tuple(key for key in parent.variants if key != workload.key)
+        parent.acting = "" if parent.acting == workload.key else parent.acting
+
+
+def revived(workload: Workload) -> Phase:
+    """Return how a workload goes on that was deactivated; of a variant its parent decides that."""
+    if workload.parent:
+        workload.deactivated_cause = ""
+        return "inactive"
+    return "parent" if workload.variants else "pending"
