@@ -27,6 +27,14 @@ def is_its_own(job: JobObserved, namesake: Workload) -> bool:
     return bool(job.prebuilt) and namesake.job.kind == _DIRECT and namesake.key == job.workload
 
 
+def is_mended(job: JobObserved, known: Workload) -> bool:
+    """Tell whether a job asks again for what its Workload does, which ended because it did not.
+
+    Somebody changed the one or made the other anew, and that it was gone in between was not seen.
+    """
+    return known.out_of_sync and not job.finished
+
+
 def is_taken(draft: Draft, job: JobObserved) -> bool:
     """Tell whether an observed Workload stands for a job, which whoever observed it did not see."""
     known = draft.workloads.get(job.workload)
