@@ -13,6 +13,7 @@ from msgspec import convert
 from msgspec.structs import replace
 
 from actuator.showing.board import Board
+from actuator.showing.shown import Shown
 from actuator.showing.told import told
 from tests.core.telling import BEGIN, JOBS, LEDGER, SECOND, Bus, beat, completed, flavor, gone, job
 from tests.core.telling import started as begun
@@ -75,7 +76,7 @@ class Stage:
         """Return the jobs whose Workloads show by now that checks begin anew."""
         news = list[seen.JobObserved]()
         for name, one in list(self.jobs.items()):
-            shown = self.board.workloads.get(one.workload)
+            shown = self.answering(one.workload)
             if shown is None or shown.checks_since == one.checks_since or name in self.unshown:
                 continue
             self.former[name] = one.checks_since
@@ -214,7 +215,16 @@ class Stage:
 
     def since(self, name: str) -> str:
         """Return the reset that a job's checks follow, as its Workload notes it by now."""
-        return self.board.workloads[self.jobs[name].workload].checks_since
+        shown = self.answering(self.jobs[name].workload)
+        assert shown is not None
+        return shown.checks_since
+
+    def answering(self, key: str) -> Shown | None:
+        """Return the Workload on which a job's checks are answered: of a parent a variant."""
+        holding = ("reserved", "admitted")
+        variants = (one for one in self.board.workloads.values() if one.parent == key)
+        found = (one for one in variants if one.phase in holding)
+        return next(found, self.board.workloads.get(key))
 
 
 def pods_of(one: seen.JobObserved) -> int:

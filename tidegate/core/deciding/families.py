@@ -19,7 +19,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.contracts.facts import WorkloadSubmitted
-from tidegate.core.deciding.variants import MIGRATION
+from tidegate.core.deciding.variants import migrates
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.families import (
     ACTIVATED,
@@ -147,24 +147,26 @@ def _gone(draft: Draft, parent: Workload, one: Workload, *, last: bool) -> Varia
 
 def _given_up(draft: Draft, parent: Workload) -> list[DecisionEvent]:
     """Return that a parent is deactivated: by hand, by its time, or with all of its variants."""
-    if parent.acting:
-        return []
+    family = variants(draft, parent)
+    causes = [one.deactivated_cause for one in family if one.phase == "inactive"]
+    reason = ""
     if not parent.active:
-        return _deactivated_all(draft, parent, _BY_HAND)
-    causes = [one.deactivated_cause for one in variants(draft, parent) if one.phase == "inactive"]
-    if _ENDS_ALL in causes:
-        return _deactivated_all(draft, parent, _ENDS_ALL)
-    if causes and all(causes) and len(causes) == len(parent.variants):
-        return _deactivated_all(draft, parent, causes[0])
-    return []
-
-
-def _deactivated_all(draft: Draft, parent: Workload, reason: str) -> list[DecisionEvent]:
+        reason = _BY_HAND
+    elif _ENDS_ALL in causes:
+        reason = _ENDS_ALL
+    elif causes and all(causes) and len(causes) == len(family):
+        reason = causes[0]
+    if not reason:
+        return []
     said = f"Its parent {parent.key} is not active."
     found: list[DecisionEvent] = [
-        _deactivated(draft, one, said) for one in variants(draft, parent) if one.phase == "pending"
+        _deactivated(draft, one, said) for one in family if one.phase == "pending"
     ]
-    last = WorkloadDeactivated(
+    return found if parent.acting else [*found, _parent_deactivated(draft, parent, reason)]
+
+
+def _parent_deactivated(draft: Draft, parent: Workload, reason: str) -> WorkloadDeactivated:
+    return WorkloadDeactivated(
         at_us=draft.now_us,
         workload=parent.key,
         uid=parent.uid,
@@ -172,14 +174,16 @@ def _deactivated_all(draft: Draft, parent: Workload, reason: str) -> list[Decisi
         reason=reason,
         message="" if reason == _BY_HAND else f"Its variants were deactivated: {reason}.",
     )
-    return [*found, last]
 
 
 def _switched(draft: Draft, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
     """Return who waits no longer, because of who is admitted, and who waits again."""
     holder = draft.workloads.get(parent.acting)
+    if not parent.active:
+        return []
     if holder is None:
-        return [] if _migrates(draft, parent) else _activated(draft, parent, set(flavors))
+        moves = any(migrates(draft, key) for key in parent.variants)
+        return [] if moves else _activated(draft, parent, set(flavors))
     if holder.phase != "admitted" or flavor_of(holder) not in flavors:
         return []
     better, said = _better(draft, parent, holder, flavors)
@@ -205,17 +209,6 @@ def _better(
     return set(
         flavors[:end]
     ), f"The variant {holder.key} is admitted, on a flavor that is preferred."
-
-
-def _migrates(draft: Draft, parent: Workload) -> bool:
-    """Tell whether a variant is about to take the place of the one that was admitted."""
-    intents = (draft.intents.get(key) for key in parent.variants)
-    return any(
-        victim.reason == MIGRATION
-        for intent in intents
-        if intent is not None
-        for victim in intent.victims
-    )
 
 
 def _activated(draft: Draft, parent: Workload, flavors: set[str]) -> list[DecisionEvent]:

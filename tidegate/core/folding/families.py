@@ -33,6 +33,7 @@ from tidegate.core.families import (
     PREEMPTION_GATE,
     UNGATES,
     may_be_parent,
+    variants,
 )
 from tidegate.core.folding.workloads import apply_workload, local_queue
 from tidegate.core.heads import leave, place
@@ -147,9 +148,14 @@ def _act(draft: Draft, parent: Workload, variant: Workload) -> None:
     variant.version = max(variant.version, parent.version)
     variant.ready, variant.ready_us = parent.ready, parent.ready_us
     variant.executed_us = parent.executed_us
-    deadlines.clear(draft, f"{UNGATES}/{parent.key}")
+    if not any(_may_preempt(one) for one in variants(draft, parent)):
+        deadlines.clear(draft, f"{UNGATES}/{parent.key}")
     watch(draft, parent)
     watch(draft, variant)
+
+
+def _may_preempt(variant: Workload) -> bool:
+    return variant.phase == "pending" and PREEMPTION_GATE not in variant.preemption_gates
 
 
 def _follow_parent(draft: Draft, parent: Workload, event: WorkloadFact | WorkloadDecision) -> None:
