@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from actuator.apply import Applier
+from actuator.apply import Applier, alone
 from actuator.calls import Calls
 from actuator.consume import Consumer, Learner
 from actuator.elastic import LetGo
@@ -53,11 +53,12 @@ async def actuate(service: Service, settings: Settings) -> None:
         )
         calls = Calls(api, metrics)
         traces = Traces(service.tracing)
-        applier = Applier(calls, reporter, service.random, metrics, traces=traces)
         urgent = max(settings.workers // 2, 1)
         rate = Rate(writes_per_s=settings.projections_per_s, urgent=urgent)
         label_keys = configured.label_keys_to_copy
         projector = Projector(calls, service.random, metrics, rate, label_keys)
+        along = projector.along if settings.project else alone
+        applier = Applier(calls, reporter, service.random, metrics, traces=traces, along=along)
         cleans = configured.policy.gates.get(CLEANS_GATE, True)
         provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
         learners: list[Learner] = [projector] if settings.project else []

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from random import Random
+from typing import TypeAlias
 
 import msgspec
 
@@ -21,6 +22,7 @@ from actuator.orders import Expire, Order, job_of
 from actuator.report import Reporter
 from actuator.traces import Traces
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
+from tidegate.jobs import workload
 from tidegate.jobs.kind import (
     Delete,
     Done,
@@ -39,6 +41,8 @@ from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 _log = get_log("apply")
+Along: TypeAlias = Callable[[str, Object, Object], Object]
+"""A workload's key, its job as it is, and an order's patch of a status: the patch to send."""
 PATCHES_MAX = 20
 """More than any kind needs: somebody undoes each patch."""
 _UNDONE = Refused(reason="conflict", message="Somebody undoes each patch.")
@@ -68,6 +72,12 @@ class _Try:
     patches: int = 0
 
 
+def alone(workload: str, found: Object, patch: Object) -> Object:
+    """See ``Along``: nothing goes along."""
+    del workload, found
+    return patch
+
+
 @dataclass(frozen=True, slots=True)
 class Applier:
     """Carries out orders on one API server."""
@@ -78,6 +88,8 @@ class Applier:
     metrics: Metrics
     patience: Patience = field(default_factory=Patience)
     traces: Traces = field(default_factory=Traces)
+    along: Along = alone
+    """What a Workload made directly is to show beside its order: one write for both."""
 
     async def carry_out(self, order: Order, superseded: Callable[[], bool]) -> None:
         """Bring the job to what was ordered, or report why it cannot be, or give way."""
@@ -135,7 +147,7 @@ class Applier:
             case Delete():
                 return await self._deleted(order, tried)
             case Patch():
-                return await self._patched(step, tried)
+                return await self._patched(self._dressed(order, step, tried), tried)
 
     async def _mustered(self, order: Order, members: Members, tried: _Try) -> Done | Refused | None:
         """Take one step with each object of a job that is several; None: look again."""
@@ -171,7 +183,8 @@ class Applier:
         """Return the job as it is; refuse if it is gone, perhaps with a namesake in its place."""
         uid = job_of(order).uid
         if tried.found is None and not tried.fresh:
-            tried.found = await self.calls.read(tried.path, CACHED)
+            left = self.calls.patched(tried.path)
+            tried.found = left or await self.calls.read(tried.path, CACHED)
         if tried.found is None or (not tried.fresh and tried.found["metadata"]["uid"] != uid):
             tried.found, tried.fresh = await self.calls.read(tried.path), True
         if tried.found is None:
@@ -190,6 +203,12 @@ class Applier:
                     return kind.stop(order, job, self._waiting_s(tried))
         except UndecodableError as error:
             return Refused(reason="invalid", message=str(error))
+
+    def _dressed(self, order: Order, step: Patch, tried: _Try) -> Patch:
+        if job_of(order).kind != workload.NAME or tried.found is None:
+            return step
+        body = self.along(order.order.workload, tried.found, step.body)
+        return msgspec.structs.replace(step, body=body)
 
     async def _patched(self, step: Patch, tried: _Try) -> Refused | None:
         assert tried.found is not None, "a patch is thought out for an object"

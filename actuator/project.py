@@ -42,6 +42,7 @@ from tidegate.contracts.facts import (
     WorkloadRemoved,
 )
 from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.jobs.kind import Object
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
@@ -111,6 +112,10 @@ class Projector:
         if workload in self._ordered:
             self._ordered.discard(workload)
             self._add([("Workload", workload)], now=True)
+
+    def along(self, workload: str, found: Object, patch: Object) -> Object:
+        """See ``actuator.apply.Along``."""
+        return self._writer.along(workload, found, patch)
 
     def begin_anew(self) -> None:
         """See ``Learner.begin_anew``."""

@@ -95,7 +95,9 @@ class Writer:
         meta = found["metadata"]
         wanted: Object = {"metadata": {**meta}, "spec": {**found["spec"]}}
         annotations = meta.get("annotations", {})
-        marks = {names.DECISION: shown.decision, **slices.marks(shown), **annotations}
+        marks = {**slices.marks(shown), **annotations}
+        if not shown.direct:  # else its status says so
+            marks = {names.DECISION: shown.decision, **marks}
         if shown.elastic and shown.phase != "finished":
             marks[names.GENERATION] = str(shown.generation)
         wanted["metadata"]["annotations"] = marks
@@ -115,9 +117,22 @@ class Writer:
     def status_patch(self, shown: Shown, found: Object) -> Object:
         """Return what a Workload's status lacks; empty if nothing."""
         status = found.get("status", {})
-        wanted = objects.workload_status(shown, status)
-        check_states.put(wanted, shown, found)
+        return difference({"status": status}, {"status": self._status(shown, found, status)})
+
+    def along(self, key: str, found: Object, patch: Object) -> Object:
+        """Return the patch of a direct Workload's order with all that its status shall show."""
+        shown = self.board.workloads.get(key)
+        if shown is None or not shown.direct or self.board.fills_in:
+            return patch
+        status = found.get("status", {})
+        wanted = self._status(shown, found, {**status, **patch["status"]})
         return difference({"status": status}, {"status": wanted})
+
+    def _status(self, shown: Shown, found: Object, status: Object) -> Object:
+        wanted = objects.workload_status(shown, status)
+        objects.put_order(wanted, shown, found)
+        check_states.put(wanted, shown, found)
+        return wanted
 
     async def _make(self, shown: Shown) -> Object | None:
         if not shown.made or shown.phase == "finished":

@@ -12,6 +12,7 @@ from actuator.showing.conditions import BLOCKED
 from actuator.showing.shown import Shown
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.workload import ordered
 from tidegate.kinds import names
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
@@ -141,6 +142,20 @@ def workload_status(shown: Shown, found: Object) -> Object:
         done = [{"name": name, "count": count} for name, count in shown.reclaimable.items()]
         _put(status, "reclaimablePods", done)
     return status
+
+
+def put_order(status: Object, shown: Shown, found: Object) -> None:
+    """Say of a direct Workload that shows a reservation that it is ours, before it is started.
+
+    ``status`` is changed in place; ``found`` is the Workload as it is.
+    """
+    reserved = shown.holding("QuotaReserved") if shown.direct else None
+    if reserved is None or names.DECISION in found["metadata"].get("annotations", {}):
+        return
+    if all(one["type"] != names.ORDERED for one in status["conditions"]):
+        none = f"{shown.decision.rpartition('/')[0]}/0"
+        since = reserved.last_transition_time
+        status["conditions"].append(ordered(none, since, runs=False))
 
 
 def _priority(shown: Shown, priorities: Mapping[tuple[str, str], int]) -> Object:

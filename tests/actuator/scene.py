@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 from prometheus_client import CollectorRegistry
@@ -50,7 +51,8 @@ class Scene(Stage):
         applier = Applier(calls, reporter, random, metrics)
         shows: Learner = Together()
         if projects:
-            shows = Projector(calls, random, metrics, Rate())
+            shows = projector = Projector(calls, random, metrics, Rate())
+            applier = replace(applier, along=projector.along)
         consumer = Consumer(self.bus.feed(), applier, shows, random)
         held = self.bus.lease(lease, holder=name, ttl_s=10)
         return Session(consumer, held, lease_s=10, workers=4)

@@ -121,8 +121,8 @@ class Story:
             self._bus.outlet(), cluster="local", session="a1", random=random, metrics=metrics
         )
         calls = Calls(self._api, metrics)
-        applier = Applier(calls, reporter, random, metrics)
         shows = Projector(calls, random, metrics, Rate(writes_per_s=1_000))
+        applier = Applier(calls, reporter, random, metrics, along=shows.along)
         consumer = Consumer(self._bus.feed(), applier, shows, random)
         return ActuatorSession(consumer, self._bus.lease("a", holder="a1"), 10, 4)
 

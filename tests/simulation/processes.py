@@ -114,8 +114,8 @@ def actuator(
             metrics=metrics,
         )
         calls = Calls(LivingApi(api, life), metrics)
-        applier = Applier(calls, reporter, _random(life), metrics)
         shows = Projector(calls, _random(life), metrics, Rate(writes_per_s=20.0))
+        applier = Applier(calls, reporter, _random(life), metrics, along=shows.along)
         feed = LivingFeed(bus.feed(), life)
         learners: list[Learner] = [shows]
         if provisions:

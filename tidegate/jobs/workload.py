@@ -1,8 +1,9 @@
 """A Workload that somebody made directly, for a controller of his own or for none.
 
-Its status is projected and would say nothing new, so it is started and stopped by a note in its
-annotations. Where another controller owns it, its pods count as active until that controller has
-cleared QuotaReserved, which is how it says that they are gone.
+Its status is its start: whoever made it waits for the condition Admitted. So it is started and
+stopped by a condition that stands beside that one and names the decision, in the same write. Where
+another controller owns it, its pods count as active until that controller has cleared
+QuotaReserved, which is how it says that they are gone.
 
 Source: behaviour.md 16, external frameworks.
 """
@@ -13,14 +14,13 @@ from typing import Literal
 
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.jobs.asking import listed
-from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop
-from tidegate.jobs.notes import decided_on
+from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
 from tidegate.kinds import names
 from tidegate.kinds.check_states import check_states, checks_since
 from tidegate.kinds.decode import read
-from tidegate.kinds.meta import holding
+from tidegate.kinds.meta import Condition, holding
 from tidegate.kinds.podsets import workload_podsets
-from tidegate.kinds.times import micros
+from tidegate.kinds.times import micros, stamp
 from tidegate.kinds.workload import Workload
 
 NAME = "workload"
@@ -64,23 +64,37 @@ def observe(found: Workload) -> JobObserved:
 
 
 def start(start: Start, found: Object) -> Step:
-    """See ``JobKind.start``: a note says that it may run; its status is projected."""
-    if decided_on(found, start.ledger_id) >= start.seq or _ended(found):
+    """See ``JobKind.start``: a condition says that it may run."""
+    seen = read(found, Workload)
+    if decided(_decision(seen), start.ledger_id) >= start.seq or _ended(seen):
         return Done()
-    annotations = found["metadata"].get("annotations", {})
-    if names.INJECTED not in annotations and start.is_stale(found):
+    if not _runs(seen) and start.is_stale(found):
         return Refused(reason="stale", message="The Workload changed after this was decided.")
-    noted = {names.DECISION: start.decision, names.INJECTED: "{}"}
-    return Patch(body={"metadata": {"annotations": noted}})
+    return _patch(found, ordered(start.decision, stamp(start.order.at_us), runs=True))
 
 
 def stop(stop: Stop, found: Object, waited_s: float) -> Step:
-    """See ``JobKind.stop``: the note goes; whoever owns it sees Evicted and ends its pods."""
+    """See ``JobKind.stop``: it may not run; whoever owns it sees Evicted and ends its pods."""
     del waited_s  # it is one step
-    if decided_on(found, stop.ledger_id) >= stop.seq or _ended(found):
+    seen = read(found, Workload)
+    if decided(_decision(seen), stop.ledger_id) >= stop.seq or _ended(seen):
         return Done()
-    noted = {names.DECISION: stop.decision, names.INJECTED: None}
-    return Patch(body={"metadata": {"annotations": noted}})
+    return _patch(found, ordered(stop.decision, stamp(stop.order.at_us), runs=False))
+
+
+def ordered(decision: str, at: str, *, runs: bool) -> Object:
+    """Return the condition that says whether a Workload may run, and by which decision.
+
+    ``decision`` is "<ledger id>/<seq>", with seq 0 where nothing was ordered yet; ``at`` is a time
+    as Kubernetes writes it.
+    """
+    return {
+        "type": names.ORDERED,
+        "status": "True" if runs else "False",
+        "reason": "Started" if runs else "NotStarted",
+        "message": decision,
+        "lastTransitionTime": at,
+    }
 
 
 def podsets(found: Object) -> list[Object]:
@@ -91,10 +105,7 @@ def podsets(found: Object) -> list[Object]:
 
 def holds_quota_of_another(found: Workload) -> bool:
     """Tell whether another controller, not Tidegate, has reserved quota for it."""
-    return (
-        holding(found.status.conditions, "QuotaReserved") is not None
-        and names.DECISION not in found.metadata.annotations
-    )
+    return holding(found.status.conditions, "QuotaReserved") is not None and not _decision(found)
 
 
 def class_of(found: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:
@@ -117,15 +128,14 @@ def _variant_of(found: Workload) -> str:
 
 
 def _state(found: Workload) -> JobState:
-    annotations = found.metadata.annotations
     pods = sum(one.count for one in found.spec.pod_sets)
     owned, told = found.metadata.controller() is not None, found.status.conditions
     return JobState(
-        suspended=names.INJECTED not in annotations,
+        suspended=not _runs(found),
         active=int(owned and holding(told, "QuotaReserved") is not None),
         ready=pods if holding(told, "PodsReady") else 0,
         deleting=found.metadata.deleting,
-        decision=annotations.get(names.DECISION, ""),
+        decision=_decision(found),
         generation=found.metadata.generation,
     )
 
@@ -144,8 +154,29 @@ def boost(found: Workload) -> int:
     return value if -_BOOST_MAX <= value < _BOOST_MAX else 0
 
 
-def _ended(found: Object) -> bool:
-    return holding(read(found, Workload).status.conditions, "Finished") is not None
+def _ended(found: Workload) -> bool:
+    return holding(found.status.conditions, "Finished") is not None
+
+
+def _patch(found: Object, order: Object) -> Patch:
+    told = found.get("status", {}).get("conditions", [])
+    conditions = [*(one for one in told if one["type"] != names.ORDERED), order]
+    return Patch(body={"status": {"conditions": conditions}}, subresource="status")
+
+
+def _order(found: Workload) -> Condition | None:
+    return next((one for one in found.status.conditions if one.type == names.ORDERED), None)
+
+
+def _runs(found: Workload) -> bool:
+    """Tell whether it may run; a note in annotations said so before there was the condition."""
+    order = _order(found)
+    return names.INJECTED in found.metadata.annotations if order is None else order.status == "True"
+
+
+def _decision(found: Workload) -> str:
+    order = _order(found)
+    return found.metadata.annotations.get(names.DECISION, "") if order is None else order.message
 
 
 KIND = JobKind(

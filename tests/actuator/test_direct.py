@@ -1,0 +1,98 @@
+"""A Workload made directly: its order and what it shows are one write."""
+
+from __future__ import annotations
+
+from tests.actuator.story import AT_US, QUEUES, Story
+from tests.parts.stage import KUEUE, Object, alongside, eventually, kueue
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.decisions import (
+    QuotaReserved,
+    StartOrdered,
+    StopOrdered,
+    WorkloadAdmitted,
+    WorkloadEvicted,
+    WorkloadHeld,
+)
+from tidegate.contracts.facts import Event, WorkloadSubmitted
+from tidegate.model.ids import ObjectRef
+
+WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
+PATH, KEY = f"{WORKLOADS}/mine", "default/mine"
+
+
+class Direct(Story):
+    """A Workload that somebody made, and what the scheduler says of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        template = self.job()["spec"]["template"]
+        podsets = [{"name": "main", "count": 1, "template": template}]
+        self.mine = self.make(
+            WORKLOADS, kueue("Workload", "mine", queueName="main", podSets=podsets)
+        )
+        self.mine_ref = ObjectRef(
+            kind="workload", namespace="default", name="mine", uid=self.mine["metadata"]["uid"]
+        )
+
+    def of_mine(self) -> Object:
+        return {"at_us": AT_US, "workload": KEY, "uid": self.mine_ref.uid}
+
+    def waits(self) -> Event:
+        return WorkloadHeld(
+            **self.of_mine(), cluster_queue="cq", reason="WaitingForQuota", message="why"
+        )
+
+    def granted(self) -> tuple[Event, ...]:
+        mine = self.of_mine()
+        return (
+            QuotaReserved(**mine, cluster_queue="cq", assignment=self.reserved().assignment),
+            WorkloadAdmitted(**mine, cluster_queue="cq"),
+            StartOrdered(**mine, job=self.mine_ref, generation=1),
+        )
+
+    def taken(self) -> tuple[Event, ...]:
+        mine = self.of_mine()
+        return (
+            WorkloadEvicted(**mine, cluster_queue="cq", reason="Preempted", message="why"),
+            StopOrdered(**mine, job=self.mine_ref, reason="Preempted"),
+        )
+
+    def told(self) -> dict[str, str]:
+        conditions = self.read(PATH).get("status", {}).get("conditions", [])
+        return {one["type"]: one["status"] for one in conditions}
+
+    def writes(self) -> int:
+        paths = [path for method, path in self.api.requests if method == "PATCH"]
+        return sum(path.startswith(PATH) for path in paths)
+
+
+def test_a_start_and_what_it_shows_are_one_write() -> None:
+    async def run() -> None:
+        story = Direct()
+        submitted = WorkloadSubmitted(**story.of_mine(), job=story.mine_ref, queue="main")
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, submitted, story.waits())
+            await eventually(lambda: story.told().get("QuotaReserved") == "False")
+            before = story.writes()
+            await story.write(*story.granted())
+            await eventually(lambda: story.told().get("tidegate.dev/Ordered") == "True")
+            assert story.told()["Admitted"] == "True"
+            assert story.writes() == before + 1
+            await story.write(*story.taken())
+            await eventually(lambda: story.told()["tidegate.dev/Ordered"] == "False")
+            assert story.told()["Evicted"] == "True"
+            assert story.writes() == before + 2
+
+    run_virtually(run())
+
+
+def test_a_reservation_that_is_not_started_says_whose_it_is() -> None:
+    async def run() -> None:
+        story = Direct()
+        submitted = WorkloadSubmitted(**story.of_mine(), job=story.mine_ref, queue="main")
+        await story.write(*QUEUES, submitted, story.granted()[0])
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: story.told().get("QuotaReserved") == "True")
+        assert story.told()["tidegate.dev/Ordered"] == "False"
+
+    run_virtually(run())
