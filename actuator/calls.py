@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -19,7 +20,7 @@ from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi, Response
 
 T = TypeVar("T")
 _decoder = msgspec.json.Decoder(Object)
-_IS_WORKLOAD = re.compile(r".*/workloads/[^/]+").fullmatch
+_WORKLOAD = re.compile(r"(.*/workloads/[^/]+)(/status)?").fullmatch
 FRESH: Mapping[str, str] = {}
 CACHED: Mapping[str, str] = {"resourceVersion": "0"}
 """From the API server's own cache: cheaper, and perhaps a moment old."""
@@ -27,6 +28,8 @@ CACHED: Mapping[str, str] = {"resourceVersion": "0"}
 
 PATCHED_MAX = 1_024
 """Workloads remembered as a patch left them."""
+PATCHED_S = 5.0
+"""For so long: later on somebody else may well have changed them."""
 
 
 class Calls:
@@ -38,7 +41,7 @@ class Calls:
         self._api = api
         self._metrics = metrics
         self._may_write = may_write
-        self._patched = dict[str, Object]()  # Workloads by path, the oldest first
+        self._patched = dict[str, tuple[float, Object]]()  # Workloads by path, the oldest first
 
     def only_while(self, may_write: Callable[[], bool]) -> Calls:
         """Return calls that write nothing unless it may be.
@@ -72,16 +75,21 @@ class Calls:
             "PATCH", path, query=query, body=data, content_type=MERGE_PATCH
         )
         found = _object(answer)
-        if _IS_WORKLOAD(path):
-            self._patched.pop(path, None)
-            self._patched[path] = found
-            while len(self._patched) > PATCHED_MAX:
-                del self._patched[next(iter(self._patched))]
+        workload = _WORKLOAD(path)
+        if workload is not None:
+            self._remember(workload[1], found)
         return found
 
     def patched(self, path: str) -> Object | None:
-        """Return a Workload as our last patch left it, once: it may have changed since."""
-        return self._patched.pop(path, None)
+        """Return a Workload as our last patch left it a moment ago, once; None: not remembered."""
+        at_s, found = self._patched.pop(path, (0.0, None))
+        return found if asyncio.get_running_loop().time() - at_s <= PATCHED_S else None
+
+    def _remember(self, path: str, found: Object) -> None:
+        self._patched.pop(path, None)
+        self._patched[path] = asyncio.get_running_loop().time(), found
+        while len(self._patched) > PATCHED_MAX:
+            del self._patched[next(iter(self._patched))]
 
     async def create(self, path: str, body: Object) -> Object:
         """Make an object and return it; errors as in ``patch``."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from actuator.agenda import Place
 from actuator.calls import Calls
-from actuator.showing import check_states, reading
+from actuator.showing import reading
 from actuator.showing.board import Board, Seed
 from actuator.showing.shares import SharesShown
 from actuator.write import KUEUE, Writer
@@ -81,9 +81,7 @@ class Comparison:
         if shown is None:
             return False
         shown.object_uid = found["metadata"]["uid"]
-        about = self.writer.about_patch(shown, found)
-        noted = not check_states.note(shown, found)
-        return noted and not about and not self.writer.status_patch(shown, found)
+        return self.writer.is_shown(shown, found)
 
     def _queue_is_same(self, kind: str, found: Object) -> bool:
         return not self.writer.queue_patch(kind, _key(found), found)

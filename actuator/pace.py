@@ -1,9 +1,13 @@
-"""How many may pass in a second."""
+"""How many may pass in a second, and how long who has passed rests."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+
+RESTS = 3.0
+"""How long one rests, in times of what it did took: a slow API server is left to others."""
+REST_S_MAX = 5.0
 
 
 @dataclass(slots=True)
@@ -19,3 +23,8 @@ class Pace:
         at_s = max(self.next_s, now_s)
         self.next_s = at_s + self.every_s
         await asyncio.sleep(at_s - now_s)
+
+    async def rest(self, since_s: float) -> None:
+        """Rest after what was begun at ``since_s``, in the loop's time, and is done."""
+        took_s = asyncio.get_running_loop().time() - since_s
+        await asyncio.sleep(min(RESTS * took_s, REST_S_MAX))

@@ -25,7 +25,7 @@ from actuator.pace import Pace
 from actuator.showing.board import Board
 from actuator.showing.told import event_object, told
 from actuator.telling import Teller
-from actuator.write import Writer
+from actuator.write import Writer, workload_path
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
@@ -163,6 +163,7 @@ class Projector:
         if shown is None or shown.direct or shown.phase == "finished" or not self._working:
             return
         if uid == shown.object_uid:  # else it was a namesake of old
+            self._calls.patched(workload_path(shown))
             self._add([("Workload", key)])
 
     async def _compare(self) -> None:
@@ -191,8 +192,11 @@ class Projector:
         while True:
             due = await self._next(take)
             await self._turn(due)
+            since_s = asyncio.get_running_loop().time()
             try:
                 await self._show(due.place)
+                if not due.urgent:
+                    await self._pace.rest(since_s)
                 waits = delays(self._random, first_s=0.5, most_s=10.0)
             except (ApiUnreachableError, ApiStatusError) as error:
                 if self._again(due, error) and not _outdated(error, due):

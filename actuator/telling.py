@@ -104,7 +104,9 @@ class Teller:
                 await self._came.wait()
             await self._pace.turn()
             if self._ready:
+                since_s = asyncio.get_running_loop().time()
                 await self._tell(writer(), self._ready.popleft())
+                await self._pace.rest(since_s)
 
     async def _tell(self, writer: Writer, found: Object) -> None:
         waits = delays(self._random, first_s=0.2, most_s=5.0)

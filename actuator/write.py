@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any
 
 from actuator.apply import pinned
-from actuator.calls import Calls
+from actuator.calls import CACHED, Calls
 from actuator.members import listed, object_path
 from actuator.showing import check_states, objects, queues, slices
 from actuator.showing.board import Board
@@ -41,7 +41,8 @@ class Writer:
         if shown.phase == "finished":
             await self._unguard(shown)
         path = workload_path(shown)
-        found = self.calls.patched(path) or await self.calls.read(path) or await self._make(shown)
+        found = self.calls.patched(path) or await self._looked_up(shown, path)
+        found = found or await self._make(shown)
         if found is None or (shown.prebuilt and not objects.may_be_owned(shown, found)):
             return  # the job is gone, or somebody deleted the Workload that he made, or has it
         shown.object_uid = found["metadata"]["uid"]
@@ -57,7 +58,6 @@ class Writer:
             found = await self.calls.patch(f"{path}/status", pinned(status, found))
         if note:  # of the moment at which the status was thought out, and never before it
             await self.calls.patch(path, pinned(note, found))
-        self.calls.patched(path)  # our own patches: the status has changed since
 
     async def queue(self, kind: str, key: str) -> None:
         """Write the status of a ClusterQueue, a Cohort or a LocalQueue."""
@@ -133,6 +133,26 @@ class Writer:
         objects.put_order(wanted, shown, found)
         check_states.put(wanted, shown, found)
         return wanted
+
+    def is_shown(self, shown: Shown, found: Object) -> bool:
+        """Tell whether a Workload object lacks nothing of what it shall show."""
+        return not (
+            self.about_patch(shown, found)
+            or self.status_patch(shown, found)
+            or check_states.note(shown, found)
+        )
+
+    async def _looked_up(self, shown: Shown, path: str) -> Object | None:
+        """Return a Workload object; from the API server's cache if it has to be patched.
+
+        The patch tells whether the cache was behind; that there is nothing to do has to be true.
+        """
+        cached = await self.calls.read(path, CACHED)
+        if cached is None and not shown.object_uid:
+            return None
+        if cached is not None and not self.is_shown(shown, cached):
+            return cached
+        return await self.calls.read(path)
 
     async def _make(self, shown: Shown) -> Object | None:
         if not shown.made or shown.phase == "finished":

@@ -68,7 +68,6 @@ class Carrier:
         body = pinned({"status": {"admissionChecks": after}}, found)
         path = _workload(found)
         written = await self.calls.patch(f"{path}/status", body)
-        self.calls.patched(path)  # what is remembered of it is old by now
         for old, new in zip(before, after, strict=True):
             if old["state"] != new["state"]:
                 await self._tell(found, "Normal", "AdmissionCheckUpdated", _moved(old, new))
