@@ -10,7 +10,7 @@ from typing import Any
 from actuator.apply import pinned
 from actuator.calls import CACHED, Calls
 from actuator.members import listed, object_path
-from actuator.showing import check_states, objects, queues, slices
+from actuator.showing import check_states, families, objects, queues, slices
 from actuator.showing.board import Board
 from actuator.showing.counts import Numbers
 from actuator.showing.shown import Shown
@@ -112,6 +112,7 @@ class Writer:
             wanted["spec"]["podSets"] = slices.counted(found["spec"]["podSets"], shown)
         if not shown.direct:
             wanted["spec"] |= objects.wanted_spec(shown, self.board.priorities)
+        families.put(wanted, shown)
         return difference({"metadata": meta, "spec": found["spec"]}, wanted)
 
     def status_patch(self, shown: Shown, found: Object) -> Object:
@@ -162,8 +163,21 @@ class Writer:
         if not there:
             return None
         job = there[0] if kind.members is None else {"items": there}
-        made = objects.workload(shown, job, kind, self.board.priorities, self.label_keys)
+        if shown.parent:
+            made = await self._variant(shown)
+        else:
+            made = objects.workload(shown, job, kind, self.board.priorities, self.label_keys)
         return await self.calls.create(workload.KIND.path(shown.namespace), made)
+
+    async def _variant(self, shown: Shown) -> Object:
+        """Return a variant as it is made of its parent, which is made first."""
+        above = self.board.workloads.get(shown.parent)
+        parent = await self.calls.read(path_of(shown.parent))
+        if parent is None and above is not None:
+            parent = await self._make(above)
+        if parent is None:
+            raise ApiStatusError(HTTPStatus.NOT_FOUND, f"There is no Workload {shown.parent}.")
+        return families.made(shown, parent, objects.wanted_spec(shown, self.board.priorities))
 
     async def _unguard(self, shown: Shown) -> None:
         """Take the finalizer that Kueue put on a job's objects off, for it is over."""
@@ -236,6 +250,12 @@ class Writer:
 def workload_path(shown: Shown) -> str:
     """Return the path of a Workload object."""
     return workload.KIND.path(shown.namespace, shown.name)
+
+
+def path_of(key: str) -> str:
+    """Return the path of a Workload object by its key."""
+    namespace, _, name = key.partition("/")
+    return workload.KIND.path(namespace, name)
 
 
 def queue_path(kind: str, key: str) -> str:

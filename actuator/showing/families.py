@@ -6,6 +6,7 @@ Source: behaviour.md 14.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from actuator.showing.shown import Shown
 from tidegate.contracts.decisions import (
@@ -127,6 +128,17 @@ def gate_states(shown: Shown, states: list[Object]) -> list[Object]:
         return others
     at = stamp(shown.ungated_us)
     return [*others, {"name": PREEMPTION_GATE, "position": "Open", "lastTransitionTime": at}]
+
+
+def read_back(found: Workload) -> dict[str, Any]:
+    """Return what a Workload shows of its family, by the fields of ``Shown``."""
+    meta = found.metadata
+    told: dict[str, Any] = {"family": names.CONCURRENT_PARENT in meta.labels}
+    if job_of(meta) is not None:
+        told["parent"] = parent_of(meta)
+        told["flavor"] = meta.annotations.get(names.ALLOWED_FLAVORS, "")
+        told["ungated_us"] = ungated_us(found)
+    return told
 
 
 def ungated_us(found: Workload) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from actuator.showing import slices
+from actuator.showing import families, slices
 from actuator.showing.conditions import BLOCKED
 from actuator.showing.shown import Shown
 from tidegate.jobs.kind import JobKind, Object
@@ -46,7 +46,11 @@ def workload(
         "metadata": {
             "namespace": shown.namespace,
             "name": shown.name,
-            "labels": {**_labels(job, kind, label_keys), names.JOB_UID: shown.uid},
+            "labels": {
+                **_labels(job, kind, label_keys),
+                names.JOB_UID: shown.uid,
+                **families.labels(shown),
+            },
             "annotations": marks,
             "ownerReferences": _owners(job, kind),
         },
@@ -137,6 +141,9 @@ def workload_status(shown: Shown, found: Object) -> Object:
     _put(status, "admission", _admission(shown))
     _put(status, "requeueState", _requeue_state(shown))
     _put(status, "schedulingStats", _stats(shown))
+    if shown.parent:
+        gates = families.gate_states(shown, found.get("preemptionGates", []))
+        _put(status, "preemptionGates", gates)
     _put(status, "accumulatedPastExecutionTimeSeconds", shown.executed_us // _SECOND_US)
     if not shown.direct:
         done = [{"name": name, "count": count} for name, count in shown.reclaimable.items()]

@@ -51,16 +51,12 @@ def workload(found: Workload) -> Shown | None:
         return None
     job = _job(meta)
     requeue = status.requeue_state
-    variant = families.job_of(meta) is not None
     return Shown(
         key=f"{meta.namespace}/{meta.name}",
         uid=job.uid,
         job=job,
-        prebuilt="" if _is_elastic(meta) or variant else _prebuilt(meta, job),
-        family=names.CONCURRENT_PARENT in meta.labels,
-        parent=families.parent_of(meta) if variant else "",
-        flavor=meta.annotations.get(names.ALLOWED_FLAVORS, "") if variant else "",
-        ungated_us=families.ungated_us(found) if variant else 0,
+        prebuilt="" if _is_elastic(meta) else _prebuilt(meta, job),
+        **families.read_back(found),
         elastic=_is_elastic(meta),
         replaces=meta.annotations.get(SLICE_REPLACES, ""),
         first=meta.annotations.get(SLICE_NAME, ""),
@@ -150,7 +146,7 @@ def _is_elastic(meta: ObjectMeta) -> bool:
 def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
     """Return the name of a Workload that was not made of its job, whose name would tell."""
     kind = JOB_KINDS[job.kind]
-    if job.kind == "workload" or kind.members is not None:
+    if job.kind == "workload" or kind.members is not None or families.job_of(meta) is not None:
         return ""
     made = workload_name(kind.kind, kind.group, job.name, job.uid)
     return "" if meta.name == made else meta.name

@@ -61,6 +61,7 @@ SET_ASIDE = {
     "SyncCompleted",
     "SyncStarted",
     "TimePassed",
+    "VariantUngated",
     "WatchesExpected",
     "WorkloadExpired",
     "WorkloadStopped",

@@ -243,9 +243,7 @@ class ReservationRepeated(
     attempt: int = 1
 
 
-class VariantMade(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="VariantMade/1"
-):
+class VariantMade(WorkloadDecision, frozen=True, kw_only=True, tag="VariantMade/1"):
     """A job is tried on one flavor by a workload of its own; the job's own is its parent."""
 
     parent: str
@@ -253,9 +251,7 @@ class VariantMade(
     asked: WorkloadSubmitted  # what it asks for, as if it had been submitted
 
 
-class VariantDropped(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="VariantDropped/1"
-):
+class VariantDropped(WorkloadDecision, frozen=True, kw_only=True, tag="VariantDropped/1"):
     """A job is tried on a flavor no more: the workload that did is gone."""
 
     parent: str
@@ -263,9 +259,7 @@ class VariantDropped(
     last: bool = False  # the parent has no other, and is tried itself from here on
 
 
-class VariantUngated(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="VariantUngated/1"
-):
+class VariantUngated(WorkloadDecision, frozen=True, kw_only=True, tag="VariantUngated/1"):
     """From here on a variant may preempt others, as one of its siblings may not yet."""
 
     parent: str
