@@ -23,6 +23,8 @@ SHORT = 3
 """A gap is at most this part of the time between two arrivals: a third."""
 KEEPS_WORD = 2
 """The version of the rules since which who was told to wait until some time does."""
+BY_EVENT = ACTS_FIRST = 3
+"""The version of the rules since which a gap ends by its event, and only who would act is told."""
 BY_MAX = 8
 """How many preemptors are remembered for one kind."""
 
@@ -81,14 +83,33 @@ def closes_at_us(draft: Draft, workload: Workload, shape: Shape) -> int:
     return until_us
 
 
+def foreseen_us(draft: Draft, workload: Workload) -> int:
+    """Return when the gap is over that a workload would act in right now; 0: it may.
+
+    Asked when nothing else keeps it from acting, so that time alone never makes a difference: in a
+    tree in which nothing changed there is nobody to be asked. Before version 3 of the rules whoever
+    fitted somehow was asked when it was nominated (``closes_at_us``), also who then waited for
+    something else; who began to lead asked again, and could find that it had come to be too late.
+    """
+    shape = workload.shape
+    if draft.policy.compatibility == "kueue" or draft.policy.rules < ACTS_FIRST or shape is None:
+        return 0
+    return closes_at_us(draft, workload, shape) if draft.vain else 0
+
+
 def backs_off(draft: Draft, workload: Workload) -> bool:
     """Tell whether a workload was told to wait until some time, and it is not yet that time.
 
     Since version 2 of the rules it is not even looked at before: version 1 forgot what it had told
-    as soon as the room was in use, and told it anew when it was not.
+    as soon as the room was in use, and told it anew when it was not. Since version 3 the time has
+    come with the event that says so, whatever else moved the clock before.
     """
     held = workload.held
-    return held is not None and held.until_us > draft.now_us and draft.policy.rules >= KEEPS_WORD
+    if held is None or not held.until_us:
+        return False
+    if draft.policy.rules >= BY_EVENT:
+        return f"{FAMILY}/{workload.key}" in draft.deadlines.at
+    return held.until_us > draft.now_us and draft.policy.rules >= KEEPS_WORD
 
 
 def hold(draft: Draft, workload: Workload, until_us: int) -> None:

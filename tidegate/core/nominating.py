@@ -12,7 +12,7 @@ from tidegate.core.charging import invalid
 from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.eligibility import selects
 from tidegate.core.fitting import asks_for_topology
-from tidegate.core.gaps import backs_off, closes_at_us
+from tidegate.core.gaps import ACTS_FIRST, backs_off, closes_at_us
 from tidegate.core.ordering import Entry, gate
 from tidegate.core.passing import Pass, Scan
 from tidegate.core.plain import Answer, Plain, answer, plain_of
@@ -144,14 +144,15 @@ def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nomin
 def _unless_in_gap(draft: Draft, found: Nominee, shape: Shape) -> Nominee:
     """Hold a workload that could start back from a gap that is about to close.
 
-    Who waits anyway is not said to back off: a gap closes by time alone, which nothing tells to
-    those that were looked at before.
+    So until version 2 of the rules; since then it is asked later, see ``gaps.foreseen_us``.
     """
-    kueue = draft.policy.compatibility == "kueue"
-    until_us = 0 if kueue else closes_at_us(draft, found.workload, shape)
-    if not until_us:
-        return found
-    return _held_back(found.room, found.workload, until_us)
+    asked_later = draft.policy.compatibility == "kueue" or draft.policy.rules >= ACTS_FIRST
+    until_us = 0 if asked_later else closes_at_us(draft, found.workload, shape)
+    return (
+        hold_back(Nominee(workload=found.workload, room=found.room), until_us)
+        if until_us
+        else found
+    )
 
 
 def _backing_off(room: Room, workload: Workload) -> Nominee:
@@ -161,18 +162,15 @@ def _backing_off(room: Room, workload: Workload) -> Nominee:
     assert held is not None
     shape.nominee, shape.proposed = None, room.tree.stamp
     shape.proposed_rank = None
-    return _held_back(room, workload, held.until_us)
+    return hold_back(Nominee(workload=workload, room=room), held.until_us)
 
 
-def _held_back(room: Room, workload: Workload, until_us: int) -> Nominee:
-    return Nominee(
-        workload=workload,
-        room=room,
-        outcome="refused",
-        reason="BackingOff",
-        details="its kind was preempted here before, and the same is about to happen again",
-        until_us=until_us,
-    )
+def hold_back(nominee: Nominee, until_us: int) -> Nominee:
+    """Refuse a head, whatever could be done for it, until the gap is over."""
+    nominee.proposal, nominee.outcome, nominee.reason = None, "refused", "BackingOff"
+    nominee.details = "its kind was preempted here before, and the same is about to happen again"
+    nominee.until_us = until_us
+    return nominee
 
 
 def _admissible(draft: Draft, room: Room, workload: Workload, made: Nominee) -> bool:

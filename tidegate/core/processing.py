@@ -11,7 +11,8 @@ from tidegate.core.deciding.intents import fulfil
 from tidegate.core.deciding.preempt import preempt
 from tidegate.core.deciding.variants import attend_variant
 from tidegate.core.families import PREEMPTION_GATE
-from tidegate.core.nominating import Nominee, look_again
+from tidegate.core.gaps import foreseen_us
+from tidegate.core.nominating import Nominee, hold_back, look_again
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
 from tidegate.core.plain import plain_of
@@ -70,26 +71,44 @@ def _act(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
     if not proposal.targets and _yields_to_owners(run_of, nominee):
         _skip(nominee, "whoever has quota of its own goes first")
         return
-    if not _fits_after(run_of, nominee, proposal):
-        fresh = _propose_now(run_of, nominee)
-        if fresh is None or fresh.assignment.mode != "Fit":
-            _skip(nominee, "another workload took the quota in this cycle")
-            return
-        proposal = nominee.proposal = fresh
-        if not _fits_after(run_of, nominee, proposal):
-            _skip(nominee, "another workload took the quota in this cycle")
-            return
-    charges = list(proposal.assignment.usage.items())
+    found = _still(run_of, nominee, proposal)
+    if found is None:
+        _skip(nominee, "another workload took the quota in this cycle")
+    elif not found.targets and not _has_room(run_of, nominee, found):
+        _skip(nominee, "", "WaitingForPreemptedWorkloads")
+    elif until_us := foreseen_us(run_of.draft, nominee.workload):
+        hold_back(nominee, until_us)
+    else:
+        _take(run_of, nominee, found)
+
+
+def _still(run_of: Pass, nominee: Nominee, proposal: Proposal) -> Proposal | None:
+    """Return what can be done behind this cycle's other entries; None: nothing."""
+    if _fits_after(run_of, nominee, proposal):
+        return proposal
+    fresh = _propose_now(run_of, nominee)
+    if fresh is None or fresh.assignment.mode != "Fit":
+        return None
+    nominee.proposal = fresh
+    return fresh if _fits_after(run_of, nominee, fresh) else None
+
+
+def _has_room(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
+    """Tell whether what is charged leaves room too; Kueue's does not look."""
+    room, charges = nominee.room, proposal.assignment.usage.items()
+    return run_of.kueue or run_of.fits_now(room.tree, room.node, charges)
+
+
+def _take(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
+    """Admit, or preempt and keep what that will free."""
     room = nominee.room
     if proposal.targets:
-        run_of.reserve(room.tree, room.node, charges)
+        run_of.reserve(room.tree, room.node, list(proposal.assignment.usage.items()))
         for target in proposal.targets:
             run_of.victims[target.workload.key] = target.workload
         new = preempt(run_of, nominee, proposal)
         nominee.outcome = "preempting" if new else "deferred"
         nominee.reason = "WaitingForPreemptedWorkloads"
-    elif not run_of.kueue and not run_of.fits_now(room.tree, room.node, charges):
-        _skip(nominee, "", "WaitingForPreemptedWorkloads")
     else:
         room.tree.owners_served = room.tree.owners_served or not nominee.borrows
         admit(run_of, nominee.room, nominee.workload, proposal.assignment)
