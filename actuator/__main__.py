@@ -12,7 +12,8 @@ from actuator.consume import Consumer, Learner
 from actuator.elastic import LetGo
 from actuator.learners import Together
 from actuator.metrics import Metrics
-from actuator.project import Projector, Rate
+from actuator.pace import Rate
+from actuator.project import Projector
 from actuator.provisioning.provisioner import CLEANS_GATE, Provisioner
 from actuator.report import Reporter
 from actuator.session import Session

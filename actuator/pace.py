@@ -5,9 +5,19 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
+import msgspec
+
 RESTS = 3.0
 """How long one rests, in times of what it did took: a slow API server is left to others."""
 REST_S_MAX = 5.0
+
+
+class Rate(msgspec.Struct, frozen=True, kw_only=True):
+    """How fast it may be shown."""
+
+    writes_per_s: float = 50.0  # of what nobody waits for
+    workers: int = 4  # for these
+    urgent: int = 4  # workers for what somebody waits for; of more, starts suffer
 
 
 @dataclass(slots=True)

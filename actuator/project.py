@@ -14,14 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from http import HTTPStatus
 from random import Random
 
-import msgspec
-
 from actuator.agenda import Agenda, Due, Place
 from actuator.attention import Attention
 from actuator.calls import Calls
 from actuator.compare import Comparison
 from actuator.metrics import Metrics
-from actuator.pace import Pace
+from actuator.pace import Pace, Rate
 from actuator.showing.board import Board
 from actuator.showing.told import event_object, told
 from actuator.telling import Teller
@@ -57,14 +55,6 @@ _POLL_S = 0.02
 _log = get_log("project")
 
 
-class Rate(msgspec.Struct, frozen=True, kw_only=True):
-    """How fast it may be shown."""
-
-    writes_per_s: float = 50.0  # of what nobody waits for
-    workers: int = 4  # for these
-    urgent: int = 4  # workers for what somebody waits for; of more, starts suffer
-
-
 class Projector:
     """Learns from the ledger and writes what it shows; see ``actuator.consume.Learner``."""
 
@@ -90,6 +80,7 @@ class Projector:
         self._working = False
         self._watched = False  # whatever is deleted from now on is noticed
         self._compared = False
+        self._stints = 0  # how often it began to work or stopped: what was compared before is void
         self._changed = asyncio.Event()
         self._busy_elsewhere: Callable[[], bool] = lambda: False
         metrics.showing.set_function(lambda: len(self._agenda))
@@ -128,6 +119,7 @@ class Projector:
     def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
         """See ``Learner.work``: nobody knows what the cluster shows, so all is compared first."""
         self._working, self._compared = working, False
+        self._stints += 1
         self._clear()
         if working:
             self._teller.say_refused()
@@ -177,15 +169,18 @@ class Projector:
                     await asyncio.sleep(next(waits))
                     continue
                 waits = delays(self._random, first_s=0.5, most_s=30.0)
+                continue  # perhaps another ledger began meanwhile
             self._changed.clear()
             await self._changed.wait()
 
     async def _compare_all(self) -> None:
         """Find out what does not show what it shall; nothing is written before that is known."""
-        look = Comparison(self._calls, self._board, self._writer)
-        self._add(await look.differing())
-        self._compared = self._working
-        self._changed.set()
+        stint = self._stints
+        differing = await Comparison(self._calls, self._board, self._writer).differing()
+        if stint == self._stints:
+            self._add(differing)
+            self._compared = self._working
+            self._changed.set()
 
     async def _write(self, take: Callable[[], Due | None]) -> None:
         waits = delays(self._random, first_s=0.5, most_s=10.0)

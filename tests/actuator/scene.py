@@ -12,7 +12,8 @@ from actuator.calls import Calls
 from actuator.consume import Consumer, Learner
 from actuator.learners import Together
 from actuator.metrics import Metrics
-from actuator.project import Projector, Rate
+from actuator.pace import Rate
+from actuator.project import Projector
 from actuator.report import Reporter
 from actuator.session import Session
 from tests.parts.history import LEDGER, History

@@ -7,10 +7,12 @@ import asyncio
 from tests.actuator.scene import LEDGER, start, stop
 from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.history import History
+from tests.parts.interposed import Interposed
 from tests.parts.stage import alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import WorkloadDeactivated, WorkloadHeld
 from tidegate.contracts.facts import LedgerOpened
+from tidegate.kube.ports import Response
 
 LONG_S = 60.0
 
@@ -50,6 +52,29 @@ def test_what_is_filled_again_is_history_to_whoever_began_before() -> None:
             assert story.events() == []
             await history.write(held)
             await eventually(lambda: story.events() == [("Workload", "WaitingForQuota")])
+
+    run_virtually(run())
+
+
+def test_what_is_filled_again_while_it_is_compared_is_compared_too() -> None:
+    async def run() -> None:
+        story = Story()
+        slow, held = Interposed(story.embedded), asyncio.Event()
+        asked = asyncio.Event()
+
+        async def hold(method: str, path: str) -> Response | None:
+            if method == "GET" and path.endswith("/localqueues"):
+                asked.set()
+                await held.wait()
+            return None
+
+        slow.before = hold
+        async with alongside(story.actuator(api=slow, projects=True).run()):
+            await asked.wait()
+            await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
+            await asyncio.sleep(1)
+            held.set()
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
 
     run_virtually(run())
 

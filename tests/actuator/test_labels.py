@@ -8,7 +8,8 @@ from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
 from actuator.metrics import Metrics
-from actuator.project import Projector, Rate
+from actuator.pace import Rate
+from actuator.project import Projector
 from actuator.showing.conditions import introduced
 from actuator.showing.objects import workload
 from tests.actuator.story import QUEUES, Story

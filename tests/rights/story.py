@@ -14,7 +14,8 @@ from actuator.apply import Applier
 from actuator.calls import Calls
 from actuator.consume import Consumer
 from actuator.metrics import Metrics as ActuatorMetrics
-from actuator.project import Projector, Rate
+from actuator.pace import Rate
+from actuator.project import Projector
 from actuator.report import Reporter
 from actuator.session import Session as ActuatorSession
 from ingest.metrics import Metrics as IngestMetrics

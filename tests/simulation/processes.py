@@ -14,7 +14,8 @@ from actuator.consume import Consumer, Learner
 from actuator.elastic import LetGo
 from actuator.learners import Together
 from actuator.metrics import Metrics as ActuatorMetrics
-from actuator.project import Projector, Rate
+from actuator.pace import Rate
+from actuator.project import Projector
 from actuator.provisioning.provisioner import Provisioner
 from actuator.report import Reporter
 from actuator.session import Session as ActuatorSession
