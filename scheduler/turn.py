@@ -26,9 +26,15 @@ DECISIONS_MAX = 1_000
 async def first_turn(desk: Desk) -> int:
     """Write what a term must tell before it reads; return how many entries were written.
 
+    A ledger that begins asks to be told everything: ingest may have told it to one that was lost,
+    and the stream, if that was lost too, shows no gap.
+
     Raises:
         Whatever ``turn`` raises.
     """
+    if desk.head.seq == 0:
+        await desk.means.inbox.ask_resync("a new ledger begins")
+        desk.means.status.resyncs.inc()
     desk.sound = False
     return await _write(desk, opening(desk))
 

@@ -34,6 +34,15 @@ def test_a_ledger_opens_with_its_name_and_the_policy_at_the_buss_time() -> None:
     play(story)
 
 
+def test_a_ledger_that_begins_asks_to_be_told_everything_and_later_terms_do_not() -> None:
+    async def story(stage: Stage) -> None:
+        for _ in range(3):
+            await stage.desk()
+        assert stage.bus.resyncs.count == 1
+
+    play(story)
+
+
 def test_another_policy_is_written_once_where_it_begins() -> None:
     async def story(stage: Stage) -> None:
         for policy in (None, None, OTHER, OTHER, None):
