@@ -38,6 +38,11 @@ async def delete_stream(url: str, name: str) -> None:
     await client.close()
 
 
+def pause(running: Running, name: str) -> None:
+    """Stop a service where it stands; ``kill`` ends it."""
+    os.kill(running.supervisor.pid(name), signal.SIGSTOP)
+
+
 async def kill(running: Running, name: str) -> None:
     """End a service as a crash does, and wait until it is started again."""
     before = running.supervisor.restarts[name]

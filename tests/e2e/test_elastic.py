@@ -7,9 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.e2e.cast import Object, job_of, make_queues, post, tidegate, until
+from tests.e2e.breaking import delete_stream, kill, pause
+from tests.e2e.cast import Object, eventually, job_of, make_queues, post, tidegate, told, until
 from tests.e2e.living import GROUP, Living, conditions, configured
 from tidegate.cluster.running import run_services
+from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real
@@ -118,4 +120,24 @@ async def test_an_elastic_job_that_has_to_leave_comes_back_as_large_as_it_wants(
         await life.change(f"{GROUP}/clusterqueues/{space}", spec={"resourceGroups": [group]})
         await life.stop_queue("clusterqueues", "None")
         await has_pods(api, space, 3, 0)
+        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+
+
+async def test_a_job_grows_though_events_were_lost_before_anybody_read_that_it_did(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    space = "grows-unheard"
+    await make_queues(api, {space: "4"})
+    life = Living(api, space)
+    async with run_services(configured(tmp_path, own_api, OPEN), print) as running:
+        await submit(api, space, 2)
+        await has_pods(api, space, 2, 0)
+        pause(running, "actuator")
+        await life.change(f"{jobs(space)}/train", spec={"parallelism": 4})
+        await eventually(
+            lambda: len(told(running.ledger, WorkloadAdmitted)) == 2, "the larger slice is admitted"
+        )
+        await delete_stream(running.nats_url, "EVENTS")
+        await kill(running, "actuator")
+        await has_pods(api, space, 4, 0)
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
