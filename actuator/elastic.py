@@ -19,7 +19,7 @@ import msgspec
 
 from actuator.apply import pinned
 from actuator.calls import Calls
-from actuator.following import watch_query
+from actuator.mirror import Mirror, Source
 from actuator.showing.slices import known
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Published
@@ -28,14 +28,12 @@ from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableErro
 from tidegate.jobs import batch_job
 from tidegate.jobs import pod as pods
 from tidegate.kinds import names
-from tidegate.kinds.decode import Bookmark, Unreadable, decode
-from tidegate.kinds.meta import ObjectMeta, Status, holding
+from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.workload import Workload
-from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
-PAGE_MAX, LOOKS_AGAIN_S = 500, 1.0
+LOOKS_AGAIN_S = 1.0
 _PODS = "/api/v1/pods"
 _SELECTED = {"labelSelector": f"{names.ELASTIC_POD}=true"}
 _log = get_log("elastic")
@@ -46,10 +44,11 @@ class LetGo:
 
     def __init__(self, calls: Calls, random: Random) -> None:
         self._calls = calls.only_while(lambda: self._working)
-        self._random = random
         self._working = False
         self._pods = dict[str, dict[str, Pod]]()  # by their job's uid and their own name
-        self._changed, self._began = asyncio.Event(), asyncio.Event()
+        self._changed = asyncio.Event()
+        source = Source(_PODS, Pod, self._note, self._changed.set, selected=_SELECTED)
+        self._mirror = Mirror(source, self._calls, random)
 
     def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Learner.learn``."""
@@ -67,66 +66,23 @@ class LetGo:
         """See ``Learner.work``."""
         self._working = working
         self._changed.set()
-        self._began.set()
 
     async def run(self) -> None:
         """Watch pods, and let go whom the Workloads grant it, for ever."""
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._attend())
+            tasks.create_task(self._mirror.keep())
             tasks.create_task(self._let_go())
 
-    async def _attend(self) -> None:
-        waits = delays(self._random, first_s=0.5, most_s=30.0)
-        while True:
-            await self._until_working()
-            try:
-                version = await self._list()
-                waits = delays(self._random, first_s=0.5, most_s=30.0)
-                await self._watch(version)
-            except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
-                _log.info("cannot watch the pods of elastic jobs", error=str(error))
-                await asyncio.sleep(next(waits))
-
-    async def _until_working(self) -> None:
-        while not self._working:
-            self._began.clear()
-            await self._began.wait()
-
-    async def _list(self) -> int:
-        found, token, version = dict[str, dict[str, Pod]](), "", 0
-        while token or not version:
-            query = {**_SELECTED, "limit": str(PAGE_MAX), **({"continue": token} if token else {})}
-            page = await self._calls.page(_PODS, query, Pod)
-            version, token = version or page.version, page.next
-            for one in page.items:
-                if isinstance(one, Pod):
-                    found.setdefault(_job(one), {})[one.metadata.name] = one
-        self._pods = found
-        self._changed.set()
-        return version
-
-    async def _watch(self, version: int) -> None:
-        """Follow from a version on until the watch ends; then it is listed again."""
-        query = {**_SELECTED, **watch_query(str(version), self._random)}
-        async with self._calls.watch(_PODS, query) as lines:
-            async for line in lines:
-                kind, found = decode(line, Pod)
-                match found:
-                    case Status():
-                        return
-                    case Bookmark() | Unreadable():
-                        pass
-                    case Pod():
-                        self._take(found, gone=kind == "DELETED")
-
-    def _take(self, found: Pod, *, gone: bool) -> None:
-        job, name = _job(found), found.metadata.name
+    def _note(self, old: Pod | None, new: Pod | None) -> None:
+        about = old if new is None else new
+        assert about is not None, "something changed"
+        job, name = _job(about), about.metadata.name
         standing = self._pods.setdefault(job, {})
         known = standing.get(name)
-        if gone:
+        if new is None:
             standing.pop(name, None)
-        elif known is None or known.metadata.version <= found.metadata.version:
-            standing[name] = found
+        elif known is None or known.metadata.version <= new.metadata.version:
+            standing[name] = new
         if not standing:
             del self._pods[job]
         self._changed.set()
@@ -136,7 +92,7 @@ class LetGo:
             waiting = [
                 job for job, standing in self._pods.items() if any(map(_waits, standing.values()))
             ]
-            if self._working:
+            if self._working and self._mirror.complete:
                 for job in waiting:
                     await self._settle(job)
             self._changed.clear()

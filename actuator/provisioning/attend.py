@@ -15,9 +15,9 @@ from typing import Any
 from actuator.agenda import Agenda, Due, Place
 from actuator.apply import pinned
 from actuator.calls import Calls
+from actuator.mirror import Mirror, Source
 from actuator.provisioning.activity import active, lacks
 from actuator.provisioning.carry import Carrier
-from actuator.provisioning.mirror import Mirror, Source
 from actuator.provisioning.naming import REQUESTS
 from actuator.provisioning.plan import plan
 from actuator.provisioning.seen import ProvisioningRequest, Waiting, is_ours

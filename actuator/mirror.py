@@ -6,8 +6,8 @@ cannot be read are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from random import Random
 from typing import Generic, Protocol, TypeVar
@@ -22,7 +22,7 @@ from tidegate.service.logs import get_log
 
 PAGE_MAX = 500
 _MOST_S = 5.0
-_log = get_log("provisioning")
+_log = get_log("mirror")
 
 
 class HasMetadata(Protocol):
@@ -43,6 +43,8 @@ class Source(Generic[T]):
 
     path: str  # of the collection, over all namespaces
     kind: type[T]
+    selected: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    """A query that others do not meet: they cost nothing."""
     changed: Callable[[T | None, T | None], None]  # the object before and after; None: not there
     turned: Callable[[], None]  # it became complete, or is served or not by now
     wanted: Callable[[T], bool] = lambda _: True  # others are as if they were not there
@@ -83,7 +85,8 @@ class Mirror(Generic[T]):
     async def _listed(self) -> dict[str, T]:
         found, token, version = dict[str, T](), "", 0
         while True:
-            query = {"limit": str(PAGE_MAX), **({"continue": token} if token else {})}
+            query = {**self._source.selected, "limit": str(PAGE_MAX)}
+            query |= {"continue": token} if token else {}
             page = await self._calls.page(self._source.path, query, self._source.kind)
             version = version or page.version
             for one in page.items:
@@ -110,7 +113,7 @@ class Mirror(Generic[T]):
             self._source.changed(old, new)
 
     async def _watch(self) -> None:
-        query = watch_query(self._version, self._random)
+        query = {**self._source.selected, **watch_query(self._version, self._random)}
         async with self._calls.watch(self._source.path, query) as lines:
             async for line in lines:
                 self._take(line)
