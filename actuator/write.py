@@ -10,7 +10,7 @@ from typing import Any
 from actuator.apply import pinned
 from actuator.calls import CACHED, Calls
 from actuator.members import listed, object_path
-from actuator.showing import check_states, families, objects, queues, slices
+from actuator.showing import activity, check_states, families, objects, queues, slices
 from actuator.showing.board import Board
 from actuator.showing.counts import Numbers
 from actuator.showing.shown import Shown
@@ -104,8 +104,6 @@ class Writer:
         finalizers = [one for one in meta.get("finalizers", ()) if one != names.IN_USE]
         if finalizers != meta.get("finalizers", []):
             wanted["metadata"]["finalizers"] = finalizers
-        if shown.deactivated:
-            wanted["spec"]["active"] = False
         if shown.prebuilt:
             wanted["metadata"] |= objects.ownership(shown, meta)
         if shown.elastic and shown.phase != "finished":
@@ -113,6 +111,7 @@ class Writer:
         if not shown.direct:
             wanted["spec"] |= objects.wanted_spec(shown, self.board.priorities)
         families.put(wanted, shown)
+        activity.put(wanted, shown, found)
         return difference({"metadata": meta, "spec": found["spec"]}, wanted)
 
     def status_patch(self, shown: Shown, found: Object) -> Object:

@@ -44,6 +44,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     preemption_gates: tuple[str, ...] = ()
     checks: tuple[CheckSeen, ...] = ()
     checks_since: str = ""
+    deactivated: str = ""
 
 
 NONE = Wishes(workload="")
@@ -181,6 +182,7 @@ class Joins:
                 preemption_gates=closed_gates(found),
                 checks=check_states(found),
                 checks_since=checks_since(found),
+                deactivated=found.metadata.annotations.get(names.DEACTIVATED, ""),
             ),
         )
 
@@ -269,6 +271,7 @@ class Joins:
             preemption_gates=wishes.preemption_gates,
             checks=checks,
             checks_since=since,
+            deactivated=wishes.deactivated,
         )
         return job.kind.resource, self._claims.joined(told)
 

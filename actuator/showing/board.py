@@ -20,6 +20,7 @@ from tidegate.contracts.decisions import (
     ReservationRepeated,
     VariantDropped,
     VariantMade,
+    WorkloadDeactivated,
     WorkloadExpired,
 )
 from tidegate.contracts.definitions import (
@@ -147,6 +148,8 @@ class Board:
             slices.succeed(shown, self.workloads)
             shown.decision = decision
             check_states.follow(shown, event, decision)
+            if isinstance(event, WorkloadDeactivated):
+                shown.deactivated_by = decision
             if shown.local_queue != before:
                 self._by_queue.get(before, {}).pop(shown.key, None)
             self._count(shown)

@@ -41,6 +41,7 @@ class Shown(msgspec.Struct, kw_only=True):
     max_execution_s: int = 0
     active: bool = True  # as its owner wishes
     deactivated: bool = False  # spec.active=false is ours to write
+    deactivated_by: str = ""  # the decision for which it is, "<ledger id>/<seq>"
     phase: Phase = "pending"
     cluster_queue: str = ""  # whose quota it holds
     assignment: tuple[PodSetAssignment, ...] = ()

@@ -150,6 +150,11 @@ class Stage:
         self.jobs[name] = replace(self.jobs[name], version=self.version, **told)
         return self.jobs[name]
 
+    def activate(self, name: str) -> seen.JobObserved:
+        """Return a job that is active, beside the decision for which it was not."""
+        by = self.board.workloads[self.jobs[name].workload].deactivated_by
+        return self.change(name, active=True, deactivated=by)
+
     def stand(self, name: str, **told: int) -> seen.JobObserved:
         """Return a job whose pods stand otherwise."""
         return self.change(name, state=replace(self.jobs[name].state, **told))

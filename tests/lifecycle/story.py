@@ -112,6 +112,8 @@ class Player:
                 yield from (stage.stand(name, **fields) for name, fields in told.items())
             case "grow", dict():
                 yield from (stage.grow(name, pods) for name, pods in told.items())
+            case "activate", str():  # so soon that nobody saw it inactive
+                yield stage.activate(told)
             case "finish", str():
                 yield stage.change(told, finished="Succeeded", message="Done.")
             case "delete", str():

@@ -78,6 +78,7 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     held_quota: bool = False  # another controller's QuotaReserved=True stands on its Workload
     checks: tuple[CheckSeen, ...] = ()  # as its Workload's status has them, by name
     checks_since: str = ""  # the reset that they follow, "<ledger id>/<seq>"; empty: none was seen
+    deactivated: str = ""  # the decision for which we set active to false last; empty: none
     state: JobState = JobState()
 
 

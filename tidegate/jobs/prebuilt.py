@@ -96,6 +96,7 @@ def _merged(job: JobObserved, made: JobObserved) -> JobObserved:
         held_quota=made.held_quota,
         checks=made.checks,
         checks_since=made.checks_since,
+        deactivated=made.deactivated,
     )
 
 

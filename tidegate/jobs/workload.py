@@ -59,6 +59,7 @@ def observe(found: Workload) -> JobObserved:
         variant_of=_variant_of(found),
         checks=check_states(found),
         checks_since=checks_since(found),
+        deactivated=meta.annotations.get(names.DEACTIVATED, ""),
         state=_state(found),
     )
 

@@ -20,6 +20,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.core.accepting import prebuilt, slices
+from tidegate.core.accepting.activity import is_activated_unseen
 from tidegate.core.accepting.adoption import is_complete
 from tidegate.core.accepting.check_states import report_checks
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
@@ -177,6 +178,8 @@ def _update(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
 
 
 def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
+    if is_activated_unseen(draft, job, known):
+        yield from _change(draft, at_us, replace(job, active=False), known)
     # A job that runs, or is being stopped, carries what its start put into the template, and its
     # queue cannot change; it is read again once the template is as its owner wrote it.
     settled = job.state.suspended and not job.state.started and _is_managed(draft, job)
