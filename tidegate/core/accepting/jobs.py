@@ -64,7 +64,7 @@ def _is_another(draft: Draft, job: JobObserved, known: Workload) -> bool:
     """Tell whether a job counts as another workload by now: by its Workload, or its elasticity."""
     if job.elastic or known.elastic:
         return known.elastic != slices.is_elastic(draft, job) and _is_idle(known)
-    return known.key != job.workload or prebuilt.is_mended(job, known)
+    return known.key != job.workload or prebuilt.is_anew(job, known)
 
 
 def remove_job(

@@ -27,12 +27,12 @@ def is_its_own(job: JobObserved, namesake: Workload) -> bool:
     return bool(job.prebuilt) and namesake.job.kind == _DIRECT and namesake.key == job.workload
 
 
-def is_mended(job: JobObserved, known: Workload) -> bool:
-    """Tell whether a job asks again for what its Workload does, which ended because it did not.
+def is_anew(job: JobObserved, known: Workload) -> bool:
+    """Tell whether a Workload that was out of sync with its job is to be judged anew.
 
-    Somebody changed the one or made the other anew, and that it was gone in between was not seen.
+    The two match again, or the Workload is another: that none was there in between was not seen.
     """
-    return known.out_of_sync and not job.finished
+    return known.out_of_sync and (not job.finished or job.created_us != known.created_us)
 
 
 def is_taken(draft: Draft, job: JobObserved) -> bool:
