@@ -41,6 +41,7 @@ class Holding(msgspec.Struct, frozen=True):
     queue: str
     pods: int
     pod_milli: int  # CPU of one pod
+    flavor: str
     done: int = 0  # pods whose part is given back
 
     @property
@@ -58,6 +59,7 @@ class LedgerWatch:
         self.uids = dict[str, str]()  # workload to its job's uid, of whoever holds
         self.orders = dict[int, StartOrdered | StopOrdered]()  # by seq
         self.quota = dict[str, tuple[int, int | None]]()  # nominal and borrowing limit
+        self.flavors = dict[str, dict[str, int]]()  # ClusterQueue to the nominal quota of each
         self._elastic = set[str]()  # workloads that may shrink
         self._versions = dict[str, int]()  # of each object that is known, by uid
         self.reserved = 0
@@ -72,14 +74,16 @@ class LedgerWatch:
             case LedgerOpened():
                 self.ledger_id = event.ledger_id
             case ClusterQueueDefined():
-                limits = event.spec.groups[0].flavors[0].quotas["cpu"]
-                self.quota[event.name] = limits.nominal, limits.borrowing_limit
+                limits = {one.flavor: one.quotas["cpu"] for one in event.spec.groups[0].flavors}
+                nominal = sum(one.nominal for one in limits.values())
+                self.quota[event.name] = nominal, next(iter(limits.values())).borrowing_limit
+                self.flavors[event.name] = {name: one.nominal for name, one in limits.items()}
             case WorkloadAdopted():
                 self._hold(event.workload, event.uid, event.cluster_queue, event.assignment)
             case QuotaReserved():
                 self._hold(event.workload, event.uid, event.cluster_queue, event.assignment)
                 self.reserved += 1
-                self._object(event.cluster_queue, entry.seq)
+                self._object(event.workload, event.cluster_queue, entry.seq)
             case QuotaReleased() | WorkloadFinished() | WorkloadRemoved():
                 self.holding.pop(event.workload, None)
                 self.uids.pop(event.workload, None)
@@ -121,17 +125,28 @@ class LedgerWatch:
         self, workload: str, uid: str, queue: str, assignment: tuple[PodSetAssignment, ...]
     ) -> None:
         (only,) = assignment
-        self.holding[workload] = Holding(queue, only.count, only.usage["cpu"] // only.count)
+        each, flavor = only.usage["cpu"] // only.count, only.flavors["cpu"]
+        self.holding[workload] = Holding(queue, only.count, each, flavor)
         self.uids[workload] = uid
 
-    def _object(self, queue: str, seq: int) -> None:
+    def _object(self, workload: str, queue: str, seq: int) -> None:
         nominal, borrowing = self.quota[queue]
         own = self._used({queue})
-        together = {name for name in self.quota if COHORT[name] == COHORT[queue] != ""} or {queue}
+        cohort = COHORT.get(queue, "")
+        if not cohort and len(self.flavors[queue]) > 1:
+            self._object_by_flavor(queue, self.holding[workload].flavor, seq)
+            return
+        together = {name for name in self.quota if COHORT.get(name, "") == cohort != ""} or {queue}
         shared, limit = self._used(together), sum(self.quota[name][0] for name in together)
         assert shared <= limit, f"at {seq} {sorted(together)} hold {shared}m of {limit}m cpu"
         if borrowing is not None:
             assert own <= nominal + borrowing, f"at {seq} {queue} holds {own}m cpu, too much"
+
+    def _object_by_flavor(self, queue: str, flavor: str, seq: int) -> None:
+        ours = (one for one in self.holding.values() if one.queue == queue)
+        used = sum(one.cpu for one in ours if one.flavor == flavor)
+        nominal = self.flavors[queue][flavor]
+        assert used <= nominal, f"at {seq} {queue} holds {used}m of {nominal}m of {flavor}"
 
     def _used(self, queues: set[str]) -> int:
         return sum(one.cpu for one in self.holding.values() if one.queue in queues)

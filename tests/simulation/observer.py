@@ -43,10 +43,11 @@ class Observer:
             case "pods":
                 self._see_pod(change.before, change.after)
             case "clusterqueues.kueue.x-k8s.io" if change.after is not None:
-                flavor = change.after["spec"]["resourceGroups"][0]["flavors"][0]
-                milli = int(flavor["resources"][0]["nominalQuota"].removesuffix("m"))
+                (group,) = change.after["spec"]["resourceGroups"]
+                quotas = (one["resources"][0]["nominalQuota"] for one in group["flavors"])
+                milli = sum(int(quota.removesuffix("m")) for quota in quotas)
                 name = change.after["metadata"]["name"]
-                self._most[name] = max(self._most[name], milli)
+                self._most[name] = max(self._most.get(name, 0), milli)
             case _:
                 pass
 
@@ -121,7 +122,8 @@ class Observer:
         team = self._queues.get(job)
         if team is None:
             return
-        teams = {name for name in COHORT if COHORT[name] == COHORT[team] != ""} or {team}
+        cohort = COHORT.get(team, "")
+        teams = {name for name in COHORT if COHORT[name] == cohort != ""} or {team}
         used = sum(
             cpu
             for owner, cpu in self._pods.values()

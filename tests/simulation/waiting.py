@@ -11,6 +11,7 @@ from itertools import groupby
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.draft import Draft, Workload
+from tidegate.core.families import sibling_leaves, variants
 from tidegate.core.fold import apply
 from tidegate.core.forest import forest
 from tidegate.core.succession import replaced_leaves
@@ -36,7 +37,10 @@ def what_moves(draft: Draft, workload: Workload) -> str:
         case "finished":
             return "its removal"
         case "inactive":
-            return "somebody who activates it"
+            return _stays_out(draft, workload)
+        case "parent":
+            moving = any(one.phase != "inactive" for one in variants(draft, workload))
+            return "its variants" if moving else ""
         case "evicting":
             return "its stop" if _is_watched(draft, workload) else ""
         case "admitted":
@@ -48,6 +52,15 @@ def what_moves(draft: Draft, workload: Workload) -> str:
             return "its checks" if any(one.name not in ready for one in rules) else ""
         case "pending":
             return _pends(draft, workload)
+
+
+def _stays_out(draft: Draft, workload: Workload) -> str:
+    """Whoever is deactivated waits for people; a variant also for the one that is admitted."""
+    parent = draft.workloads.get(workload.parent)
+    if parent is None or workload.deactivated_cause or parent.phase != "parent":
+        return "somebody who activates it"
+    moves = any(key in draft.intents for key in parent.variants)
+    return "its sibling" if parent.acting or moves else ""
 
 
 def _ends(draft: Draft, workload: Workload) -> str:
@@ -102,6 +115,7 @@ def _said(draft: Draft, workload: Workload) -> str:
         "ClusterQueueInactive": room is not None and not room.active,
         "AdmissionGatedBy": bool(workload.gates),
         "ReplacedSliceLeaves": replaced_leaves(draft, workload),
+        "VariantLeaves": sibling_leaves(draft, workload),
     }
     return next((one for one in said if holds.get(one)), "")
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
+from msgspec.structs import replace
 from sqlalchemy import Engine
 
 from store.engine import open_engine
@@ -29,6 +30,7 @@ from tests.simulation.observer import Observer
 from tests.simulation.owners import Owners
 from tests.simulation.people import People, finished
 from tests.simulation.storms import Storms
+from tests.simulation.triers import GATES, Triers, tries
 from tidegate.bus.faults import Fate
 from tidegate.bus.memory import MemoryBus
 from tidegate.contracts.entry import Published
@@ -63,6 +65,8 @@ class World:
         self.checker = Checker(self.cluster, Random(self.random.random()))
         self.makers = Makers(self.cluster, seed)
         self.growers, self._grows = Growers(self.cluster, seed), grows(seed)
+        self.triers = Triers(self.cluster, seed)
+        self._policy = replace(self.owners.policy, gates=GATES if tries(seed) else {})
         self._kinds = ("batch/job", "workload") if makes(seed) else ("batch/job",)
 
     @property
@@ -98,6 +102,7 @@ class World:
             self.checker.settle()
             self.makers.settle()
             self.growers.settle()
+            self.triers.settle()
             await self._rest()
             for task in around:
                 task.cancel()
@@ -105,7 +110,7 @@ class World:
     def _surroundings(self) -> list[Coroutine[Any, Any, None]]:
         bus, api = self.bus, self.cluster.api
         decide, self.statuses = processes.scheduler(
-            bus, lambda: self.ledger, self._new_ledger_id, self.owners.policy
+            bus, lambda: self.ledger, self._new_ledger_id, self._policy
         )
         observe = processes.ingest(bus, api, self._kinds, elastic=self._grows)
         act = processes.actuator(bus, api, elastic=self._grows)
@@ -121,6 +126,7 @@ class World:
             self.checker.run(),
             self.makers.work(),
             self.growers.work(),
+            self.triers.work(),
             self._subscribe(),
             self._tick(),
         ]

@@ -8,6 +8,8 @@ Source: behaviour.md 14.
 
 from __future__ import annotations
 
+from typing import Literal
+
 from tidegate.core.draft import Draft, Phase, Workload
 from tidegate.core.ordering import gate
 
@@ -16,6 +18,7 @@ PREEMPTION_GATE = "kueue.x-k8s.io/concurrent-admission"
 """Closed on each variant that was made: it evicts nobody before it is its turn."""
 UNGATES = "ungate"
 """The family of deadlines at which a parent may let its next variant preempt."""
+MIGRATION: Literal["FlavorMigration"] = "FlavorMigration"
 ACTIVATED, DEACTIVATED = "ActivatedVariant", "DeactivatedVariant"
 """Why a variant waits again, and why it does not: because of its siblings or its parent."""
 
@@ -65,6 +68,23 @@ def flavor_of(variant: Workload) -> str:
 def acting(draft: Draft, workload: Workload) -> Workload:
     """Return who acts for a job: of a parent the variant that holds quota, if one does."""
     return draft.workloads.get(workload.acting, workload) if workload.acting else workload
+
+
+def sibling_leaves(draft: Draft, workload: Workload) -> bool:
+    """Tell whether a variant has to wait for a sibling: one that stops, or takes its place."""
+    parent = draft.workloads.get(workload.parent)
+    if parent is None:
+        return False
+    holder = draft.workloads.get(parent.acting)
+    if holder is not None and holder is not workload and holder.phase == "evicting":
+        return True
+    return any(migrates(draft, key) for key in parent.variants if key != workload.key)
+
+
+def migrates(draft: Draft, key: str) -> bool:
+    """Tell whether a variant made a sibling leave, to take its place."""
+    intent = draft.intents.get(key)
+    return intent is not None and any(one.reason == MIGRATION for one in intent.victims)
 
 
 def leave_family(draft: Draft, workload: Workload) -> None:

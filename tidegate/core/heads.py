@@ -13,6 +13,7 @@ from heapq import heapify, heappop, heappush
 from tidegate.core import decay
 from tidegate.core.charging import shape_key
 from tidegate.core.draft import Draft, Workload
+from tidegate.core.families import sibling_leaves
 from tidegate.core.forest import forest
 from tidegate.core.night import night_of, stir
 from tidegate.core.ordering import rank
@@ -98,6 +99,8 @@ def offered(draft: Draft, workload: Workload) -> bool:
     if workload.key in draft.intents:
         return False
     if workload.replaces and replaced_leaves(draft, workload):
+        return False
+    if workload.parent and sibling_leaves(draft, workload):
         return False
     if workload.requeue_reason or (workload.requeue_after_us and _backs_off(draft, workload)):
         return False

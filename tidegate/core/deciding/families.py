@@ -19,7 +19,6 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.contracts.facts import WorkloadSubmitted
-from tidegate.core.deciding.variants import migrates
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.families import (
     ACTIVATED,
@@ -28,6 +27,7 @@ from tidegate.core.families import (
     UNGATES,
     flavor_of,
     flavors_of,
+    migrates,
     variants,
 )
 from tidegate.core.forest import HOLDING
@@ -184,7 +184,7 @@ def _switched(draft: Draft, parent: Workload, flavors: tuple[str, ...]) -> list[
     if holder is None:
         moves = any(migrates(draft, key) for key in parent.variants)
         return [] if moves else _activated(draft, parent, set(flavors))
-    if holder.phase != "admitted" or flavor_of(holder) not in flavors:
+    if holder.phase == "evicting" or flavor_of(holder) not in flavors:
         return []
     better, said = _better(draft, parent, holder, flavors)
     found: list[DecisionEvent] = [

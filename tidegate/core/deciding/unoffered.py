@@ -11,6 +11,7 @@ from __future__ import annotations
 from tidegate.contracts.decisions import DecisionEvent, HeldReason, WorkloadHeld, WorkloadRequeued
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.explain import sentence
+from tidegate.core.families import sibling_leaves
 from tidegate.core.folding.admissions import STOPPED
 from tidegate.core.folding.workloads import local_queue
 from tidegate.core.succession import replaced_leaves
@@ -21,6 +22,7 @@ NO_CLUSTER_QUEUE = "ClusterQueueNotFound"
 INACTIVE = "ClusterQueueInactive"
 GATED = "AdmissionGatedBy"
 SLICE_LEAVES = "ReplacedSliceLeaves"
+VARIANT_LEAVES = "VariantLeaves"
 OFFERED = "Offered"
 _REASONS: dict[str, HeldReason] = {
     NO_LOCAL_QUEUE: "Misconfigured",
@@ -29,6 +31,7 @@ _REASONS: dict[str, HeldReason] = {
     INACTIVE: "Suspended",
     GATED: "AdmissionGated",
     SLICE_LEAVES: "PendingEvaluation",
+    VARIANT_LEAVES: "WaitingForPreemptedWorkloads",
     OFFERED: "PendingEvaluation",
 }
 _RESTARTED = {
@@ -74,6 +77,8 @@ def _why(draft: Draft, workload: Workload) -> tuple[str, str]:
         return GATED, f"it is gated by {', '.join(workload.gates)}"
     if workload.replaces and replaced_leaves(draft, workload):
         return SLICE_LEAVES, f"{workload.replaces}, which it would replace, has to leave"
+    if workload.parent and workload.key not in draft.intents and sibling_leaves(draft, workload):
+        return VARIANT_LEAVES, "another variant of it has to stop first"
     return OFFERED, ""
 
 

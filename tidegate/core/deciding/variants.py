@@ -8,12 +8,10 @@ Source: behaviour.md 14; conformance/concurrent-admission.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from tidegate.contracts.decisions import PreemptionIntended, Victim, WorkloadEvicted
 from tidegate.core.deciding.admit import granted
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.families import GATE
+from tidegate.core.families import GATE, MIGRATION
 from tidegate.core.forest import HOLDING
 from tidegate.core.nominating import Nominee
 from tidegate.core.ordering import gate
@@ -23,7 +21,6 @@ from tidegate.core.proposing import Proposal
 from tidegate.core.rooms import Room
 from tidegate.model.podset import PodSetAssignment
 
-MIGRATION: Literal["FlavorMigration"] = "FlavorMigration"
 _BETTER = "a variant of it holds quota of a flavor that is preferred"
 _STAYS = "a variant of it holds quota, and the ClusterQueue does not let it move to this flavor"
 
@@ -37,9 +34,9 @@ def attend_variant(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
     if not workload.variant_of or not gate(draft.policy, GATE, default=False):
         return False
     sibling = _holder(draft, workload)
-    if sibling is None and not _gives_way(draft, workload):
+    if sibling is None:
         return False
-    if sibling is None or sibling.phase == "evicting":
+    if sibling.phase == "evicting":
         nominee.outcome, nominee.reason = "deferred", "WaitingForPreemptedWorkloads"
         return True
     places = _places(room)
@@ -67,19 +64,6 @@ def _holder(draft: Draft, workload: Workload) -> Workload | None:
         if one.variant_of == workload.variant_of and one is not workload and one.phase in HOLDING
     ]
     return min(found, key=lambda one: (one.phase == "evicting", one.key), default=None)
-
-
-def _gives_way(draft: Draft, workload: Workload) -> bool:
-    """Tell whether a sibling is about to take the place that another left for it."""
-    parent = draft.workloads.get(workload.parent)
-    others = () if parent is None else parent.variants
-    return any(migrates(draft, key) for key in others if key != workload.key)
-
-
-def migrates(draft: Draft, key: str) -> bool:
-    """Tell whether a variant made a sibling leave, to take its place."""
-    intent = draft.intents.get(key)
-    return intent is not None and any(one.reason == MIGRATION for one in intent.victims)
 
 
 def _places(room: Room) -> dict[str, int]:

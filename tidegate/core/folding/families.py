@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from tidegate.contracts.decisions import (
+    PreemptionAbandoned,
+    PreemptionIntended,
     QuotaReleased,
     QuotaReserved,
     StartOrdered,
@@ -17,6 +19,7 @@ from tidegate.contracts.decisions import (
     VariantUngated,
     WorkloadDeactivated,
     WorkloadDecision,
+    WorkloadEvicted,
 )
 from tidegate.contracts.definitions import PolicyConfigured
 from tidegate.contracts.facts import (
@@ -44,6 +47,16 @@ FamilyEvent: TypeAlias = VariantMade | VariantDropped | VariantUngated
 PATIENCE_US = 300_000_000
 """How long a variant that may preempt is left alone before the next one may."""
 _HANDED = "Deactivated"
+
+
+_MOVING = (
+    PreemptionIntended,
+    PreemptionAbandoned,
+    QuotaReleased,
+    QuotaReserved,
+    WorkloadEvicted,
+)
+"""What may let siblings wait for a variant, or wait for it no longer."""
 
 
 def apply_family(draft: Draft, event: FamilyEvent) -> None:
@@ -128,6 +141,17 @@ def _follow_variant(
     draft: Draft, parent: Workload, variant: Workload, event: WorkloadFact | WorkloadDecision
 ) -> None:
     draft.forest.agenda[parent.key] = None
+    _follow_holder(draft, parent, variant, event)
+    if isinstance(event, _MOVING):
+        for one in variants(draft, parent):
+            if one.phase == "pending" and one is not variant:
+                place(draft, one)
+                draft.forest.agenda[one.key] = None
+
+
+def _follow_holder(
+    draft: Draft, parent: Workload, variant: Workload, event: WorkloadFact | WorkloadDecision
+) -> None:
     match event:
         case QuotaReserved() | WorkloadAdopted():
             _act(draft, parent, variant)
