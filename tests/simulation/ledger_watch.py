@@ -133,7 +133,7 @@ class LedgerWatch:
         nominal, borrowing = self.quota[queue]
         own = self._used({queue})
         cohort = COHORT.get(queue, "")
-        if not cohort and len(self.flavors[queue]) > 1:
+        if not cohort:
             self._object_by_flavor(queue, self.holding[workload].flavor, seq)
             return
         together = {name for name in self.quota if COHORT.get(name, "") == cohort != ""} or {queue}

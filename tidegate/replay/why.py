@@ -26,8 +26,13 @@ _PHASES: dict[str, str] = {
     "WorkloadDeactivated": "inactive",
     "WorkloadFinished": "finished",
     "WorkloadRemoved": "removed",
+    "VariantMade": "pending",
+    "VariantDropped": "removed",
 }
 """What a workload is after an event; the others leave it as it was."""
+
+
+_BEGINNINGS = ("WorkloadSubmitted", "VariantMade")
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,10 +66,12 @@ def names(entries: Iterable[Entry], text: str) -> list[str]:
     wanted = tuple(text.split("/"))
     found: dict[str, None] = {}
     for entry in entries:
-        if entry.type != "WorkloadSubmitted" or wanted[-1] not in entry.payload:
+        if entry.type not in _BEGINNINGS or wanted[-1] not in entry.payload:
             continue
         event = decode(entry.payload)
-        if isinstance(event, told.WorkloadSubmitted) and wanted in _spellings(event):
+        own = isinstance(event, told.WorkloadSubmitted) and wanted in _spellings(event)
+        made = isinstance(event, decided.VariantMade) and text == event.workload
+        if isinstance(event, told.WorkloadSubmitted | decided.VariantMade) and (own or made):
             found[event.workload] = None
     return list(found)
 
@@ -76,13 +83,16 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
     the story; an entry that does not name the workload is not decoded.
     """
     story = Story(workload=workload)
-    for entry, event in _about(entries, workload):
-        if isinstance(event, told.WorkloadSubmitted):
-            story.uid, story.job = event.uid, event.job
-        if getattr(event, "workload", "") == workload:
+    for entry, event, whose in _about(entries, workload):
+        asked = event.asked if isinstance(event, decided.VariantMade) else event
+        if isinstance(asked, told.WorkloadSubmitted) and asked.workload == workload:
+            story.uid, story.job = asked.uid, asked.job
+        if _is_parent_of(workload, event):
+            story.phase = "parent" if isinstance(event, decided.VariantMade) else story.phase
+        elif getattr(event, "workload", "") == workload:
             story.phase = _phase(event, _PHASES.get(entry.type, story.phase))
             story.cluster_queue = getattr(event, "cluster_queue", "") or story.cluster_queue
-        story.lines.append(_line(entry, event, workload))
+        story.lines.append(_line(entry, event, workload, whose))
     return story
 
 
@@ -92,14 +102,26 @@ def _phase(event: Told, usual: str) -> str:
     return "finished" if replaced else usual
 
 
-def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Told]]:
-    quoted = f'"{workload}"'  # a key holds nothing that JSON would escape
+def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Told, str]]:
+    """Yield what happened to a workload, or to a variant in its stead, and whose story it is.
+
+    Facts are told of a parent and of its variants: once is enough.
+    """
+    quoted = {workload: f'"{workload}"'}  # a key holds nothing that JSON would escape
     for entry in entries:
-        if quoted not in entry.payload:
+        if not any(one in entry.payload for one in quoted.values()):
             continue
         event = decode(entry.payload)
-        if _concerns(event, workload) and isinstance(event, Told):
-            yield entry, event
+        if _is_parent_of(workload, event) and isinstance(event, decided.VariantMade):
+            quoted[event.workload] = f'"{event.workload}"'
+        whose = next((key for key in quoted if _concerns(event, key)), "")
+        told_once = whose == workload or isinstance(event, decided.WorkloadDecision)
+        if whose and told_once and isinstance(event, Told):
+            yield entry, event, whose
+
+
+def _is_parent_of(workload: str, event: Event) -> bool:
+    return getattr(event, "parent", "") == workload
 
 
 def _concerns(event: Event, workload: str) -> bool:
@@ -107,12 +129,14 @@ def _concerns(event: Event, workload: str) -> bool:
     return by_it or getattr(event, "workload", "") == workload
 
 
-def _line(entry: Entry, event: Told, workload: str) -> Line:
+def _line(entry: Entry, event: Told, workload: str, whose: str) -> Line:
+    text = sentence(event, whose)
+    in_its_stead = whose != workload and not _is_parent_of(workload, event)
     return Line(
         seq=entry.seq,
         at_us=entry.at_us,
         what=type_name(event),
-        text=sentence(event, workload),
+        text=f"{whose}: {text}" if in_its_stead else text,
         reason=str(getattr(event, "reason", "")),
         tried=event.tried if isinstance(event, decided.WorkloadHeld) else (),
     )
