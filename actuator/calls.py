@@ -71,22 +71,27 @@ class Calls:
             ApiUnreachableError: no answer came; the patch may have been applied.
         """
         data = msgspec.json.encode(body)
+        workload = _WORKLOAD(path)
+        if workload is not None:
+            self.forget(workload[1])
         answer = await self._request(
             "PATCH", path, query=query, body=data, content_type=MERGE_PATCH
         )
         found = _object(answer)
-        workload = _WORKLOAD(path)
         if workload is not None:
             self._remember(workload[1], found)
         return found
 
     def patched(self, path: str) -> Object | None:
-        """Return a Workload as our last patch left it a moment ago, once; None: not remembered."""
-        at_s, found = self._patched.pop(path, (0.0, None))
+        """Return a Workload as our last patch left it a moment ago; None: not remembered."""
+        at_s, found = self._patched.get(path, (0.0, None))
         return found if asyncio.get_running_loop().time() - at_s <= PATCHED_S else None
 
-    def _remember(self, path: str, found: Object) -> None:
+    def forget(self, path: str) -> None:
+        """Remember nothing of a Workload: it is not as our last patch left it."""
         self._patched.pop(path, None)
+
+    def _remember(self, path: str, found: Object) -> None:
         self._patched[path] = asyncio.get_running_loop().time(), found
         while len(self._patched) > PATCHED_MAX:
             del self._patched[next(iter(self._patched))]
@@ -97,6 +102,7 @@ class Calls:
 
     async def delete(self, path: str, options: Object) -> None:
         """Delete an object; one that is not there is deleted. Errors as in ``patch``."""
+        self.forget(path)
         answer = await self._request("DELETE", path, body=msgspec.json.encode(options))
         if answer.status not in (HTTPStatus.NOT_FOUND, HTTPStatus.ACCEPTED):
             _object(answer)

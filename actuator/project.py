@@ -155,7 +155,7 @@ class Projector:
         if shown is None or shown.direct or shown.phase == "finished" or not self._working:
             return
         if uid == shown.object_uid:  # else it was a namesake of old
-            self._calls.patched(workload_path(shown))
+            self._calls.forget(workload_path(shown))
             self._add([("Workload", key)])
 
     async def _compare(self) -> None:
@@ -189,7 +189,7 @@ class Projector:
             await self._turn(due)
             since_s = asyncio.get_running_loop().time()
             try:
-                await self._show(due.place)
+                await self._show(due.place, again=due.tries > 0)
                 if not due.urgent:
                     await self._pace.rest(since_s)
                 waits = delays(self._random, first_s=0.5, most_s=10.0)
@@ -219,13 +219,13 @@ class Projector:
             await asyncio.sleep(_POLL_S)
         await self._pace.turn()
 
-    async def _show(self, place: Place) -> None:
+    async def _show(self, place: Place, *, again: bool) -> None:
         kind, key = place
         match kind:
             case "Workload":
                 if key in self._ordered:
                     return  # until the order is carried out
-                await self._writer.workload(key)
+                await self._writer.workload(key, again=again)
                 shown = self._board.workloads.get(key)
                 self._teller.release(key, "" if shown is None else shown.object_uid)
             case "Shares":

@@ -32,8 +32,8 @@ class Writer:
     board: Board
     label_keys: Sequence[str] = ()  # of labels that a Workload takes over from its job
 
-    async def workload(self, key: str) -> None:
-        """Make, change or remove a Workload object."""
+    async def workload(self, key: str, *, again: bool = False) -> None:
+        """Make, change or remove a Workload object; ``again`` after that has failed."""
         shown = self.board.workloads.get(key)
         if shown is None:
             await self._remove(key)
@@ -41,7 +41,7 @@ class Writer:
         if shown.phase == "finished":
             await self._unguard(shown)
         path = workload_path(shown)
-        found = self.calls.patched(path) or await self._looked_up(shown, path)
+        found = self.calls.patched(path) or await self._looked_up(shown, path, fresh=again)
         found = found or await self._make(shown)
         if found is None or (shown.prebuilt and not objects.may_be_owned(shown, found)):
             return  # the job is gone, or somebody deleted the Workload that he made, or has it
@@ -142,13 +142,14 @@ class Writer:
             or check_states.note(shown, found)
         )
 
-    async def _looked_up(self, shown: Shown, path: str) -> Object | None:
+    async def _looked_up(self, shown: Shown, path: str, *, fresh: bool) -> Object | None:
         """Return a Workload object; from the API server's cache if it has to be patched.
 
-        The patch tells whether the cache was behind; that there is nothing to do has to be true.
+        The patch tells whether the cache was behind, as that of a busy one is; that there is
+        nothing to do has to be true.
         """
-        cached = await self.calls.read(path, CACHED)
-        if cached is None and not shown.object_uid:
+        cached = None if fresh else await self.calls.read(path, CACHED)
+        if not fresh and cached is None and not shown.object_uid:
             return None
         if cached is not None and not self.is_shown(shown, cached):
             return cached
