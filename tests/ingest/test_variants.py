@@ -1,0 +1,63 @@
+"""What checks say on a variant that the actuator wrote, on the embedded API server."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.ingest.scene import jobs, session
+from tests.ingest.test_joins import ADMISSION, AT, RESERVED, WORKLOADS, workload_of
+from tests.parts.stage import JOBS, Object, Stage, alongside, job
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.observations import Heartbeat, JobObserved
+
+READY = {"name": "capacity", "state": "Ready", "message": "", "lastTransitionTime": AT}
+HOLDS = {
+    "conditions": [{**RESERVED, "lastTransitionTime": AT}],
+    "admission": ADMISSION,
+    "admissionChecks": [READY],
+}
+
+
+def variant_of(made: Object, parent: Object) -> Object:
+    """Return a variant of a Job's Workload, as the actuator makes it."""
+    found = workload_of(made, "job-train-fast")
+    meta = parent["metadata"]
+    owner = {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "controller": True}
+    found["metadata"] |= {
+        "labels": {"kueue.x-k8s.io/job-uid": made["metadata"]["uid"]},
+        "annotations": {
+            "kueue.x-k8s.io/workload-allowed-resource-flavors": "fast",
+            "tidegate.dev/checks-since": "L1/7",
+            "tidegate.dev/decision": "L1/7",
+            "tidegate.dev/variant-for": "batch/job/train",
+        },
+        "ownerReferences": [{**owner, "name": meta["name"], "uid": meta["uid"]}],
+    }
+    return found
+
+
+def test_what_a_check_says_of_a_variant_it_says_of_the_job() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = stage.make(JOBS, job())
+        parent = stage.make(WORKLOADS, workload_of(made))
+        stage.make(WORKLOADS, variant_of(made, parent))
+        path = f"{WORKLOADS}/job-train-fast"
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            stage.change(path, {"spec": {"active": False}})  # nobody's wish about the job
+            stage.change(f"{path}/status", {"status": HOLDS})
+            await stage.hear(JobObserved, lambda one: bool(one.checks))
+            stage.remove(path)
+            await stage.hear(JobObserved, lambda one: not one.checks)
+            await asyncio.sleep(5)
+        found = await jobs(stage)
+        assert {one.kind for one in found} == {"batch/job"}
+        assert all(one.active for one in found)
+        [said] = {one.checks_since: one.checks for one in found if one.checks}.items()
+        assert (said[0], [(one.name, one.state) for one in said[1]]) == (
+            "L1/7",
+            [("capacity", "Ready")],
+        )
+
+    run_virtually(run())
