@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from random import Random
+from typing import Any
 
 import msgspec
 from prometheus_client import CollectorRegistry
@@ -36,6 +37,8 @@ from tidegate.contracts.decisions import (
     QuotaReserved,
     StartOrdered,
     StopOrdered,
+    VariantDropped,
+    VariantMade,
     WorkloadAdmitted,
     WorkloadDeactivated,
     WorkloadEvicted,
@@ -138,6 +141,7 @@ class Story:
         await self._until(self._job, lambda one: not one["spec"]["suspend"])
         await self._until(shown, lambda one: "Admitted" in str(one.get("status")))
         await self._until(f"{KUEUE}/cohorts/{self._queue}", lambda one: "status" in one)
+        await self._try_beside(ref, key)
         await self._history.write(PodsReadyReported(at_us=AT_US, workload=key, ready=True))
         await self._until(shown, lambda one: "Started" in str(one["status"]))
         await self._patch(f"{self._job}/status", {"status": {"startTime": "2026-03-01T08:00:00Z"}})
@@ -154,6 +158,19 @@ class Story:
         await self._until_gone(shown)
         await self._history.write(WorkloadExpired(at_us=AT_US, workload=key, job=ref))
         await self._until_gone(self._job)
+
+    async def _try_beside(self, ref: ObjectRef, key: str) -> None:
+        """Let a variant of the job's Workload come and go."""
+        about: Any = {"at_us": AT_US, "workload": f"{key}-spot", "uid": f"{ref.uid}/spot"}
+        asked = WorkloadSubmitted(
+            **about, job=ref, queue="main", variant_of=key, allowed_flavors=("spot",)
+        )
+        family: Any = {"parent": key, "flavor": "spot"}
+        await self._history.write(VariantMade(**about, **family, asked=asked))
+        shown = f"{KUEUE}/namespaces/{self._namespace}/workloads/{key.partition('/')[2]}-spot"
+        await self._until(shown, lambda one: "ownerReferences" in one["metadata"])
+        await self._history.write(VariantDropped(**about, **family, last=True))
+        await self._until_gone(shown)
 
     async def _stop(self, ref: ObjectRef, key: str) -> None:
         await self._history.write(
