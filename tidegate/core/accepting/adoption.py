@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.core.draft import Draft, Workload
+from tidegate.core.folding.workloads import local_queue
 from tidegate.core.requests import pod_requests
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import ClusterQueueSpec, ResourceGroup
@@ -35,7 +36,7 @@ def adopt(draft: Draft, at_us: int) -> Iterator[WorkloadAdopted]:
         runs = not workload.state.suspended or workload.held_quota
         if workload.phase != "pending" or not runs:
             continue
-        queue = draft.objects.local_queues.get(_queue_key(workload))
+        queue = draft.objects.local_queues.get(local_queue(workload))
         name = "" if queue is None else queue.spec.cluster_queue
         defined = draft.objects.cluster_queues.get(name)
         if defined is not None:
@@ -82,7 +83,3 @@ def _flavor(draft: Draft, group: ResourceGroup, podset: PodSet) -> str:
         if labels and labels.items() <= podset.node_selector.items():
             return name
     return names[0] if names else ""
-
-
-def _queue_key(workload: Workload) -> str:
-    return f"{workload.key.rpartition('/')[0]}/{workload.queue}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,25 +21,13 @@ from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.core.accepting import prebuilt, slices
 from tidegate.core.accepting.activity import is_activated_unseen
 from tidegate.core.accepting.adoption import is_complete
+from tidegate.core.accepting.asking import asked, told
 from tidegate.core.accepting.check_states import report_checks
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.families import acting
 from tidegate.core.wanted import is_stopped
 from tidegate.model.ids import ObjectRef
-
-_ASKED = (
-    "priority_class",
-    "pod_priority_class",
-    "active",
-    "max_execution_s",
-    "priority_boost",
-    "gates",
-    "preemption_gates",
-    "allowed_flavors",
-    "replaces",
-)
-"""What JobObserved, Workload and WorkloadChanged call alike and may change at any time."""
 
 
 def take_job(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
@@ -131,24 +118,20 @@ def _submitted(
     at_us: int, resource: str, job: JobObserved, reference: ObjectRef, *, elastic: bool
 ) -> WorkloadSubmitted:
     return WorkloadSubmitted(
-        at_us=at_us,
         workload=job.workload,
         uid=job.uid,
         job=reference,
-        version=job.version,
         queue=job.queue,
-        priority=job.priority,
         created_us=job.created_us,
         podsets=job.podsets,
         reclaimable=job.reclaimable,
-        author=job.author,
         state=job.state,
         variant_of=job.variant_of,
         prebuilt=job.prebuilt,
         elastic=elastic,
         resource=resource,
         held_quota=job.held_quota,
-        **_asked(job),
+        **told(at_us, job),
     )
 
 
@@ -189,26 +172,22 @@ def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
     # Another controller's reservation matters until what it admitted is adopted, and no longer.
     late = job.held_quota == known.held_quota or is_complete(draft)
     held = known.held_quota if late else job.held_quota
-    asked = _asked(job)
+    now = asked(job)
     if known.elastic:
-        asked["replaces"] = known.replaces
-    same = all(getattr(known, name) == value for name, value in asked.items())
+        now["replaces"] = known.replaces
+    same = all(getattr(known, name) == value for name, value in now.items())
     before = known.own_priority, known.queue, known.podsets, known.held_quota
     if same and before == (job.priority, queue, podsets, held):
         return
     yield WorkloadChanged(
-        at_us=at_us,
         workload=known.key,
         uid=known.uid,
-        version=job.version,
         queue=queue,
-        priority=job.priority,
         podsets=podsets,
-        author=job.author,
         elastic=known.elastic,
         family=bool(known.variants),
         held_quota=held,
-        **asked,
+        **{**told(at_us, job), **now},
     )
 
 
@@ -243,10 +222,6 @@ def _finished(at_us: int, job: JobObserved, known: Workload) -> WorkloadFinished
         reason=job.finished,
         message=job.message,
     )
-
-
-def _asked(job: JobObserved) -> dict[str, Any]:
-    return {name: getattr(job, name) for name in _ASKED}
 
 
 def _is_managed(draft: Draft, job: JobObserved) -> bool:

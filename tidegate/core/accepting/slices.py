@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tidegate.contracts.facts import WorkloadChanged, WorkloadRemoved, WorkloadSubmitted
 from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.core.accepting.asking import told
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.ordering import gate
 from tidegate.model.podset import PodSet
@@ -94,28 +95,16 @@ def _slice(
 ) -> WorkloadSubmitted:
     generation = job.state.generation
     return WorkloadSubmitted(
-        at_us=at_us,
         workload=f"{job.workload[:_BASE_MAX]}-{generation}",
         uid=f"{job.uid}/{generation}",
         job=known.job,
-        version=job.version,
         queue=known.queue,
-        priority_class=job.priority_class,
-        pod_priority_class=job.pod_priority_class,
-        priority=job.priority,
         created_us=at_us,
         podsets=podsets,
-        active=job.active,
-        max_execution_s=job.max_execution_s,
-        author=job.author,
-        priority_boost=job.priority_boost,
-        gates=job.gates,
-        preemption_gates=job.preemption_gates,
-        allowed_flavors=job.allowed_flavors,
-        replaces=known.key,
         state=JobState(generation=generation),
         elastic=True,
         resource=known.resource,
+        **{**told(at_us, job), "replaces": known.key},
     )
 
 
@@ -127,22 +116,10 @@ def _changed(
     if (waits.podsets, waits.gates, *before) == (podsets, job.gates, *now):
         return None
     return WorkloadChanged(
-        at_us=at_us,
         workload=waits.key,
         uid=waits.uid,
-        version=job.version,
         queue=known.queue,
-        priority_class=job.priority_class,
-        pod_priority_class=job.pod_priority_class,
-        priority=job.priority,
         podsets=podsets,
-        active=job.active,
-        max_execution_s=job.max_execution_s,
-        author=job.author,
-        priority_boost=job.priority_boost,
-        gates=job.gates,
-        preemption_gates=job.preemption_gates,
-        allowed_flavors=job.allowed_flavors,
-        replaces=known.key,
         elastic=True,
+        **{**told(at_us, job), "replaces": known.key},
     )

@@ -21,6 +21,7 @@ from tidegate.core.deciding.unoffered import attend_pending
 from tidegate.core.deciding.waiting import BACKOFF_FINISHED
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.families import may_be_parent
+from tidegate.core.folding.workloads import local_queue
 from tidegate.core.orders import evicted
 
 DEACTIVATED = "Deactivated"
@@ -128,8 +129,7 @@ def _deactivated(draft: Draft, workload: Workload) -> WorkloadDeactivated:
 def _stop_policies(draft: Draft, workload: Workload) -> list[tuple[str, str]]:
     """Return the stop policies of a workload's queues, each with the reason that it gives."""
     queue = draft.objects.cluster_queues.get(workload.cluster_queue)
-    key = workload.key.partition("/")[0] + "/" + workload.queue
-    local = draft.objects.local_queues.get(key)
+    local = draft.objects.local_queues.get(local_queue(workload))
     found: list[tuple[str, str]] = []
     if queue is not None:
         found.append((_STOPS_QUEUE, queue.spec.stop_policy))

@@ -1,0 +1,35 @@
+"""What a job asks for, as the facts about its workload have it: written once for all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidegate.contracts.observations import JobObserved
+
+_ASKED = (
+    "priority_class",
+    "pod_priority_class",
+    "active",
+    "max_execution_s",
+    "priority_boost",
+    "gates",
+    "preemption_gates",
+    "allowed_flavors",
+    "replaces",
+)
+
+
+def asked(job: JobObserved) -> dict[str, Any]:
+    """Return what JobObserved, Workload and WorkloadChanged call alike and may change any time."""
+    return {name: getattr(job, name) for name in _ASKED}
+
+
+def told(at_us: int, job: JobObserved) -> dict[str, Any]:
+    """Return what a submission and a change of a job's workload say alike."""
+    return {
+        "at_us": at_us,
+        "version": job.version,
+        "priority": job.priority,
+        "author": job.author,
+        **asked(job),
+    }
