@@ -47,6 +47,10 @@ def why_not(
     """
     found = draft.workloads.get(workload)
     if found is None or found.phase != "pending":
+        if found is not None and found.variants:
+            raise TidegateError(
+                f"{workload} is tried by variants: ask of one of {', '.join(found.variants)}."
+            )
         phase = "gone" if found is None else found.phase
         raise TidegateError(
             f"{workload} is {phase}, not pending: `tidegate why {workload}` tells its life."

@@ -108,8 +108,7 @@ def _asked(draft: Draft, parent: Workload, key: str, flavor: str, place: int) ->
         preemption_gates=(*parent.preemption_gates, PREEMPTION_GATE),
         allowed_flavors=(flavor,),
         variant_of=parent.key,
-        state=parent.state,
-        resource=parent.resource,
+        resource=parent.resource,  # how the job stands it is told when it acts for it
     )
 
 
