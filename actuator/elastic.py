@@ -47,7 +47,9 @@ class LetGo:
         self._working = False
         self._pods = dict[str, dict[str, Pod]]()  # by their job's uid and their own name
         self._changed = asyncio.Event()
-        source = Source(_PODS, Pod, self._note, self._changed.set, selected=_SELECTED)
+        source = Source(
+            _PODS, Pod, self._note, self._changed.set, selected=_SELECTED, lists_again=True
+        )
         self._mirror = Mirror(source, self._calls, random)
 
     def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:

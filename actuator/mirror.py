@@ -48,6 +48,8 @@ class Source(Generic[T]):
     changed: Callable[[T | None, T | None], None]  # the object before and after; None: not there
     turned: Callable[[], None]  # it became complete, or is served or not by now
     wanted: Callable[[T], bool] = lambda _: True  # others are as if they were not there
+    lists_again: bool = field(default=False, kw_only=True)
+    """With each watch: where one that left a deletion out would do harm for ever."""
 
 
 class Mirror(Generic[T]):
@@ -76,6 +78,8 @@ class Mirror(Generic[T]):
                 self._replace(await self._listed())
                 self._said = ""
             await self._watch()
+            if self._source.lists_again:
+                self._version = ""
         except ApiUnreachableError:
             pass  # it goes on where it was
         except (ApiStatusError, UndecodableError) as error:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from random import Random
 
 import pytest
@@ -13,6 +15,7 @@ from actuator.elastic import LetGo
 from actuator.metrics import Metrics
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, eventually, job, kueue
 from tests.parts.virtual import run_virtually
+from tidegate.kube.ports import KubernetesApi
 
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
 PODS = "/api/v1/namespaces/default/pods"
@@ -144,5 +147,35 @@ def test_nobody_is_let_go_until_the_workload_is_written_for_the_job_as_it_is() -
             assert stage.let_go() == []  # it may have shrunk before, and the quota be another's
             stage.change(f"{WORKLOADS}/one", {"metadata": {"annotations": {GENERATION: "2"}}})
             await eventually(lambda: stage.let_go() == ["a"])
+
+    run_virtually(run())
+
+
+class LeavesOut:
+    """An API server whose watches never tell that something was deleted."""
+
+    def __init__(self, api: KubernetesApi) -> None:
+        self._api, self.request = api, api.request
+
+    @asynccontextmanager
+    async def watch(
+        self, path: str, query: Mapping[str, str]
+    ) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        async with self._api.watch(path, query) as lines:
+            yield (line async for line in lines if b'"DELETED"' not in line)
+
+
+def test_a_pod_whose_end_no_watch_told_keeps_no_room_for_ever() -> None:
+    async def run() -> None:
+        stage = Elastic()
+        stage.lets_go = LetGo(Calls(LeavesOut(stage.api), Metrics(CollectorRegistry())), Random(3))
+        for name in ("a", "b"):
+            stage.pod(name)
+        stage.workload("w1", 1, "Admitted")
+        stage.lets_go.work(True)  # noqa: FBT003 - a state
+        async with alongside(stage.lets_go.run()):
+            await eventually(lambda: stage.let_go() == ["a"])
+            stage.remove(f"{PODS}/a")
+            await eventually(lambda: stage.let_go() == ["b"])
 
     run_virtually(run())
