@@ -8,7 +8,12 @@ Source: behaviour.md 14; conformance/concurrent-admission.
 
 from __future__ import annotations
 
-from tidegate.contracts.decisions import PreemptionIntended, Victim, WorkloadEvicted
+from tidegate.contracts.decisions import (
+    PreemptionAbandoned,
+    PreemptionIntended,
+    Victim,
+    WorkloadEvicted,
+)
 from tidegate.core.deciding.admit import granted
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.families import GATE, MIGRATION
@@ -43,9 +48,9 @@ def attend_variant(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
     own = min((places.get(name, 0) for name in workload.allowed_flavors or places), default=0)
     last = places.get(room.spec.last_acceptable_flavor, len(places))
     if _place(places, sibling) <= own:
-        _wait(nominee, _BETTER)
+        _wait(run_of, nominee, _BETTER)
     elif own > last or not room.spec.migrates:
-        _wait(nominee, _STAYS)
+        _wait(run_of, nominee, _STAYS)
     elif proposal.assignment.mode == "Fit":
         _migrate(run_of, nominee, proposal, sibling)
     else:
@@ -76,7 +81,19 @@ def _place(places: dict[str, int], sibling: Workload) -> int:
     return max((places.get(name, 0) for name in given), default=0)
 
 
-def _wait(nominee: Nominee, details: str) -> None:
+def _wait(run_of: Pass, nominee: Nominee, details: str) -> None:
+    """Let a variant wait, and keep nothing for it that it had made room for."""
+    workload = nominee.workload
+    if nominee.intent is not None:
+        run_of.tell(
+            PreemptionAbandoned(
+                at_us=run_of.draft.now_us,
+                workload=workload.key,
+                uid=workload.uid,
+                cluster_queue=nominee.room.name,
+                reason="a variant of it holds quota",
+            )
+        )
     nominee.outcome, nominee.reason, nominee.details = "refused", "PendingEvaluation", details
 
 
