@@ -15,7 +15,6 @@ _ASKED = (
     "gates",
     "preemption_gates",
     "allowed_flavors",
-    "replaces",
 )
 
 
@@ -24,12 +23,16 @@ def asked(job: JobObserved) -> dict[str, Any]:
     return {name: getattr(job, name) for name in _ASKED}
 
 
-def told(at_us: int, job: JobObserved) -> dict[str, Any]:
-    """Return what a submission and a change of a job's workload say alike."""
+def told(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
+    """Return what a submission and a change of a job's workload say alike.
+
+    ``replaces`` is the workload that it takes over: of an elastic one its job does not say.
+    """
     return {
         "at_us": at_us,
         "version": job.version,
         "priority": job.priority,
         "author": job.author,
+        "replaces": replaces,
         **asked(job),
     }

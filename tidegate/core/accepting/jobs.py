@@ -131,7 +131,7 @@ def _submitted(
         elastic=elastic,
         resource=resource,
         held_quota=job.held_quota,
-        **told(at_us, job),
+        **told(at_us, job, job.replaces),
     )
 
 
@@ -172,12 +172,10 @@ def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
     # Another controller's reservation matters until what it admitted is adopted, and no longer.
     late = job.held_quota == known.held_quota or is_complete(draft)
     held = known.held_quota if late else job.held_quota
-    now = asked(job)
-    if known.elastic:
-        now["replaces"] = known.replaces
-    same = all(getattr(known, name) == value for name, value in now.items())
-    before = known.own_priority, known.queue, known.podsets, known.held_quota
-    if same and before == (job.priority, queue, podsets, held):
+    replaces = known.replaces if known.elastic else job.replaces
+    same = all(getattr(known, name) == value for name, value in asked(job).items())
+    before = known.own_priority, known.queue, known.podsets, known.held_quota, known.replaces
+    if same and before == (job.priority, queue, podsets, held, replaces):
         return
     yield WorkloadChanged(
         workload=known.key,
@@ -187,7 +185,7 @@ def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
         elastic=known.elastic,
         family=bool(known.variants),
         held_quota=held,
-        **{**told(at_us, job), **now},
+        **told(at_us, job, replaces),
     )
 
 

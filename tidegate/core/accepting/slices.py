@@ -104,7 +104,7 @@ def _slice(
         state=JobState(generation=generation),
         elastic=True,
         resource=known.resource,
-        **{**told(at_us, job), "replaces": known.key},
+        **told(at_us, job, known.key),
     )
 
 
@@ -121,5 +121,5 @@ def _changed(
         queue=known.queue,
         podsets=podsets,
         elastic=True,
-        **{**told(at_us, job), "replaces": known.key},
+        **told(at_us, job, known.key),
     )
