@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tidegate.cli.manifests import KINDS
 from tidegate.core.draft import Draft, Workload
+from tidegate.core.families import acting
 from tidegate.core.forest import HOLDING
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import JobKind
@@ -69,11 +70,12 @@ def compare_jobs(
         seen.add(metadata["uid"])
         mine = draft.workloads.get(draft.by_uid.get(metadata["uid"], ""))
         if mine is not None:
-            yield from _compare_job(kind, who, mine, raw)
+            yield from _compare_job(kind, who, acting(draft, mine), raw)
         elif QUEUE_NAME in (metadata.get("labels") or {}) and not _ended(kind, raw):
             yield Difference("MissingInLedger", who, "", "asks for a queue")
     for key, one in sorted(draft.workloads.items()):
-        if one.resource == kind.resource and one.phase != "finished" and one.uid not in seen:
+        stands = one.resource == kind.resource and draft.by_uid.get(one.job.uid, key) == key
+        if stands and one.phase != "finished" and one.job.uid not in seen:
             who = f"{kind.resource}/{key.partition('/')[0]}/{one.job.name}"
             yield Difference("MissingInKubernetes", who, one.phase, "")
 

@@ -15,6 +15,7 @@ from tidegate.contracts import decisions as decided
 from tidegate.contracts import facts as told
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.draft import Draft, Workload
+from tidegate.core.families import acting
 from tidegate.core.fold import apply
 from tidegate.core.forest import HOLDING, forest
 from tidegate.core.rules import decide
@@ -106,4 +107,4 @@ def narrowed(draft: Draft, workload: Workload) -> Draft:
 
 def _holds(draft: Draft, key: str) -> bool:
     workload = draft.workloads.get(key)
-    return workload is not None and workload.phase in HOLDING
+    return workload is not None and acting(draft, workload).phase in HOLDING

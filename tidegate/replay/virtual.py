@@ -24,6 +24,7 @@ from tidegate.core.forest import HOLDING
 from tidegate.core.rules import decide
 from tidegate.core.snapshot import decode
 from tidegate.errors import TidegateError
+from tidegate.replay.relatives import ending, run_of
 from tidegate.replay.scenario import Answer, Run, Scenario, identity
 
 TURNS_MAX = 100
@@ -168,7 +169,7 @@ class Cluster:
     def _run(self, workload: Workload, ran_us: int) -> None:
         self._number += 1
         self._running[workload.key] = self._number
-        run = self._scenario.runs.get(identity(workload.key, workload.uid), RUNS_ON)
+        run = run_of(self.draft, self._scenario.runs, workload) or RUNS_ON
         if run.run_us is not None:
             left_us = max(0, run.run_us - ran_us)
             self._plan("end", workload, left_us, mark=self._running[workload.key])
@@ -224,7 +225,8 @@ class Cluster:
             case "end":
                 if self._running.get(due.workload) == due.mark:
                     del self._running[due.workload]
-                    self._told.append(self._ended(workload))
+                    run = run_of(self.draft, self._scenario.runs, workload) or RUNS_ON
+                    self._told += ending(self.draft, workload, run, self.now_us)
             case "reclaim":
                 if self._running.get(due.workload) == due.mark:
                     self._told.append(
@@ -247,13 +249,6 @@ class Cluster:
                     state=said.get(due.check, READY).state,
                 )
                 self._told.append(fact)
-
-    def _ended(self, workload: Workload) -> FactEvent:
-        run = self._scenario.runs[identity(workload.key, workload.uid)]
-        key, uid = workload.key, workload.uid
-        if run.removed:
-            return told.WorkloadRemoved(at_us=self.now_us, workload=key, uid=uid)
-        return told.WorkloadFinished(at_us=self.now_us, workload=key, uid=uid, reason=run.reason)
 
     def _stopped(self, workload: Workload) -> None:
         state = JobState(
