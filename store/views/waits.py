@@ -34,7 +34,9 @@ COLUMNS = (
     ViewColumn("reserved_at", "UTC", "when quota was reserved; NULL: not yet, or never"),
     ViewColumn("to_at", "UTC", "when the wait ended; NULL: it lasts"),
     ViewColumn("waited_s", "s", "how long; one that lasts: up to the ledger's newest event"),
-    ViewColumn("outcome", "", "admitted, adopted, evicted, deactivated, finished, removed; empty"),
+    ViewColumn(
+        "outcome", "", "admitted, adopted, evicted, deactivated, finished, removed, variants; empty"
+    ),
     ViewColumn("reason", "", "why it was held last; empty: never held"),
     ViewColumn("times_held", "1", "how often it was tried, for another reason each time"),
 )

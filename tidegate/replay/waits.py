@@ -43,7 +43,8 @@ def waits(story: Story, notes: Mapping[int, Around]) -> list[Wait]:
     """Return a story's waits, in order; of all but the last the end is known."""
     found: list[Wait] = []
     for line in story.lines:
-        if line.what in _BEGINS and (not found or found[-1].outcome):
+        begins = line.what in _BEGINS or (line.what == "VariantMade" and not found)
+        if begins and (not found or found[-1].outcome):
             found.append(Wait(from_seq=line.seq, from_us=line.at_us))
         elif found and not found[-1].outcome:
             _note(found[-1], line, notes.get(line.seq, NOTHING))
