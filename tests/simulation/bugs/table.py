@@ -18,15 +18,15 @@ BUGS: dict[str, Bug] = {
     "publish retry taken for a fence": bus_bugs.publish_retry_taken_for_a_fence,
 }
 KNOWN: dict[str, tuple[int, ...]] = {
-    "acknowledge before commit": (9,),
+    "acknowledge before commit": (11,),
     "drop the resourceVersion of a patch": (2,),
-    "relist suppressed": (7,),
-    "hole ignored": (78,),
-    "stream recreated unnoticed": (0,),
-    "release on stale inactivity": (6,),
-    "id of the ledger ignored": (28,),
+    "relist suppressed": (17,),
+    "hole ignored": (98,),
+    "stream recreated unnoticed": (1,),
+    "release on stale inactivity": (0,),
+    "id of the ledger ignored": (119,),
     "second ingest lagging": (3,),
     "presence by messages": (19,),
-    "publish retry taken for a fence": (6,),
+    "publish retry taken for a fence": (14,),
 }
 """Seeds that found each, and that hold without it."""
