@@ -16,6 +16,7 @@ from tidegate.core import deadlines
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.fitting import IN_USE
 from tidegate.core.forest import forest, touch
+from tidegate.core.gaps import BY_EVENT
 from tidegate.core.heads import wake
 from tidegate.core.rooms import Room
 from tidegate.model.quantity import render
@@ -25,7 +26,11 @@ _SECOND_US = 1_000_000
 
 
 def guarantee(draft: Draft, workload: Workload) -> None:
-    """Set or clear until when a workload may not be preempted; folds call it."""
+    """Set or clear until when a workload may not be preempted; folds call it.
+
+    Since version 3 of the rules its time is over with the event that says so, and with no other
+    fact that moves the clock: nobody would be tried for that but by whoever begins to lead.
+    """
     defined = draft.objects.cluster_queues.get(workload.cluster_queue)
     least_us = 0 if defined is None else defined.spec.min_runtime_us
     if not least_us and not workload.guaranteed:
@@ -35,8 +40,14 @@ def guarantee(draft: Draft, workload: Workload) -> None:
     until_us = workload.admitted_us + least_us
     if workload.phase == "admitted" and until_us > draft.now_us:
         deadlines.set(draft, key, until_us)
+    elif workload.phase == "admitted" and _ends_by_event(draft, key, until_us):
+        return
     elif key in draft.deadlines.at or key in draft.deadlines.due:
         deadlines.clear(draft, key)
+
+
+def _ends_by_event(draft: Draft, key: str, until_us: int) -> bool:
+    return draft.policy.rules >= BY_EVENT and draft.deadlines.at.get(key) == until_us
 
 
 def end_due(draft: Draft) -> None:

@@ -1,0 +1,57 @@
+"""A guaranteed time ends with the event that says so, whatever else moves the clock before."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bench.loads import NAMESPACE, Arrival, beginning, queue, submitted
+from tidegate.contracts import facts
+from tidegate.contracts.decisions import DecisionEvent, StopOrdered
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.gaps import BY_EVENT
+from tidegate.core.rules import VERSION, decide
+from tidegate.core.snapshot import decode, encode
+from tidegate.model.policy import Policy
+
+SECOND_US = 1_000_000
+LEAST_US = 10 * SECOND_US
+
+
+def waiting(rules: int) -> Draft:
+    """Return a draft in which one waits until another's guaranteed time is over."""
+    draft = Draft()
+    policy = facts.PolicyConfigured(at_us=0, name="policy", policy=Policy(rules=rules))
+    small, large = (
+        submitted(Arrival(at_us=at, name=name, queue=0, cpu=20, priority=priority, run_us=0))
+        for at, name, priority in ((SECOND_US, "small", 1), (2 * SECOND_US, "large", 2))
+    )
+    defined, local = queue(0, cohort="")
+    assert isinstance(defined, facts.ClusterQueueDefined)
+    spec = replace(defined.spec, min_runtime_us=LEAST_US)
+    for fact in (*beginning("tidegate", fair=False), policy, replace(defined, spec=spec), local):
+        apply(draft, fact)
+    for fact in (small, large):
+        apply(draft, fact)
+        decide(draft)
+    return draft
+
+
+def later(draft: Draft) -> list[DecisionEvent]:
+    """Return what is decided when the one that runs tells something, after its time."""
+    key = f"{NAMESPACE}/small"
+    told = facts.PodsReadyReported(at_us=20 * SECOND_US, workload=key, uid="small", ready=True)
+    apply(draft, told)
+    assert decide(draft) == []
+    return decide(decode(encode(draft)))
+
+
+def test_it_is_not_over_before_that_is_told() -> None:
+    draft = waiting(VERSION)
+    assert later(draft) == []
+    apply(draft, facts.TimePassed(at_us=21 * SECOND_US))
+    assert any(isinstance(one, StopOrdered) for one in decide(draft))
+
+
+def test_before_version_3_of_the_rules_who_began_to_lead_found_it_over() -> None:
+    assert later(waiting(BY_EVENT - 1)) != []
