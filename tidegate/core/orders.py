@@ -36,11 +36,11 @@ def stop_order(draft: Draft, workload: Workload, *, reason: str, message: str = 
     )
 
 
-def evicted(
+def eviction(
     draft: Draft, workload: Workload, reason: str, *, cause: str = "", message: str = ""
-) -> list[DecisionEvent]:
-    """Return the decisions that make a workload that holds quota leave."""
-    event = WorkloadEvicted(
+) -> WorkloadEvicted:
+    """Return the decision that a workload shall not have its quota any longer."""
+    return WorkloadEvicted(
         at_us=draft.now_us,
         workload=workload.key,
         uid=workload.uid,
@@ -49,4 +49,11 @@ def evicted(
         cause=cause,
         message=message,
     )
+
+
+def evicted(
+    draft: Draft, workload: Workload, reason: str, *, cause: str = "", message: str = ""
+) -> list[DecisionEvent]:
+    """Return the decisions that make a workload that holds quota leave."""
+    event = eviction(draft, workload, reason, cause=cause, message=message)
     return [event, stop_order(draft, workload, reason=reason, message=message)]

@@ -19,7 +19,7 @@ from tidegate.contracts.decisions import (
 from tidegate.core.checking import required_checks
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.injecting import contradiction
-from tidegate.core.orders import start_order, stop_order
+from tidegate.core.orders import evicted, eviction, start_order, stop_order
 
 CHECK_FAILED = "AdmissionCheck"
 FAILED_TO_START = "FailedToStart"
@@ -61,8 +61,7 @@ def attend_waiting_checks(draft: Draft, workload: Workload) -> list[DecisionEven
 
 def _admitted(draft: Draft, workload: Workload) -> list[DecisionEvent]:
     if said := contradiction(draft, workload):
-        left = _evicted(draft, workload, "Deactivated", cause=FAILED_TO_START, message=said)
-        return [left, stop_order(draft, workload, reason=left.reason, message=said)]
+        return evicted(draft, workload, "Deactivated", cause=FAILED_TO_START, message=said)
     admitted = WorkloadAdmitted(
         at_us=draft.now_us,
         workload=workload.key,
@@ -78,13 +77,13 @@ def _failed(draft: Draft, workload: Workload, names: list[str]) -> WorkloadEvict
     """Return the eviction that a check asks for: rejections first, then what is to be retried."""
     if rejected := [name for name in names if _state(workload, name) == "Rejected"]:
         said = f"Admission check {_named(workload, rejected)} rejected."
-        return _evicted(draft, workload, "Deactivated", cause=CHECK_FAILED, message=said)
+        return eviction(draft, workload, "Deactivated", cause=CHECK_FAILED, message=said)
     if retried := [name for name in names if _state(workload, name) == "Retry"]:
         said = f"Admission check {_named(workload, retried)} to be tried again."
         again = [workload.checks[name] for name in retried]
         after_us = max(one.at_us + one.requeue_after_s * _SECOND_US for one in again)
         delayed = after_us if any(one.requeue_after_s for one in again) else 0
-        left = _evicted(draft, workload, CHECK_FAILED, message=said)
+        left = eviction(draft, workload, CHECK_FAILED, message=said)
         return replace(left, after_us=delayed)
     return None
 
@@ -97,22 +96,3 @@ def _state(workload: Workload, name: str) -> str:
 def _named(workload: Workload, names: list[str]) -> str:
     said = ((name, workload.checks[name].message) for name in names)
     return ", ".join(f"{name} ({message})" if message else name for name, message in said)
-
-
-def _evicted(
-    draft: Draft,
-    workload: Workload,
-    reason: str,
-    *,
-    cause: str = "",
-    message: str,
-) -> WorkloadEvicted:
-    return WorkloadEvicted(
-        at_us=draft.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
-        reason=reason,
-        cause=cause,
-        message=message,
-    )

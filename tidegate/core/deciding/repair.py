@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from tidegate.contracts.decisions import ActuationRepeated, DecisionEvent, WorkloadEvicted
+from tidegate.contracts.decisions import ActuationRepeated, DecisionEvent
 from tidegate.core import deadlines
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.orders import start_order, stop_order
+from tidegate.core.orders import evicted, start_order, stop_order
 from tidegate.core.wanted import FAMILY, agrees, failed, wanted
 
 NOT_ADMITTED = "NotAdmitted"
@@ -56,16 +56,7 @@ def _order_again(draft: Draft, workload: Workload) -> list[DecisionEvent]:
 
 def _give_up(draft: Draft, workload: Workload) -> list[DecisionEvent]:
     message = "The job cannot be started with the node labels and counts it was given."
-    evicted = WorkloadEvicted(
-        at_us=draft.now_us,
-        workload=workload.key,
-        uid=workload.uid,
-        cluster_queue=workload.cluster_queue,
-        reason=DEACTIVATED,
-        cause=FAILED_TO_START,
-        message=message,
-    )
-    return [evicted, stop_order(draft, workload, reason=DEACTIVATED, message=message)]
+    return evicted(draft, workload, DEACTIVATED, cause=FAILED_TO_START, message=message)
 
 
 def _repeated(

@@ -12,7 +12,6 @@ from tidegate.contracts.decisions import (
     PreemptionAbandoned,
     PreemptionIntended,
     Victim,
-    WorkloadEvicted,
 )
 from tidegate.core.deciding.admit import granted
 from tidegate.core.draft import Draft, Workload
@@ -20,7 +19,7 @@ from tidegate.core.families import GATE, MIGRATION
 from tidegate.core.forest import HOLDING
 from tidegate.core.nominating import Nominee
 from tidegate.core.ordering import gate
-from tidegate.core.orders import stop_order
+from tidegate.core.orders import evicted
 from tidegate.core.passing import Pass
 from tidegate.core.proposing import Proposal
 from tidegate.core.rooms import Room
@@ -118,18 +117,9 @@ def _migrate(run_of: Pass, nominee: Nominee, proposal: Proposal, sibling: Worklo
         assignment=_given(nominee, proposal),
     )
     said = f"Its variant {workload.key} moves to a flavor that is preferred."
-    left = WorkloadEvicted(
-        at_us=draft.now_us,
-        workload=sibling.key,
-        uid=sibling.uid,
-        cluster_queue=sibling.cluster_queue,
-        reason=MIGRATION,
-        message=said,
-    )
-    order = stop_order(draft, sibling, reason=MIGRATION, message=said)
     charges = list(proposal.assignment.usage.items())
     run_of.reserve(nominee.room.tree, nominee.room.node, charges)
-    for event in (intended, left, order):
+    for event in (intended, *evicted(draft, sibling, MIGRATION, message=said)):
         run_of.tell(event)
     nominee.outcome, nominee.reason = "preempting", "WaitingForPreemptedWorkloads"
 
