@@ -181,7 +181,7 @@ async def _is_emptied(desk: Desk, last: int) -> bool:
     """Tell whether what EVENTS held when it was looked at is gone, before its time had come."""
     if not 0 < last <= desk.head.seq:
         return False
-    held, since = await desk.means.outbox.count(), max(0, last - desk.seen) if desk.seen else 0
+    held, since = await desk.means.outbox.count(), max(0, last - desk.seen)
     return held <= since and await _window(desk) < last - held
 
 
