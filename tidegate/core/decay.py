@@ -31,7 +31,7 @@ def applies(draft: Draft, spec: ClusterQueueSpec) -> bool:
 
 def usage_of(draft: Draft, workload: Workload) -> Decimal:
     """Return the weighted usage of a workload's LocalQueue; infinite with a weight of 0."""
-    return local_usage(draft, _queue(workload))
+    return local_usage(draft, workload.local_queue)
 
 
 def local_usage(draft: Draft, queue: str) -> Decimal:
@@ -57,20 +57,20 @@ def charge_penalty(draft: Draft, workload: Workload) -> None:
     if share is None:
         return
     amounts = _natural(workload, share)
-    known = draft.local_usage.setdefault(_queue(workload), LocalUsage())
+    known = draft.local_usage.setdefault(workload.local_queue, LocalUsage())
     known.penalties = {**known.penalties, workload.key: amounts}
 
 
 def drop_penalty(draft: Draft, workload: Workload) -> None:
     """Take back what ``charge_penalty`` counted, if it was not consumed."""
-    known = draft.local_usage.get(_queue(workload)) if draft.local_usage else None
+    known = draft.local_usage.get(workload.local_queue) if draft.local_usage else None
     if known is not None and workload.key in known.penalties:
         known.penalties = {k: one for k, one in known.penalties.items() if k != workload.key}
 
 
 def consume(draft: Draft, workload: Workload) -> None:
     """Make an admitted workload's penalty part of what its LocalQueue consumed."""
-    known = draft.local_usage.get(_queue(workload)) if draft.local_usage else None
+    known = draft.local_usage.get(workload.local_queue) if draft.local_usage else None
     if known is None or workload.key not in known.penalties:
         return
     penalty = known.penalties[workload.key]
@@ -114,7 +114,3 @@ def _natural(workload: Workload, share: Decimal) -> dict[str, str]:
 def _decimal(text: str) -> Decimal:
     value = parse(text)
     return _CONTEXT.divide(Decimal(value.numerator), Decimal(value.denominator))
-
-
-def _queue(workload: Workload) -> str:
-    return workload.key.partition("/")[0] + "/" + workload.queue

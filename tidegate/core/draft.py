@@ -177,6 +177,11 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     rank: Rank = (0, 0, "", "", 0)  # where it stands in its queue
     shape: Shape | None = None  # where it is queued; None: nowhere
 
+    @property
+    def local_queue(self) -> str:
+        """Return ``<namespace>/<name>`` of the LocalQueue that it names."""
+        return self.key.partition("/")[0] + "/" + self.queue
+
     def __lt__(self, other: Workload) -> bool:
         """Order heap entries of one rank: who left and came back left an outdated one behind."""
         return self.key < other.key

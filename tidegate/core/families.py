@@ -42,7 +42,7 @@ def flavors_of(draft: Draft, parent: Workload) -> tuple[str, ...] | None:
 
     None at all if its ClusterQueue tries workloads as wholes.
     """
-    local = draft.objects.local_queues.get(f"{parent.key.partition('/')[0]}/{parent.queue}")
+    local = draft.objects.local_queues.get(parent.local_queue)
     name = "" if local is None else local.spec.cluster_queue
     queue = draft.objects.cluster_queues.get(name)
     if queue is None:

@@ -104,8 +104,7 @@ def offered(draft: Draft, workload: Workload) -> bool:
         return False
     if workload.requeue_reason or (workload.requeue_after_us and _backs_off(draft, workload)):
         return False
-    key = workload.key.partition("/")[0] + "/" + workload.queue
-    queue = draft.objects.local_queues.get(key)
+    queue = draft.objects.local_queues.get(workload.local_queue)
     return queue is not None and queue.spec.stop_policy == "None" and not queue.deleting
 
 

@@ -9,7 +9,6 @@ import msgspec
 from tidegate.core.accepting.adoption import is_complete
 from tidegate.core.deciding.readiness import readiness
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.folding.workloads import local_queue
 from tidegate.core.forest import forest
 
 _SECOND_US = 1_000_000
@@ -60,7 +59,7 @@ def _of_its_own(draft: Draft, workload: Workload) -> Iterator[Obstacle]:
 
 
 def _of_queues(draft: Draft, workload: Workload) -> Iterator[Obstacle]:
-    key = local_queue(workload)
+    key = workload.local_queue
     local = draft.objects.local_queues.get(key)
     if local is None:
         yield Obstacle(what="NoLocalQueue", text=f"There is no LocalQueue {key}: create it.")

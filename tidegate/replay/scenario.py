@@ -129,7 +129,7 @@ class _Reading:
         """Take over what runs already."""
         for workload in draft.workloads.values():
             mine = identity(workload.key, workload.uid)
-            self._queues[mine] = f"{workload.key.partition('/')[0]}/{workload.queue}"
+            self._queues[mine] = workload.local_queue
             if workload.phase in HOLDING and workload.admitted_us:
                 self._started[mine] = workload.admitted_us
 

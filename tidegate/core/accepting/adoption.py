@@ -10,7 +10,6 @@ from collections.abc import Iterator
 
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.folding.workloads import local_queue
 from tidegate.core.requests import pod_requests
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import ClusterQueueSpec, ResourceGroup
@@ -36,7 +35,7 @@ def adopt(draft: Draft, at_us: int) -> Iterator[WorkloadAdopted]:
         runs = not workload.state.suspended or workload.held_quota
         if workload.phase != "pending" or not runs:
             continue
-        queue = draft.objects.local_queues.get(local_queue(workload))
+        queue = draft.objects.local_queues.get(workload.local_queue)
         name = "" if queue is None else queue.spec.cluster_queue
         defined = draft.objects.cluster_queues.get(name)
         if defined is not None:

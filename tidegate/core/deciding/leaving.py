@@ -21,7 +21,6 @@ from tidegate.core.deciding.unoffered import attend_pending
 from tidegate.core.deciding.waiting import BACKOFF_FINISHED
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.families import may_be_parent
-from tidegate.core.folding.workloads import local_queue
 from tidegate.core.orders import evicted
 
 DEACTIVATED = "Deactivated"
@@ -129,7 +128,7 @@ def _deactivated(draft: Draft, workload: Workload) -> WorkloadDeactivated:
 def _stop_policies(draft: Draft, workload: Workload) -> list[tuple[str, str]]:
     """Return the stop policies of a workload's queues, each with the reason that it gives."""
     queue = draft.objects.cluster_queues.get(workload.cluster_queue)
-    local = draft.objects.local_queues.get(local_queue(workload))
+    local = draft.objects.local_queues.get(workload.local_queue)
     found: list[tuple[str, str]] = []
     if queue is not None:
         found.append((_STOPS_QUEUE, queue.spec.stop_policy))

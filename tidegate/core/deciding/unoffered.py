@@ -13,7 +13,6 @@ from tidegate.core.draft import Draft, Workload
 from tidegate.core.explain import sentence
 from tidegate.core.families import sibling_leaves
 from tidegate.core.folding.admissions import STOPPED
-from tidegate.core.folding.workloads import local_queue
 from tidegate.core.succession import replaced_leaves
 
 NO_LOCAL_QUEUE = "LocalQueueNotFound"
@@ -63,7 +62,7 @@ def attend_pending(draft: Draft, workload: Workload) -> list[DecisionEvent]:
 
 
 def _why(draft: Draft, workload: Workload) -> tuple[str, str]:
-    local = draft.objects.local_queues.get(local_queue(workload))
+    local = draft.objects.local_queues.get(workload.local_queue)
     room = draft.forest.rooms.get(workload.cluster_queue)
     if local is None:
         return NO_LOCAL_QUEUE, f"there is no LocalQueue {workload.queue or '(none is named)'}"
@@ -84,7 +83,7 @@ def _why(draft: Draft, workload: Workload) -> tuple[str, str]:
 
 def _stopped(draft: Draft, workload: Workload) -> bool:
     if workload.requeue_reason == "LocalQueueStopped":
-        local = draft.objects.local_queues.get(local_queue(workload))
+        local = draft.objects.local_queues.get(workload.local_queue)
         return local is None or local.spec.stop_policy != "None"
     queue = draft.objects.cluster_queues.get(workload.cluster_queue)
     return queue is None or queue.spec.stop_policy != "None"

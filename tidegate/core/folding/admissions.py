@@ -25,7 +25,6 @@ from tidegate.contracts.decisions import (
 from tidegate.core import deadlines, decay
 from tidegate.core.charging import charged
 from tidegate.core.draft import Draft, Held, Intent, Order, Workload
-from tidegate.core.folding.workloads import local_queue
 from tidegate.core.forest import HOLDING, forest, intend, touch
 from tidegate.core.gaps import hold, note_loss
 from tidegate.core.heads import leave, place
@@ -277,7 +276,7 @@ def _requeue(draft: Draft, workload: Workload, event: WorkloadRequeued) -> None:
     workload.phase, workload.parked = "pending", False
     workload.requeue_after_us, workload.requeue_count = event.after_us, event.attempts
     workload.requeue_reason = event.reason if event.reason in STOPPED else ""
-    queue = draft.objects.local_queues.get(local_queue(workload))
+    queue = draft.objects.local_queues.get(workload.local_queue)
     if queue is not None:
         workload.cluster_queue = queue.spec.cluster_queue
     if event.after_us > draft.now_us:

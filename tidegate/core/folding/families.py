@@ -38,7 +38,7 @@ from tidegate.core.families import (
     may_be_parent,
     variants,
 )
-from tidegate.core.folding.workloads import apply_workload, local_queue
+from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.heads import leave, place
 from tidegate.core.ordering import gate
 from tidegate.core.wanted import watch
@@ -186,7 +186,7 @@ def _follow_parent(draft: Draft, parent: Workload, event: WorkloadFact | Workloa
     draft.forest.agenda[parent.key] = None
     match event:
         case WorkloadChanged():
-            found = draft.objects.local_queues.get(local_queue(parent))
+            found = draft.objects.local_queues.get(parent.local_queue)
             parent.cluster_queue = "" if found is None else found.spec.cluster_queue
         case WorkloadDeactivated() if event.reason != _HANDED:
             parent.deactivated_cause, parent.evicted_us = event.reason, event.at_us

@@ -85,7 +85,7 @@ def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
     older = draft.workloads.get(event.replaces)
     if older is not None and event.elastic:
         older.successor = event.workload
-    queue = local_queue(workload)
+    queue = workload.local_queue
     draft.by_queue.setdefault(queue, {})[event.workload] = None
     found = draft.objects.local_queues.get(queue)
     if found is not None:
@@ -139,11 +139,6 @@ def _reclaims(draft: Draft) -> bool:
     return gate(draft.policy, "ReclaimablePods", default=True)
 
 
-def local_queue(workload: Workload) -> str:
-    """Return the key of the LocalQueue that a workload names."""
-    return workload.key.partition("/")[0] + "/" + workload.queue
-
-
 def _forget(draft: Draft, workload: Workload) -> None:
     """Take a workload out of all that waits for it."""
     leave(draft, workload)
@@ -181,7 +176,7 @@ def _remove(draft: Draft, workload: Workload) -> None:
 
 
 def _leave_queue(draft: Draft, workload: Workload) -> None:
-    queue = local_queue(workload)
+    queue = workload.local_queue
     standing = draft.by_queue.get(queue)
     if standing is not None:
         standing.pop(workload.key, None)
@@ -230,7 +225,7 @@ def _change(draft: Draft, workload: Workload, event: WorkloadChanged) -> None:
     if workload.elastic and workload.phase in HOLDING:
         recharge(draft, workload)
     if moved:
-        draft.by_queue.setdefault(local_queue(workload), {})[workload.key] = None
+        draft.by_queue.setdefault(workload.local_queue, {})[workload.key] = None
     _follow(draft, workload, activated=event.active and not was_active)
     resolve(draft, workload)
 
@@ -247,7 +242,7 @@ def _follow(draft: Draft, workload: Workload, *, activated: bool) -> None:
         if draft.sticky.get(workload.cluster_queue) == workload.key:
             del draft.sticky[workload.cluster_queue]
         _wake_all(draft, workload)
-    found = draft.objects.local_queues.get(local_queue(workload))
+    found = draft.objects.local_queues.get(workload.local_queue)
     leave(draft, workload)
     workload.cluster_queue = "" if found is None else found.spec.cluster_queue
     place(draft, workload)

@@ -127,7 +127,7 @@ def _by_usage(found: list[Workload], usage: Mapping[str, Decimal]) -> list[Workl
             return 0
         if one.cluster_queue != other.cluster_queue or one.queue == other.queue:
             return 0
-        first, second = usage.get(_queue(one)), usage.get(_queue(other))
+        first, second = usage.get(one.local_queue), usage.get(other.local_queue)
         if first is None or second is None or first == second:
             return 0
         return -1 if first > second else 1
@@ -138,7 +138,3 @@ def _by_usage(found: list[Workload], usage: Mapping[str, Decimal]) -> list[Workl
         return compare(one, other) or places[one.key] - places[other.key]
 
     return sorted(found, key=cmp_to_key(ordered))
-
-
-def _queue(workload: Workload) -> str:
-    return workload.key.partition("/")[0] + "/" + workload.queue
