@@ -34,7 +34,6 @@ class Pace:
         self.next_s = at_s + self.every_s
         await asyncio.sleep(at_s - now_s)
 
-    async def rest(self, since_s: float) -> None:
-        """Rest after what was begun at ``since_s``, in the loop's time, and is done."""
-        took_s = asyncio.get_running_loop().time() - since_s
+    async def rest(self, took_s: float) -> None:
+        """Rest after what took so many seconds."""
         await asyncio.sleep(min(RESTS * took_s, REST_S_MAX))

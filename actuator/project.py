@@ -155,7 +155,7 @@ class Projector:
         if shown is None or shown.direct or shown.phase == "finished" or not self._working:
             return
         if uid == shown.object_uid:  # else it was a namesake of old
-            self._calls.forget(workload_path(shown))
+            self._calls.forget(workload_path(key))
             self._add([("Workload", key)])
 
     async def _compare(self) -> None:
@@ -187,11 +187,10 @@ class Projector:
         while True:
             due = await self._next(take)
             await self._turn(due)
-            since_s = asyncio.get_running_loop().time()
+            since_s, took_s = asyncio.get_running_loop().time(), 0.0
             try:
                 await self._show(due.place, again=due.tries > 0)
-                if not due.urgent:
-                    await self._pace.rest(since_s)
+                took_s = asyncio.get_running_loop().time() - since_s
                 waits = delays(self._random, first_s=0.5, most_s=10.0)
             except (ApiUnreachableError, ApiStatusError) as error:
                 if self._again(due, error) and not _outdated(error, due):
@@ -199,6 +198,8 @@ class Projector:
             finally:
                 self._agenda.finish(due.place)
                 self._changed.set()
+            if not due.urgent:  # the place is free: what comes now does not wait for that
+                await self._pace.rest(took_s)
 
     async def _next(self, take: Callable[[], Due | None]) -> Due:
         """Return what is to be written next and nobody writes now."""

@@ -106,7 +106,7 @@ class Teller:
             if self._ready:
                 since_s = asyncio.get_running_loop().time()
                 await self._tell(writer(), self._ready.popleft())
-                await self._pace.rest(since_s)
+                await self._pace.rest(asyncio.get_running_loop().time() - since_s)
 
     async def _tell(self, writer: Writer, found: Object) -> None:
         waits = delays(self._random, first_s=0.2, most_s=5.0)

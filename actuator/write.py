@@ -40,12 +40,33 @@ class Writer:
             return
         if shown.phase == "finished":
             await self._unguard(shown)
-        path = workload_path(shown)
-        found = self.calls.patched(path) or await self._looked_up(shown, path, fresh=again)
+        path = workload_path(shown.key)
+        left = self.calls.patched(path)
+        if left is not None:
+            await self._bring(shown, path, left)
+        else:
+            await self._look_up(shown, path, fresh=again)
+
+    async def _look_up(self, shown: Shown, path: str, *, fresh: bool) -> None:
+        """Bring a Workload to what it shall be, at first as the API server's cache has it.
+
+        A patch tells whether the cache was behind, as that of a busy server is; that there is
+        nothing to do has to be true.
+        """
+        cached = None if fresh else await self.calls.read(path, CACHED)
+        if cached is not None and await self._bring(shown, path, cached):
+            return
+        unseen = not fresh and cached is None and not shown.object_uid
+        found = None if unseen else await self.calls.read(path)
         found = found or await self._make(shown)
-        if found is None or (shown.prebuilt and not objects.may_be_owned(shown, found)):
-            return  # the job is gone, or somebody deleted the Workload that he made, or has it
-        shown.object_uid = found["metadata"]["uid"]
+        if found is not None:  # else the job is gone, or somebody deleted what he made
+            await self._bring(shown, path, found)
+
+    async def _bring(self, shown: Shown, path: str, found: Object) -> bool:
+        """Patch a Workload where it differs; tell whether it did."""
+        if shown.prebuilt and not objects.may_be_owned(shown, found):
+            return False  # somebody else has it
+        before, shown.object_uid = found, found["metadata"]["uid"]
         if slices.outgrows(shown, found):
             found = await self.calls.patch(
                 f"{path}/status", pinned(slices.unreserved(found), found)
@@ -57,7 +78,8 @@ class Writer:
         if status:
             found = await self.calls.patch(f"{path}/status", pinned(status, found))
         if note:  # of the moment at which the status was thought out, and never before it
-            await self.calls.patch(path, pinned(note, found))
+            found = await self.calls.patch(path, pinned(note, found))
+        return found is not before
 
     async def queue(self, kind: str, key: str) -> None:
         """Write the status of a ClusterQueue, a Cohort or a LocalQueue."""
@@ -142,19 +164,6 @@ class Writer:
             or check_states.note(shown, found)
         )
 
-    async def _looked_up(self, shown: Shown, path: str, *, fresh: bool) -> Object | None:
-        """Return a Workload object; from the API server's cache if it has to be patched.
-
-        The patch tells whether the cache was behind, as that of a busy one is; that there is
-        nothing to do has to be true.
-        """
-        cached = None if fresh else await self.calls.read(path, CACHED)
-        if not fresh and cached is None and not shown.object_uid:
-            return None
-        if cached is not None and not self.is_shown(shown, cached):
-            return cached
-        return await self.calls.read(path)
-
     async def _make(self, shown: Shown) -> Object | None:
         if not shown.made or shown.phase == "finished":
             return None
@@ -172,7 +181,7 @@ class Writer:
     async def _variant(self, shown: Shown) -> Object:
         """Return a variant as it is made of its parent, which is made first."""
         above = self.board.workloads.get(shown.parent)
-        parent = await self.calls.read(path_of(shown.parent))
+        parent = await self.calls.read(workload_path(shown.parent))
         if parent is None and above is not None:
             parent = await self._make(above)
         if parent is None:
@@ -204,16 +213,16 @@ class Writer:
         shown = self.board.removed.pop(key, None)
         if shown is not None:
             await self._unguard(shown)
-        found = None if shown is None else await self.calls.read(workload_path(shown))
+        found = None if shown is None else await self.calls.read(workload_path(shown.key))
         if shown is None or found is None:
             return
         if not objects.goes_with(shown, found):
             return  # not made for this job
         if found["metadata"].get("finalizers"):
             none = {"metadata": {"finalizers": None}}
-            found = await self.calls.patch(workload_path(shown), pinned(none, found))
+            found = await self.calls.patch(workload_path(shown.key), pinned(none, found))
         options = {"preconditions": {"uid": found["metadata"]["uid"]}}
-        await self.calls.delete(workload_path(shown), options)
+        await self.calls.delete(workload_path(shown.key), options)
 
     def _is_defined(self, kind: str, key: str) -> bool:
         board = self.board
@@ -247,12 +256,7 @@ class Writer:
         )
 
 
-def workload_path(shown: Shown) -> str:
-    """Return the path of a Workload object."""
-    return workload.KIND.path(shown.namespace, shown.name)
-
-
-def path_of(key: str) -> str:
+def workload_path(key: str) -> str:
     """Return the path of a Workload object by its key."""
     namespace, _, name = key.partition("/")
     return workload.KIND.path(namespace, name)
