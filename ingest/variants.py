@@ -12,6 +12,7 @@ import msgspec
 
 from tidegate.contracts.observations import CheckSeen
 from tidegate.jobs import pod_group
+from tidegate.jobs.workload import variant_of
 from tidegate.kinds import names
 from tidegate.kinds.check_states import check_states, checks_since
 from tidegate.kinds.meta import ObjectMeta, holding
@@ -71,16 +72,14 @@ class Variants:
 
 def is_made(meta: ObjectMeta) -> bool:
     """Tell whether a Workload is a variant that Tidegate made of another."""
-    owner = meta.controller()
-    return owner is not None and owner.kind == "Workload" and names.VARIANT_FOR in meta.annotations
+    return names.VARIANT_FOR in meta.annotations and variant_of(meta) != ""
 
 
 def job_of(meta: ObjectMeta) -> str:
     """Return the job of a variant: its uid, or of a group of pods the key of its Workload."""
-    owner = meta.controller()
     kind = meta.annotations.get(names.VARIANT_FOR, "").rpartition("/")[0]
-    if owner is not None and kind == pod_group.NAME:
-        return f"{meta.namespace}/{owner.name}"
+    if kind == pod_group.NAME:
+        return variant_of(meta)
     return meta.labels.get(names.JOB_UID, "")
 
 

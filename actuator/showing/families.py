@@ -19,6 +19,7 @@ from tidegate.contracts.decisions import (
 from tidegate.contracts.facts import FactEvent, WorkloadAdopted, WorkloadSubmitted
 from tidegate.core.families import PREEMPTION_GATE
 from tidegate.jobs.kind import Object
+from tidegate.jobs.workload import variant_of
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.times import micros, stamp
@@ -81,7 +82,6 @@ def made(shown: Shown, parent: Object, spec: Object) -> Object:
     The rest is as its parent says, which owns it.
     """
     meta = parent["metadata"]
-    kept = {key: one for key, one in meta.get("labels", {}).items() if key not in _PARENTS_OWN}
     prefix = names.REQUEST_PARAMETER
     told = {key: one for key, one in meta.get("annotations", {}).items() if key.startswith(prefix)}
     gates = [*parent["spec"].get("preemptionGates", ()), {"name": PREEMPTION_GATE}]
@@ -92,7 +92,7 @@ def made(shown: Shown, parent: Object, spec: Object) -> Object:
         "metadata": {
             "namespace": shown.namespace,
             "name": shown.name,
-            "labels": {**kept, names.JOB_UID: shown.uid},
+            "labels": {**_without_mark(meta), names.JOB_UID: shown.uid},
             "annotations": {
                 **told,
                 names.DECISION: shown.decision,
@@ -107,18 +107,19 @@ def made(shown: Shown, parent: Object, spec: Object) -> Object:
     }
 
 
-_PARENTS_OWN = (names.CONCURRENT_PARENT,)
-
-
 def put(wanted: Object, shown: Shown) -> None:
     """Put into metadata and spec of a Workload what its family makes of it."""
     if shown.parent:
         wanted["spec"]["active"] = shown.phase != "inactive"
     meta = wanted["metadata"]
-    had = meta.get("labels", {})
-    if shown.made and shown.family != (names.CONCURRENT_PARENT in had):
-        kept = {key: one for key, one in had.items() if key != names.CONCURRENT_PARENT}
-        meta["labels"] = {**kept, **labels(shown)}
+    if shown.made and shown.family != (names.CONCURRENT_PARENT in meta.get("labels", {})):
+        meta["labels"] = {**_without_mark(meta), **labels(shown)}
+
+
+def _without_mark(meta: Object) -> Object:
+    """Return an object's labels but the one that a parent bears."""
+    had: Object = meta.get("labels", {})
+    return {key: one for key, one in had.items() if key != names.CONCURRENT_PARENT}
 
 
 def gate_states(shown: Shown, states: list[Object]) -> list[Object]:
@@ -135,7 +136,7 @@ def read_back(found: Workload) -> dict[str, Any]:
     meta = found.metadata
     told: dict[str, Any] = {"family": names.CONCURRENT_PARENT in meta.labels}
     if job_of(meta) is not None:
-        told["parent"] = parent_of(meta)
+        told["parent"] = variant_of(meta)
         told["flavor"] = meta.annotations.get(names.ALLOWED_FLAVORS, "")
         told["ungated_us"] = ungated_us(found)
     return told
@@ -150,17 +151,10 @@ def ungated_us(found: Workload) -> int:
 def job_of(meta: ObjectMeta) -> ObjectRef | None:
     """Return the job that a Workload was made for as a variant; None: it was not."""
     kind, _, name = meta.annotations.get(names.VARIANT_FOR, "").rpartition("/")
-    if not kind or not parent_of(meta):
+    if not kind or not variant_of(meta):
         return None
     uid = meta.labels.get(names.JOB_UID, "")
     return ObjectRef(kind=kind, namespace=meta.namespace, name=name, uid=uid)
-
-
-def parent_of(meta: ObjectMeta) -> str:
-    """Return the key of the Workload that owns this one; "" if none does."""
-    owner = meta.controller()
-    found = owner.name if owner is not None and owner.kind == "Workload" else ""
-    return f"{meta.namespace}/{found}" if found else ""
 
 
 def _admit(parent: Shown, variant: Shown, at_us: int) -> None:

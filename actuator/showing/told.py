@@ -141,12 +141,10 @@ def _of_family(event: FactEvent | DecisionEvent) -> tuple[Told, ...]:
     match event:
         case VariantMade():
             said = f"Variant {event.workload} made, for flavor {event.flavor}"
-            one = Told(about_job=False, kind="Normal", reason="CreatedVariant", message=said)
-            return (replace(one, workload=event.parent),)
+            return (replace(_of_workload("CreatedVariant", said), workload=event.parent),)
         case VariantDropped():
             said = f"Variant {event.workload} deleted: flavor {event.flavor} is tried no more"
-            one = Told(about_job=False, kind="Normal", reason="DeletedVariant", message=said)
-            return (replace(one, workload=event.parent),)
+            return (replace(_of_workload("DeletedVariant", said), workload=event.parent),)
         case VariantUngated():
             return (_of_workload("PreemptionUngatedVariant", "It may preempt from here on"),)
         case WorkloadDeactivated(reason=families.DEACTIVATED):

@@ -18,7 +18,7 @@ from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Ste
 from tidegate.kinds import names
 from tidegate.kinds.check_states import check_states, checks_since
 from tidegate.kinds.decode import read
-from tidegate.kinds.meta import Condition, holding
+from tidegate.kinds.meta import Condition, ObjectMeta, holding
 from tidegate.kinds.podsets import workload_podsets
 from tidegate.kinds.times import micros, stamp
 from tidegate.kinds.workload import Workload
@@ -56,7 +56,7 @@ def observe(found: Workload) -> JobObserved:
         preemption_gates=closed_gates(found),
         held_quota=holds_quota_of_another(found),
         allowed_flavors=_allowed_flavors(found),
-        variant_of=_variant_of(found),
+        variant_of=variant_of(meta),
         checks=check_states(found),
         checks_since=checks_since(found),
         deactivated=meta.annotations.get(names.DEACTIVATED, ""),
@@ -120,12 +120,12 @@ def _allowed_flavors(found: Workload) -> tuple[str, ...] | None:
     return None if text is None else listed(text)
 
 
-def _variant_of(found: Workload) -> str:
-    """Return the key of the Workload that it is a variant of; empty: of none."""
-    owner = found.metadata.controller()
+def variant_of(meta: ObjectMeta) -> str:
+    """Return the key of the Workload that a Workload is a variant of; empty: of none."""
+    owner = meta.controller()
     ours = owner is not None and owner.api_version.partition("/")[0] == names.GROUP
     parent = owner.name if owner is not None and ours and owner.kind == "Workload" else ""
-    return f"{found.metadata.namespace}/{parent}" if parent else ""
+    return f"{meta.namespace}/{parent}" if parent else ""
 
 
 def _state(found: Workload) -> JobState:
