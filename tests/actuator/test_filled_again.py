@@ -11,7 +11,7 @@ from tests.parts.interposed import Interposed
 from tests.parts.stage import alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import WorkloadDeactivated, WorkloadHeld
-from tidegate.contracts.facts import LedgerOpened
+from tidegate.contracts.facts import Event, LedgerOpened
 from tidegate.kube.ports import Response
 
 LONG_S = 60.0
@@ -21,13 +21,19 @@ def is_suspended(story: Story) -> bool:
     return bool(story.job()["spec"]["suspend"])
 
 
+async def lost(story: Story, event: Event) -> History:
+    """Tell of the job, and of this event of its, and lose EVENTS; return what can tell it again."""
+    history = History(story.bus)
+    await history.write(*QUEUES, story.submitted(), event)
+    story.bus.events.recreate()
+    return history
+
+
 def test_what_was_never_shown_is_shown_once_events_are_filled_again() -> None:
     async def run() -> None:
         story = Story()
-        history = History(story.bus)
         gone = WorkloadDeactivated(at_us=AT_US, workload=story.key, reason="FailedToStart")
-        await history.write(*QUEUES, story.submitted(), gone)
-        story.bus.events.recreate()
+        history = await lost(story, gone)
         async with alongside(story.actuator(projects=True).run()):
             await asyncio.sleep(LONG_S)
             assert story.shows() is None
@@ -41,10 +47,8 @@ def test_what_was_never_shown_is_shown_once_events_are_filled_again() -> None:
 def test_what_is_filled_again_is_history_to_whoever_began_before() -> None:
     async def run() -> None:
         story = Story()
-        history = History(story.bus)
         held = WorkloadHeld(at_us=AT_US, workload=story.key, reason="WaitingForQuota")
-        await history.write(*QUEUES, story.submitted(), held)
-        story.bus.events.recreate()
+        history = await lost(story, held)
         async with alongside(story.actuator(projects=True).run()):
             await asyncio.sleep(LONG_S)
             await history.fill_again()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -10,7 +12,7 @@ import pytest
 from tests.e2e.breaking import delete_stream, kill, pause
 from tests.e2e.cast import Object, eventually, job_of, make_queues, post, tidegate, told, until
 from tests.e2e.living import GROUP, Living, conditions, configured
-from tidegate.cluster.running import run_services
+from tidegate.cluster.running import Running, run_services
 from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.kube.ports import KubernetesApi
 
@@ -70,13 +72,23 @@ async def until_waits(api: KubernetesApi, namespace: str, condition: str) -> Non
     await until(waits, f"a slice says {condition}")
 
 
+@asynccontextmanager
+async def elastic(
+    api: KubernetesApi, own_api: str, folder: Path, queue: dict[str, str]
+) -> AsyncGenerator[tuple[Living, Running]]:
+    """Run the services for one namespace with this queue; at the end the ledger has to hold."""
+    (space,) = queue
+    await make_queues(api, queue)
+    async with run_services(configured(folder, own_api, OPEN), print) as running:
+        yield Living(api, space), running
+        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+
+
 async def test_an_elastic_job_grows_by_a_slice_and_shrinks_in_place(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     space = "growing"
-    await make_queues(api, {space: "4"})
-    life = Living(api, space)
-    async with run_services(configured(tmp_path, own_api, OPEN), print) as running:
+    async with elastic(api, own_api, tmp_path, {space: "4"}) as (life, _):
         await life.make("other")
         await life.shows("other", "Admitted=True Admitted")
         await submit(api, space, 2)
@@ -93,16 +105,13 @@ async def test_an_elastic_job_grows_by_a_slice_and_shrinks_in_place(
         await life.make("fits", cpu="3")
         await life.shows("fits", "Admitted=True Admitted")
         await has_pods(api, space, 1, 0)
-        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
 async def test_an_elastic_job_that_has_to_leave_comes_back_as_large_as_it_wants(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     space = "leaving"
-    await make_queues(api, {space: "2"})
-    life = Living(api, space)
-    async with run_services(configured(tmp_path, own_api, OPEN), print) as running:
+    async with elastic(api, own_api, tmp_path, {space: "2"}) as (life, _):
         await submit(api, space, 1)
         await has_pods(api, space, 1, 0)
         await life.change(f"{jobs(space)}/train", spec={"parallelism": 3})
@@ -120,16 +129,13 @@ async def test_an_elastic_job_that_has_to_leave_comes_back_as_large_as_it_wants(
         await life.change(f"{GROUP}/clusterqueues/{space}", spec={"resourceGroups": [group]})
         await life.stop_queue("clusterqueues", "None")
         await has_pods(api, space, 3, 0)
-        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
 async def test_a_job_grows_though_events_were_lost_before_anybody_read_that_it_did(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     space = "grows-unheard"
-    await make_queues(api, {space: "4"})
-    life = Living(api, space)
-    async with run_services(configured(tmp_path, own_api, OPEN), print) as running:
+    async with elastic(api, own_api, tmp_path, {space: "4"}) as (life, running):
         await submit(api, space, 2)
         await has_pods(api, space, 2, 0)
         pause(running, "actuator")
@@ -140,4 +146,3 @@ async def test_a_job_grows_though_events_were_lost_before_anybody_read_that_it_d
         await delete_stream(running.nats_url, "EVENTS")
         await kill(running, "actuator")
         await has_pods(api, space, 4, 0)
-        tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
