@@ -105,11 +105,23 @@ def test_a_type_without_a_form_is_an_error() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_both_versions_are_served_with_one_schema_and_the_newer_is_stored(kind: Any) -> None:  # noqa: ANN401
     (crd,) = [one for one in crds() if one["spec"]["names"]["kind"] == kind.name]
-    newer, older, refusing = crd["spec"]["versions"]
-    assert [one["name"] for one in (newer, older, refusing)] == ["v1beta2", "v1beta1", "v1alpha1"]
-    assert [one["storage"] for one in (newer, older, refusing)] == [True, False, False]
+    newer, older, *refusing = crd["spec"]["versions"]
+    assert [one["name"] for one in (newer, older)] == ["v1beta2", "v1beta1"]
+    assert [one["storage"] for one in (newer, older, *refusing)] == [
+        True,
+        *[False] * (1 + len(refusing)),
+    ]
     assert newer["schema"] == older["schema"]
     assert crd["spec"]["conversion"] == {"strategy": "None"}
+
+
+def test_the_oldest_version_is_served_to_be_refused_but_never_of_what_there_is_much_of() -> None:
+    served = {
+        crd["spec"]["names"]["kind"]: [one["name"] for one in crd["spec"]["versions"]]
+        for crd in crds()
+    }
+    without = {kind for kind, versions in served.items() if "v1alpha1" not in versions}
+    assert without == {"Workload"}
 
 
 def test_crds_without_rules_hold_none() -> None:
