@@ -91,8 +91,9 @@ _SPEC = (
 _DONE = "status.?reclaimablePods.orValue([])"
 _STATUS = (
     Check(
-        f"!variables.reserved || variables.elastic || oldObject.{_DONE}.all(o,"
+        f"oldObject.{_DONE}.all(o,"
         f" object.{_DONE}.exists(r, r.name == o.name && r.count >= o.count))"
+        " || !variables.reserved || variables.elastic"
         " || !object.?status.?conditions.orValue([])"
         ".exists(c, c.type == 'QuotaReserved' && c.status == 'True')",
         "status.reclaimablePods may not shrink while quota is reserved",
