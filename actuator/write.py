@@ -137,7 +137,12 @@ class Writer:
         return difference({"metadata": meta, "spec": found["spec"]}, wanted)
 
     def status_patch(self, shown: Shown, found: Object) -> Object:
-        """Return what a Workload's status lacks; empty if nothing."""
+        """Return what a Workload's status lacks; empty if nothing.
+
+        One that its user has finished stays as it was then: what was decided meanwhile is void.
+        """
+        if objects.is_over(shown, found):
+            return {}
         status = found.get("status", {})
         return difference({"status": status}, {"status": self._status(shown, found, status)})
 

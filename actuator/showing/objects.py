@@ -151,6 +151,14 @@ def workload_status(shown: Shown, found: Object) -> Object:
     return status
 
 
+def is_over(shown: Shown, found: Object) -> bool:
+    """Tell whether a Workload that was made directly is finished, as its user says."""
+    told = found.get("status", {}).get("conditions", ())
+    return shown.direct and any(
+        one["type"] == "Finished" and one["status"] == "True" for one in told
+    )
+
+
 def put_order(status: Object, shown: Shown, found: Object) -> None:
     """Say of a direct Workload that shows a reservation that it is ours, before it is started.
 

@@ -61,6 +61,15 @@ class Direct(Story):
         conditions = self.read(PATH).get("status", {}).get("conditions", [])
         return {one["type"]: one["status"] for one in conditions}
 
+    def finish_mine(self) -> None:
+        told = self.read(PATH)["status"]["conditions"]
+        over = {"type": "Finished", "status": "True", "reason": "Succeeded", "message": ""}
+        since = {"lastTransitionTime": "2026-03-01T00:00:00Z"}
+        self.change(f"{PATH}/status", {"status": {"conditions": [*told, {**over, **since}]}})
+
+    def reads(self) -> list[str]:
+        return [path for method, path in self.api.requests if method == "GET" and path == PATH]
+
     def writes(self) -> int:
         paths = [path for method, path in self.api.requests if method == "PATCH"]
         return sum(path.startswith(PATH) for path in paths)
@@ -82,6 +91,25 @@ def test_a_start_and_what_it_shows_are_one_write() -> None:
             await eventually(lambda: story.told()["tidegate.dev/Ordered"] == "False")
             assert story.told()["Evicted"] == "True"
             assert story.writes() == before + 2
+
+    run_virtually(run())
+
+
+def test_a_workload_that_its_user_has_finished_stays_as_it_was_then() -> None:
+    async def run() -> None:
+        story = Direct()
+        submitted = WorkloadSubmitted(**story.of_mine(), job=story.mine_ref, queue="main")
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, submitted, *story.granted())
+            await eventually(lambda: story.told().get("tidegate.dev/Ordered") == "True")
+            story.finish_mine()
+            before = len(story.reads())
+            await story.write(*story.taken())  # it was decided before that was heard of
+            await eventually(lambda: len(story.reads()) > before)
+            await story.write(story.submitted(), story.reserved())
+            await eventually(lambda: story.condition("QuotaReserved")[0] == "True")
+        assert story.told()["Finished"] == "True"
+        assert "Evicted" not in story.told()
 
     run_virtually(run())
 
