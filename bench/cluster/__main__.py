@@ -178,7 +178,7 @@ def _parser() -> ArgumentParser:
     parser.add_argument("--external", action="store_true", help="another controller is measured")
     parser.add_argument("--part", type=int, default=1, help="one in so many arrivals only")
     parser.add_argument("--raw", type=int, default=2_000, help="Workloads of the raw rates")
-    parser.add_argument("--gogc", default="", help="how lazily Go collects; its own way: 100")
+    parser.add_argument("--gogc", default="", help="how lazily Go collects; as it comes: 100")
     parser.add_argument("--timeout-s", type=float, default=1_800.0, help="then it is cut short")
     parser.add_argument("--json", type=Path, help="also write the figures here")
     return parser

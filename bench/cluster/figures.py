@@ -22,7 +22,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     ledger: str  # sqlite or postgresql
     workloads: int
     finished: int
-    gogc: str  # of API server, etcd and NATS; empty: as Go does
+    gogc: str  # of API server, etcd and NATS; empty: as the control plane and Go have it
     raw: Rates
     bound_s: float  # that quota and arrivals set
     wall_s: float

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -27,8 +27,12 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     log: str
 
 
-def spawn(name: str, command: Sequence[str], log: Path) -> Process:
+def spawn(
+    name: str, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+) -> Process:
     """Start a process in a session of its own, with its output appended to a log.
+
+    Its environment is this process's unless one is given.
 
     Raises:
         OSError: the program is not there or cannot be run.
@@ -38,7 +42,7 @@ def spawn(name: str, command: Sequence[str], log: Path) -> Process:
     pid = os.posix_spawn(
         command[0],
         list(command),
-        os.environ,
+        os.environ if environment is None else environment,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o600),

@@ -6,6 +6,7 @@ under new ports and a new kubeconfig. A component that is started again alone ke
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import ssl
@@ -17,7 +18,13 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.cluster.go.components import Layout, Ports, commands, write_scheduler_config
+from tidegate.cluster.go.components import (
+    Layout,
+    Ports,
+    commands,
+    environment,
+    write_scheduler_config,
+)
 from tidegate.cluster.go.credentials import write_credentials
 from tidegate.cluster.ports import free_ports
 from tidegate.cluster.processes import Process, is_alive, last_lines, spawn, stop
@@ -109,7 +116,8 @@ class ControlPlane:
         assert record is not None, "a component is started after the whole was"
         others = tuple(p for p in record.processes if p.name != name)
         command = commands(self._layout, record.ports)[name]
-        process = spawn(name, command, self._layout.folder / "logs" / f"{name}.log")
+        log = self._layout.folder / "logs" / f"{name}.log"
+        process = spawn(name, command, log, environment(name, os.environ))
         self._write(_Record(record.ports, (*others, process)))
         self._wait(process, record.ports)
 
