@@ -60,9 +60,14 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     param: Param | None = None
 
 
-def kueue(resource: str) -> Target:
+def kueue(resource: str, operations: tuple[str, ...] = ("CREATE", "UPDATE")) -> Target:
     """Return the requests about a resource of Kueue's own, in any served version."""
-    return Target(group=names.GROUP, versions=names.VERSIONS, resources=(resource,))
+    return Target(
+        group=names.GROUP,
+        versions=names.VERSIONS,
+        resources=(resource,),
+        operations=operations,
+    )
 
 
 def label(key: str, of: str = "object") -> str:

@@ -14,6 +14,7 @@ from tidegate.kinds.names import AUTHOR
 from tidegate.kinds.policies.forms import (
     Manifest,
     Scope,
+    Target,
     annotation,
     kueue,
     mutating,
@@ -42,11 +43,14 @@ def quota_objects() -> list[Manifest]:
         changed = "object.value != oldObject.value" if plural in _FLAT else _SPEC_CHANGED
         mutations = [_respelled(spellings), patched(_authored(changed))]
         condition = _any([_to_be_authored(changed), *(one.there for one in spellings)])
-        told += mutating(
-            f"write-{plural}", _scope(plural, condition), mutations if spellings else mutations[1:]
-        )
+        target = kueue(plural)
+        if plural in _MADE_OFTEN:
+            told += _made(plural, spellings)
+            target = kueue(plural, operations=("UPDATE",))
+        scope = _scope(target, condition)
+        told += mutating(f"write-{plural}", scope, mutations if spellings else mutations[1:])
     for plural, spellings in _STATUSES.items():
-        scope = _scope(f"{plural}/status", _any([one.there for one in spellings]))
+        scope = _scope(kueue(f"{plural}/status"), _any([one.there for one in spellings]))
         told += mutating(f"write-{plural}-status", scope, [_respelled(spellings)])
     return told
 
@@ -59,9 +63,17 @@ def job_authors(frameworks: tuple[Framework, ...]) -> list[Manifest]:
     return mutating("author-jobs", scope, [patched(_authored("false"))])
 
 
-def _scope(resource: str, condition: str) -> Scope:
+def _made(plural: str, spellings: Sequence[Spelling]) -> list[Manifest]:
+    """Return a policy for creation alone, in one mutation: a fifth of a create is saved by that."""
+    condition = _any([f"{annotation(AUTHOR)} != {_USER}", *(one.there for one in spellings)])
+    patches = [*(one.patches for one in spellings), f"({noted('annotations', AUTHOR, _USER)})"]
+    scope = _scope(kueue(plural, operations=("CREATE",)), condition)
+    return mutating(f"make-{plural}", scope, [patched(" + ".join(patches))])
+
+
+def _scope(target: Target, condition: str) -> Scope:
     """Applying a mutation costs the API server a tenth of a write, even where nothing changes."""
-    return Scope(targets=[kueue(resource)], conditions={"has-something-to-change": condition})
+    return Scope(targets=[target], conditions={"has-something-to-change": condition})
 
 
 def _any(conditions: Sequence[str]) -> str:
@@ -119,6 +131,7 @@ def _patch(op: str, path: str, value: str = "") -> str:
     return f"[JSONPatch{{op: '{op}', path: '/{path.replace('.', '/')}'{told}}}]"
 
 
+_MADE_OFTEN = ("workloads",)
 _FLAT = ("workloadpriorityclasses",)
 _SPEC_CHANGED = "object.?spec != oldObject.?spec"
 _SOURCE = "object.spec.?priorityClassSource.orValue('')"
