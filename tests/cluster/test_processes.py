@@ -43,7 +43,7 @@ def test_a_process_has_the_environment_that_it_is_given(tmp_path: Path) -> None:
 
 
 def test_only_the_api_server_collects_lazily_and_whoever_says_otherwise_has_his_way() -> None:
-    given = {"GOGC": "50", "HOME": "/home"}
+    given = {"GOGC": "50", "GOMEMLIMIT": "1GiB", "HOME": "/home"}
     assert environment("kube-apiserver", given) == given
     assert environment("etcd", {"HOME": "/home"}) == {"HOME": "/home"}
 
