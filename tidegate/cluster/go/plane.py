@@ -13,7 +13,7 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -48,8 +48,15 @@ class _Record(msgspec.Struct, frozen=True):
 class ControlPlane:
     """etcd, API server, controller manager, scheduler and simulated nodes of one folder."""
 
-    def __init__(self, folder: Path, binaries: Path, nodes_count: int = 3) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        binaries: Path,
+        nodes_count: int = 3,
+        given: Mapping[str, str] = os.environ,
+    ) -> None:
         self._layout = Layout(binaries, folder.resolve(), nodes_count)
+        self._given = given  # the components' environment
         self._record_path = self._layout.folder / "control-plane.json"
 
     @property
@@ -117,7 +124,7 @@ class ControlPlane:
         others = tuple(p for p in record.processes if p.name != name)
         command = commands(self._layout, record.ports)[name]
         log = self._layout.folder / "logs" / f"{name}.log"
-        process = spawn(name, command, log, environment(name, os.environ))
+        process = spawn(name, command, log, environment(name, self._given))
         self._write(_Record(record.ports, (*others, process)))
         self._wait(process, record.ports)
 
