@@ -27,7 +27,7 @@ from bench.cluster.figures import Figures, bound_s, lines, used_share, waits_s
 from bench.cluster.playing import Play
 from bench.cluster.processes import Processes
 from bench.cluster.stages import lags
-from bench.loads import BASELINE, LARGE, NAMESPACE, Kind, Load
+from bench.loads import BASELINE, LARGE, NAMESPACE, QUOTA_CPU, Kind, Load
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder
@@ -47,6 +47,8 @@ JOBS = Load(
         Kind("large", 20, 200, count=10, every_us=4_000 * MS, run_us=3_000 * MS),
     ),
 )
+NODES = JOBS.queues * QUOTA_CPU // objects.POD_CPU_MAX
+"""As many as take all pods that quota lets start, though each takes one of the largest alone."""
 LOADS = {"baseline": BASELINE, "large": LARGE, "jobs": JOBS}
 NO_TOPOLOGIES = "tas: not supported yet: Tidegate does not schedule by topology"
 
@@ -157,7 +159,7 @@ async def _kubeconfig(asked: Namespace, folder: Path) -> AsyncGenerator[Path]:
         yield asked.kubeconfig
         return
     binaries = build(lambda what, done, total: _tell(f"{what} {done} of {total}"))
-    plane = ControlPlane(folder / "control-plane", binaries, nodes_count=3)
+    plane = ControlPlane(folder / "control-plane", binaries, nodes_count=NODES)
     await asyncio.to_thread(plane.up, _tell)
     try:
         yield plane.kubeconfig

@@ -12,6 +12,8 @@ from bench.loads import BORROWING_CPU, NAMESPACE, QUOTA_CPU, Arrival, Load
 Object = dict[str, Any]
 KUEUE = "kueue.x-k8s.io/v1beta2"
 WORKLOADS = f"/apis/{KUEUE}/namespaces/{NAMESPACE}/workloads"
+POD_CPU_MAX = 5
+"""Of a Job: a simulated node has 8."""
 JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
 
 
@@ -61,18 +63,22 @@ def priority_classes(load: Load) -> Iterator[Object]:
 
 
 def job(arrival: Arrival) -> bytes:
-    """Return a queued Job of one pod that runs as long as the arrival says, as JSON."""
+    """Return a queued Job that runs as long as the arrival says, as JSON.
+
+    Its pods are no larger than a simulated node takes.
+    """
+    pods = -(-arrival.cpu // POD_CPU_MAX)
     labels = {
         "kueue.x-k8s.io/queue-name": f"lq-{arrival.queue}",
         "kueue.x-k8s.io/priority-class": arrival.name.partition("-")[0],
     }
     seconds = {"simulate/seconds": str(arrival.run_us / 1e6)}
-    template = {"metadata": {"annotations": seconds}, "spec": _pod(arrival.cpu)}
+    template = {"metadata": {"annotations": seconds}, "spec": _pod(arrival.cpu // pods)}
     body: Object = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": arrival.name, "labels": labels},
-        "spec": {"suspend": True, "template": template},
+        "spec": {"suspend": True, "parallelism": pods, "completions": pods, "template": template},
     }
     return msgspec.json.encode(body)
 
