@@ -79,13 +79,17 @@ def test_a_suspended_job_that_asks_for_something_else_is_over(made: JobObserved,
     assert said in found.message
 
 
-@pytest.mark.parametrize("made", [other(count=2), other(containers=())])
+@pytest.mark.parametrize("made", [other(count=0), other(containers=())])
 def test_a_running_job_that_asks_for_something_else_is_stopped_first(made: JobObserved) -> None:
     found = joined(replace(JOB, state=RUNNING), made)
     assert (found.finished, found.active) == ("", False)
 
 
-@pytest.mark.parametrize("made", [other(tolerations=(BEARABLE,)), other(count=3, min_count=1)])
+@pytest.mark.parametrize(
+    "made",
+    [other(tolerations=(BEARABLE,)), other(count=3, min_count=1), other(count=2)],
+    ids=["tolerations", "partial admission", "of two pods one has ended before"],
+)
 def test_what_a_start_puts_in_is_no_difference(made: JobObserved) -> None:
     found = joined(replace(JOB, state=RUNNING), made)
     assert (found.finished, found.active) == ("", True)

@@ -1,7 +1,8 @@
 """A job and the Workload that its owner made for it: do they ask for the same, and as what.
 
 The Workload says what is asked for and what people wish; the job says how it stands. Containers are
-compared as far as they are charged, tolerations as long as no start has put others in.
+compared as far as they are charged, tolerations as long as no start has put others in. A job that
+runs may have fewer pods: a start asks for what was granted, and for none that ended before.
 
 Source: behaviour.md 15.2.
 """
@@ -67,7 +68,8 @@ def mismatches(job: JobObserved, made: JobObserved, *, settled: bool) -> Iterato
 
 
 def _differing(job: PodSet, made: PodSet, settled: bool) -> Iterator[str]:  # noqa: FBT001 - as above
-    if job.count != made.count and (settled or made.min_count is None):
+    lowered = not settled and job.count < made.count
+    if job.count != made.count and not lowered:
         yield f"{made.count} pods, the job {job.count}"
     if job.min_count != made.min_count and settled:
         yield "the fewest pods"
