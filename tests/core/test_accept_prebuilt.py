@@ -65,6 +65,13 @@ def test_a_job_of_whose_workload_nothing_is_known_yet_waits_and_changes_nothing(
     assert bus.only().podsets == known
 
 
+def test_what_a_running_job_asks_for_is_learned_from_its_workload() -> None:
+    bus = Bus().opened()
+    bus.tell(replace(UNCLEAR, state=RUNNING))
+    bus.tell(replace(TRAIN, state=RUNNING))
+    assert (bus.only().podsets, bus.only().gates) == (TRAIN.podsets, ())
+
+
 def test_a_job_that_waited_becomes_its_workload() -> None:
     bus = Bus().opened()
     bus.tell(EARLY)

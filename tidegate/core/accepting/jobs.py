@@ -164,9 +164,11 @@ def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
     if is_activated_unseen(draft, job, known):
         yield from _change(draft, at_us, replace(job, active=False), known)
     # A job that runs, or is being stopped, carries what its start put into the template, and its
-    # queue cannot change; it is read again once the template is as its owner wrote it.
+    # queue cannot change; it is read again once the template is as its owner wrote it. What a
+    # prebuilt Workload asks for stands there, and at first nobody may have looked for that.
     settled = job.state.suspended and not job.state.started and _is_managed(draft, job)
-    podsets, queue = (job.podsets, job.queue) if settled else (known.podsets, known.queue)
+    podsets = job.podsets if settled or not known.podsets else known.podsets
+    queue = job.queue if settled else known.queue
     if slices.holds(known):
         podsets = slices.shrunk(job, known)
     # Another controller's reservation matters until what it admitted is adopted, and no longer.
