@@ -27,6 +27,7 @@ from bench.loads import Arrival
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import ORDER, apply, install, manifests_folder, read_manifests
+from tidegate.kinds.crds import without_rules
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.loop import loop_factory
@@ -63,18 +64,6 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 def without_policies(found: Object) -> Object | None:
     """Leave admission policies out."""
     return None if "AdmissionPolicy" in found["kind"] else found
-
-
-def without_rules(found: Any) -> Any:  # noqa: ANN401  # any part of a manifest
-    """Leave the rules of the CRDs' schemas out."""
-    match found:
-        case dict():
-            kept = {key: one for key, one in found.items() if key != "x-kubernetes-validations"}
-            return {key: without_rules(one) for key, one in kept.items()}
-        case list():
-            return [without_rules(one) for one in found]
-        case _:
-            return found
 
 
 def in_three_versions(found: Object) -> Object:

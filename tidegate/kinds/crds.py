@@ -53,7 +53,7 @@ def _crd(kind: Kind, *, rules: bool) -> Manifest:
             "names": _names(kind),
             "scope": kind.scope,
             "conversion": {"strategy": "None"},
-            "versions": versions if rules else [_without_rules(one) for one in versions],
+            "versions": versions if rules else [without_rules(one) for one in versions],
         },
     }
 
@@ -123,15 +123,16 @@ def _refusing(kind: Kind) -> Manifest:
     return told | ({"subresources": {"status": {}}} if kind.status else {})
 
 
-def _without_rules(found: Any) -> Any:  # noqa: ANN401  # any part of a manifest
+def without_rules(found: Any) -> Any:  # noqa: ANN401  # any part of a manifest
+    """Return a manifest without the rules of its schemas."""
     match found:
         case dict():
             return {
-                key: _without_rules(value)
+                key: without_rules(value)
                 for key, value in found.items()
                 if key != "x-kubernetes-validations"
             }
         case list():
-            return [_without_rules(value) for value in found]
+            return [without_rules(value) for value in found]
         case _:
             return found
