@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import sys
 import tempfile
 from argparse import ArgumentParser, Namespace
@@ -180,7 +179,6 @@ def _started(folder: Path, setup: Setup) -> ControlPlane:
 def _manifests(folder: Path, setup: Setup) -> Path:
     """Write the manifests as a setup has them, and return where."""
     manifests = folder / "deploy"
-    shutil.rmtree(manifests, ignore_errors=True)
     for room in ORDER:
         found = (setup.change(one) for one in read_manifests(manifests_folder() / room))
         (manifests / room).mkdir(parents=True)

@@ -48,7 +48,7 @@ JOBS = Load(
     ),
 )
 NODES = JOBS.queues * QUOTA_CPU // objects.POD_CPU_MAX
-"""As many as take all pods that quota lets start, though each takes one of the largest alone."""
+"""As many as take all pods of Jobs that quota lets start, though each takes one of the largest."""
 LOADS = {"baseline": BASELINE, "large": LARGE, "jobs": JOBS}
 NO_TOPOLOGIES = "tas: not supported yet: Tidegate does not schedule by topology"
 
@@ -159,7 +159,8 @@ async def _kubeconfig(asked: Namespace, folder: Path) -> AsyncGenerator[Path]:
         yield asked.kubeconfig
         return
     binaries = build(lambda what, done, total: _tell(f"{what} {done} of {total}"))
-    plane = ControlPlane(folder / "control-plane", binaries, nodes_count=NODES)
+    nodes = NODES if asked.config == "jobs" else 3  # nothing else has pods
+    plane = ControlPlane(folder / "control-plane", binaries, nodes_count=nodes)
     await asyncio.to_thread(plane.up, _tell)
     try:
         yield plane.kubeconfig
