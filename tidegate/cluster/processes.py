@@ -28,7 +28,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def spawn(
-    name: str, command: Sequence[str], log: Path, environment: Mapping[str, str] | None = None
+    name: str, command: Sequence[str], log: Path, environment: Mapping[str, str] = os.environ
 ) -> Process:
     """Start a process in a session of its own, with its output appended to a log.
 
@@ -42,7 +42,7 @@ def spawn(
     pid = os.posix_spawn(
         command[0],
         list(command),
-        os.environ if environment is None else environment,
+        environment,
         file_actions=[
             (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
             (os.POSIX_SPAWN_OPEN, 1, str(log), flags, 0o600),
