@@ -74,11 +74,9 @@ class Writer:
         about = self.about_patch(shown, found)
         if about:
             found = await self.calls.patch(path, pinned(about, found))
-        status, note = self.status_patch(shown, found), check_states.note(shown, found)
+        status = self.status_patch(shown, found)
         if status:
             found = await self.calls.patch(f"{path}/status", pinned(status, found))
-        if note:  # of the moment at which the status was thought out, and never before it
-            found = await self.calls.patch(path, pinned(note, found))
         return found is not before
 
     async def queue(self, kind: str, key: str) -> None:
@@ -163,11 +161,7 @@ class Writer:
 
     def is_shown(self, shown: Shown, found: Object) -> bool:
         """Tell whether a Workload object lacks nothing of what it shall show."""
-        return not (
-            self.about_patch(shown, found)
-            or self.status_patch(shown, found)
-            or check_states.note(shown, found)
-        )
+        return not (self.about_patch(shown, found) or self.status_patch(shown, found))
 
     async def _make(self, shown: Shown) -> Object | None:
         if not shown.made or shown.phase == "finished":

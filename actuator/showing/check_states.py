@@ -1,8 +1,9 @@
 """The admission checks in a Workload's status: which there are, and when they begin anew.
 
 Their controllers write the states; that a check is asked for, and that what it said no longer
-counts, is ours to show. Behind a reset the Workload notes the decision that it follows, so that
-whatever is read beside that note was said after it. Source: behaviour.md 8.1, 9.1.
+counts, is ours to show. A condition written together with a reset names the decision that it
+follows, so whatever is read beside that was said after it, however fast. Source: behaviour.md 8.1,
+9.1.
 """
 
 from __future__ import annotations
@@ -59,17 +60,24 @@ def put(status: Object, shown: Shown, found: Object) -> None:
         status["admissionChecks"] = states
     else:
         status.pop("admissionChecks", None)
-
-
-def note(shown: Shown, found: Object) -> Object:
-    """Return the patch that notes the newest reset; empty if it is noted, or none is to be."""
-    if shown.phase == "finished" or not shown.checks_since or _noted(found) == shown.checks_since:
-        return {}
-    return {"metadata": {"annotations": {names.CHECKS_SINCE: shown.checks_since}}}
+    if again:
+        others = (one for one in status.get("conditions", ()) if one["type"] != names.CHECKS_SINCE)
+        status["conditions"] = [*others, _note(shown)]
 
 
 def _noted(found: Object) -> str:
-    return str(found["metadata"].get("annotations", {}).get(names.CHECKS_SINCE, ""))
+    told = found.get("status", {}).get("conditions", ())
+    return next((one["message"] for one in told if one["type"] == names.CHECKS_SINCE), "")
+
+
+def _note(shown: Shown) -> Object:
+    return {
+        "type": names.CHECKS_SINCE,
+        "status": "True",
+        "reason": "Reset",
+        "message": shown.checks_since,
+        "lastTransitionTime": stamp(shown.checks_at_us),
+    }
 
 
 def _state(shown: Shown, name: str, told: Object | None, *, again: bool) -> Object:

@@ -19,9 +19,9 @@ from tidegate.jobs.names import workload_name
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import class_of
 from tidegate.kinds import names
+from tidegate.kinds.check_states import checks_since
 from tidegate.kinds.meta import Condition, ObjectMeta, holding
 from tidegate.kinds.names import (
-    CHECKS_SINCE,
     DECISION,
     ELASTIC_JOB,
     IS_GROUP_WORKLOAD,
@@ -77,7 +77,7 @@ def workload(found: Workload) -> Shown | None:
         requeue_count=(requeue.count or 0) if requeue else 0,
         requeue_after_us=micros(requeue.requeue_at or "") if requeue else 0,
         checks=tuple(sorted(one.name for one in status.admission_checks)),
-        checks_since=meta.annotations.get(CHECKS_SINCE, ""),
+        checks_since=checks_since(found),
         reclaimable={one.name: one.count for one in status.reclaimable_pods},
         evictions={
             (one.reason, one.underlying_cause): one.count

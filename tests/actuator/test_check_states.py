@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -36,8 +37,8 @@ class CheckedStory(Story):
         return next(((one["state"], one["message"]) for one in states), ("", ""))
 
     def since(self) -> str:
-        meta = (self.shows() or {"metadata": {}})["metadata"]
-        return str(meta.get("annotations", {}).get(CHECKS_SINCE, ""))
+        told = ((self.shows() or {}).get("status") or {}).get("conditions", ())
+        return next((str(one["message"]) for one in told if one["type"] == CHECKS_SINCE), "")
 
     def say(self, state: str, **more: object) -> None:
         """Write the check's state as its controller does."""
@@ -75,6 +76,23 @@ def test_a_reservation_asks_for_its_checks_and_notes_since_when() -> None:
         async with reserved() as story:
             assert story.state() == ("Pending", "")
             assert story.condition("QuotaReserved")[0] == "True"
+
+    run_virtually(run())
+
+
+def test_an_answer_right_behind_the_question_counts() -> None:
+    async def run() -> None:
+        story = CheckedStory()
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted())
+            seq = await story.reserve()
+            while story.state() != ("Pending", ""):
+                await asyncio.sleep(0)
+            assert story.since() == f"{LEDGER}/{seq}"
+            story.say("Rejected")
+            await story.write(*QUEUES)  # something else to show
+            await asyncio.sleep(60)
+            assert story.state() == ("Rejected", "m")
 
     run_virtually(run())
 

@@ -115,7 +115,8 @@ async def asked(life: Living, running: Running, name: str) -> None:
     async def noted() -> bool:
         since = await asyncio.to_thread(reserved_at, running.ledger)
         found = await life.read(name)
-        note = found.get("metadata", {}).get("annotations", {}).get(CHECKS_SINCE, "/0")
+        told = found.get("status", {}).get("conditions", ())
+        note = next((one["message"] for one in told if one["type"] == CHECKS_SINCE), "/0")
         return bool(since) and int(note.rpartition("/")[2]) >= since and state(found) == "Pending"
 
     await until(noted, f"{name}: its checks are asked for")

@@ -79,6 +79,15 @@ class Yard:
         path = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{self.namespace}/workloads"
         return {one["metadata"]["name"]: one for one in (await get(self.api, path))["items"]}
 
+    async def workload(self, name: str) -> Object:
+        """Wait for a Workload: pods do not wait until their Workload is shown."""
+
+        async def shown() -> bool:
+            return name in await self.workloads()
+
+        await until(shown, f"Workload {name} is shown")
+        return (await self.workloads())[name]
+
     def finished(self, name: str) -> Callable[[], Any]:
         async def look() -> bool:
             found = (await self.workloads()).get(name, {})
@@ -140,7 +149,7 @@ async def test_a_group_starts_together_and_takes_a_replacement(
         await here.member("two", "crew", 3, **{"simulate/exit-code": "1"})
         for name in ("one", "two"):
             await until(here.seen(name, runs), f"{name} runs")
-        workload = (await here.workloads())["crew"]
+        workload = await here.workload("crew")
         assert sum(podset["count"] for podset in workload["spec"]["podSets"]) == 2
         assert len(workload["metadata"]["ownerReferences"]) == 2
         await until(here.seen("two", lambda one: one["status"]["phase"] == "Failed"), "it fails")

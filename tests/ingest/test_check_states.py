@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.ingest.scene import session
 from tests.ingest.test_joins import AT, WORKLOADS, workload_of
-from tests.parts.stage import JOBS, Stage, alongside, job
+from tests.parts.stage import JOBS, Object, Stage, alongside, job
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import CheckSeen, Heartbeat, JobObserved
 from tidegate.kinds.names import CHECKS_SINCE, PRIORITY_BOOST
@@ -39,6 +39,12 @@ SEEN = CheckSeen(
 )
 
 
+def since(decision: str) -> Object:
+    """Return the condition that says since when states of checks count."""
+    said = {"status": "True", "reason": "Reset", "lastTransitionTime": AT}
+    return {"type": CHECKS_SINCE, "message": decision, **said}
+
+
 def test_states_are_told_with_the_decision_that_they_follow() -> None:
     async def run() -> None:
         stage = Stage()
@@ -48,8 +54,7 @@ def test_states_are_told_with_the_decision_that_they_follow() -> None:
             stage.change(f"{PATH}/status", {"status": {"admissionChecks": [STATE]}})
             told = await stage.hear(JobObserved, lambda one: bool(one.checks))
             assert (told.checks, told.checks_since) == ((SEEN,), "")
-            noted = {"metadata": {"annotations": {CHECKS_SINCE: "ledger/7"}}}
-            stage.change(PATH, noted)
+            stage.change(f"{PATH}/status", {"status": {"conditions": [since("ledger/7")]}})
             told = await stage.hear(JobObserved, lambda one: one.checks_since != "")
             assert (told.checks, told.checks_since) == ((SEEN,), "ledger/7")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tests.ingest.scene import jobs, session
+from tests.ingest.test_check_states import since
 from tests.ingest.test_joins import ADMISSION, AT, RESERVED, WORKLOADS, workload_of
 from tests.parts.stage import JOBS, Object, Stage, alongside, job
 from tests.parts.virtual import run_virtually
@@ -12,7 +13,7 @@ from tidegate.contracts.observations import Heartbeat, JobObserved
 
 READY = {"name": "capacity", "state": "Ready", "message": "", "lastTransitionTime": AT}
 HOLDS = {
-    "conditions": [{**RESERVED, "lastTransitionTime": AT}],
+    "conditions": [{**RESERVED, "lastTransitionTime": AT}, since("L1/7")],
     "admission": ADMISSION,
     "admissionChecks": [READY],
 }
@@ -27,7 +28,6 @@ def variant_of(made: Object, parent: Object) -> Object:
         "labels": {"kueue.x-k8s.io/job-uid": made["metadata"]["uid"]},
         "annotations": {
             "kueue.x-k8s.io/workload-allowed-resource-flavors": "fast",
-            "tidegate.dev/checks-since": "L1/7",
             "tidegate.dev/decision": "L1/7",
             "tidegate.dev/variant-for": "batch/job/train",
         },

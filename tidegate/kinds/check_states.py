@@ -20,7 +20,8 @@ def check_states(found: Workload) -> tuple[CheckSeen, ...]:
 
 def checks_since(found: Workload) -> str:
     """Return the decision that the states follow, "<ledger id>/<seq>"; empty if none is noted."""
-    return found.metadata.annotations.get(CHECKS_SINCE, "")
+    told = found.status.conditions
+    return next((one.message for one in told if one.type == CHECKS_SINCE), "")
 
 
 def _seen(found: CheckState) -> CheckSeen:

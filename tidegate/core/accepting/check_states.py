@@ -1,7 +1,7 @@
 """What admission checks' controllers wrote into a Workload's status, as far as it counts.
 
 A word counts if it was written after the newest eviction or release: the actuator then resets every
-check to Pending, and only behind that notes the decision on the Workload. So a ``Ready`` from
+check to Pending, and in the same write notes the decision on the Workload. So a ``Ready`` from
 before an eviction never admits, however late it is told.
 """
 
