@@ -1,6 +1,7 @@
-"""Workloads that somebody deletes are noticed at once, by a watch.
+"""Workloads of jobs that somebody deletes are noticed at once, by a watch.
 
-A watch that cannot be resumed has missed something: then everything is compared again.
+One that was made directly is nobody's to make again, so it is not watched. A watch that cannot be
+resumed has missed something: then everything is compared again.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from actuator.calls import Calls
 from actuator.following import follow, watch_query
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.workload import KIND
+from tidegate.kinds.names import JOB_UID
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
 _PATH = KIND.path()
+_SELECTED = {"labelSelector": JOB_UID}
 _log = get_log("attention")
 
 
@@ -44,7 +47,7 @@ _decoder = msgspec.json.Decoder(_Line)
 
 
 class Attention:
-    """Watches Workloads; ``begun`` is called whenever what came before is not known.
+    """Watches Workloads of jobs; ``begun`` is called whenever what came before is not known.
 
     ``deleted`` is called with key and uid of each Workload that is deleted from then on.
     """
@@ -80,7 +83,7 @@ class Attention:
             self._version = ""
 
     async def _watch(self) -> None:
-        query = watch_query(self._version, self._random)
+        query = {**_SELECTED, **watch_query(self._version, self._random)}
         async with self._calls.watch(_PATH, query) as lines:
             async for line in lines:
                 self._take(_decoder.decode(line))
