@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import msgspec
 import pytest
 
 from tests.cluster.talking import CRDS, Object, Talk, crd
@@ -22,6 +25,22 @@ async def test_a_second_installation_changes_nothing(embedded_api: EmbeddedApi) 
     before = embedded_api.registry.state.revision
     assert await install(embedded_api, manifests_folder(), ignore) == count > 20
     assert embedded_api.registry.state.revision == before
+
+
+async def test_what_a_newer_manifest_lacks_does_not_stay(
+    embedded_api: EmbeddedApi, tmp_path: Path
+) -> None:
+    wanted = crd("things", {"type": "object"})
+    wanted["metadata"]["labels"] = {"app.kubernetes.io/part-of": "things"}
+    names = wanted["spec"]["names"]
+    (tmp_path / "crds").mkdir()
+    for given in ({**names, "shortNames": ["t"]}, names):
+        wanted["spec"]["names"] = given
+        (tmp_path / "crds" / "things.yaml").write_bytes(msgspec.yaml.encode(wanted))
+        await install(embedded_api, tmp_path, ignore)
+        answer = await embedded_api.request("GET", f"{CRDS}/{wanted['metadata']['name']}")
+        there: Object = msgspec.json.decode(answer.body)
+        assert there["spec"]["names"].get("shortNames") == given.get("shortNames")
 
 
 async def test_a_definition_of_somebody_else_is_left_alone(embedded_api: EmbeddedApi) -> None:

@@ -1,13 +1,15 @@
 """Putting Tidegate's own objects into a cluster: CRDs, then policies, then roles.
 
 The order matters: a policy that names a CRD which is not there refuses every Job of the cluster.
-Everything may be done again: what is there already and differs is replaced.
+Everything may be done again: what is there already and differs is replaced. Each object bears the
+digest of its manifest, so that what a newer manifest lacks does not stay.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from tidegate.kube.ports import JSON, KubernetesApi, Response
 
 Object = dict[str, Any]
 ORDER = ("crds", "policies", "rbac")  # folders of manifests, in the order of their application
+DIGEST = "tidegate.dev/manifest"
+"""On what was installed: the SHA-256 of its manifest."""
 _PART_OF = "app.kubernetes.io/part-of"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ESTABLISHED_S, _POLL_S = 30.0, 0.1
@@ -64,7 +68,7 @@ async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None])
             tell(f"applying {len(objects)} objects of {room}")
         for obj in objects:
             await _refuse_if_foreign(api, obj)
-            await apply(api, obj, paths)
+            await apply(api, _with_digest(obj), paths)
         await asyncio.gather(*(_wait_established(api, obj) for obj in objects if _is_crd(obj)))
         count += len(objects)
     if any(read_manifests(folder / "policies")):
@@ -117,6 +121,12 @@ def includes(there: object, wanted: object) -> bool:
             return len(there) == len(wanted) and all(includes(a, b) for a, b in pairs)
         case _:
             return there == wanted
+
+
+def _with_digest(obj: Object) -> Object:
+    digest = sha256(msgspec.json.encode(obj, order="deterministic")).hexdigest()
+    annotations = {**obj["metadata"].get("annotations", {}), DIGEST: digest}
+    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
 
 async def _refuse_if_foreign(api: KubernetesApi, obj: Object) -> None:
