@@ -37,7 +37,6 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     ledger: str = ""  # URL; empty: SQLite in ``state``
     config: str = ""  # path of Kueue's Configuration file; empty: defaults
     services: tuple[str, ...] = SERVICES  # shadow mode leaves the actuator out
-    nats_port: int = 0  # 0: a free one
 
 
 class Running(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +62,7 @@ async def run_services(
     """
     wanted.state.mkdir(parents=True, exist_ok=True)
     supervisor = Supervisor(tell)
-    async with embedded_server(wanted.state / "nats", wanted.nats_port) as nats_url:
+    async with embedded_server(wanted.state / "nats", *free_ports(1)) as nats_url:
         running = _plan(wanted, nats_url, supervisor)
         try:
             for service in wanted.services:
