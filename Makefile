@@ -10,6 +10,8 @@ unexport VIRTUAL_ENV
 ON ?= auto
 KEEP ?=
 M ?=
+# Tests wait a third of their time, so three keep two cores busy.
+WORKERS ?= 3
 RUN = .venv/bin/python -m
 
 .PHONY: help env lint types arrows tests test test-all generate rewrite migrate demo bench chaos controlplane clean
@@ -39,14 +41,14 @@ controlplane: env ## build the local control plane once, if Go is there
 	$(RUN) tidegate.cluster.go build --if-possible
 
 tests: env controlplane ## every test but the long ones
-	$(RUN) pytest -m "not slow" -q -n auto --maxprocesses 4 --dist loadfile --ignore tests/e2e
-	$(RUN) pytest -m "not slow" -q -n 3 --dist loadfile tests/e2e
+	$(RUN) pytest -m "not slow" -q -n $(WORKERS) --dist loadfile --ignore tests/e2e
+	$(RUN) pytest -m "not slow" -q -n $(WORKERS) --dist loadfile tests/e2e
 
 test: lint types arrows tests ## what CI runs: the cheapest first
 
 test-all: lint types arrows controlplane ## all of it, the long ones too
-	$(RUN) pytest -q -n auto --maxprocesses 4 --dist loadfile --ignore tests/e2e
-	$(RUN) pytest -q -n 3 --dist loadfile tests/e2e
+	$(RUN) pytest -q -n $(WORKERS) --dist loadfile --ignore tests/e2e
+	$(RUN) pytest -q -n $(WORKERS) --dist loadfile tests/e2e
 	$(RUN) tests.simulation --seeds 500
 
 generate: env ## CRDs, AsyncAPI, JSON Schemas, man pages: from the code
