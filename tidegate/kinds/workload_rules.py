@@ -28,7 +28,7 @@ def _same(path: str) -> str:
 
 _REF, _OLD_REF = "self.spec.priorityClassRef", "oldSelf.spec.priorityClassRef"
 _PLACES = "self.status.admission.podSetAssignments"
-_DONE, _OLD_DONE = "self.status.reclaimablePods", "oldSelf.status.reclaimablePods"
+_DONE = "self.status.reclaimablePods"
 
 WORKLOAD: tuple[Rule, ...] = (
     Rule(
@@ -56,13 +56,6 @@ WORKLOAD: tuple[Rule, ...] = (
         f" || (has(self.spec.podSets) && size({_PLACES}) == size(self.spec.podSets)"
         f" && {_PLACES}.all(a, self.spec.podSets.exists(p, p.name == a.name)))",
         "admission.podSetAssignments has one entry for each of spec.podSets",
-        ".status.admission",
-    ),
-    Rule(
-        "!has(self.status) || !has(oldSelf.status) || !has(self.status.admission)"
-        " || !has(oldSelf.status.admission)"
-        " || self.status.admission.clusterQueue == oldSelf.status.admission.clusterQueue",
-        "admission.clusterQueue is immutable: unset admission first",
         ".status.admission",
     ),
     Rule(

@@ -111,6 +111,13 @@ class PodSetAssignment(
 class Admission(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """The quota that a workload holds."""
 
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.clusterQueue == oldSelf.clusterQueue",
+            "admission.clusterQueue is immutable: unset admission first",
+            ".clusterQueue",
+        ),
+    )
     cluster_queue: Name
     pod_set_assignments: Annotated[tuple[PodSetAssignment, ...], keyed("name", most=18)] = ()
 
