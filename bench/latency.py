@@ -45,6 +45,7 @@ class Figures:
 
     jobs: int
     burst: bool
+    rate: float  # Jobs a second that are submitted; 0: one after another
     raw_patches_per_s: float
     arrivals_per_s: float  # StartOrdered rows, from the first to the last
     median_ms: float
@@ -142,8 +143,7 @@ async def submit_and_see(api: KubernetesApi, ledger: str, asked: Namespace) -> S
             await _until_seen(seen, 1)
             seen.forget()
         _tell(f"submitting {asked.jobs} Jobs")
-        for number in range(asked.jobs):
-            await create_job(api, "bench", f"job-{number}", queue="main")
+        await _submit(api, asked.jobs, asked.rate)
         if asked.burst:
             await asyncio.sleep(5)  # every one of them is queued by then
             path = f"/apis/{KUEUE}/clusterqueues/bench"
@@ -152,6 +152,19 @@ async def submit_and_see(api: KubernetesApi, ledger: str, asked: Namespace) -> S
         for task in (polling, watching):
             task.cancel()
     return seen
+
+
+async def _submit(api: KubernetesApi, jobs: int, rate: float) -> None:
+    """Create so many Jobs a second whether or not the last is there; 0: one after another."""
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(jobs):
+            creating = tasks.create_task(create_job(api, "bench", f"job-{number}", queue="main"))
+            if rate:
+                await asyncio.sleep(began_s + (number + 1) / rate - loop.time())
+            else:
+                await creating
 
 
 async def _until_seen(seen: Seen, jobs: int) -> None:
@@ -179,7 +192,8 @@ async def make_namespace(api: KubernetesApi, name: str) -> None:
 
 def report(figures: Figures) -> str:
     """Return the figures as lines for a person."""
-    how = "all admitted at one instant" if figures.burst else "submitted one after another"
+    how = f"{figures.rate:g} submitted a second" if figures.rate else "submitted one after another"
+    how = "all admitted at one instant" if figures.burst else how
     return "\n".join(
         (
             f"{figures.jobs} Jobs, {how}",
@@ -227,6 +241,7 @@ def _figures(asked: Namespace, raw: float, seen: Seen) -> Figures:
     return Figures(
         jobs=asked.jobs,
         burst=asked.burst,
+        rate=asked.rate,
         raw_patches_per_s=raw,
         arrivals_per_s=asked.jobs / max(ended - began, POLL_S),
         median_ms=median(waits),
@@ -290,6 +305,9 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="python -m bench.latency", description=__doc__)
     parser.add_argument("--jobs", type=int, default=500)
     parser.add_argument("--burst", action="store_true", help="admit them all at one instant")
+    parser.add_argument(
+        "--rate", type=float, default=0.0, help="Jobs to submit a second; 0: one after another"
+    )
     parser.add_argument("--kubeconfig", type=Path, help="an existing cluster; else its own")
     parser.add_argument("--timeout-s", type=float, default=600.0)
     parser.add_argument("--json", type=Path, help="also write the figures here")
