@@ -151,7 +151,7 @@ async def test_a_reservation_begins_with_pending_checks_whatever_was_said_before
         await life.stop_queue("localqueues", "None")
         await life.shows("one", "QuotaReserved=True QuotaReserved", "Admitted=False NoReservation")
         await asked(life, running, "one")
-        await say(life, "one", "Retry", requeueAfterSeconds=5)
+        await say(life, "one", "Retry", requeueAfterSeconds=15)
         await life.shows("one", "Evicted=True AdmissionCheck", "Requeued=False AdmissionCheck")
         await life.shows("one", "Requeued=True BackoffFinished", "QuotaReserved=True QuotaReserved")
         await asked(life, running, "one")

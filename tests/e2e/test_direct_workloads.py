@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tests.e2e.cast import KUEUE, make_queues, tidegate, until
+from tests.e2e.living import Living
 from tests.e2e.ordeal import alone
 from tidegate.cluster.running import run_services
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
@@ -85,6 +86,7 @@ async def test_two_workloads_share_a_quota_that_holds_one(
         assert given["podSetAssignments"][0]["flavors"] == {"cpu": "any"}
         (second,) = {"one", "two"} - {first}
         assert second not in await holding(api, "QuotaReserved")
+        await Living(api, NAMESPACE).shows(second, "QuotaReserved=False WaitingForQuota")
         await finish(api, first)
         await until(admitted(2), "the other follows")
         story = tidegate("why", f"{NAMESPACE}/{second}", "--ledger", running.ledger)

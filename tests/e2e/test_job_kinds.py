@@ -28,6 +28,8 @@ NODES = {"tide": "spring"}
 TOLERATION = {"key": "spot", "operator": "Exists", "effect": "NoSchedule"}
 PRIORITY = "kueue.x-k8s.io/priority-class"
 INJECTED = "tidegate.dev/injected"
+NODES_COUNT = 3
+"""As many as a local control plane has."""
 
 
 async def test_a_job_is_placed_run_preempted_as_it_was_and_finished(
@@ -38,16 +40,16 @@ async def test_a_job_is_placed_run_preempted_as_it_was_and_finished(
     config.write_text(configuration(act))
     wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
     async with at_work(api, act.operator), run_services(wanted, print) as running:
-        made = await create(api, act, "low", 8)
+        made = await create(api, act, "low", 12)
         assert act.is_suspended(made)
         await until(seen(api, act, "low", act.active), "it runs")
         check_placed(act, await read(api, act, "low"))
-        await create(api, act, "high", 1)
+        await create(api, act, "high", 4)
         await until(seen(api, act, "low", restored(act)), "it is suspended and restored")
         stopped = await read(api, act, "low")
         assert msgspec.json.encode(stopped["spec"]) == msgspec.json.encode(made["spec"])
         for name in ("high", "low"):
-            await until(seen(api, act, name, act.finished), f"{name} finishes")
+            await until(seen(api, act, name, act.finished), f"{name} finishes", patience_s=120)
         await until(lambda: workloads_finished(api, act), "both Workloads say so")
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
@@ -92,13 +94,25 @@ async def prepare(api: KubernetesApi, act: Act) -> None:
         await apply(api, act.crd)
     for policy in policies(act.frameworks, () if act.declared is None else (act.declared,)):
         await apply(api, policy)
-    for node in (await get(api, "/api/v1/nodes"))["items"]:
+    for node in await nodes(api):
         body = msgspec.json.encode({"metadata": {"labels": NODES}})
         path = f"/api/v1/nodes/{node['metadata']['name']}"
         await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
     for found in queue_objects(act):
         await apply(api, found)
     await until(lambda: is_born_suspended(api, act), "its policy is in force")
+
+
+async def nodes(api: KubernetesApi) -> list[Object]:
+    """Wait until every node is registered."""
+    found = list[Object]()
+
+    async def registered() -> bool:
+        found[:] = (await get(api, "/api/v1/nodes"))["items"]
+        return len(found) == NODES_COUNT
+
+    await until(registered, "the nodes are registered")
+    return found
 
 
 def queue_objects(act: Act) -> list[Object]:

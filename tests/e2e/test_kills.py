@@ -56,7 +56,7 @@ async def test_200_jobs_complete_though_every_service_is_killed_again_and_again(
             await submit_all(api, random)
             await killing
             done = f"{JOBS} Jobs complete"
-            await eventually(lambda: observer.completed() == JOBS, done, 300)
+            await eventually(lambda: observer.completed() == JOBS, done, 450)
             assert all(running.supervisor.restarts[name] >= KILLS_EACH for name in SERVICES)
             tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
         watching.cancel()

@@ -49,9 +49,11 @@ async def test_a_waiting_job_is_unsuspended_by_hand(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     async with ordeal(api, alone(tmp_path, own_api), "by-hand") as trial:
-        await trial.submit(20, seconds=2)
+        await trial.submit(4, seconds=20)
         await full(trial)
-        impatient = trial.waiting_now()[-1]
+        await trial.submit(15)
+        (impatient,) = await trial.submit(1, seconds=10)
+        await eventually(lambda: impatient in trial.waiting_now(), "it waits")
         before = trial.generation(impatient)
         await unsuspend(api, trial.namespace, impatient)
         # It may be stopped again sooner than anybody looks: each of the two writes counts one.
@@ -63,7 +65,9 @@ async def test_jobs_are_deleted_and_made_again_under_the_same_names(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     async with ordeal(api, alone(tmp_path, own_api), "namesakes") as trial:
-        await trial.submit(20, seconds=2)
+        await trial.submit(4, seconds=15)
+        await full(trial)
+        await trial.submit(16)
         for name in ((await full(trial))[0], trial.waiting_now()[-1]):
             await remove(api, trial.namespace, name)
             await eventually(partial(are_gone, trial, [name]), f"{name} is gone")

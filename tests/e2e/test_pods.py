@@ -80,13 +80,21 @@ class Yard:
         return {one["metadata"]["name"]: one for one in (await get(self.api, path))["items"]}
 
     async def workload(self, name: str) -> Object:
-        """Wait for a Workload: pods do not wait until their Workload is shown."""
+        """Wait for a Workload whose name begins so: pods do not wait until theirs is shown."""
+        found = dict[str, Object]()
 
         async def shown() -> bool:
-            return name in await self.workloads()
+            found.update(await self.workloads())
+            return any(one.startswith(name) for one in found)
 
         await until(shown, f"Workload {name} is shown")
-        return (await self.workloads())[name]
+        return next(found[one] for one in found if one.startswith(name))
+
+    def has_no(self, name: str) -> Callable[[], Any]:
+        async def look() -> bool:
+            return name not in await self.workloads()
+
+        return look
 
     def finished(self, name: str) -> Callable[[], Any]:
         async def look() -> bool:
@@ -117,6 +125,10 @@ async def yard(
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
+def began(found: Object) -> bool:
+    return runs(found) or found["status"]["phase"] == "Failed"
+
+
 def gone(found: Object) -> bool:
     return found.get("code") == 404
 
@@ -131,11 +143,11 @@ async def test_a_pod_is_gated_placed_run_and_deleted_for_a_greater(
         assert NODES.items() <= placed["spec"]["nodeSelector"].items()
         assert TOLERATION in placed["spec"]["tolerations"]
         assert not is_gated(placed)
-        await here.make(pod("high", here.namespace, 1), "high")
+        await here.make(pod("high", here.namespace, 10), "high")
         await until(here.seen("low", gone), "the lesser is deleted")
+        shown = await here.workload("pod-high")
         await until(here.seen("high", here.act.finished), "the greater finishes")
-        (name,) = [name for name in await here.workloads() if name.startswith("pod-high")]
-        await until(here.finished(name), "its Workload says so")
+        await until(here.finished(shown["metadata"]["name"]), "its Workload says so")
 
 
 async def test_a_group_starts_together_and_takes_a_replacement(
@@ -148,7 +160,7 @@ async def test_a_group_starts_together_and_takes_a_replacement(
         assert "crew" not in await here.workloads()
         await here.member("two", "crew", 3, **{"simulate/exit-code": "1"})
         for name in ("one", "two"):
-            await until(here.seen(name, runs), f"{name} runs")
+            await until(here.seen(name, began), f"{name} runs")
         workload = await here.workload("crew")
         assert sum(podset["count"] for podset in workload["spec"]["podSets"]) == 2
         assert len(workload["metadata"]["ownerReferences"]) == 2
@@ -163,7 +175,7 @@ async def test_pods_too_many_are_deleted_and_one_goes_ahead_of_its_group(
 ) -> None:
     fast = {"kueue.x-k8s.io/pod-group-fast-admission": "true"}
     async with yard(api, own_api, tmp_path, "life-crowd") as (here, _):
-        await here.make(pod("first", here.namespace, 5))
+        await here.make(pod("first", here.namespace, 10))
         await until(here.seen("first", runs), "the queue is full")
         names = ("one", "two", "three")
         for name in names:
@@ -194,6 +206,7 @@ async def test_a_group_is_deleted_together_for_a_greater(
         for name in ("one", "two"):
             await until(here.seen(name, gone), f"{name} is deleted")
         await until(here.seen("high", here.act.finished), "the greater finishes")
+        await until(here.has_no("flock"), "its Workload goes with it")
         for name in ("one", "two"):
-            await here.member(name, "flock", 1)
+            await here.member(name, "flock", 5)
         await until(here.finished("flock"), "made again, it runs to its end")

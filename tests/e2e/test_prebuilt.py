@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cast import Object, job_of, make_queues, post, tidegate, until
+from tests.e2e.cast import Object, eventually, job_of, make_queues, post, tidegate, told, until
 from tests.e2e.living import Living
 from tests.e2e.ordeal import alone
-from tidegate.cluster.running import run_services
+from tidegate.cluster.running import Running, run_services
+from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real
@@ -41,6 +42,11 @@ async def job_is(
     await until(seen, f"Job {name} {what}")
 
 
+def known(running: Running, job: str) -> bool:
+    """Tell whether the ledger knows a job."""
+    return any(one.job.name == job for one in told(running.ledger, WorkloadSubmitted))
+
+
 async def test_a_job_runs_as_its_workload_says_and_only_then(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
@@ -48,7 +54,8 @@ async def test_a_job_runs_as_its_workload_says_and_only_then(
     await make_queues(api, {space: "2"})
     life = Living(api, space)
     async with run_services(alone(tmp_path, own_api), print) as running:
-        await submit(api, space, "train", "made", 3)
+        await submit(api, space, "train", "made", 10)
+        await eventually(lambda: known(running, "train"), "the job is known")
 
         async def waits() -> bool:
             told = tidegate("why", f"{space}/job/train", "--ledger", running.ledger)

@@ -148,6 +148,10 @@ async def test_what_cannot_be_provisioned_is_tried_again_and_then_rejected(
             return await scaler.requests() == {}
 
         await until(cleared, "its requests are gone")
-        events = await api.request("GET", "/api/v1/namespaces/scarce/events")
-        told = {one["reason"] for one in msgspec.json.decode(events.body)["items"]}
-        assert {"ProvisioningRequestCreated", "AdmissionCheckRejected"} <= told
+
+        async def told() -> bool:
+            events = await api.request("GET", "/api/v1/namespaces/scarce/events")
+            reasons = {one["reason"] for one in msgspec.json.decode(events.body)["items"]}
+            return {"ProvisioningRequestCreated", "AdmissionCheckRejected"} <= reasons
+
+        await until(told, "Events tell of it")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.real
 TIMES = """
 waitForPodsReady:
   timeout: 20s
-  requeuingStrategy: {{backoffBaseSeconds: 1, timestamp: {timestamp}}}
+  requeuingStrategy: {{backoffBaseSeconds: 5, timestamp: {timestamp}}}
 """
 
 

@@ -32,7 +32,7 @@ async def shadow(kubeconfig: str, state: Path) -> AsyncGenerator[str, None]:
     with (state / "up.log").open("wb") as log:
         up = await asyncio.create_subprocess_exec(*command, env=environment, stdout=log, stderr=log)
     try:
-        await eventually((state / FILE).exists, "the instance is up")
+        await eventually((state / FILE).exists, "the instance is up", 120)
         yield f"sqlite:///{state / 'ledger.db'}"
     finally:
         up.send_signal(signal.SIGINT)
@@ -69,7 +69,7 @@ async def test_a_shadow_tells_where_it_would_have_decided_otherwise(
         for name in ("first", "second"):
             await unsuspend(api, "shadow-a", name)
         wanted = {other: "starts only there", "third": "starts only here"}
-        await eventually(lambda: differences(ledger) == wanted, "both differences are told", 30)
+        await eventually(lambda: differences(ledger) == wanted, "both differences are told", 120)
         for name, namespace in JOBS.items():
             job = await job_of(api, namespace, name)
             assert "tidegate.dev/decision" not in job["metadata"]["annotations"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -17,6 +18,7 @@ from actuator.elastic import LetGo
 from actuator.metrics import Metrics
 from actuator.orders import Expire, Order
 from actuator.report import Reporter
+from tests.e2e.cast import until
 from tests.parts.foreign import (
     JOBSETS,
     VOYAGES,
@@ -64,11 +66,27 @@ async def enabled(admin: KubernetesClient) -> AsyncIterator[dict[str, set[Right]
     for one in roles:
         await apply(admin, one)
     given = [one for one in roles if one["kind"] == "ClusterRole"]
+    for one in given:
+        await until(partial(is_allowed, admin, one), f"{one['metadata']['name']} is in force")
     yield {one["metadata"]["name"]: rights(one["rules"]) for one in given}
     for one in roles:
         path = f"/apis/{one['apiVersion']}/{one['kind'].lower()}s/{one['metadata']['name']}"
         await admin.request("DELETE", path)
     del JOB_KINDS[DECLARED.name]
+
+
+async def is_allowed(admin: KubernetesClient, role: Object) -> bool:
+    """Tell whether the API server knows by now that a service's account has a role's rights."""
+    account = role["metadata"]["name"].removesuffix("-kinds")
+    rule = role["rules"][0]
+    wish = {"group": rule["apiGroups"][0], "resource": rule["resources"][0]}
+    spec = {
+        "user": f"system:serviceaccount:tidegate-system:{account}",
+        "resourceAttributes": {**wish, "verb": rule["verbs"][0]},
+    }
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    answer = await admin.request("POST", path, body=msgspec.json.encode({"spec": spec}))
+    return bool(msgspec.json.decode(answer.body)["status"]["allowed"])
 
 
 async def test_ingest_asks_for_just_the_rights_of_the_enabled_kinds(
