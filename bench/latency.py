@@ -21,22 +21,28 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
 
 import msgspec
 
+from bench.submitting import (
+    CLIENTS,
+    KUEUE,
+    all_of,
+    create_job,
+    jobs_path,
+    make_namespace,
+    make_queues,
+    send,
+    submit,
+)
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
-from tidegate.cluster.install import apply, install, manifests_folder
+from tidegate.cluster.install import install, manifests_folder
 from tidegate.cluster.running import Wanted, run_services
 from tidegate.kube.client import Access, connect
-from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
+from tidegate.kube.ports import KubernetesApi
 
-Object = dict[str, Any]
-KUEUE = "kueue.x-k8s.io/v1beta2"
 POLL_S = 0.002
-CLIENTS = 32
-"""As many patches at once as the actuator has workers."""
 
 
 @dataclass(frozen=True)
@@ -104,32 +110,15 @@ async def raw_rate(api: KubernetesApi, jobs: int) -> float:
     _tell(f"measuring the raw rate of patches with {jobs} Jobs")
     await make_namespace(api, "raw")
     names = [f"raw-{number}" for number in range(jobs)]
-    await _all(create_job(api, "raw", name, queue="") for name in names)
+    await all_of(create_job(api, "raw", name, queue="") for name in names)
     patch = msgspec.json.encode({"spec": {"suspend": False}})
     began = time.perf_counter()
-    await _all(_send(api, "PATCH", f"{_jobs('raw')}/{name}", patch) for name in names)
+    await all_of(send(api, "PATCH", f"{jobs_path('raw')}/{name}", patch) for name in names)
     rate = jobs / (time.perf_counter() - began)
-    await _send(api, "DELETE", "/api/v1/namespaces/raw")
-    await _send(api, "DELETE", _jobs("raw"), b'{"propagationPolicy": "Background"}')
+    await send(api, "DELETE", "/api/v1/namespaces/raw")
+    await send(api, "DELETE", jobs_path("raw"), b'{"propagationPolicy": "Background"}')
     await _until_settled(api)
     return rate
-
-
-async def make_queues(api: KubernetesApi, *, held: bool) -> None:
-    """Make a queue with room for everything; ``held`` keeps it closed for now."""
-    quota = {"name": "cpu", "nominalQuota": "1000000"}
-    group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [quota]}]}
-    spec: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
-    if held:
-        spec["stopPolicy"] = "Hold"
-    await make_namespace(api, "bench")
-    local: Object = {"name": "main", "namespace": "bench"}
-    for kind, meta, body in (
-        ("ResourceFlavor", {"name": "any"}, {}),
-        ("ClusterQueue", {"name": "bench"}, spec),
-        ("LocalQueue", local, {"clusterQueue": "bench"}),
-    ):
-        await apply(api, {"apiVersion": KUEUE, "kind": kind, "metadata": meta, "spec": body})
 
 
 async def submit_and_see(api: KubernetesApi, ledger: str, asked: Namespace) -> Seen:
@@ -143,51 +132,20 @@ async def submit_and_see(api: KubernetesApi, ledger: str, asked: Namespace) -> S
             await _until_seen(seen, 1)
             seen.forget()
         _tell(f"submitting {asked.jobs} Jobs")
-        await _submit(api, asked.jobs, asked.rate)
+        await submit(api, asked.jobs, asked.rate)
         if asked.burst:
             await asyncio.sleep(5)  # every one of them is queued by then
             path = f"/apis/{KUEUE}/clusterqueues/bench"
-            await _send(api, "PATCH", path, b'{"spec": {"stopPolicy": "None"}}')
+            await send(api, "PATCH", path, b'{"spec": {"stopPolicy": "None"}}')
         await _until_seen(seen, asked.jobs)
         for task in (polling, watching):
             task.cancel()
     return seen
 
 
-async def _submit(api: KubernetesApi, jobs: int, rate: float) -> None:
-    """Create so many Jobs a second whether or not the last is there; 0: one after another."""
-    loop = asyncio.get_running_loop()
-    began_s = loop.time()
-    async with asyncio.TaskGroup() as tasks:
-        for number in range(jobs):
-            creating = tasks.create_task(create_job(api, "bench", f"job-{number}", queue="main"))
-            if rate:
-                await asyncio.sleep(began_s + (number + 1) / rate - loop.time())
-            else:
-                await creating
-
-
 async def _until_seen(seen: Seen, jobs: int) -> None:
     while min(len(seen.running), len(seen.ordered)) < jobs:
         await asyncio.sleep(0.05)
-
-
-async def create_job(api: KubernetesApi, namespace: str, name: str, *, queue: str) -> None:
-    """Create one suspended Job of one pod; without a queue nobody but we unsuspends it."""
-    asked = {"requests": {"cpu": "1m"}}
-    container = {"name": "c", "image": "i", "resources": asked}
-    spec = {"restartPolicy": "Never", "containers": [container]}
-    labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
-    body = {
-        "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        "spec": {"suspend": True, "template": {"spec": spec}},
-    }
-    await _send(api, "POST", _jobs(namespace), msgspec.json.encode(body))
-
-
-async def make_namespace(api: KubernetesApi, name: str) -> None:
-    """Create a namespace."""
-    await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 
 
 def report(figures: Figures) -> str:
@@ -227,7 +185,7 @@ async def _see_orders(ledger: str, seen: Seen) -> None:
 
 async def _see_running(api: KubernetesApi, seen: Seen) -> None:
     """Note when the API server first tells that a Job is not suspended."""
-    async with api.watch(_jobs("bench"), {"timeoutSeconds": "3600"}) as lines:
+    async with api.watch(jobs_path("bench"), {"timeoutSeconds": "3600"}) as lines:
         async for line in lines:
             found = msgspec.json.decode(line)["object"]
             if found.get("kind") == "Job" and not found["spec"].get("suspend"):
@@ -274,27 +232,6 @@ async def _until_settled(api: KubernetesApi) -> None:
                 if answer.status == 404:  # noqa: PLR2004 - not found
                     return
                 await asyncio.sleep(0.5)
-
-
-async def _all(work: Any) -> None:  # noqa: ANN401 - an iterable of coroutines
-    """Run them, so many at once."""
-    room = asyncio.Semaphore(CLIENTS)
-
-    async def one(task: Any) -> None:  # noqa: ANN401 - a coroutine
-        async with room:
-            await task
-
-    await asyncio.gather(*map(one, work))
-
-
-async def _send(api: KubernetesApi, method: str, path: str, body: bytes | None = None) -> None:
-    content = MERGE_PATCH if method == "PATCH" else "application/json"
-    answer = await api.request(method, path, body=body, content_type=content)
-    assert answer.status < 400, f"{method} {path}: {answer.status} {answer.body!r}"  # noqa: PLR2004 - an error
-
-
-def _jobs(namespace: str) -> str:
-    return f"/apis/batch/v1/namespaces/{namespace}/jobs"
 
 
 def _tell(line: str) -> None:

@@ -1,0 +1,87 @@
+"""The Jobs of the latency benchmark: their queue, and how they are submitted."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+
+from tidegate.cluster.install import apply
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
+
+Object = dict[str, Any]
+KUEUE = "kueue.x-k8s.io/v1beta2"
+CLIENTS = 32
+"""As many patches at once as the actuator has workers."""
+
+
+async def make_queues(api: KubernetesApi, *, held: bool) -> None:
+    """Make a queue with room for everything; ``held`` keeps it closed for now."""
+    quota = {"name": "cpu", "nominalQuota": "1000000"}
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [quota]}]}
+    spec: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
+    if held:
+        spec["stopPolicy"] = "Hold"
+    await make_namespace(api, "bench")
+    local: Object = {"name": "main", "namespace": "bench"}
+    for kind, meta, body in (
+        ("ResourceFlavor", {"name": "any"}, {}),
+        ("ClusterQueue", {"name": "bench"}, spec),
+        ("LocalQueue", local, {"clusterQueue": "bench"}),
+    ):
+        await apply(api, {"apiVersion": KUEUE, "kind": kind, "metadata": meta, "spec": body})
+
+
+async def submit(api: KubernetesApi, jobs: int, rate: float) -> None:
+    """Create so many Jobs a second whether or not the last is there; 0: one after another."""
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(jobs):
+            creating = tasks.create_task(create_job(api, "bench", f"job-{number}", queue="main"))
+            if rate:
+                await asyncio.sleep(began_s + (number + 1) / rate - loop.time())
+            else:
+                await creating
+
+
+async def create_job(api: KubernetesApi, namespace: str, name: str, *, queue: str) -> None:
+    """Create one suspended Job of one pod; without a queue nobody but we unsuspends it."""
+    asked = {"requests": {"cpu": "1m"}}
+    container = {"name": "c", "image": "i", "resources": asked}
+    spec = {"restartPolicy": "Never", "containers": [container]}
+    labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
+    body = {
+        "metadata": {"name": name, "namespace": namespace, "labels": labels},
+        "spec": {"suspend": True, "template": {"spec": spec}},
+    }
+    await send(api, "POST", jobs_path(namespace), msgspec.json.encode(body))
+
+
+async def make_namespace(api: KubernetesApi, name: str) -> None:
+    """Create a namespace."""
+    await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+
+
+async def all_of(work: Any) -> None:  # noqa: ANN401 - an iterable of coroutines
+    """Run them, so many at once."""
+    room = asyncio.Semaphore(CLIENTS)
+
+    async def one(task: Any) -> None:  # noqa: ANN401 - a coroutine
+        async with room:
+            await task
+
+    await asyncio.gather(*map(one, work))
+
+
+async def send(api: KubernetesApi, method: str, path: str, body: bytes | None = None) -> None:
+    """Send a request that has to succeed."""
+    content = MERGE_PATCH if method == "PATCH" else "application/json"
+    answer = await api.request(method, path, body=body, content_type=content)
+    assert answer.status < 400, f"{method} {path}: {answer.status} {answer.body!r}"  # noqa: PLR2004 - an error
+
+
+def jobs_path(namespace: str) -> str:
+    """Return where a namespace's Jobs are."""
+    return f"/apis/batch/v1/namespaces/{namespace}/jobs"
