@@ -38,7 +38,7 @@ _WRITES = ("create", "start", "finish")
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
-    """How one of them differs from what ``tidegate install`` and a local cluster make."""
+    """How one of them differs from what an installation and a local cluster make."""
 
     change: Callable[[Object], Object | None] = lambda found: found  # None: it is left out
     environment: Mapping[str, str] = {}
