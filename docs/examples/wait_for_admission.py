@@ -1,4 +1,4 @@
-"""Submit a Job and wait until Tidegate admits it: `pip install 'tidegate[cluster]'`.
+"""Submit a Job and wait until Tidegate admits it: `pip install 'tidegate[ingest]'`.
 
     KUBECONFIG=... python wait_for_admission.py nats://127.0.0.1:4222 team-a main
 
