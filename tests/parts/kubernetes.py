@@ -13,6 +13,7 @@ import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -30,6 +31,7 @@ from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
 
 DEADLINE_S = 60
+OK = 200
 
 
 @pytest.fixture
@@ -67,8 +69,22 @@ def own_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane
     folder = tmp_path_factory.mktemp("own")
     plane = ControlPlane(folder / "control-plane", binaries())
     bring_up(plane, folder, os.getpid())
+    with ThreadPoolExecutor(max_workers=1) as aside:  # a test may have a loop of its own
+        aside.submit(asyncio.run, controllers_run(plane)).result()
     yield plane
     plane.remove()
+
+
+async def controllers_run(plane: ControlPlane) -> None:
+    """Wait until the controllers work: while they start they end if the API server goes away.
+
+    The service account of each namespace is made by one of them, and they begin together.
+    """
+    path = "/api/v1/namespaces/default/serviceaccounts/default"
+    async with connect(Access(kubeconfig=str(plane.kubeconfig))) as api:
+        async with asyncio.timeout(DEADLINE_S):
+            while (await api.request("GET", path)).status != OK:
+                await asyncio.sleep(0.1)
 
 
 @pytest.fixture(scope="session")
