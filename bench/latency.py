@@ -24,20 +24,12 @@ from statistics import median, quantiles
 
 import msgspec
 
-from bench.submitting import (
-    CLIENTS,
-    KUEUE,
-    all_of,
-    create_job,
-    jobs_path,
-    make_namespace,
-    make_queues,
-    send,
-    submit,
-)
+from bench.cluster.objects import KUEUE, namespace
+from bench.cluster.sending import CLIENTS, all_of, send
+from bench.submitting import create_job, jobs_path, make_queues, submit
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
-from tidegate.cluster.install import install, manifests_folder
+from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.running import Wanted, run_services
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
@@ -108,7 +100,7 @@ async def measure(asked: Namespace) -> Figures:
 async def raw_rate(api: KubernetesApi, jobs: int) -> float:
     """Return how many Jobs a second can be unsuspended by a client that does nothing else."""
     _tell(f"measuring the raw rate of patches with {jobs} Jobs")
-    await make_namespace(api, "raw")
+    await apply(api, namespace("raw"))
     names = [f"raw-{number}" for number in range(jobs)]
     await all_of(create_job(api, "raw", name, queue="") for name in names)
     patch = msgspec.json.encode({"spec": {"suspend": False}})

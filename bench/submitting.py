@@ -7,13 +7,12 @@ from typing import Any
 
 import msgspec
 
+from bench.cluster.objects import KUEUE, namespace
+from bench.cluster.sending import send
 from tidegate.cluster.install import apply
-from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
+from tidegate.kube.ports import KubernetesApi
 
 Object = dict[str, Any]
-KUEUE = "kueue.x-k8s.io/v1beta2"
-CLIENTS = 32
-"""As many patches at once as the actuator has workers."""
 
 
 async def make_queues(api: KubernetesApi, *, held: bool) -> None:
@@ -23,7 +22,7 @@ async def make_queues(api: KubernetesApi, *, held: bool) -> None:
     spec: Object = {"namespaceSelector": {}, "resourceGroups": [group]}
     if held:
         spec["stopPolicy"] = "Hold"
-    await make_namespace(api, "bench")
+    await apply(api, namespace("bench"))
     local: Object = {"name": "main", "namespace": "bench"}
     for kind, meta, body in (
         ("ResourceFlavor", {"name": "any"}, {}),
@@ -57,29 +56,6 @@ async def create_job(api: KubernetesApi, namespace: str, name: str, *, queue: st
         "spec": {"suspend": True, "template": {"spec": spec}},
     }
     await send(api, "POST", jobs_path(namespace), msgspec.json.encode(body))
-
-
-async def make_namespace(api: KubernetesApi, name: str) -> None:
-    """Create a namespace."""
-    await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-
-
-async def all_of(work: Any) -> None:  # noqa: ANN401 - an iterable of coroutines
-    """Run them, so many at once."""
-    room = asyncio.Semaphore(CLIENTS)
-
-    async def one(task: Any) -> None:  # noqa: ANN401 - a coroutine
-        async with room:
-            await task
-
-    await asyncio.gather(*map(one, work))
-
-
-async def send(api: KubernetesApi, method: str, path: str, body: bytes | None = None) -> None:
-    """Send a request that has to succeed."""
-    content = MERGE_PATCH if method == "PATCH" else "application/json"
-    answer = await api.request(method, path, body=body, content_type=content)
-    assert answer.status < 400, f"{method} {path}: {answer.status} {answer.body!r}"  # noqa: PLR2004 - an error
 
 
 def jobs_path(namespace: str) -> str:

@@ -29,7 +29,7 @@ from bench.cluster.processes import Processes
 from bench.cluster.stages import lags
 from bench.loads import BASELINE, LARGE, NAMESPACE, QUOTA_CPU, Kind, Load
 from tidegate.cluster.go.building import build
-from tidegate.cluster.go.plane import ControlPlane
+from tidegate.cluster.go.plane import NODES_COUNT, ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.running import SERVICES, Wanted, run_services
 from tidegate.kube.client import Access, connect
@@ -159,7 +159,7 @@ async def _kubeconfig(asked: Namespace, folder: Path) -> AsyncGenerator[Path]:
         yield asked.kubeconfig
         return
     binaries = build(lambda what, done, total: _tell(f"{what} {done} of {total}"))
-    nodes = NODES if asked.config == "jobs" else 3  # nothing else has pods
+    nodes = NODES if asked.config == "jobs" else NODES_COUNT  # nothing else has pods
     plane = ControlPlane(folder / "control-plane", binaries, nodes_count=nodes)
     await asyncio.to_thread(plane.up, _tell)
     try:

@@ -17,6 +17,7 @@ from tests.e2e.act import Act, has_condition
 from tests.e2e.cast import KUEUE, tidegate, until
 from tests.e2e.kinds import ACTS
 from tests.e2e.operators import at_work
+from tidegate.cluster.go.plane import NODES_COUNT
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Wanted, run_services
 from tidegate.kinds.manifests import policies
@@ -28,8 +29,6 @@ NODES = {"tide": "spring"}
 TOLERATION = {"key": "spot", "operator": "Exists", "effect": "NoSchedule"}
 PRIORITY = "kueue.x-k8s.io/priority-class"
 INJECTED = "tidegate.dev/injected"
-NODES_COUNT = 3
-"""As many as a local control plane has."""
 
 
 async def test_a_job_is_placed_run_preempted_as_it_was_and_finished(

@@ -30,6 +30,8 @@ from tidegate.cluster.ports import free_ports
 from tidegate.cluster.processes import Process, is_alive, last_lines, spawn, stop
 from tidegate.errors import TidegateError
 
+NODES_COUNT = 3
+"""Simulated nodes, unless so many are asked for."""
 _READY_S, _POLL_S, _ASK_S, _OK = 90.0, 0.05, 2.0, 200
 _KEEP_STATE = ("etcd", "kube-apiserver")  # the others are killed: they have nothing to finish
 
@@ -52,7 +54,7 @@ class ControlPlane:
         self,
         folder: Path,
         binaries: Path,
-        nodes_count: int = 3,
+        nodes_count: int = NODES_COUNT,
         given: Mapping[str, str] = os.environ,
     ) -> None:
         self._layout = Layout(binaries, folder.resolve(), nodes_count)
