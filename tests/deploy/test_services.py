@@ -82,6 +82,7 @@ async def containers(api: KubernetesClient, objects: Objects, given: Given) -> d
 async def goes_all_the_way(api: KubernetesClient, name: str) -> None:
     """Submit a job and wait until it ran and is shown as finished."""
     await make_queues(api, {name: "2"})
+    await wait_enforced(api)
     await submit(api, name, "one", cpu="1", seconds=5)
 
     async def finished() -> bool:
@@ -98,7 +99,6 @@ async def test_the_one_file_gives_services_that_work(
 ) -> None:
     objects = installed()
     await apply_all(admin, objects)
-    await wait_enforced(admin)
     async with embedded_server(tmp_path / "nats") as url:
         given = Given(folder=tmp_path, kubeconfig=Path(own_api), instead={"TIDEGATE_NATS_URL": url})
         played = await containers(admin, objects, given)
@@ -117,7 +117,6 @@ async def test_production_gives_services_that_work(
 ) -> None:
     objects = overlay("production")
     await apply_all(admin, objects)
-    await wait_enforced(admin)
     made = postgresql.new_database()
     _make_roles(made)
     with nats_with_accounts(tmp_path / "nats") as served:
@@ -161,7 +160,6 @@ async def test_an_account_of_no_right_is_never_ready(
 ) -> None:
     objects = overlay("production")
     await apply_all(admin, objects)
-    await wait_enforced(admin)
     async with (
         embedded_server(tmp_path / "nats") as url,
         open_bus(url, cluster="local", name="scheduler") as bus,

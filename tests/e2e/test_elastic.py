@@ -102,7 +102,7 @@ async def test_an_elastic_job_grows_by_a_slice_and_shrinks_in_place(
         async def replaced() -> bool:
             told = await slices(api, space)
             ended = "Finished=True WorkloadSliceReplaced" in told.pop("", [])
-            return ended and any("Admitted=True Admitted" in one for one in told.values())
+            return ended and all("Admitted=True Admitted" in one for one in told.values())
 
         await until(replaced, "one slice took over from the other")
         await life.change(f"{jobs(space)}/train", spec={"parallelism": 1})

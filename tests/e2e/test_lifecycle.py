@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.cast import make_queues, tidegate, told
+from tests.e2e.cast import Object, make_queues, tidegate, told
 from tests.e2e.living import Living, clear, configured
 from tests.e2e.ordeal import alone
 from tidegate.cluster.running import Running, run_services
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.real
 TIMES = """
 waitForPodsReady:
   timeout: 10s
-  requeuingStrategy: {backoffBaseSeconds: 1, backoffLimitCount: 1}
+  requeuingStrategy: {backoffBaseSeconds: 5, backoffLimitCount: 1}
 objectRetentionPolicies:
   workloads: {afterFinished: 2s}
 """
@@ -77,6 +77,11 @@ async def test_owners_change_their_minds(api: KubernetesApi, own_api: str, tmp_p
         audit(running)
 
 
+def requeues(found: Object) -> int:
+    """Return how often a Workload says that it has come back."""
+    return int(found["status"].get("requeueState", {}).get("count", 0))
+
+
 def evicted(running: Running, key: str) -> list[tuple[str, int]]:
     """Return why a workload was evicted, and how often it has come back by then."""
     events = told(running.ledger, WorkloadEvicted)
@@ -96,13 +101,16 @@ async def test_time_evicts_deactivates_and_deletes(
     async with run_services(configured(tmp_path, own_api, TIMES), print) as running:
         await life.make("never-ready")
         await life.make("ready")
-        await life.make("long", maximumExecutionTimeSeconds=2)
-        await life.shows("ready", "Admitted=True Admitted")
-        await life.add("ready", "PodsReady", "Started")
+        await life.make("long", maximumExecutionTimeSeconds=10)
+        for name in ("ready", "long"):
+            await life.shows(name, "Admitted=True Admitted")
+            await life.add(name, "PodsReady", "Started")
+        await life.shows("never-ready", "Evicted=True PodsReadyTimeout")
+        await life.until("never-ready", lambda one: requeues(one) == 1, "counts")
+        await life.shows("never-ready", "Requeued=True BackoffFinished", "Admitted=True Admitted")
         await life.shows("long", "Evicted=True DeactivatedDueToMaximumExecutionTimeExceeded")
         await life.until("long", lambda one: one["spec"]["active"] is False, "is deactivated")
         await life.shows("never-ready", "Evicted=True DeactivatedDueToRequeuingLimitExceeded")
-        # What it showed on the way stood there for a second: the ledger has it.
         assert evicted(running, "times/never-ready") == [
             ("PodsReadyTimeout", 1),
             ("Deactivated", 0),

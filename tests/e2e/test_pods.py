@@ -125,10 +125,6 @@ async def yard(
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
-def began(found: Object) -> bool:
-    return runs(found) or found["status"]["phase"] == "Failed"
-
-
 def gone(found: Object) -> bool:
     return found.get("code") == 404
 
@@ -158,9 +154,9 @@ async def test_a_group_starts_together_and_takes_a_replacement(
         await here.make(pod("alone", here.namespace, 1))
         await until(here.seen("alone", here.act.finished), "who waits for nobody goes first")
         assert "crew" not in await here.workloads()
-        await here.member("two", "crew", 3, **{"simulate/exit-code": "1"})
+        await here.member("two", "crew", 15, **{"simulate/exit-code": "1"})
         for name in ("one", "two"):
-            await until(here.seen(name, began), f"{name} runs")
+            await until(here.seen(name, runs), f"{name} runs")
         workload = await here.workload("crew")
         assert sum(podset["count"] for podset in workload["spec"]["podSets"]) == 2
         assert len(workload["metadata"]["ownerReferences"]) == 2
