@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.bus.worlds import MemoryWorld, World, nats_world
+from tests.bus.worlds import MemoryWorld, World, nats_world, simulated_world
 
 
-@pytest.fixture(params=["memory", "nats"])
+@pytest.fixture(params=["memory", "simulated", "nats"])
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World, None]:
     if request.param == "memory":
         yield MemoryWorld()
         return
-    async with nats_world(tmp_path) as found:
+    async with simulated_world() if request.param == "simulated" else nats_world(tmp_path) as found:
         yield found

@@ -1,15 +1,19 @@
-"""The two forms of the bus, each with what a test does to it from outside."""
+"""The forms of the bus, each with what a test does to it from outside."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from random import Random
 from typing import Protocol
 
 import msgspec
 from nats.aio.client import Client
 
+from tests.parts.nats.connection import Connection
+from tests.parts.nats.server import Server
 from tidegate.bus import streams
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream import JetStream
@@ -75,7 +79,7 @@ class MemoryWorld:
 
 
 class NatsWorld:
-    """The bus over a server of our own."""
+    """The bus over a server, a real one or the simulated one."""
 
     def __init__(self, bus: NatsBus, client: Client) -> None:
         self.bus: Bus = bus
@@ -109,6 +113,16 @@ async def nats_world(folder: Path) -> AsyncGenerator[NatsWorld, None]:
             yield NatsWorld(bus, client)
         finally:
             await client.close()
+
+
+@asynccontextmanager
+async def simulated_world() -> AsyncGenerator[NatsWorld, None]:
+    server = Server(lambda: time.time_ns() // 1_000)
+    ways = [Connection(server, Random(0)) for _ in range(2)]
+    bus = NatsBus(ways[0].client, "local", patience_s=5)
+    await bus.ensure(streams.Streams(observations_messages=ROOM))
+    yield NatsWorld(bus, ways[1].client)
+    await bus.close()
 
 
 async def tell(outlet: Outlet, *texts: str) -> None:

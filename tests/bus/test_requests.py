@@ -1,0 +1,138 @@
+"""JetStream's own answers, by number: what the simulated server must say as a real one does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.bus.worlds import NatsWorld, nats_world, simulated_world
+from tidegate.bus.jetstream import (
+    DUPLICATE_CODE,
+    FULL_CODES,
+    NOT_FOUND_CODES,
+    WRONG_SEQUENCE_CODE,
+    JetStream,
+    Outgoing,
+)
+from tidegate.bus.reader import StreamReader
+from tidegate.contracts.entry import Position
+from tidegate.errors import BusRefusedError, BusUnreachableError
+
+pytestmark = pytest.mark.timeout(60)
+NAME, SUBJECT = "CONTRACT", "contract.a"
+
+
+@pytest.fixture(params=["simulated", "nats"])
+async def js(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[JetStream, None]:
+    world = simulated_world() if request.param == "simulated" else nats_world(tmp_path)
+    async with world as found:
+        await make(found, subjects=["contract.>"], discard="new", max_msgs=3, allow_atomic=True)
+        yield found.js
+
+
+async def make(world: NatsWorld, **config: object) -> None:
+    body = {"name": NAME, "storage": "file", "allow_direct": True, **config}
+    await world.js.ask(f"STREAM.CREATE.{NAME}", body, msgspec.Raw)
+
+
+async def refused(js: JetStream, *messages: Outgoing) -> int:
+    with pytest.raises(BusRefusedError) as caught:
+        await (js.store(messages[0]) if len(messages) == 1 else js.store_batch("b", messages))
+    return caught.value.code
+
+
+def told(text: str, subject: str = SUBJECT, **headers: str) -> Outgoing:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Outgoing(subject, text.encode(), {"Nats-Msg-Id": text, **named})
+
+
+async def test_what_is_not_there_is_said_by_number(js: JetStream) -> None:
+    assert await js.info("NOSUCH") is None
+    for verb in ("STREAM.PURGE.NOSUCH", f"CONSUMER.DELETE.{NAME}.nosuch"):
+        with pytest.raises(BusRefusedError) as caught:
+            await js.ask(verb, {}, msgspec.Raw)
+        assert caught.value.code in NOT_FOUND_CODES
+    with pytest.raises(BusUnreachableError):
+        await js.store(told("a", "nobody.listens"))
+    assert await js.newest(NAME, SUBJECT) is None
+
+
+async def test_a_known_id_is_a_duplicate_alone_and_refused_in_a_batch(js: JetStream) -> None:
+    first, again = await js.store(told("a")), await js.store(told("a"))
+    assert (first.seq, first.duplicate, again.seq, again.duplicate) == (1, False, 1, True)
+    assert await refused(js, told("b"), told("a")) == DUPLICATE_CODE
+    assert (await js.existing(NAME)).state.last_seq == 1
+
+
+async def test_a_batch_is_stored_whole_or_not_at_all(js: JetStream) -> None:
+    assert (await js.store_batch("b", [told("a"), told("b")])).seq == 2
+    assert await refused(js, told("c"), told("d")) in FULL_CODES
+    assert (await js.existing(NAME)).state.messages == 2
+    assert (await js.store(told("c"))).seq == 3
+    assert await refused(js, told("d")) in FULL_CODES
+
+
+async def test_a_condition_on_the_end_holds_or_refuses_with_the_end(js: JetStream) -> None:
+    await js.store(told("a", Nats_Expected_Last_Sequence="0"))
+    wrong = told("b", Nats_Expected_Last_Sequence="0")
+    assert await refused(js, wrong) == WRONG_SEQUENCE_CODE
+    assert await refused(js, wrong, told("c")) == WRONG_SEQUENCE_CODE
+    with pytest.raises(BusRefusedError, match=r"sequence: 1 "):
+        await js.store(wrong)
+
+
+async def test_a_condition_on_a_subject_counts_that_subject_alone(js: JetStream) -> None:
+    await js.store(told("a", "contract.b"))
+    await js.store(told("b", Nats_Expected_Last_Subject_Sequence="0"))
+    wrong = told("c", Nats_Expected_Last_Subject_Sequence="1")
+    assert await refused(js, wrong) == WRONG_SEQUENCE_CODE
+    assert (await js.store(told("d", Nats_Expected_Last_Subject_Sequence="2"))).seq == 3
+
+
+async def test_a_purge_keeps_the_end_and_one_beyond_it_moves_it(js: JetStream) -> None:
+    await js.store_batch("b", [told("a"), told("b")])
+    assert await js.purge(NAME, 3) == 2
+    state = (await js.existing(NAME)).state
+    assert (state.messages, state.last_seq, state.first_seq) == (0, 2, 3)
+    await js.purge(NAME, 9)
+    assert (await js.existing(NAME)).state.last_seq == 8
+
+
+async def test_the_newest_message_comes_with_its_place_and_headers(js: JetStream) -> None:
+    await js.store_batch("b", [told("a"), told("b", "contract.b")])
+    found = await js.newest(NAME, "contract.>")
+    assert found is not None
+    headers = found.headers or {}
+    assert (found.data, headers["Nats-Sequence"], headers["Nats-Msg-Id"]) == (b"b", "2", "b")
+
+
+async def test_a_reader_hears_only_its_subject_and_the_end_of_its_stream(js: JetStream) -> None:
+    reader = StreamReader(js, NAME, SUBJECT)
+    await js.store_batch("b", [told("a"), told("b", "contract.b"), told("c")])
+    first = await reader.read(Position(), 2, 5)
+    while len(first) < 2:
+        first += await reader.read(first[-1].at, 2, 5)
+    assert [one.payload for one in first] == [b"a", b"c"]
+    waiting = asyncio.create_task(reader.read(first[-1].at, 2, 30))
+    await asyncio.sleep(0)
+    await js.ask(f"STREAM.DELETE.{NAME}", {}, msgspec.Raw)
+    assert await waiting == []  # long before its time is over
+    with pytest.raises(BusUnreachableError, match="no stream"):
+        await reader.read(first[-1].at, 2, 5)
+    await reader.close()
+
+
+@pytest.mark.parametrize("form", ["simulated", "nats"])
+async def test_a_message_outlives_its_time_nowhere(form: str, tmp_path: Path) -> None:
+    async with simulated_world() if form == "simulated" else nats_world(tmp_path) as world:
+        await make(world, subjects=["contract.>"], max_msgs_per_subject=1, allow_msg_ttl=True)
+        await world.js.store(told("a"))
+        await world.js.store(told("b", Nats_TTL="1s"))
+        assert (await world.js.existing(NAME)).state.messages == 1
+        while await world.js.newest(NAME, SUBJECT) is not None:
+            await asyncio.sleep(0.05)
+        assert (await world.js.existing(NAME)).state.last_seq == 2

@@ -1,0 +1,204 @@
+"""The server: JetStream's requests by subject, what is published to streams, and its mishaps.
+
+It answers at once and in the order of arrival; lateness and losses are the connections'
+(``tests.parts.nats.connection``). ``tests/bus`` holds it and a real nats-server to one suite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from tests.parts.nats.pulling import Consumer, Deliver
+from tests.parts.nats.stream import (
+    ABANDONED,
+    CONSUMER_NOT_FOUND,
+    MESSAGE_NOT_FOUND,
+    REFUSED,
+    STREAM_NOT_FOUND,
+    ApiError,
+    Clock,
+    Incoming,
+    Stream,
+)
+
+API = "$JS.API."
+_FIXED = ("storage", "retention")  # what an update cannot change
+_DEFAULTS = {
+    "retention": "limits",
+    "storage": "file",
+    "discard": "old",
+    "max_msgs": -1,
+    "max_bytes": -1,
+    "max_age": 0,
+    "max_msgs_per_subject": -1,
+    "num_replicas": 1,
+    "duplicate_window": 120_000_000_000,
+}
+
+Object = dict[str, Any]
+Answer = tuple[bytes, dict[str, str] | None]
+"""What is sent back: payload and headers."""
+NOBODY: Answer = b"", {"Status": "503"}
+
+
+class Server:
+    """Streams and consumers; it outlives every connection."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.inboxes = 0  # given out so far: no two clients have the same
+        self.streams = dict[str, Stream]()
+        self._consumers = dict[tuple[str, str], Consumer]()
+        self._batches = dict[str, list[Incoming]]()
+        self._verbs: dict[str, Callable[[list[str], Object, Deliver], Object]] = {
+            "STREAM.INFO": lambda words, _, __: self.stream(words[0]).info(),
+            "STREAM.CREATE": lambda _, body, __: self._create(body),
+            "STREAM.UPDATE": lambda words, body, __: self._update(words[0], body),
+            "STREAM.DELETE": lambda words, _, __: self._delete(words[0]),
+            "STREAM.PURGE": lambda words, body, __: self._purge(words[0], body),
+            "STREAM.MSG.DELETE": lambda words, body, __: self._lose(words[0], body["seq"]),
+            "CONSUMER.CREATE": self._make_consumer,
+            "CONSUMER.DELETE": lambda words, _, __: self._drop(words[0], words[1]),
+        }
+
+    def stream(self, name: str) -> Stream:
+        """Return a stream.
+
+        Raises:
+            ApiError: there is none.
+        """
+        if name not in self.streams:
+            raise ApiError(STREAM_NOT_FOUND, "stream not found")
+        return self.streams[name]
+
+    def take(
+        self, subject: str, payload: bytes, headers: Mapping[str, str], deliver: Deliver, reply: str
+    ) -> Answer | None:
+        """Do what a message asks for and return the answer; None: there is none to it."""
+        if not subject.startswith(API):
+            return self._publish(Incoming(subject, payload, headers))
+        verb = subject.removeprefix(API)
+        if verb.startswith("DIRECT.GET."):
+            return self._newest(verb.removeprefix("DIRECT.GET."), payload)
+        if verb.startswith("CONSUMER.MSG.NEXT."):
+            self._ask(verb.split(".")[3:], payload, reply, deliver)
+            return None
+        return _answered(lambda: self._call(verb, payload, deliver))
+
+    def recreate(self, name: str) -> None:
+        """Delete a stream and make it anew, as an operator does."""
+        config = self.streams[name].config
+        self._delete(name)
+        self._create(config)
+
+    def restart(self) -> None:
+        """Come back after a crash: consumers and open batches are gone, streams are not."""
+        for consumer in self._consumers.values():
+            consumer.end(told=False)
+        self._consumers.clear()
+        self._batches.clear()
+
+    def _call(self, verb: str, payload: bytes, deliver: Deliver) -> Object:
+        for name, call in self._verbs.items():
+            if verb.startswith(f"{name}."):
+                body = msgspec.json.decode(payload or b"{}")
+                return call(verb.removeprefix(f"{name}.").split("."), body, deliver)
+        raise ApiError(REFUSED, f"nothing is simulated for {verb}")
+
+    def _publish(self, message: Incoming) -> Answer | None:
+        found = next((one for one in self.streams.values() if one.takes(message.subject)), None)
+        if found is None:
+            return NOBODY
+        batch_id = message.headers.get("Nats-Batch-Id", "")
+        if not batch_id:
+            return _answered(lambda: self._store(found, [message]))
+        batch = self._batches.setdefault(batch_id, [])
+        place = int(message.headers["Nats-Batch-Sequence"])
+        if place == len(batch) + 1:
+            batch.append(message)
+        if "Nats-Batch-Commit" not in message.headers:
+            return None
+        return _answered(lambda: self._commit(found, batch_id, place))
+
+    def _commit(self, found: Stream, batch_id: str, count: int) -> Object:
+        batch = self._batches.pop(batch_id)
+        if len(batch) != count:
+            raise ApiError(ABANDONED, "batch publish is incomplete and was abandoned")
+        return {**self._store(found, batch), "batch": batch_id, "count": count}
+
+    def _store(self, found: Stream, messages: list[Incoming]) -> Object:
+        told = found.store(messages)
+        for consumer in list(self._consumers.values()):
+            if consumer.stream is found:
+                consumer.go_on()
+        return told
+
+    def _newest(self, name: str, payload: bytes) -> Answer:
+        stream = self.streams.get(name)
+        if stream is None:
+            return NOBODY
+        one = stream.newest(msgspec.json.decode(payload)["last_by_subj"])
+        if one is None:
+            return b"", {"Status": "404", "Description": "Message Not Found"}
+        place = {"Nats-Stream": name, "Nats-Subject": one.subject, "Nats-Sequence": str(one.seq)}
+        return one.payload, {**one.headers, **place}
+
+    def _create(self, config: Object) -> Object:
+        made = Stream(_DEFAULTS | config, self.clock)
+        self.streams[str(config["name"])] = made
+        return made.info()
+
+    def _update(self, name: str, config: Object) -> Object:
+        found = self.stream(name)
+        if any(found.config[field] != config[field] for field in _FIXED):
+            raise ApiError(REFUSED, "stream configuration update can not change storage type")
+        found.config = config
+        return found.info()
+
+    def _delete(self, name: str) -> Object:
+        gone = self.stream(name)
+        del self.streams[name]
+        for key, consumer in list(self._consumers.items()):
+            if consumer.stream is gone:
+                consumer.end(told=True)
+                del self._consumers[key]
+        return {"success": True}
+
+    def _purge(self, name: str, body: Object) -> Object:
+        return {"success": True, "purged": self.stream(name).purge(body.get("seq"))}
+
+    def _lose(self, name: str, seq: int) -> Object:
+        if not self.stream(name).delete(seq):
+            raise ApiError(MESSAGE_NOT_FOUND, "no message found")
+        return {"success": True}
+
+    def _make_consumer(self, words: list[str], body: Object, deliver: Deliver) -> Object:
+        stream, name = self.stream(words[0]), words[1]
+        self._consumers = {k: one for k, one in self._consumers.items() if not one.is_idle()}
+        self._consumers[words[0], name] = Consumer(name, stream, body["config"], deliver)
+        return {"stream_name": words[0], "name": name}
+
+    def _drop(self, stream: str, name: str) -> Object:
+        found = self._consumers.pop((stream, name), None)
+        if found is None:
+            raise ApiError(CONSUMER_NOT_FOUND, "consumer not found")
+        found.end(told=True)
+        return {"success": True}
+
+    def _ask(self, words: list[str], payload: bytes, reply: str, deliver: Deliver) -> None:
+        found = self._consumers.get((words[0], words[1]))
+        if found is None:
+            deliver(reply, reply, b"", {"Status": "503"}, "")
+        else:
+            found.ask(reply, msgspec.json.decode(payload))
+
+
+def _answered(work: Callable[[], Object]) -> Answer:
+    try:
+        return msgspec.json.encode(work()), None
+    except ApiError as error:
+        told = {"code": 400, "err_code": error.code, "description": error.description}
+        return msgspec.json.encode({"error": told}), None
