@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.parts.drawn import drawn
 from tests.replay.world import QUEUES, World
 from tidegate.contracts.facts import ClusterQueueDefined, WorkloadFinished
 from tidegate.core.draft import Draft
@@ -45,7 +46,7 @@ def answers(world: World) -> tuple[Draft, list[WhyNot]]:
     return decode(before), found
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(jobs)
 def test_a_raise_is_enough_and_one_unit_less_of_any_is_not(
     asked: list[tuple[int, int, int]],
@@ -61,8 +62,9 @@ def test_a_raise_is_enough_and_one_unit_less_of_any_is_not(
                 assert not trial.after([with_quota(draft, change.cluster_queue, less)]).starts
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(jobs)
+@example([(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 8, 0), (1, 4, 1)])
 def test_no_smaller_set_of_endings_does(asked: list[tuple[int, int, int]]) -> None:
     draft, found = answers(crowded(asked))
     for answer in found:
@@ -75,6 +77,19 @@ def test_no_smaller_set_of_endings_does(asked: list[tuple[int, int, int]]) -> No
         for size in range(1, len(answer.endings.workloads)):
             for others in combinations(holding, size):
                 assert not trial.after(ended(draft, others)).starts
+
+
+def test_of_many_alike_as_few_as_needed_end_and_more_trials_are_not_spent() -> None:
+    crowd = World(quotas={"a": 4, "b": 4, "c": 200}).open()
+    crowd.turn(*(crowd.submit("c", 1, 1) for _ in range(200)))
+    crowd.all_obey()
+    crowd.turn(crowd.submit("c", 30, 0))
+    draft, _ = rebuild(crowd.entries)
+    [key] = pending(draft)
+    answer = why_not(draft, key, trials_max=100)
+    assert answer.endings is not None
+    assert (len(answer.endings.workloads), answer.endings.smallest) == (30, False)
+    assert answer.trials < 200
 
 
 def with_quota(draft: Draft, queue: str, nominal: dict[str, int]) -> ClusterQueueDefined:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -16,14 +16,14 @@ from tidegate.replay.trial import Trial
 
 TRIALS_MAX = 500
 """Beyond so many trials no smaller set is looked for, and the answer says so."""
-Kind = tuple[str, tuple[tuple[FlavorResource, int], ...]]
+Kind = tuple[str, int, tuple[tuple[FlavorResource, int], ...]]
 
 
 class Endings(msgspec.Struct, frozen=True, kw_only=True):
     """Workloads that, once ended, let another start; checked by deciding again without them."""
 
     workloads: tuple[str, ...]
-    smallest: bool  # no smaller set does; else only: none of these can be left out
+    smallest: bool  # all smaller sets were tried; else only: none of these can be left out
     preempts: tuple[str, ...] = ()  # it starts by making these leave besides
 
 
@@ -37,14 +37,16 @@ def search_endings(
     """
     candidates = _candidates(draft, workload)
     search = _Search(draft, trial, trials_max)
-    found = search.enough(candidates)
-    if found is None:
+    chosen = search.enough(candidates)
+    if chosen is None:
         return None
-    smaller, exhausted = search.smaller(candidates, len(found))
-    chosen = found if smaller is None else smaller
+    # First as if those of a kind were all alike: that finds most in few trials, and proves nothing.
+    for groups in (_by_kind(candidates), [[one] for one in candidates]):
+        smaller, complete = search.first(_sets(groups, len(chosen) - 1))
+        chosen = chosen if smaller is None else smaller
     return Endings(
         workloads=tuple(one.key for one in chosen),
-        smallest=smaller is not None or exhausted,
+        smallest=complete,
         preempts=trial.after(search.facts(chosen)).preempts,
     )
 
@@ -54,7 +56,8 @@ class _Search:
 
     def __init__(self, draft: Draft, trial: Trial, trials_max: int) -> None:
         self._draft, self._trial = draft, trial
-        self._left = trials_max
+        self._trials_max = trials_max
+        self._tried = dict[frozenset[str], bool]()
 
     def facts(self, chosen: Sequence[Workload]) -> list[WorkloadFinished]:
         """Return that these workloads ended."""
@@ -81,19 +84,20 @@ class _Search:
                 chosen = without
         return chosen
 
-    def smaller(self, candidates: list[Workload], size: int) -> tuple[list[Workload] | None, bool]:
-        """Return the first smaller set that does, and whether all smaller ones were tried."""
-        for count in range(1, size):
-            for chosen in _unlike(candidates, count):
-                if self._left <= 0:
-                    return None, False
-                if self._starts(chosen):
-                    return chosen, True
+    def first(self, sets: Iterable[list[Workload]]) -> tuple[list[Workload] | None, bool]:
+        """Return the first set that does, and whether there were trials enough to find it."""
+        for chosen in sets:
+            if len(self._tried) >= self._trials_max and _keys(chosen) not in self._tried:
+                return None, False
+            if self._starts(chosen):
+                return chosen, True
         return None, True
 
     def _starts(self, chosen: Sequence[Workload]) -> bool:
-        self._left -= 1
-        return self._trial.after(self.facts(chosen)).starts
+        keys = _keys(chosen)
+        if keys not in self._tried:
+            self._tried[keys] = self._trial.after(self.facts(chosen)).starts
+        return self._tried[keys]
 
 
 def _candidates(draft: Draft, workload: Workload) -> list[Workload]:
@@ -112,17 +116,41 @@ def _candidates(draft: Draft, workload: Workload) -> list[Workload]:
     return found
 
 
-def _unlike(candidates: list[Workload], count: int) -> Iterator[list[Workload]]:
-    """Yield sets of a size; of those whose members are charged alike only the first."""
-    seen = set[tuple[Kind, ...]]()
-    for chosen in combinations(candidates, count):
-        kinds = tuple(sorted(_kind(one) for one in chosen))
-        if kinds not in seen:
-            seen.add(kinds)
-            yield list(chosen)
+def _sets(groups: Sequence[list[Workload]], count_max: int) -> Iterator[list[Workload]]:
+    """Yield sets up to a size, the smallest first; of a group's members the first ones alone."""
+    for count in range(1, count_max + 1):
+        picked = _filled(groups, 0, count)
+        while len(picked) == count:
+            members = [iter(group) for group in groups]
+            yield [next(members[index]) for index in picked]
+            picked = _following(groups, picked)
 
 
-def _kind(workload: Workload) -> Kind:
-    """Return what the end of a workload changes; who only waits is like nobody else."""
-    queue = workload.cluster_queue if workload.charges else workload.key
-    return queue, tuple(sorted(workload.charges))
+def _following(groups: Sequence[list[Workload]], picked: list[int]) -> list[int]:
+    """Return the groups of the next set of the same size; fewer: there is none."""
+    for at in reversed(range(len(picked))):
+        rest = _filled(groups, picked[at] + 1, len(picked) - at)
+        if len(rest) == len(picked) - at:
+            return picked[:at] + rest
+    return []
+
+
+def _filled(groups: Sequence[list[Workload]], start: int, count: int) -> list[int]:
+    """Return the groups of the first so many members from a group on."""
+    return list(islice((at for at in range(start, len(groups)) for _ in groups[at]), count))
+
+
+def _by_kind(candidates: list[Workload]) -> list[list[Workload]]:
+    """Return them by what their end changes; who only waits is like nobody else.
+
+    They are not quite alike: who must be preempted is also chosen by age.
+    """
+    groups = dict[Kind, list[Workload]]()
+    for one in candidates:
+        queue = one.cluster_queue if one.charges else one.key
+        groups.setdefault((queue, one.priority, tuple(sorted(one.charges))), []).append(one)
+    return list(groups.values())
+
+
+def _keys(chosen: Sequence[Workload]) -> frozenset[str]:
+    return frozenset(one.key for one in chosen)
