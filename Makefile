@@ -14,7 +14,7 @@ M ?=
 WORKERS ?= 3
 RUN = .venv/bin/python -m
 
-.PHONY: help env lint types arrows tests test test-all generate rewrite migrate demo bench chaos controlplane clean
+.PHONY: help env lint types arrows tests test test-all nightly generate rewrite migrate demo bench chaos controlplane clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -50,6 +50,10 @@ test-all: lint types arrows controlplane ## all of it, the long ones too
 	$(RUN) pytest -q -n $(WORKERS) --dist loadfile --ignore tests/e2e
 	$(RUN) pytest -q -n $(WORKERS) --dist loadfile tests/e2e
 	$(RUN) tests.simulation --seeds 500
+
+nightly: env ## what is drawn: twenty times more of it, and anew each time
+	DRAW_TIMES=20 $(RUN) pytest -m hypothesis -q -n $(WORKERS) --timeout 7200
+	$(RUN) tests.simulation --seeds 10000 --first $$(date +%Y%m%d)00000
 
 generate: env ## CRDs, AsyncAPI, JSON Schemas, man pages: from the code
 	$(RUN) tidegate.generate

@@ -8,7 +8,7 @@ from contextlib import aclosing, contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from nats.aio.client import Client
 
@@ -16,6 +16,7 @@ from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import upgrade
 from tests.bus.worlds import entries
+from tests.parts.drawn import drawn
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream import JetStream
 from tidegate.bus.nats import NatsBus, open_bus
@@ -65,7 +66,7 @@ async def heard(feed: Torn, past: Shelf | None, after: int | None) -> list[Entry
         return [entry async for entry in told]
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(
     places=st.lists(st.integers(1, 30), min_size=1),
     after=st.integers(0, 29),

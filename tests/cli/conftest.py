@@ -15,6 +15,8 @@ from tidegate.cli.main import build
 
 __all__ = ["postgresql"]
 Tidegate: TypeAlias = Callable[..., Result]
+SHELLS = {"foreground": (), "background": ("sh", "-c", 'trap "" INT; exec "$@"', "sh")}
+"""How a shell starts a command: one in the background is to ignore SIGINT."""
 
 
 @pytest.fixture(scope="session")

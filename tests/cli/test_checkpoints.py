@@ -10,10 +10,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import Tidegate
+from tests.parts.drawn import drawn
 
 
 @pytest.fixture
@@ -50,9 +51,7 @@ def test_a_tail_that_was_cut_off_is_found(
     assert (code, "seq 79" in said, f"the end at {kept}" in said) == (1, True, True)
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@drawn(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), by=st.integers(1, 255))
 def test_a_checkpoint_of_which_a_byte_was_changed_is_no_proof(
     tidegate: Tidegate, signed: Path, place: float, by: int

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tidegate
+from tests.cli.conftest import SHELLS, Tidegate
 from tests.parts.sample import TURNS, append, filled
 from tidegate.cli.instance import (
     Instance,
@@ -33,6 +33,7 @@ READINGS = (
     ["report", "preemptions"],
     ["report", "waits"],
 )
+DEADLINE_S = 60
 REPLAYS = (
     ["replay", "--verify", "-o", "name"],
     ["workloads", "--all", "--as-of", "2026-03-02T08:50:00Z"],
@@ -131,9 +132,11 @@ def test_on_postgresql_the_answers_are_the_same(
     assert there.exit_code == 0
 
 
-def test_following_tells_what_is_written_from_then_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("shell", SHELLS)
+def test_following_tells_what_is_written_until_ctrl_c(tmp_path: Path, shell: str) -> None:
     growing = str(tmp_path / "growing.db")
-    command = [sys.executable, "-m", "tidegate.cli.main", "events", "--follow", "-o", "name"]
+    follow = [sys.executable, "-m", "tidegate.cli.main", "events", "--follow", "-o", "name"]
+    command = [*SHELLS[shell], *follow]
     with (
         filled(growing, TURNS[:1]) as ledger,
         subprocess.Popen(
@@ -147,3 +150,4 @@ def test_following_tells_what_is_written_from_then_on(tmp_path: Path) -> None:
         expected = [f"{entry.seq}\n" for entries in TURNS[1:4] for entry in entries]
         assert [process.stdout.readline() for _ in expected] == expected
         process.send_signal(signal.SIGINT)
+        assert process.wait(DEADLINE_S) == 0

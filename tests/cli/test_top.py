@@ -11,12 +11,18 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
+from tests.cli.conftest import SHELLS
+
 DEADLINE_S = 60
 
 
-def test_it_draws_and_ends_with_ctrl_c(sample: Path) -> None:
+@pytest.mark.parametrize("shell", SHELLS)
+def test_it_draws_and_ends_with_ctrl_c(sample: Path, shell: str) -> None:
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "tidegate.cli.main", "top", "--ledger", str(sample)]
+    top = [sys.executable, "-m", "tidegate.cli.main", "top", "--ledger", str(sample)]
+    command = [*SHELLS[shell], *top]
     told = {**os.environ, "TERM": "xterm", "COLUMNS": "150", "LINES": "40"}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=told) as process:
         os.close(theirs)

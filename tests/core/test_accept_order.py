@@ -5,10 +5,11 @@ from __future__ import annotations
 from hashlib import sha256
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.telling import JOBS, Bus, flavor, job, types
+from tests.parts.drawn import drawn
 from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import PAYLOAD_BYTES_MAX
 from tidegate.contracts.entry import Message, Position
@@ -93,7 +94,7 @@ deliveries = st.lists(
 )
 
 
-@settings(deadline=None)
+@drawn(100)
 @given(deliveries)
 def test_repeated_and_reordered_deliveries_give_the_same_facts(
     pulls: list[tuple[int, object, int]],

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.core.telling import FLAVORS, JOBS, Bus, Fields, flavor, gone, job, types
+from tests.parts.drawn import drawn
 from tidegate.contracts import observations as seen
 from tidegate.core.heard import Heard
 from tidegate.model.podset import Container, PodSet
@@ -233,14 +234,14 @@ def spoken(session: Session, what: str, number: int) -> list[seen.Observation]:
     return session.end() if what == "end" and session.listed is not None else []
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(st.sampled_from((JOBS, FLAVORS)), st.lists(st.one_of(writes, watches, lists), max_size=40))
 def test_two_sessions_that_lag_end_at_the_truth(resource: str, steps: list[Step]) -> None:
     bus, cluster = play(resource, steps)
     assert known(bus, resource) == truth(cluster)
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(st.sampled_from((JOBS, FLAVORS)), st.lists(st.one_of(writes, watches, lists), max_size=40))
 def test_at_every_moment_the_newest_that_was_told_is_known(
     resource: str, steps: list[Step]
@@ -257,7 +258,7 @@ def test_at_every_moment_the_newest_that_was_told_is_known(
             assert known(bus, resource) == listener.knows()
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(
     st.sampled_from((JOBS, FLAVORS)),
     st.lists(st.one_of(writes, watches, lists, restarts, losses), max_size=40),
@@ -267,7 +268,7 @@ def test_losses_and_restarts_end_at_the_truth(resource: str, steps: list[Step]) 
     assert known(bus, resource) == truth(cluster)
 
 
-@settings(max_examples=300, deadline=None)
+@drawn(300)
 @given(
     st.sampled_from((JOBS, FLAVORS)),
     st.lists(st.one_of(writes, watches, lists), max_size=25),

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.differential.allowance import excesses
 from tests.differential.rest import unserved
+from tests.parts.drawn import drawn
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, QuotaReserved, WorkloadHeld
 from tidegate.contracts.facts import FactEvent
@@ -134,7 +135,7 @@ def played(seed: int) -> Iterator[Cluster]:
         yield made
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(SEEDS)
 def test_nobody_waits_who_fits_and_nothing_is_given_twice(seed: int) -> None:
     for made in played(seed):
@@ -144,7 +145,7 @@ def test_nobody_waits_who_fits_and_nothing_is_given_twice(seed: int) -> None:
         assert all(calm(made.draft, tree) for tree in trees if tree.root.is_cohort)
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(SEEDS)
 def test_a_draft_read_back_decides_as_the_one_that_was_written(seed: int) -> None:
     rng = Random(seed)

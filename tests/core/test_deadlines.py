@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parts.drawn import drawn
 from tidegate.core import deadlines
 from tidegate.core.draft import Draft
 
@@ -20,7 +21,7 @@ steps = st.lists(
 )
 
 
-@settings(deadline=None)
+@drawn(100)
 @given(steps)
 def test_each_key_is_due_once_its_last_deadline_has_come(told: list[tuple[str, str, int]]) -> None:
     draft, waiting, due = Draft(), dict[str, int](), dict[str, None]()

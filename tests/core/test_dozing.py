@@ -6,9 +6,10 @@ from collections.abc import Callable
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.parts.drawn import drawn
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -154,7 +155,7 @@ def _leave_alone(tree: Tree) -> None:
 
 @pytest.mark.parametrize("fair", [False, True])
 @given(seed=SEEDS)
-@settings(deadline=None, max_examples=30)
+@drawn(30)
 def test_sleep_changes_no_decision(*, fair: bool, seed: int) -> None:
     sleepy = Cluster(seed, fair=fair, watched=_leave_alone)
     wakeful = Cluster(seed, fair=fair, watched=_keep_awake)

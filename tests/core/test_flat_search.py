@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.core.test_dozing import SEEDS, Cluster
+from tests.parts.drawn import drawn
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.hopeless import hopeless
 from tidegate.core.preemption import search
@@ -36,7 +37,7 @@ def _told(targets: list[Target]) -> list[tuple[str, str, str]]:
 
 @pytest.mark.parametrize("fair", [False, True])
 @given(seed=SEEDS)
-@settings(deadline=None, max_examples=30)
+@drawn(30)
 def test_short_searches_find_whom_the_general_ones_find(*, fair: bool, seed: int) -> None:
     cluster = Cluster(seed, fair=fair, watched=lambda _: None)
     for _ in range(25):

@@ -6,11 +6,12 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conformance.cases import DATA, Json, read
 from tests.conformance.pods import podset
+from tests.parts.drawn import drawn
 from tidegate.contracts.facts import LimitRangeDefined, RuntimeClassDefined
 from tidegate.contracts.observations import LimitRangeItem
 from tidegate.core.draft import Objects
@@ -187,7 +188,7 @@ def test_what_is_no_quantity_is_named_and_counts_nothing() -> None:
     assert charged(one) == 1_000
 
 
-@settings(deadline=None)
+@drawn(100)
 @given(st.lists(st.integers(0, 10**12), max_size=5), st.lists(st.integers(0, 10**12), max_size=5))
 def test_a_pod_is_charged_its_sum_or_its_largest_init_container(
     containers: list[int], inits: list[int]

@@ -6,12 +6,13 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conformance.nodes import queue, usage
 from tests.differential.random_scenarios import play_random
 from tests.differential.rest import forest_of
+from tests.parts.drawn import drawn
 from tidegate.contracts.codec import decode, encode
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
@@ -32,7 +33,7 @@ print(digest.hexdigest())
 """
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(SEEDS, MODES)
 def test_folding_what_was_written_down_gives_the_same_state(seed: int, mode: str) -> None:
     world, _ = play_random(seed, mode)
@@ -42,7 +43,7 @@ def test_folding_what_was_written_down_gives_the_same_state(seed: int, mode: str
     assert snapshot(again) == snapshot(world.draft)
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(SEEDS, MODES)
 def test_the_trees_hold_what_the_workloads_hold(seed: int, mode: str) -> None:
     world, _ = play_random(seed, mode)
@@ -53,7 +54,7 @@ def test_the_trees_hold_what_the_workloads_hold(seed: int, mode: str) -> None:
         assert {fr: units for fr, units in told.items() if units} == held
 
 
-@settings(max_examples=40, deadline=None)
+@drawn(40)
 @given(SEEDS)
 def test_nothing_is_given_beyond_what_may_be_borrowed_and_nobody_goes_in_circles(seed: int) -> None:
     _, verdict = play_random(seed, "tidegate")

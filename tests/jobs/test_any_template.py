@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.jobs.walking import carried_out, merged
+from tests.parts.drawn import drawn
 from tests.parts.foreign import declarations
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.jobs import jobset
@@ -57,6 +58,7 @@ def check(kind: JobKind[Any], spec: Object, podsets: tuple[PodSetStart, ...]) ->
     assert merged(job, {}) == job
 
 
+@drawn(100)
 @given(TEMPLATES, STARTS, ADDED)
 def test_a_template_is_left_as_it_was(
     template: Object, put_in: Object, tolerations: list[Toleration]
@@ -66,6 +68,7 @@ def test_a_template_is_left_as_it_was(
     check(jobset.KIND, {"suspend": True, "replicatedJobs": [replicated]}, (given,))
 
 
+@drawn(100)
 @given(APART, STARTS)
 def test_parts_that_stand_apart_are_left_as_they_were(spec: Object, put_in: Object) -> None:
     kind = declared_kind(declarations()["minicluster"])

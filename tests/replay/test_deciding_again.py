@@ -6,9 +6,10 @@ what is decided after that must not depend on it.
 
 from __future__ import annotations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.parts.drawn import drawn
 from tests.replay.world import QUEUES, World
 from tidegate.contracts import observations as seen
 from tidegate.core.rules import decide
@@ -91,7 +92,7 @@ def about(world: World, what: str, name: str, much: int) -> list[seen.Observatio
     return [world.delete(name)]
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(scopes, turns)
 def test_folding_the_ledger_gives_the_live_draft(
     under: tuple[Policy, int], told: list[list[Step]]
@@ -104,7 +105,7 @@ def test_folding_the_ledger_gives_the_live_draft(
         assert encode(rebuilt) == encode(world.bus.draft)
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(scopes, turns)
 def test_deciding_again_gives_what_was_recorded(
     under: tuple[Policy, int], told: list[list[Step]]
@@ -118,7 +119,7 @@ def test_deciding_again_gives_what_was_recorded(
     assert found.head_seq == len(world.entries)
 
 
-@settings(max_examples=150, deadline=None)
+@drawn(150)
 @given(scopes, turns, st.sets(st.integers(0, 13 + SNAPSHOTS)))
 def test_a_scheduler_that_starts_again_decides_as_if_it_had_not(
     under: tuple[Policy, int], told: list[list[Step]], starts: set[int]
@@ -135,7 +136,7 @@ def test_a_scheduler_that_starts_again_decides_as_if_it_had_not(
     verify(world.entries, decisions_max=bound)
 
 
-@settings(max_examples=100, deadline=None)
+@drawn(100)
 @given(ours, turns)
 @example(Policy(), MOVED)
 def test_a_turn_ends_settled_and_a_rebuilt_draft_is_settled_too(

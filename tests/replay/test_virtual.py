@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.parts.drawn import drawn
 from tests.replay.world import QUEUES, World
 from tidegate.contracts import facts
 from tidegate.contracts.codec import decode
@@ -154,7 +155,7 @@ numbers = st.integers(0, 9)
 jobs = st.lists(st.tuples(numbers, numbers, numbers), max_size=6)
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(jobs, st.tuples(numbers, numbers, numbers))
 @example([(0, 4, 0), (0, 3, 0), (0, 3, 0)], (1, 4, 1))  # it starts, and is reclaimed from at once
 def test_a_dry_run_says_what_then_happens(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.parts.drawn import drawn
 from tests.parts.sample import TOLD
 from tests.replay.world import QUEUES, World
 from tidegate.contracts.decisions import Decision
@@ -49,7 +50,7 @@ def with_settings(scenario: Scenario, *texts: str) -> tuple[Scenario, set[str]]:
     return changed(scenario, Changes(settings=asked))
 
 
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 @given(days, policies, numbers)
 def test_with_nothing_changed_both_sides_are_equal(
     asked: list[tuple[int, int, int, int]], policy: Policy, since: int
@@ -67,7 +68,7 @@ STOPPED = [(0, 0, 0, 1), (0, 2, 0, 0), (0, 2, 0, 1), (0, 2, 0, 1), (0, 2, 1, 1),
 """The fourth job is made to leave after a second, as long as others ran, and waits at the end."""
 
 
-@settings(max_examples=50, deadline=None)
+@drawn(50)
 @given(days, policies)
 @example(STOPPED, Policy())
 def test_what_virtual_time_wrote_is_played_again_decision_by_decision(

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, delete, insert
 from sqlalchemy.exc import IntegrityError
@@ -17,6 +17,7 @@ from store import migrate
 from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.tables import ledger_event
+from tests.parts.drawn import drawn
 from tests.store.histories import LEASE_US, ticks
 from tests.store.tampering import Change, changes
 from tidegate.cli.sample import turns
@@ -58,7 +59,7 @@ def put_back(engine: Engine) -> None:
         )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@drawn(150, suppress_health_check=[HealthCheck.too_slow])
 @given(change=changes(ROWS))
 def test_a_changed_byte_is_found_and_located(tampered: Engine, change: Change) -> None:
     try:
@@ -74,7 +75,7 @@ def test_a_changed_byte_is_found_and_located(tampered: Engine, change: Change) -
         put_back(tampered)
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(kept=st.integers(0, ROWS - 1), seen=st.integers(1, ROWS))
 def test_a_tail_that_was_cut_off_is_found_by_whoever_saw_more(kept: int, seen: int) -> None:
     witness = Witness(seq=seen, hash=sample()[seen - 1].hash)
@@ -85,7 +86,7 @@ def test_a_tail_that_was_cut_off_is_found_by_whoever_saw_more(kept: int, seen: i
         verify(sample()[:kept], witness=witness, redecide=False)
 
 
-@settings(max_examples=60, deadline=None)
+@drawn(60)
 @given(data=st.data())
 def test_rows_left_out_or_swapped_are_found_where_it_begins(data: st.DataObject) -> None:
     rows = list(sample())

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.commands.why import COLOURS
+from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.joining import BusCaOption, BusCredentialsOption
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
 from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, open_reader
@@ -90,7 +91,8 @@ def events(  # noqa: PLR0913 - each is an option
             ca=str(bus_ca or ""),
             **wanted._asdict(),
         )
-        asyncio.run(_listen(heard, output))
+        with until_interrupted():
+            asyncio.run(_listen(heard, output))
         return
     with open_reader(ledger, as_of, reports=False) as reader:
         past = filter(wanted.takes, reader.ledger.read((since or 1) - 1, reader.end))
@@ -98,8 +100,8 @@ def events(  # noqa: PLR0913 - each is an option
         if not follow:
             _print_all(told, output)
             return
-        for entry in _following(reader.ledger, reader.end, told):
-            if wanted.takes(entry):
+        with until_interrupted():
+            for entry in filter(wanted.takes, _following(reader.ledger, reader.end, told)):
                 _print_one(entry, output)
 
 

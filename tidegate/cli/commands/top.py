@@ -12,6 +12,7 @@ from rich.live import Live
 
 from tidegate.cli.follow import Follower, Told
 from tidegate.cli.frames import EVENTS, frame
+from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.cli.subject import SubjectArgument, node_of
 from tidegate.errors import NotSupportedError
@@ -55,17 +56,15 @@ def top(
                 wide.print(frame(follower.draft, tuple(newest), node))
             typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
             return
-        _go_on(follower, newest, node, every, console)
+        with until_interrupted():
+            _go_on(follower, newest, node, every, console)
 
 
 def _go_on(
     follower: Follower, newest: deque[Told], node: str, every: float, console: Console
 ) -> None:
     with Live(console=console, screen=True, auto_refresh=False) as live:
-        try:
-            while True:
-                live.update(frame(follower.draft, tuple(newest), node), refresh=True)
-                time.sleep(every)
-                newest += follower.poll()
-        except KeyboardInterrupt:
-            return
+        while True:
+            live.update(frame(follower.draft, tuple(newest), node), refresh=True)
+            time.sleep(every)
+            newest += follower.poll()
