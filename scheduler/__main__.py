@@ -78,7 +78,7 @@ def _opened(settings: Settings) -> Generator[tuple[Ledger, Snapshots]]:
         if settings.migrate:
             upgrade(engine)
         check(engine)
-        yield SqlLedger(engine, settings.partition), SqlSnapshots(engine, settings.partition)
+        yield SqlLedger(engine), SqlSnapshots(engine)
     finally:
         engine.dispose()
 

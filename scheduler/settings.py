@@ -26,7 +26,6 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
         Literal["tidegate", "kueue"],
         Meta(description="kueue: decide as Kueue does even where it preempts in circles"),
     ] = "tidegate"
-    partition: Annotated[int, Meta(ge=0, description="which partition's ledger it writes")] = 0
     holder: Annotated[
         str,
         Meta(

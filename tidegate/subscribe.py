@@ -21,7 +21,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.contracts.subjects import place_of, token
+from tidegate.contracts.subjects import place_of
 from tidegate.errors import NotSupportedError
 
 __all__ = ["Told", "Wish", "newest", "subscribe"]
@@ -88,9 +88,7 @@ async def subscribe(  # noqa: PLR0913 - each narrows what is told
                 ca=ca,
                 patience_s=CONNECT_S,
             ) as bus,
-            aclosing(
-                seamless(bus.feed(f"tidegate.{token(cluster)}.event.>"), past, after)
-            ) as entries,
+            aclosing(seamless(bus.feed(), past, after)) as entries,
         ):
             async for entry in entries:
                 if wish.takes(entry):
@@ -114,7 +112,7 @@ async def newest(url: str, *, cluster: str = "local", credentials: str = "", ca:
         ca=ca,
         patience_s=CONNECT_S,
     ) as bus:
-        _, seq = await bus.feed(f"tidegate.{token(cluster)}.event.>").newest()
+        _, seq = await bus.feed().newest()
         return seq
 
 

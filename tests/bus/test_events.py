@@ -6,9 +6,8 @@ from contextlib import aclosing
 
 import pytest
 
-from tests.bus.worlds import World, entries
+from tests.bus.worlds import NAMES, World, entries
 from tidegate.bus.ports import EventFeed
-from tidegate.bus.streams import EVENTS
 from tidegate.contracts.entry import Position, Published
 from tidegate.errors import PublishRefusedError
 
@@ -60,9 +59,9 @@ async def test_it_is_told_how_many_entries_are_still_held(world: World) -> None:
     _, counts = await outbox.last(BEGIN)
     assert await outbox.count() == 0
     await outbox.publish("led", counts, entries(1, 4))
-    await world.lose(EVENTS, 1)
+    await world.lose(NAMES.events, 1)
     assert await outbox.count() == 3
-    await world.empty(EVENTS)
+    await world.empty(NAMES.events)
     assert await outbox.count() == 0
     assert await outbox.last(counts) == (4, counts)
 
@@ -73,7 +72,7 @@ async def test_what_was_purged_can_be_published_again_at_once(world: World) -> N
     await outbox.publish("led", counts, entries(1, 4))
     async with aclosing(world.bus.feed().follow(0)) as following:  # type: ignore[type-var]
         assert [(await anext(following)).seq for _ in range(4)] == [1, 2, 3, 4]
-        await world.empty(EVENTS)
+        await world.empty(NAMES.events)
         moved = Position(counts.incarnation, 4 - 1)
         await outbox.publish("led", moved, entries(2, 5))
         assert (await anext(following)).seq == 5
@@ -86,7 +85,7 @@ async def test_nothing_to_publish_is_no_fault(world: World) -> None:
     outbox = world.bus.outbox()
     _, counts = await outbox.last(BEGIN)
     await outbox.publish("led", counts, [])
-    assert await world.kept(EVENTS) == 0
+    assert await world.kept(NAMES.events) == 0
 
 
 @pytest.mark.parametrize("first", [1, 2, 4, 9])
@@ -114,7 +113,7 @@ async def test_a_stream_made_anew_counts_from_where_the_ledger_is(world: World) 
     outbox = world.bus.outbox()
     _, counts = await outbox.last(BEGIN)
     await outbox.publish("led", counts, entries(1, 3))
-    await world.recreate(EVENTS)
+    await world.recreate(NAMES.events)
     last, anew = await outbox.last(counts)
     assert (last, anew.seq) == (0, 0)
     assert anew.incarnation > counts.incarnation
@@ -128,9 +127,9 @@ async def test_what_was_lost_is_seen_as_a_hole(world: World) -> None:
     outbox = world.bus.outbox()
     _, counts = await outbox.last(BEGIN)
     await outbox.publish("led", counts, entries(1, 4))
-    await world.lose(EVENTS, 3)
+    await world.lose(NAMES.events, 3)
     assert [one.seq for one in await follow(world.bus.feed(), 1, 2)] == [2, 4]
-    await world.lose(EVENTS, 4)
+    await world.lose(NAMES.events, 4)
     assert (await outbox.last(counts))[0] == 4
 
 
@@ -140,7 +139,7 @@ async def test_a_follower_goes_on_in_a_stream_made_anew(world: World) -> None:
     await outbox.publish("led", counts, entries(1, 2))
     async with aclosing(world.bus.feed().follow(0)) as following:  # type: ignore[type-var]
         assert [(await anext(following)).seq for _ in range(2)] == [1, 2]
-        await world.recreate(EVENTS)
+        await world.recreate(NAMES.events)
         _, anew = await outbox.last(counts)
         await outbox.publish("new", anew, entries(1, 1))
         told = await anext(following)
@@ -153,7 +152,7 @@ async def test_a_follower_is_told_once_what_a_stream_made_anew_holds_again(world
     await outbox.publish("led", counts, entries(1, 3))
     async with aclosing(world.bus.feed().follow(0)) as following:  # type: ignore[type-var]
         assert [(await anext(following)).seq for _ in range(3)] == [1, 2, 3]
-        await world.recreate(EVENTS)
+        await world.recreate(NAMES.events)
         _, anew = await outbox.last(counts)
         await outbox.publish("led", anew, entries(1, 4))
         assert (await anext(following)).seq == 4

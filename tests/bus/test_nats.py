@@ -12,12 +12,12 @@ import psutil
 import pytest
 from nats.aio.client import Client
 
-from tests.bus.worlds import OBSERVED, entries, nats_world, read_all, tell, texts
+from tests.bus.worlds import NAMES, OBSERVED, entries, nats_world, read_all, tell, texts
 from tidegate.bus.client import connect
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream import JetStream, Outgoing
 from tidegate.bus.nats import open_bus
-from tidegate.bus.streams import EVENTS, OBSERVATIONS, Streams
+from tidegate.bus.streams import Streams
 from tidegate.bus.witness import Witness
 from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.contracts.entry import Entry, Position
@@ -101,7 +101,7 @@ async def test_a_stream_that_lost_its_tail_is_made_anew(tmp_path: Path) -> None:
         read = await read_all(world.bus.inbox(), Position(), 2)
         ahead = Position(read[-1].at.incarnation, 9)
         assert await world.bus.inbox().pull(ahead, count_max=9, wait_s=0.1) == []
-        assert await world.kept(OBSERVATIONS) == 0
+        assert await world.kept(NAMES.observations) == 0
         await tell(world.bus.outlet(), "c")
         (told,) = await read_all(world.bus.inbox(), ahead, 1)
     assert told.payload == b"c"
@@ -113,7 +113,7 @@ async def test_the_newest_event_is_a_witness_and_a_cloud_event(tmp_path: Path) -
         outbox = world.bus.outbox()
         _, counts = await outbox.last(Position())
         await outbox.publish("led", counts, entries(1, 3))
-        newest = await world.js.newest(EVENTS, "tidegate.local.event.>")
+        newest = await world.js.newest(NAMES.events, "tidegate.local.event.>")
     assert newest is not None
     headers = newest.headers or {}
     assert headers["Tidegate-Hash"] == "03"
@@ -170,12 +170,12 @@ async def test_streams_are_changed_to_what_is_wanted_or_refused(tmp_path: Path) 
         client = Client()
         await client.connect(url)
         js = JetStream(client)
-        found = await js.info(EVENTS)
+        found = await js.info(NAMES.events)
         assert found is not None
         assert found.config["max_bytes"] == 10**6
-        await js.ask(f"STREAM.DELETE.{EVENTS}", {}, msgspec.Raw)
-        other = {"name": EVENTS, "subjects": ["tidegate.*.event.>"], "storage": "memory"}
-        await js.ask(f"STREAM.CREATE.{EVENTS}", other, msgspec.Raw)
+        await js.ask(f"STREAM.DELETE.{NAMES.events}", {}, msgspec.Raw)
+        other = {"name": NAMES.events, "subjects": ["tidegate.*.event.>"], "storage": "memory"}
+        await js.ask(f"STREAM.CREATE.{NAMES.events}", other, msgspec.Raw)
         with pytest.raises(BusRefusedError):
             await bus.ensure(Streams())
         await client.close()
@@ -198,7 +198,7 @@ async def test_streams_that_are_deleted_are_made_again_by_whoever_reads_and_publ
         _, counts = await outbox.last(Position())
         await tell(world.bus.outlet(), "a")
         (old,) = await read_all(inbox, Position(), 1)
-        for stream in (OBSERVATIONS, EVENTS):
+        for stream in (NAMES.observations, NAMES.events):
             await world.js.ask(f"STREAM.DELETE.{stream}", {}, msgspec.Raw)
         telling = asyncio.create_task(tell(world.bus.outlet(), "b"))
         (new,) = await read_all(inbox, old.at, 1)

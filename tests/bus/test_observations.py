@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from tests.bus.worlds import OBSERVED, ROOM, World, read_all, tell, texts
+from tests.bus.worlds import NAMES, OBSERVED, ROOM, World, read_all, tell, texts
 from tidegate.bus.ports import Inbox
-from tidegate.bus.streams import OBSERVATIONS
 from tidegate.contracts.entry import Position
 
 pytestmark = pytest.mark.timeout(60)
@@ -54,7 +53,7 @@ async def test_a_retry_under_one_id_is_stored_once(world: World) -> None:
     outlet = world.bus.outlet()
     await tell(outlet, "a", "a", "b")
     assert texts(await read_all(world.bus.inbox(), Position(), 2)) == ["a", "b"]
-    assert await world.kept(OBSERVATIONS) == 2
+    assert await world.kept(NAMES.observations) == 2
 
 
 async def test_calls_at_one_time_are_stored_in_the_order_of_the_calls(world: World) -> None:
@@ -82,7 +81,7 @@ async def test_a_full_stream_makes_the_teller_wait_until_something_is_forgotten(
         read = await read_all(inbox, at, 1)
         at = read[-1].at
         heard += texts(read)
-        assert await world.kept(OBSERVATIONS) <= ROOM
+        assert await world.kept(NAMES.observations) <= ROOM
         await inbox.forget(at)
     await telling
     assert heard == said
@@ -101,7 +100,7 @@ async def test_what_is_forgotten_leaves_a_hole_before_the_rest(world: World) -> 
 
 async def test_a_lost_message_is_seen_as_a_hole_in_the_sequence(world: World) -> None:
     await tell(world.bus.outlet(), "a", "b", "c")
-    await world.lose(OBSERVATIONS, 2)
+    await world.lose(NAMES.observations, 2)
     read = await read_all(world.bus.inbox(), Position(), 2)
     assert [message.at.seq for message in read] == [1, 3]
 
@@ -110,7 +109,7 @@ async def test_a_stream_made_anew_is_read_from_its_beginning(world: World) -> No
     inbox, outlet = world.bus.inbox(), world.bus.outlet()
     await tell(outlet, "a", "b", "c")
     old = (await read_all(inbox, Position(), 3))[-1].at
-    await world.recreate(OBSERVATIONS)
+    await world.recreate(NAMES.observations)
     await tell(outlet, "d")
     (new,) = await read_all(inbox, old, 1)
     assert (new.payload, new.at.seq) == (b"d", 1)
@@ -121,10 +120,10 @@ async def test_an_old_position_forgets_nothing_of_a_new_stream(world: World) -> 
     inbox, outlet = world.bus.inbox(), world.bus.outlet()
     await tell(outlet, "a", "b", "c")
     old = (await read_all(inbox, Position(), 3))[-1].at
-    await world.recreate(OBSERVATIONS)
+    await world.recreate(NAMES.observations)
     await tell(outlet, "d", "e")
     await inbox.forget(old)
-    assert await world.kept(OBSERVATIONS) == 2
+    assert await world.kept(NAMES.observations) == 2
     assert texts(await read_all(inbox, old, 2)) == ["d", "e"]
 
 

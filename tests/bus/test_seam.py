@@ -15,13 +15,13 @@ from nats.aio.client import Client
 from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import upgrade
-from tests.bus.worlds import entries
+from tests.bus.worlds import NAMES, entries
 from tests.parts.drawn import drawn
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream import JetStream
 from tidegate.bus.nats import NatsBus, open_bus
 from tidegate.bus.seam import PAGE_ROWS, seamless
-from tidegate.bus.streams import EVENTS, Streams
+from tidegate.bus.streams import Streams
 from tidegate.contracts.entry import Entry, Position, Positions, Published
 from tidegate.contracts.facts import TimePassed
 from tidegate.core.chain import GENESIS, seal
@@ -176,5 +176,5 @@ async def publish(bus: NatsBus, rows: Sequence[Entry]) -> None:
 async def purge(url: str, below: int) -> None:
     client = Client()
     await client.connect(url)
-    await JetStream(client).purge(EVENTS, below)
+    await JetStream(client).purge(NAMES.events, below)
     await client.close()

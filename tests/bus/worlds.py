@@ -23,6 +23,7 @@ from tidegate.bus.ports import EventFeed, Inbox, Lease, Outbox, Outlet
 from tidegate.contracts.entry import Entry, Message, Position
 
 OBSERVED = "tidegate.local.observed.jobs%2Ebatch.team-a.j1"
+NAMES = streams.names_of("local")
 ROOM = 20  # messages of OBSERVATIONS
 
 
@@ -61,8 +62,8 @@ class MemoryWorld:
         self.memory = MemoryBus(observations_max=ROOM)
         self.bus: Bus = self.memory
         self._streams = {
-            streams.OBSERVATIONS: self.memory.observations,
-            streams.EVENTS: self.memory.events,
+            NAMES.observations: self.memory.observations,
+            NAMES.events: self.memory.events,
         }
 
     async def recreate(self, stream: str) -> None:

@@ -15,7 +15,7 @@ from tests.cli.stage import staged
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream import JetStream
 from tidegate.bus.nats import open_bus
-from tidegate.bus.streams import EVENTS, OBSERVATIONS, Streams
+from tidegate.bus.streams import Streams, names_of
 from tidegate.cli.examining import examine_bus, examine_cluster
 from tidegate.cli.objects.asking import open_api
 from tidegate.contracts.entry import Position
@@ -23,6 +23,8 @@ from tidegate.contracts.entry import Position
 __all__ = ["staged"]
 
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cohorts.kueue.x-k8s.io"
+
+NAMES = names_of("local")
 
 
 @pytest.fixture
@@ -60,11 +62,11 @@ async def test_streams_that_are_missing_or_differ_are_named(bus: str) -> None:
     client = Client()
     await client.connect(bus)
     js = JetStream(client)
-    await js.ask(f"STREAM.DELETE.{OBSERVATIONS}", {}, msgspec.Raw)
-    found = await js.info(EVENTS)
+    await js.ask(f"STREAM.DELETE.{names_of('local').observations}", {}, msgspec.Raw)
+    found = await js.info(NAMES.events)
     assert found is not None
     changed = {**found.config, "discard": "new", "max_bytes": 2**20}
-    await js.ask(f"STREAM.UPDATE.{EVENTS}", changed, msgspec.Raw)
+    await js.ask(f"STREAM.UPDATE.{names_of('local').events}", changed, msgspec.Raw)
     await client.close()
     assert await codes(bus) == ["StreamMissing", "StreamDiffers", "EventsCaughtUp"]
 

@@ -12,7 +12,7 @@ from nats.aio.client import Client
 
 from tests.parts.sample import TOLD, published
 from tidegate.bus.jetstream import JetStream
-from tidegate.bus.streams import EVENTS
+from tidegate.bus.streams import names_of
 
 WANTED = ("--type", "QuotaReserved,WorkloadAdmitted", "--queue", "team-a", "--namespace", "a")
 
@@ -41,7 +41,7 @@ async def test_following_the_bus_from_the_first_event_on(sample: Path, tmp_path:
         assert await lines_of(len(wanted), *there, *WANTED) == wanted
         client = Client()
         await client.connect(url)
-        await JetStream(client).purge(EVENTS, 60)
+        await JetStream(client).purge(names_of("local").events, 60)
         await client.close()
         both = (*there, "--ledger", str(sample))
         assert await lines_of(len(wanted), *both, *WANTED) == wanted

@@ -17,7 +17,7 @@ from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
 from tests.parts.sample import TOLD, TURNS, filled, published
 from tidegate.bus.jetstream import JetStream
-from tidegate.bus.streams import EVENTS
+from tidegate.bus.streams import names_of
 
 pytestmark = pytest.mark.real
 KEPT = TURNS[:-4]
@@ -63,7 +63,7 @@ async def test_the_same_rows_come_back(
 async def test_a_hole_is_no_history(tidegate: Tidegate, url: str, cut: Path) -> None:
     client = Client()
     await client.connect(url)
-    await JetStream(client).purge(EVENTS, END + 3)
+    await JetStream(client).purge(names_of("local").events, END + 3)
     await client.close()
     result = await recover(tidegate, url, cut)
     assert (

@@ -27,7 +27,7 @@ class Served(msgspec.Struct, frozen=True):
 
     def url(self, user: str) -> str:
         """Return the URL for one user, password included."""
-        return f"tls://{user}:{password(user)}@127.0.0.1:{self.port}"
+        return f"tls://tidegate_local_{user}:{password(user)}@127.0.0.1:{self.port}"
 
 
 def password(user: str) -> str:

@@ -21,8 +21,9 @@ pytestmark = pytest.mark.real
 OBSERVED = "tidegate.local.observed.jobs%2Ebatch.team-a.j1"
 REPORTED = "tidegate.local.observed.actuation.team-a.j1"
 EVENT = "tidegate.local.event.WorkloadAdmitted.team-a.a.j1"
-LEASE = "$KV.tidegate_leases.actuator-0"
+LEASE = "$KV.tidegate_local_leases.actuator-0"
 API = "$JS.API."
+OTHERS = "tidegate.other.observed.jobs%2Ebatch.team-a.j1"
 NOBODY = "nobody.may"
 DEADLINE_S = 20
 MAY = {
@@ -31,19 +32,21 @@ MAY = {
     EVENT: {"scheduler"},
     LEASE: {"actuator"},
     "tidegate.local.resync": {"scheduler"},
-    API + "STREAM.CREATE.EVENTS": {"scheduler"},
+    API + "STREAM.CREATE.tidegate_local_events": {"scheduler"},
     API + "STREAM.CREATE.OTHERS": set[str](),
-    API + "STREAM.DELETE.EVENTS": set[str](),
-    API + "STREAM.DELETE.OBSERVATIONS": {"scheduler"},
-    API + "STREAM.PURGE.EVENTS": set[str](),
-    API + "STREAM.PURGE.OBSERVATIONS": {"scheduler"},
-    API + "STREAM.MSG.DELETE.EVENTS": set[str](),
-    API + "STREAM.RESTORE.EVENTS": set[str](),
-    API + "CONSUMER.CREATE.OBSERVATIONS.c": {"scheduler"},
-    API + "CONSUMER.CREATE.EVENTS.c": {"actuator", "reader"},
-    API + "CONSUMER.CREATE.RESYNCS.c": {"ingest"},
-    API + "DIRECT.GET.EVENTS": {"actuator", "reader"},
-    API + "DIRECT.GET.OBSERVATIONS": set[str](),
+    API + "STREAM.DELETE.tidegate_local_events": set[str](),
+    API + "STREAM.DELETE.tidegate_local_observations": {"scheduler"},
+    API + "STREAM.PURGE.tidegate_local_events": set[str](),
+    API + "STREAM.PURGE.tidegate_local_observations": {"scheduler"},
+    API + "STREAM.MSG.DELETE.tidegate_local_events": set[str](),
+    API + "STREAM.RESTORE.tidegate_local_events": set[str](),
+    API + "CONSUMER.CREATE.tidegate_local_observations.c": {"scheduler"},
+    API + "CONSUMER.CREATE.tidegate_local_events.c": {"actuator", "reader"},
+    API + "CONSUMER.CREATE.tidegate_local_resyncs.c": {"ingest"},
+    API + "DIRECT.GET.tidegate_local_events": {"actuator", "reader"},
+    API + "DIRECT.GET.tidegate_local_observations": set[str](),
+    API + "STREAM.INFO.tidegate_other_events": set[str](),
+    OTHERS: set[str](),
 }
 """Who may publish on a subject; a request to JetStream is one as well."""
 
@@ -88,8 +91,10 @@ async def test_a_service_publishes_what_is_its_own_to_publish(served: Served, us
 
 @pytest.mark.parametrize("user", USERS)
 async def test_a_service_hears_only_the_answers_to_itself(served: Served, user: str) -> None:
-    own = f"_INBOX_{'client' if user == 'reader' else user}.>"
-    prefixes = [f"_INBOX_{name}.>" for name in ("ingest", "scheduler", "actuator", "client")]
+    own = f"_INBOX_tidegate_local_{'client' if user == 'reader' else user}.>"
+    prefixes = [
+        f"_INBOX_tidegate_local_{name}.>" for name in ("ingest", "scheduler", "actuator", "client")
+    ]
     wanted = [*prefixes, "tidegate.>", ">", "_INBOX.>"]
     said = await _refused(served, user, [], wanted)
     refused = {subject for subject in wanted if f'subscription to "{subject.lower()}"' in said}

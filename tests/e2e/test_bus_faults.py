@@ -38,7 +38,7 @@ async def test_events_are_deleted_midway(api: KubernetesApi, own_api: str, tmp_p
     async with ordeal(api, alone(tmp_path, own_api), "lost-events") as trial:
         await trial.submit()
         await trial.midway()
-        await delete_stream(trial.running.nats_url, "EVENTS")
+        await delete_stream(trial.running.nats_url, "tidegate_local_events")
 
 
 async def test_observations_are_deleted_midway(
@@ -47,6 +47,6 @@ async def test_observations_are_deleted_midway(
     async with ordeal(api, alone(tmp_path, own_api), "lost-observations") as trial:
         await trial.submit()
         await trial.midway()
-        await delete_stream(trial.running.nats_url, "OBSERVATIONS")
+        await delete_stream(trial.running.nats_url, "tidegate_local_observations")
         ledger = trial.running.ledger
         await eventually(lambda: bool(told(ledger, StreamReplaced)), "the loss is recorded")

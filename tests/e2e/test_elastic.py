@@ -150,6 +150,6 @@ async def test_a_job_grows_though_events_were_lost_before_anybody_read_that_it_d
             return len([one for one in ours if one.cluster_queue == space])
 
         await eventually(lambda: admitted() == 2, "the larger slice is admitted")
-        await delete_stream(running.nats_url, "EVENTS")
+        await delete_stream(running.nats_url, "tidegate_local_events")
         await kill(running, "actuator")
         await has_pods(api, space, 4, 0)

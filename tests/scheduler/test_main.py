@@ -146,7 +146,7 @@ async def test_events_that_are_lost_are_filled_again_though_nothing_happens(
 
 async def lose_events(url: str, verb: str) -> None:
     client = await nats.connect(url)
-    answer = await client.request(f"$JS.API.STREAM.{verb}.EVENTS", b"{}")
+    answer = await client.request(f"$JS.API.STREAM.{verb}.tidegate_local_events", b"{}")
     assert json.loads(answer.data)["success"]
     await client.close()
 

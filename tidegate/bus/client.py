@@ -5,7 +5,8 @@
             print(told.seq, told.event.workload)
 
 Any NATS client in any language can do the same: the subject is
-``tidegate.<cluster>.event.<Type>.<cluster queue>.<namespace>.<workload>`` on the stream EVENTS.
+``tidegate.<cluster>.event.<Type>.<cluster queue>.<namespace>.<workload>`` on the stream
+``tidegate_<cluster>_events``.
 """
 
 from __future__ import annotations
@@ -65,16 +66,15 @@ class EventClient:
         return await self._bus.witness()
 
     def _feed(self, event_type: str, cluster_queue: str) -> NatsFeed:
-        cluster = token(self._cluster) if self._cluster else "*"
         kind, queue = event_type or "*", token(cluster_queue) if cluster_queue else "*"
-        return self._bus.feed(f"tidegate.{cluster}.event.{kind}.{queue}.>")
+        return self._bus.feed(f"tidegate.{token(self._cluster)}.event.{kind}.{queue}.>")
 
 
 @asynccontextmanager
 async def connect(
-    url: str, *, cluster: str = "", credentials: str = "", connect_s: float = CONNECT_S
+    url: str, *, cluster: str = "local", credentials: str = "", connect_s: float = CONNECT_S
 ) -> AsyncGenerator[EventClient, None]:
-    """Connect to NATS and yield a client of one cluster's events; an empty one means all.
+    """Connect to NATS and yield a client of one cluster's events.
 
     Raises:
         BusUnreachableError: no connection within ``connect_s`` seconds.

@@ -9,7 +9,7 @@ from tidegate.bus.headers import identity, published
 from tidegate.bus.jetstream import JetStream
 from tidegate.bus.once import Once
 from tidegate.bus.reader import StreamReader
-from tidegate.bus.streams import EVENT_SUBJECTS, EVENTS
+from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Position, Published
 from tidegate.errors import BusUnreachableError
 
@@ -21,18 +21,21 @@ RETRY_S = 0.5
 class NatsFeed:
     """``tidegate.bus.ports.EventFeed`` over JetStream; ``subject`` narrows what is read."""
 
-    def __init__(self, js: JetStream, patience_s: float, subject: str = "") -> None:
-        self._js, self._patience_s, self._subject = js, patience_s, subject
+    def __init__(self, js: JetStream, names: Names, patience_s: float, subject: str = "") -> None:
+        self._js, self._names = js, names
+        self._patience_s, self._subject = patience_s, subject
 
     async def newest(self) -> tuple[str, int]:
         """See ``tidegate.bus.ports.EventFeed.newest``."""
-        found = await self._js.newest(EVENTS, self._subject or EVENT_SUBJECTS)
+        found = await self._js.newest(
+            self._names.events, self._subject or self._names.event_subjects
+        )
         return identity(found.headers or {}) if found is not None else ("", 0)
 
     async def follow(self, after: int | None = None) -> AsyncGenerator[Published, None]:
         """See ``tidegate.bus.ports.EventFeed.follow``."""
         loop = asyncio.get_running_loop()
-        reader = StreamReader(self._js, EVENTS, self._subject)
+        reader = StreamReader(self._js, self._names.events, self._subject)
         at, once, patient_until = None, Once(), loop.time() + self._patience_s
         try:
             while True:
@@ -54,11 +57,11 @@ class NatsFeed:
             await reader.close()
 
     async def _start(self, after: int | None) -> Position:
-        found = await self._js.existing(EVENTS)
+        found = await self._js.existing(self._names.events)
         end = found.state.last_seq
         if after is None or not found.state.messages:
             return Position(found.incarnation, end)
-        newest = await self._js.newest(EVENTS, EVENT_SUBJECTS)
+        newest = await self._js.newest(self._names.events, self._names.event_subjects)
         if newest is None:
             return Position(found.incarnation, end)
         headers = newest.headers or {}

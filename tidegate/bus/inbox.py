@@ -11,7 +11,7 @@ import msgspec
 from tidegate.bus.headers import MESSAGE_ID
 from tidegate.bus.jetstream import JetStream, Outgoing
 from tidegate.bus.reader import StreamReader
-from tidegate.bus.streams import OBSERVATIONS
+from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.subjects import resync
 from tidegate.contracts.trace import HEADER
@@ -26,9 +26,9 @@ class NatsInbox:
     so it is made anew, and the core sees another incarnation.
     """
 
-    def __init__(self, js: JetStream, cluster: str, ensure: Callable[[], Awaitable[None]]) -> None:
-        self._js, self._cluster, self._ensure = js, cluster, ensure
-        self._reader = StreamReader(js, OBSERVATIONS, fell_back=self._replace)
+    def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
+        self._js, self._names, self._ensure = js, names, ensure
+        self._reader = StreamReader(js, names.observations, fell_back=self._replace)
         self._forgotten = Position()
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
@@ -43,12 +43,12 @@ class NatsInbox:
         """See ``tidegate.bus.ports.Inbox.forget``; a position forgotten before costs nothing."""
         if position in (self._forgotten, Position()):
             return
-        found = await self._js.info(OBSERVATIONS)
+        found = await self._js.info(self._names.observations)
         same = found is not None and found.incarnation == position.incarnation
         # Purging beyond the end would move the end: what comes next would count as read.
         if same and found is not None and found.state.last_seq >= position.seq:
             try:
-                await self._js.purge(OBSERVATIONS, position.seq + 1)
+                await self._js.purge(self._names.observations, position.seq + 1)
             except BusRefusedError as error:
                 raise BusUnreachableError(str(error)) from error
         self._forgotten = position
@@ -56,7 +56,7 @@ class NatsInbox:
     async def ask_resync(self, reason: str) -> None:
         """See ``tidegate.bus.ports.Inbox.ask_resync``; the request is stored, so none misses it."""
         headers = {MESSAGE_ID: secrets.token_hex(8)}
-        await self._js.store(Outgoing(resync(self._cluster), reason.encode(), headers))
+        await self._js.store(Outgoing(resync(self._names.cluster), reason.encode(), headers))
 
     async def close(self) -> None:
         """Stop reading."""
@@ -64,5 +64,5 @@ class NatsInbox:
 
     async def _replace(self) -> None:
         with suppress(BusRefusedError):  # it is gone already
-            await self._js.ask(f"STREAM.DELETE.{OBSERVATIONS}", {}, msgspec.Raw)
+            await self._js.ask(f"STREAM.DELETE.{self._names.observations}", {}, msgspec.Raw)
         await self._ensure()

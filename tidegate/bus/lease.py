@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from tidegate.bus.jetstream import WRONG_SEQUENCE_CODE, JetStream, Outgoing
-from tidegate.bus.streams import LEASE_SUBJECT, LEASES
+from tidegate.bus.streams import Names
 from tidegate.contracts.subjects import token
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
@@ -13,11 +13,11 @@ from tidegate.errors import BusRefusedError, BusUnreachableError
 class NatsLease:
     """``tidegate.bus.ports.Lease`` over JetStream."""
 
-    def __init__(self, js: JetStream, name: str, holder: str, ttl_s: int) -> None:
+    def __init__(self, js: JetStream, names: Names, name: str, *, holder: str, ttl_s: int) -> None:
         assert holder, "an empty value means that nobody holds it"
         assert ttl_s >= 1, "NATS counts the life of a message in seconds"
         self._js, self._holder, self._ttl_s = js, holder, ttl_s
-        self._subject = LEASE_SUBJECT + token(name)
+        self._stream, self._subject = names.leases, names.lease_subject + token(name)
         self._revision: int | None = None  # of our own newest write, while it stands
 
     async def hold(self) -> bool:
@@ -41,7 +41,7 @@ class NatsLease:
 
     async def _free_at(self) -> int | None:
         """Return the revision that a new holder must follow; None while another holds it."""
-        found = await self._js.newest(LEASES, self._subject)
+        found = await self._js.newest(self._stream, self._subject)
         if found is None:
             return 0
         ours_or_nobodys = found.data in (b"", self._holder.encode())

@@ -11,7 +11,7 @@ import nats.errors
 from nats.aio.client import Client
 
 from tidegate.bus.jetstream import JetStream
-from tidegate.bus.streams import EVENTS, Streams, differences, wanted
+from tidegate.bus.streams import Names, Streams, differences, names_of, wanted
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
 
@@ -28,26 +28,28 @@ class Looked(NamedTuple):
     witness: Witness | None  # what the newest event says of the ledger; None: there is none
 
 
-async def look(url: str, *, credentials: str = "", ca: str = "", patience_s: float = 5.0) -> Looked:
-    """Look at every stream once; ``ca`` as ``open_bus`` has it.
+async def look(
+    url: str, *, cluster: str, credentials: str = "", ca: str = "", patience_s: float = 5.0
+) -> Looked:
+    """Look at every stream of a cluster once; ``ca`` as ``open_bus`` has it.
 
     Raises:
         BusUnreachableError: no connection, or no answer.
         BusRefusedError: the rights lack.
     """
-    client = Client()
+    client, names = Client(), names_of(cluster)
     try:
         async with asyncio.timeout(patience_s):
             await client.connect(
                 servers=[part.strip() for part in url.split(",")],
                 name="tidegate-doctor",
                 user_credentials=credentials or None,
-                inbox_prefix="_INBOX_client",  # what the account `reader` may hear
+                inbox_prefix=names.inbox("client"),  # what the user `reader` may hear
                 tls=ssl.create_default_context(cafile=ca) if ca else None,
                 allow_reconnect=False,
                 error_cb=_ignored,
             )
-            return await _look(JetStream(client))
+            return await _look(JetStream(client), names)
     except (nats.errors.Error, OSError, TimeoutError) as error:
         raise BusUnreachableError(f"No answer from NATS at {url}: {error!r}") from error
     finally:
@@ -57,9 +59,9 @@ async def look(url: str, *, credentials: str = "", ca: str = "", patience_s: flo
                 await client.close()
 
 
-async def _look(js: JetStream) -> Looked:
+async def _look(js: JetStream, names: Names) -> Looked:
     missing, differing = list[str](), list[str]()
-    for config in wanted(Streams()):
+    for config in wanted(names, Streams()):
         name = str(config["name"])
         found = await js.info(name)
         if found is None:
@@ -67,7 +69,7 @@ async def _look(js: JetStream) -> Looked:
             continue
         fixed = {field: value for field, value in config.items() if field not in _CHOSEN}
         differing += [f"{name}: {one}" for one in differences(fixed, found.config)]
-    witness = None if EVENTS in missing else await newest_witness(js)
+    witness = None if names.events in missing else await newest_witness(js, names)
     return Looked(tuple(missing), tuple(differing), witness)
 
 

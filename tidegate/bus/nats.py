@@ -17,7 +17,7 @@ from tidegate.bus.jetstream import JetStream
 from tidegate.bus.lease import NatsLease
 from tidegate.bus.outbox import NatsOutbox
 from tidegate.bus.outlet import NatsOutlet
-from tidegate.bus.streams import Streams, differences, wanted
+from tidegate.bus.streams import Streams, differences, names_of, wanted
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
 
@@ -28,7 +28,8 @@ class NatsBus:
     """A connection to NATS that makes the ports; it reconnects for as long as it is open."""
 
     def __init__(self, client: Client, cluster: str, patience_s: float = PATIENCE_S) -> None:
-        self._client, self._cluster, self._patience_s = client, cluster, patience_s
+        self._client, self._patience_s = client, patience_s
+        self._names = names_of(cluster)
         self._js = JetStream(client)
         self._streams = Streams()
         self._closers = list[NatsInbox | NatsOutlet]()
@@ -41,7 +42,7 @@ class NatsBus:
             BusRefusedError: the rights lack, or a stream was made in a way that cannot be changed.
         """
         self._streams = streams
-        for config in wanted(streams):
+        for config in wanted(self._names, streams):
             found = await self._js.info(str(config["name"]))
             if found is None:
                 await self._js.ask(f"STREAM.CREATE.{config['name']}", config, msgspec.Raw)
@@ -51,31 +52,31 @@ class NatsBus:
 
     def inbox(self) -> NatsInbox:
         """Return the scheduler's side of OBSERVATIONS."""
-        inbox = NatsInbox(self._js, self._cluster, self._ensure_again)
+        inbox = NatsInbox(self._js, self._names, self._ensure_again)
         self._closers.append(inbox)
         return inbox
 
     def outbox(self) -> NatsOutbox:
         """Return the scheduler's side of EVENTS."""
-        return NatsOutbox(self._js, self._ensure_again)
+        return NatsOutbox(self._js, self._names, self._ensure_again)
 
     def outlet(self) -> NatsOutlet:
         """Return the side of OBSERVATIONS that ingest and the actuator write to."""
-        outlet = NatsOutlet(self._js, self._cluster, self._patience_s)
+        outlet = NatsOutlet(self._js, self._names, self._patience_s)
         self._closers.append(outlet)
         return outlet
 
     def feed(self, subject: str = "") -> NatsFeed:
         """Return EVENTS to read; ``subject`` narrows it, e.g. to one type of event."""
-        return NatsFeed(self._js, self._patience_s, subject)
+        return NatsFeed(self._js, self._names, self._patience_s, subject)
 
     async def witness(self) -> Witness | None:
         """See ``tidegate.bus.witness.newest_witness``."""
-        return await newest_witness(self._js)
+        return await newest_witness(self._js, self._names)
 
     def lease(self, name: str, holder: str, ttl_s: int = 10) -> NatsLease:
         """Return a lease that expires ``ttl_s`` seconds after it was last held."""
-        return NatsLease(self._js, name, holder, ttl_s)
+        return NatsLease(self._js, self._names, name, holder=holder, ttl_s=ttl_s)
 
     def fault(self) -> str:
         """Tell why the bus cannot be used now; empty if it can."""
@@ -109,7 +110,8 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
 ) -> AsyncGenerator[NatsBus, None]:
     """Connect to NATS and yield the bus; close it at the end.
 
-    Answers come under ``_INBOX_<name>.``, so that an account may be kept from hearing others'.
+    Answers come under ``_INBOX_tidegate_<cluster>_<name>.``, so that a user may be kept from
+    hearing others'.
     ``ca`` is the file of the authority that the servers' certificates are checked against.
 
     Raises:
@@ -128,7 +130,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
                 name=f"tidegate-{name}",
                 user_credentials=credentials or None,
                 tls=ssl.create_default_context(cafile=ca) if ca else None,
-                inbox_prefix=f"_INBOX_{name}",
+                inbox_prefix=names_of(cluster).inbox(name),
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=1,
                 ping_interval=10,

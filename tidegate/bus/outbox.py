@@ -14,7 +14,7 @@ from tidegate.bus.jetstream import (
     JetStream,
     Outgoing,
 )
-from tidegate.bus.streams import EVENTS
+from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.trace import header, publishing_events
 from tidegate.errors import BusRefusedError, BusUnreachableError, PublishRefusedError
@@ -23,22 +23,22 @@ from tidegate.errors import BusRefusedError, BusUnreachableError, PublishRefused
 class NatsOutbox:
     """``tidegate.bus.ports.Outbox`` over JetStream; a stream that is missing is made again."""
 
-    def __init__(self, js: JetStream, ensure: Callable[[], Awaitable[None]]) -> None:
-        self._js, self._ensure = js, ensure
+    def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
+        self._js, self._stream, self._ensure = js, names.events, ensure
 
     async def last(self, known: Position) -> tuple[int, Position]:
         """See ``tidegate.bus.ports.Outbox.last``."""
-        found = await self._js.info(EVENTS)
+        found = await self._js.info(self._stream)
         if found is None:
             await self._ensure()
-            found = await self._js.existing(EVENTS)
+            found = await self._js.existing(self._stream)
         if known.incarnation in (0, found.incarnation):
             return found.state.last_seq - known.seq, Position(found.incarnation, known.seq)
         return found.state.last_seq, Position(found.incarnation, 0)
 
     async def count(self) -> int:
         """See ``tidegate.bus.ports.Outbox.count``."""
-        found = await self._js.info(EVENTS)
+        found = await self._js.info(self._stream)
         return 0 if found is None else found.state.messages
 
     async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:

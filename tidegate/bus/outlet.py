@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tidegate.bus.headers import MESSAGE_ID
 from tidegate.bus.jetstream import BATCH_BYTES_MAX, FULL_CODES, JetStream, Outgoing
 from tidegate.bus.reader import StreamReader
-from tidegate.bus.streams import DUPLICATE_WINDOW_S, RESYNCS
+from tidegate.bus.streams import DUPLICATE_WINDOW_S, Names
 from tidegate.contracts.entry import Position
 from tidegate.contracts.subjects import resync
 from tidegate.contracts.trace import header, publishing
@@ -37,9 +37,9 @@ class _Item(NamedTuple):
 class NatsOutlet:
     """``tidegate.bus.ports.Outlet`` over JetStream."""
 
-    def __init__(self, js: JetStream, cluster: str, patience_s: float) -> None:
+    def __init__(self, js: JetStream, names: Names, patience_s: float) -> None:
         assert patience_s < DUPLICATE_WINDOW_S, "a late retry would be stored twice"
-        self._js, self._cluster, self._patience_s = js, cluster, patience_s
+        self._js, self._names, self._patience_s = js, names, patience_s
         self._waiting = deque[_Item]()
         self._sender: asyncio.Task[None] | None = None
 
@@ -54,7 +54,7 @@ class NatsOutlet:
 
     async def resyncs(self) -> AsyncIterator[str]:
         """See ``tidegate.bus.ports.Outlet.resyncs``."""
-        reader = StreamReader(self._js, RESYNCS, resync(self._cluster))
+        reader = StreamReader(self._js, self._names.resyncs, resync(self._names.cluster))
         try:
             at: Position | None = None
             while True:
@@ -79,7 +79,7 @@ class NatsOutlet:
             item.stored.cancel()
 
     async def _end_of_resyncs(self) -> Position:
-        found = await self._js.existing(RESYNCS)
+        found = await self._js.existing(self._names.resyncs)
         return Position(found.incarnation, found.state.last_seq)
 
     async def _send(self) -> None:

@@ -1,21 +1,60 @@
-"""The streams of Tidegate: what each keeps, for how long, and what happens when it is full."""
+"""The streams of one cluster: what they are called, what each keeps, and what they do when full.
+
+Every name begins with the cluster's, so that two installations share a NATS account without harm.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
 
-OBSERVATIONS = "OBSERVATIONS"
-EVENTS = "EVENTS"
-EVENT_SUBJECTS = "tidegate.*.event.>"
-RESYNCS = "RESYNCS"
-LEASES = "KV_tidegate_leases"
-LEASE_SUBJECT = "$KV.tidegate_leases."
+from tidegate.contracts.subjects import CLUSTER_NAME, token
+from tidegate.errors import NotSupportedError
 
 DUPLICATE_WINDOW_S = 120
 _NS = 1_000_000_000
 _MIB = 1024 * 1024
+
+
+class Names(msgspec.Struct, frozen=True):
+    """What the parts of one cluster's bus are called."""
+
+    cluster: str
+    observations: str  # streams, as are the next two
+    events: str
+    resyncs: str
+    leases: str  # the stream behind the bucket of leases
+    lease_subject: str  # what a lease's key follows
+    event_subjects: str  # of every event
+
+    def inbox(self, user: str) -> str:
+        """Return the prefix under which a user of the bus receives its answers."""
+        return f"_INBOX_tidegate_{self.cluster}_{user}"
+
+
+def names_of(cluster: str) -> Names:
+    """Return what a cluster's streams are called.
+
+    Raises:
+        NotSupportedError: the name cannot stand in them.
+    """
+    if not re.match(CLUSTER_NAME, cluster):
+        raise NotSupportedError(
+            f"{cluster!r} cannot be a cluster's name: give up to 63 of a-z, 0-9 and -, such as "
+            "prod-eu."
+        )
+    prefix = f"tidegate_{cluster}"
+    return Names(
+        cluster=cluster,
+        observations=f"{prefix}_observations",
+        events=f"{prefix}_events",
+        resyncs=f"{prefix}_resyncs",
+        leases=f"KV_{prefix}_leases",
+        lease_subject=f"$KV.{prefix}_leases.",
+        event_subjects=f"tidegate.{token(cluster)}.event.>",
+    )
 
 
 class Streams(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,33 +67,11 @@ class Streams(msgspec.Struct, frozen=True, kw_only=True):
     events_age_s: int = 7 * 24 * 3600
 
 
-_SMALL: tuple[dict[str, object], ...] = (
-    {
-        "name": RESYNCS,
-        "subjects": ["tidegate.*.resync"],
-        "discard": "old",
-        "max_bytes": _MIB,
-        "max_msgs_per_subject": 64,
-    },
-    {
-        "name": LEASES,
-        "subjects": [LEASE_SUBJECT + ">"],
-        "discard": "new",
-        "max_bytes": _MIB,
-        "max_msgs_per_subject": 1,
-        "allow_msg_ttl": True,
-        "allow_rollup_hdrs": True,
-        "deny_delete": True,
-    },
-)
-"""Streams that hold a few messages each."""
-
-
-def wanted(chosen: Streams) -> list[dict[str, object]]:
+def wanted(names: Names, chosen: Streams) -> list[dict[str, object]]:
     """Return every stream's configuration as JetStream's API takes it.
 
-    OBSERVATIONS refuses what is new when it is full: ingest waits, and nothing unread is lost; the
-    scheduler's purge makes room. EVENTS drops what is old: the ledger still has it.
+    Observations are refused when their stream is full: ingest waits, and nothing unread is lost;
+    the scheduler's purge makes room. Of events the oldest are dropped: the ledger still has them.
     """
     common = {
         "storage": "file",
@@ -63,23 +80,8 @@ def wanted(chosen: Streams) -> list[dict[str, object]]:
         "allow_direct": True,
         "duplicate_window": DUPLICATE_WINDOW_S * _NS,
     }
-    observations = {
-        "name": OBSERVATIONS,
-        "subjects": ["tidegate.*.observed.>"],
-        "discard": "new",
-        "max_bytes": chosen.observations_bytes,
-        "max_msgs": chosen.observations_messages,
-        "allow_atomic": True,
-    }
-    events = {
-        "name": EVENTS,
-        "subjects": [EVENT_SUBJECTS],
-        "discard": "old",
-        "max_bytes": chosen.events_bytes,
-        "max_age": chosen.events_age_s * _NS,
-        "allow_atomic": True,
-    }
-    return [{**common, **own} for own in (observations, events, *_SMALL)]
+    own = (_observations(names, chosen), _events(names, chosen), _resyncs(names), _leases(names))
+    return [{**common, **one} for one in own]
 
 
 def differences(config: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
@@ -89,3 +91,48 @@ def differences(config: Mapping[str, object], found: Mapping[str, object]) -> li
         for name, value in config.items()
         if found.get(name) != value
     ]
+
+
+def _observations(names: Names, chosen: Streams) -> dict[str, object]:
+    return {
+        "name": names.observations,
+        "subjects": [f"tidegate.{token(names.cluster)}.observed.>"],
+        "discard": "new",
+        "max_bytes": chosen.observations_bytes,
+        "max_msgs": chosen.observations_messages,
+        "allow_atomic": True,
+    }
+
+
+def _events(names: Names, chosen: Streams) -> dict[str, object]:
+    return {
+        "name": names.events,
+        "subjects": [names.event_subjects],
+        "discard": "old",
+        "max_bytes": chosen.events_bytes,
+        "max_age": chosen.events_age_s * _NS,
+        "allow_atomic": True,
+    }
+
+
+def _resyncs(names: Names) -> dict[str, object]:
+    return {
+        "name": names.resyncs,
+        "subjects": [f"tidegate.{token(names.cluster)}.resync"],
+        "discard": "old",
+        "max_bytes": _MIB,
+        "max_msgs_per_subject": 64,
+    }
+
+
+def _leases(names: Names) -> dict[str, object]:
+    return {
+        "name": names.leases,
+        "subjects": [names.lease_subject + ">"],
+        "discard": "new",
+        "max_bytes": _MIB,
+        "max_msgs_per_subject": 1,
+        "allow_msg_ttl": True,
+        "allow_rollup_hdrs": True,
+        "deny_delete": True,
+    }

@@ -6,7 +6,7 @@ import msgspec
 
 from tidegate.bus.headers import HASH, identity
 from tidegate.bus.jetstream import JetStream
-from tidegate.bus.streams import EVENT_SUBJECTS, EVENTS
+from tidegate.bus.streams import Names
 
 
 class Witness(msgspec.Struct, frozen=True):
@@ -17,13 +17,13 @@ class Witness(msgspec.Struct, frozen=True):
     hash: bytes  # of the entry, as the ledger's row has it
 
 
-async def newest_witness(js: JetStream) -> Witness | None:
+async def newest_witness(js: JetStream, names: Names) -> Witness | None:
     """Return what the newest event still held testifies; None if there is none, or it is not ours.
 
     Raises:
         BusUnreachableError: no answer.
     """
-    found = await js.newest(EVENTS, EVENT_SUBJECTS)
+    found = await js.newest(names.events, names.event_subjects)
     headers = {} if found is None else found.headers or {}
     ledger_id, seq = identity(headers)
     return Witness(ledger_id, seq, bytes.fromhex(headers.get(HASH, ""))) if ledger_id else None

@@ -59,12 +59,18 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
         )
 
 
-def examine_bus(
-    url: str, ledger_id: str, head: Entry | None, *, credentials: str = "", ca: str = ""
+def examine_bus(  # noqa: PLR0913 - how NATS is joined
+    url: str,
+    ledger_id: str,
+    head: Entry | None,
+    *,
+    cluster: str = "local",
+    credentials: str = "",
+    ca: str = "",
 ) -> Iterator[Finding]:
     """Look at the streams, and at how far EVENTS got compared with the ledger's head."""
     try:
-        seen = asyncio.run(look(url, credentials=credentials, ca=ca))
+        seen = asyncio.run(look(url, cluster=cluster, credentials=credentials, ca=ca))
     except BusUnreachableError as error:
         yield wrong("BusUnreachable", str(error), "start NATS, or give --bus the right URL")
         return

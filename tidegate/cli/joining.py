@@ -7,6 +7,12 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+ClusterOption: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--cluster", envvar="TIDEGATE_CLUSTER", help="The cluster's name in streams and subjects."
+    ),
+]
 BusCredentialsOption: TypeAlias = Annotated[
     Path | None,
     typer.Option(

@@ -9,14 +9,13 @@ from tidegate.bus.nats import NatsBus
 from tidegate.bus.ports import Ledger
 from tidegate.bus.rows import entry_of
 from tidegate.contracts.entry import Entry, Position, Positions, Published, Term
-from tidegate.contracts.subjects import token
 from tidegate.core.chain import verify
 from tidegate.errors import NotSupportedError
 
 PAGE_ROWS = 1_000
 
 
-async def restore(ledger: Ledger, bus: NatsBus, term: Term, head: Entry, cluster: str) -> Entry:
+async def restore(ledger: Ledger, bus: NatsBus, term: Term, head: Entry) -> Entry:
     """Append what EVENTS holds behind ``head``, page by page; return the entry it ends with.
 
     A page that does not fit is not appended at all.
@@ -26,7 +25,7 @@ async def restore(ledger: Ledger, bus: NatsBus, term: Term, head: Entry, cluster
         ChainError: what it holds does not follow from the ledger's end.
         BusUnreachableError: it does not answer.
     """
-    feed = bus.feed(f"tidegate.{token(cluster)}.event.>")
+    feed = bus.feed()
     ledger_id, last = await feed.newest()
     if last <= head.seq:
         raise NotSupportedError(

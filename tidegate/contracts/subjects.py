@@ -5,6 +5,8 @@ from __future__ import annotations
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.facts import Event
 
+CLUSTER_NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"
+"""An RFC 1123 label: it stands in names of streams, buckets and users, which take no more."""
 NONE = "_"
 """The token that stands for an empty name."""
 

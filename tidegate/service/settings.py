@@ -13,6 +13,8 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import Meta, inspect
 
+from tidegate.contracts.subjects import CLUSTER_NAME
+
 PREFIX = "TIDEGATE_"
 
 
@@ -20,7 +22,11 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What every service can be told; each adds its own by inheriting."""
 
     cluster: Annotated[
-        str, Meta(min_length=1, description="the cluster's name in subjects and ledger")
+        str,
+        Meta(
+            pattern=CLUSTER_NAME,
+            description="the cluster's name in streams, subjects and ledger: a-z, 0-9 and -",
+        ),
     ] = "local"
     nats_url: Annotated[
         str, Meta(description="NATS servers, comma between them; a user or token may stand in it")

@@ -49,10 +49,10 @@ func follow(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	consumer, err := stream.OrderedConsumer(ctx, "EVENTS", jetstream.OrderedConsumerConfig{
+	consumer, err := stream.OrderedConsumer(ctx, "tidegate_local_events", jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{
-			"tidegate.*.event.WorkloadAdmitted.>",
-			"tidegate.*.event.WorkloadPreempted.>",
+			"tidegate.local.event.WorkloadAdmitted.>",
+			"tidegate.local.event.WorkloadPreempted.>",
 		},
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ from tidegate.cli.examining import (
 )
 from tidegate.cli.finding import Finding, wrong
 from tidegate.cli.instance import read_instance
-from tidegate.cli.joining import BusCaOption, BusCredentialsOption
+from tidegate.cli.joining import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.objects.asking import ContextOption, KubeconfigOption, open_api
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import LedgerOption, open_reader
@@ -37,6 +37,7 @@ class _Asked(NamedTuple):
 
     ledger: str
     bus: str
+    cluster: str
     credentials: str  # path of a NATS credentials file
     ca: str  # path of the CA of NATS' certificate
     kubeconfig: str
@@ -49,6 +50,7 @@ def doctor(  # noqa: PLR0913 - each is an option
     bus: Annotated[
         str, typer.Option(help="The nats:// URL; default: the running instance's.")
     ] = "",
+    cluster: ClusterOption = "local",
     bus_credentials: BusCredentialsOption = None,
     bus_ca: BusCaOption = None,
     ledger: LedgerOption = "",
@@ -73,7 +75,8 @@ def doctor(  # noqa: PLR0913 - each is an option
     parts = set(filter(None, only.split(","))) or set(_PARTS)
     if unknown := sorted(parts.difference(_PARTS)):
         raise typer.BadParameter(f"--only {', '.join(unknown)}: there are {', '.join(_PARTS)}.")
-    asked = _Asked(ledger, bus, str(bus_credentials or ""), str(bus_ca or ""), kubeconfig, context)
+    joining = cluster, str(bus_credentials or ""), str(bus_ca or "")
+    asked = _Asked(ledger, bus, *joining, kubeconfig, context)
     found = list(_findings(parts, asked))
     records = [
         {
@@ -105,7 +108,9 @@ def _findings(parts: set[str], asked: _Asked) -> Iterator[Finding]:
 
 
 def _of_bus(url: str, ledger_id: str, head: Entry | None, asked: _Asked) -> Iterator[Finding]:
-    return examine_bus(url, ledger_id, head, credentials=asked.credentials, ca=asked.ca)
+    return examine_bus(
+        url, ledger_id, head, cluster=asked.cluster, credentials=asked.credentials, ca=asked.ca
+    )
 
 
 def _of_ledger(ledger: str) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ import typer
 
 from tidegate.cli.commands.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
-from tidegate.cli.joining import BusCaOption, BusCredentialsOption
+from tidegate.cli.joining import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
 from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, open_reader
 from tidegate.cli.times import utc
@@ -54,7 +54,7 @@ def events(  # noqa: PLR0913 - each is an option
             "what the stream no longer holds."
         ),
     ] = "",
-    cluster: Annotated[str, typer.Option(help="Whose events --bus is asked for.")] = "local",
+    cluster: ClusterOption = "local",
     bus_credentials: BusCredentialsOption = None,
     bus_ca: BusCaOption = None,
     as_of: AsOfOption = "",

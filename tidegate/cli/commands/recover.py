@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.bus.ports import Ledger
+from tidegate.cli.joining import ClusterOption
 from tidegate.cli.output import say
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import LedgerOpened
@@ -31,7 +32,7 @@ def recover(
     ledger: Annotated[
         str, typer.Option(envvar="TIDEGATE_LEDGER", help="The ledger that lost its newest entries.")
     ],
-    cluster: Annotated[str, typer.Option(help="Whose ledger it is.")] = "local",
+    cluster: ClusterOption = "local",
     *,
     from_events: Annotated[
         bool, typer.Option("--from-events", help="Bring the lost events back from EVENTS.")
@@ -81,7 +82,7 @@ async def _bring_back(engine: Any, url: str, cluster: str) -> str:  # noqa: ANN4
         term = await _lead(ledger)
         begun = ledger.newest() or GENESIS
         try:
-            head = await restore(ledger, bus, term, begun, cluster)
+            head = await restore(ledger, bus, term, begun)
             await bus.inbox().ask_resync("the ledger's newest events were brought back")
         finally:
             newest = ledger.newest() or GENESIS

@@ -1,0 +1,56 @@
+"""Two installations on one NATS account: their streams and leases bear their clusters' names."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.bus.worlds import entries, read_all, tell, texts
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.streams import Streams, names_of
+from tidegate.contracts.entry import Position
+from tidegate.contracts.subjects import observed
+from tidegate.errors import NotSupportedError
+
+pytestmark = pytest.mark.real
+
+
+@asynccontextmanager
+async def both(folder: Path) -> AsyncGenerator[tuple[NatsBus, NatsBus], None]:
+    async with (
+        embedded_server(folder) as url,
+        open_bus(url, cluster="local", name="tests") as local,
+        open_bus(url, cluster="other", name="tests") as other,
+    ):
+        for bus in (local, other):
+            await bus.ensure(Streams())
+        yield local, other
+
+
+async def test_each_reads_what_its_own_cluster_observed(tmp_path: Path) -> None:
+    async with both(tmp_path) as (local, other):
+        await tell(local.outlet(), "a")
+        subject = observed("other", "jobs.batch", "team-a", "j1")
+        await other.outlet().publish(subject, b"b", "s:b")
+        assert texts(await read_all(local.inbox(), Position(), 1)) == ["a"]
+        assert texts(await read_all(other.inbox(), Position(), 1)) == ["b"]
+
+
+async def test_each_publishes_its_own_ledger_and_holds_its_own_lease(tmp_path: Path) -> None:
+    async with both(tmp_path) as (local, other):
+        _, counts = await local.outbox().last(Position())
+        await local.outbox().publish("led", counts, entries(1, 2))
+        assert await local.feed().newest() == ("led", 2)
+        assert await other.feed().newest() == ("", 0)
+        assert await local.lease("actuator-0", "a").hold()
+        assert await other.lease("actuator-0", "b").hold()
+
+
+@pytest.mark.parametrize("name", ["", "Prod", "a.b", "a_b", "-a", "a" * 64, "a b", "*"])
+def test_a_name_that_cannot_stand_in_a_stream_is_refused(name: str) -> None:
+    with pytest.raises(NotSupportedError, match="cluster's name"):
+        names_of(name)
