@@ -17,6 +17,7 @@ from actuator.following import follow, watch_query
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Unreadable, decode
 from tidegate.kinds.meta import ObjectMeta, Status
+from tidegate.model.numbers import whole
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
@@ -66,7 +67,7 @@ class Mirror(Generic[T]):
     @property
     def version(self) -> int:
         """Return the version up to which it knows everything; 0 if that is not known."""
-        return int(self._version or 0)
+        return whole(self._version) or 0
 
     async def keep(self) -> None:
         """Follow the resource for ever."""

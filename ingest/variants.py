@@ -17,6 +17,7 @@ from tidegate.kinds import names
 from tidegate.kinds.check_states import check_states, checks_since
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.workload import Workload
+from tidegate.model.numbers import whole
 
 
 class Said(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,4 +86,4 @@ def job_of(meta: ObjectMeta) -> str:
 
 def _newest(said: Said) -> tuple[int, str]:
     seq = said.since.rpartition("/")[2]
-    return int(seq) if seq.isascii() and seq.isdecimal() else 0, said.since
+    return whole(seq) or 0, said.since

@@ -11,8 +11,8 @@ from actuator.showing.shown import Shown
 from tidegate.contracts.facts import WorkloadChanged, WorkloadSubmitted
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
+from tidegate.model.numbers import whole
 
-DIGITS_MAX = 19
 REPLACED = "WorkloadSliceReplaced"
 """Why a Workload is finished whose job has a larger one."""
 
@@ -48,8 +48,7 @@ def know(shown: Shown, generation: int) -> bool:
 
 def known(annotations: Mapping[str, str]) -> int:
     """Return which generation of its job a Workload was written for; 0 if it does not say."""
-    said = annotations.get(names.GENERATION, "")
-    return int(said) if said.isascii() and said.isdecimal() and len(said) <= DIGITS_MAX else 0
+    return whole(annotations.get(names.GENERATION, "")) or 0
 
 
 def succeed(shown: Shown, workloads: Mapping[str, Shown]) -> None:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.contracts.subjects import name_of
 from tidegate.contracts.trace import HEADER
+from tidegate.model.numbers import whole
 
 MESSAGE_ID, EVENT_ID = "Nats-Msg-Id", "ce-id"
 EXPECTED_SEQUENCE = "Nats-Expected-Last-Sequence"
@@ -47,7 +48,8 @@ def event_headers(ledger_id: str, entry: Entry, counts: Position) -> dict[str, s
 def identity(headers: Mapping[str, str]) -> tuple[str, int]:
     """Return the ledger id and seq of a message of EVENTS; ("", 0) if it is not one of ours."""
     ledger_id, _, seq = headers.get(EVENT_ID, "").rpartition("/")
-    return (ledger_id, int(seq)) if ledger_id and seq.isdecimal() else ("", 0)
+    number = whole(seq)
+    return (ledger_id, number) if ledger_id and number is not None else ("", 0)
 
 
 def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Published | None:
@@ -60,11 +62,19 @@ def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Publi
         seq=seq,
         subject=subject,
         payload=payload,
-        epoch=int(headers.get(EPOCH, "0")),
-        turn=int(headers.get(TURN, "0")),
-        hash=bytes.fromhex(headers.get(HASH, "")),
+        epoch=whole(headers.get(EPOCH, "0")) or 0,
+        turn=whole(headers.get(TURN, "0")) or 0,
+        hash=_digest(headers.get(HASH, "")),
         trace=headers.get(HEADER, ""),
     )
+
+
+def _digest(text: str) -> bytes:
+    """Return the bytes of a hash; none of what is none, which then proves nothing."""
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""
 
 
 def _about(subject: str) -> str:

@@ -18,6 +18,7 @@ from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.trace import header, publishing_events
 from tidegate.errors import BusRefusedError, BusUnreachableError, PublishRefusedError
+from tidegate.model.numbers import whole
 
 
 class NatsOutbox:
@@ -77,7 +78,8 @@ def _batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 def _refusal(expected: int, counts: Position, error: BusRefusedError) -> Exception:
     if error.code == WRONG_SEQUENCE_CODE:
         end = error.description.rpartition(" ")[2]
-        actual = int(end) - counts.seq if end.isdecimal() else error.description
+        found = whole(end)
+        actual = error.description if found is None else found - counts.seq
         return PublishRefusedError(expected, actual)
     if error.code == DUPLICATE_CODE:
         return PublishRefusedError(expected, "what was published before")

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidegate.model.numbers import signed
 from tidegate.model.podset import LabelSelector, NodeTerm, PodSet, Requirement, Taint, Toleration
 from tidegate.model.quota import FlavorSpec
 
@@ -83,12 +84,7 @@ def _attracted(terms: tuple[NodeTerm, ...], labels: dict[str, str]) -> bool:
 def _compares(requirement: Requirement, value: str) -> bool:
     if len(requirement.values) != 1:
         return False
-    bound = requirement.values[0]
-    if not (_is_integer(value) and _is_integer(bound)):
+    ours, bound = signed(value), signed(requirement.values[0])
+    if ours is None or bound is None:
         return False
-    return int(value) > int(bound) if requirement.operator == "Gt" else int(value) < int(bound)
-
-
-def _is_integer(text: str) -> bool:
-    digits = text.removeprefix("-")
-    return digits.isascii() and digits.isdecimal()
+    return ours > bound if requirement.operator == "Gt" else ours < bound

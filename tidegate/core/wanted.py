@@ -10,6 +10,7 @@ from typing import Literal
 from tidegate.contracts.observations import JobState
 from tidegate.core import deadlines
 from tidegate.core.draft import Draft, Order, Workload
+from tidegate.model.numbers import whole
 
 FAMILY = "repair"
 INTERVAL_US_MAX = 300_000_000
@@ -17,7 +18,6 @@ INTERVAL_US_MAX = 300_000_000
 DOUBLINGS_MAX = 16
 PATIENCE = 6
 """How many intervals the pods of a job that carries out its stop may take to end."""
-DIGITS_MAX = 19
 COUNTS_REPEATED = 2
 """The version of the rules since which the proof of a stop holds for its repetitions."""
 
@@ -87,8 +87,7 @@ def repeated_stop(workload: Workload) -> int:
 def decision_seq(draft: Draft, decision: str) -> int:
     """Return the seq of an annotation "<ledger id>/<seq>"; 0 if another ledger wrote it."""
     ledger_id, _, seq = decision.rpartition("/")
-    ours = ledger_id == draft.ledger_id and seq.isascii() and seq.isdecimal()
-    return int(seq) if ours and len(seq) <= DIGITS_MAX else 0
+    return (whole(seq) or 0) if ledger_id == draft.ledger_id else 0
 
 
 def watch(draft: Draft, workload: Workload) -> None:

@@ -13,8 +13,7 @@ from tidegate.jobs.names import workload_key
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.times import micros
-
-_INT32_DIGITS = 10
+from tidegate.model.numbers import INT32_MAX, whole
 
 
 def identified(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
@@ -55,7 +54,7 @@ def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
 
 def positive(text: str) -> int:
     """Return the positive 32-bit number that a label or annotation says, else 0."""
-    return int(text) if text.isdecimal() and len(text) <= _INT32_DIGITS else 0
+    return whole(text, INT32_MAX) or 0
 
 
 def listed(text: str) -> tuple[str, ...]:

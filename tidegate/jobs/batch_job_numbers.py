@@ -11,6 +11,7 @@ from tidegate.jobs.asking import positive
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodCondition, PodTemplateSpec
+from tidegate.model.numbers import INT32_MAX, whole
 
 PODSET = "main"
 
@@ -96,11 +97,14 @@ def _terminal(job: Job, completions: int) -> int:
 
 def _spans(indexes: str) -> list[tuple[int, int]]:
     """Read a Job's index list: ``"1,3-5"`` is ``[(1, 1), (3, 5)]``."""
-    try:
-        ends = [part.partition("-") for part in indexes.split(",") if part]
-        return [(int(first), int(last or first)) for first, _, last in ends]
-    except ValueError as error:
-        raise UndecodableError(f"status: {indexes[:80]!r} is not a list of indexes.") from error
+    spans: list[tuple[int, int]] = []
+    for part in filter(None, indexes.split(",")):
+        begin, _, end = part.partition("-")
+        first, last = whole(begin, INT32_MAX), whole(end or begin, INT32_MAX)
+        if first is None or last is None:
+            raise UndecodableError(f"status: {indexes[:80]!r} is not a list of indexes.")
+        spans.append((first, last))
+    return spans
 
 
 def outcome(status: JobStatus) -> tuple[str, str]:

@@ -15,6 +15,7 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
 from tidegate.kinds.meta import ObjectMeta
+from tidegate.model.numbers import whole
 
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as its JSON says; fields that nobody here knows are kept."""
@@ -146,4 +147,4 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
 def decided(annotation: str, ledger_id: str) -> int:
     """Return the seq of a decision annotation; 0 if it is another ledger's, or none."""
     owner, _, seq = annotation.rpartition("/")
-    return int(seq) if owner == ledger_id and owner and seq.isdecimal() else 0
+    return (whole(seq) or 0) if owner and owner == ledger_id else 0

@@ -25,6 +25,7 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.podsets import pod_set
+from tidegate.model.numbers import whole
 from tidegate.model.podset import PodSet
 
 NAME = "pod-group"
@@ -261,7 +262,7 @@ def _age(pod: Pod) -> tuple[str, str]:
 
 def _seq(decision: str) -> int:
     _, _, seq = decision.rpartition("/")
-    return int(seq) if seq.isdecimal() else 0
+    return whole(seq) or 0
 
 
 def _alone(pod: Pod) -> JobObserved:

@@ -22,9 +22,9 @@ from tidegate.kinds.meta import Condition, ObjectMeta, holding
 from tidegate.kinds.podsets import workload_podsets
 from tidegate.kinds.times import micros, stamp
 from tidegate.kinds.workload import Workload
+from tidegate.model.numbers import INT32_MAX, signed
 
 NAME = "workload"
-_BOOST_MAX = 2**31
 
 
 def observe(found: Workload) -> JobObserved:
@@ -149,10 +149,7 @@ def closed_gates(found: Workload) -> tuple[str, ...]:
 
 def boost(found: Workload) -> int:
     """Return what its annotation adds to its priority; 0 if that is no 32-bit number."""
-    text = found.metadata.annotations.get(names.PRIORITY_BOOST, "")
-    digits = text.removeprefix("-")
-    value = int(text) if digits.isdecimal() and len(digits) <= len(str(_BOOST_MAX)) else 0
-    return value if -_BOOST_MAX <= value < _BOOST_MAX else 0
+    return signed(found.metadata.annotations.get(names.PRIORITY_BOOST, ""), INT32_MAX) or 0
 
 
 def _ended(found: Workload) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from tidegate.errors import UndecodableError
 from tidegate.kinds.kueue_v1beta1 import modernized, old_spelling
 from tidegate.kinds.meta import ListMeta, ObjectMeta, Status
+from tidegate.model.numbers import whole
 
 T = TypeVar("T")
 EventType: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
@@ -87,7 +88,7 @@ def decode_list(body: bytes, kind: type[T]) -> Page[T]:
         UndecodableError: the body is not a list at all.
     """
     found = _as(_lists, body)
-    version = int(found.metadata.resource_version or 0)
+    version = whole(found.metadata.resource_version) or 0
     items = tuple(_readable(item, kind) for item in found.items)
     return Page(version, found.metadata.continue_, items)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 import msgspec
 
 from tidegate.kinds.marks import Int64, Label, Time, keyed, needed, said
+from tidegate.model.numbers import whole
 
 
 class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -40,7 +41,7 @@ class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     @property
     def version(self) -> int:
         """Return resourceVersion as the integer that it is compared as; 0 if there is none."""
-        return int(self.resource_version or 0)
+        return whole(self.resource_version) or 0
 
     @property
     def deleting(self) -> bool:

@@ -13,8 +13,11 @@ from tidegate.kinds import names, pods
 from tidegate.kinds.meta import SelectorRequirement
 from tidegate.kinds.workload import PodSetTopologyRequest, Workload
 from tidegate.model import podset as model
+from tidegate.model.numbers import INT32_MAX, whole
 
 _SHAPE_DIGITS = 16
+_TEXT_MAX = 80
+"""So much of what cannot be read is repeated to its writer."""
 
 
 def pod_set(
@@ -82,8 +85,10 @@ def topology_request(annotations: Mapping[str, str]) -> model.TopologyRequest | 
         UndecodableError: the annotations contradict each other, or name what is not supported.
     """
     size = annotations.get(names.SLICE_SIZE, "")
-    if size and not (size.isdecimal() and int(size) > 0):
-        raise UndecodableError(f"annotation {names.SLICE_SIZE}: {size!r} is not a positive number.")
+    number = whole(size, INT32_MAX) if size else 0
+    if number is None or (size and not number):
+        said = f"annotation {names.SLICE_SIZE}: {size[:_TEXT_MAX]!r} is not a positive number."
+        raise UndecodableError(said)
     if names.SLICE_CONSTRAINTS in annotations:
         raise _layers_error(f"annotation {names.SLICE_CONSTRAINTS}")
     return _checked(
@@ -93,7 +98,7 @@ def topology_request(annotations: Mapping[str, str]) -> model.TopologyRequest | 
             unconstrained=annotations.get(names.UNCONSTRAINED_TOPOLOGY) == "true",
             group=annotations.get(names.PODSET_GROUP, ""),
             slice_required=annotations.get(names.SLICE_REQUIRED_TOPOLOGY, ""),
-            slice_size=int(size or 0),
+            slice_size=number,
         )
     )
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 from tidegate.errors import UndecodableError
+from tidegate.model.numbers import INT64_MAX
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -19,7 +20,7 @@ _UNITS_US = {
     "m": Fraction(60_000_000),
     "h": Fraction(3_600_000_000),
 }
-_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
+_PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)", re.ASCII)
 _TEXT_MAX = 64
 
 
@@ -49,10 +50,13 @@ def duration_us(text: str) -> int:
     """Return a duration such as ``90s``, ``1h30m`` or ``250ms`` in microseconds.
 
     Raises:
-        UndecodableError: the text is not a duration, or it is negative.
+        UndecodableError: the text is not a duration, it is negative, or no int64 holds it.
     """
     parts = _PART.findall(text) if len(text) <= _TEXT_MAX else []
     whole = "".join(number + unit for number, unit in parts)
     if not text or text not in {"0", whole}:
         raise UndecodableError(f"{text[:_TEXT_MAX]!r} is not a duration such as 90s or 1h30m.")
-    return int(sum(Fraction(number) * _UNITS_US[unit] for number, unit in parts))
+    found = int(sum(Fraction(number) * _UNITS_US[unit] for number, unit in parts))
+    if found > INT64_MAX:
+        raise UndecodableError(f"{text!r} is longer than any duration may be.")
+    return found

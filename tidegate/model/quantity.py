@@ -16,7 +16,7 @@ from tidegate.errors import QuantityError
 UNLIMITED = 9_223_372_036_854_775_807
 """The largest int64: a quota this high or higher is no limit at all (Kueue's sentinel)."""
 
-_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([a-zA-Z]{1,2}))?")
+_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([a-zA-Z]{1,2}))?", re.ASCII)
 _SUFFIXES = {
     "n": Fraction(1, 1_000_000_000),
     "u": Fraction(1, 1_000_000),

@@ -1,0 +1,54 @@
+"""Whole numbers in somebody else's text are read in one place, with a bound."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+READER = "tidegate/model/numbers.py"
+READS_OUTSIDE = (
+    *(f"tidegate/{room}" for room in ("bus", "contracts", "core", "jobs", "kinds", "model")),
+    "ingest",
+    "scheduler",
+    "actuator",
+)
+NO_TEXT = {
+    "int(exponent[1:])",  # the whole quantity has at most 64 characters
+    "int(sum((Fraction(number) * _UNITS_US[unit] for number, unit in parts)))",
+    "int(part)",  # a path of our own, or of the configuration
+    "int(url.rpartition(':')[2])",
+    "int(words[first])",  # what JetStream counts
+    "int(words[first + 1])",
+    "int(words[first + 2])",
+    "int(headers['Nats-Sequence'])",
+    "int((found.headers or {})['Nats-Sequence'])",
+    "int(number)",  # of nine digits at most: a regular expression says so
+    "int(found['metadata']['generation'])",
+    "int((loop.time() - began) / _BEAT_S)",
+    "int(min(strategy.backoff_base_seconds * 2 ** (attempt - 1), most_s))",
+}
+"""Calls whose argument is bounded where it stands, or a number or a truth already."""
+
+
+def conversions(path: Path) -> list[str]:
+    calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
+    named = (node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "int")
+    return [ast.unparse(node) for node in named if not is_a_truth(node.args[0])]
+
+
+def is_a_truth(value: ast.expr) -> bool:
+    asks = isinstance(value, ast.Call) and ast.unparse(value.func).startswith("is_")
+    return asks or isinstance(value, ast.Compare | ast.BoolOp)
+
+
+def test_nothing_but_the_bounded_reader_makes_numbers_of_text() -> None:
+    files = (path for room in READS_OUTSIDE for path in (ROOT / room).rglob("*.py"))
+    found = {
+        f"{path.relative_to(ROOT)}: {call}"
+        for path in files
+        if str(path.relative_to(ROOT)) != READER
+        for call in conversions(path)
+        if call not in NO_TEXT
+    }
+    assert found == set()
