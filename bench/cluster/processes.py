@@ -54,7 +54,7 @@ class Processes:
             times, memory = process.cpu_times(), process.memory_info().rss / MIB
             cpu_s = times.user + times.system
             known = self._seen.get(process.pid)
-            name = known[0] if known else _part(process)
+            name = known[0] if known else part_of(process)
         before_s = known[1] if known else cpu_s
         self._seen[process.pid] = (name, cpu_s, memory)
         share = self.shares.setdefault(name, Share())
@@ -62,7 +62,8 @@ class Processes:
         share.peak_mib = max(share.peak_mib, memory)
 
 
-def _part(process: psutil.Process) -> str:
+def part_of(process: psutil.Process) -> str:
+    """Return which part of the system a process is."""
     if process.pid == psutil.Process().pid:
         return "this benchmark"
     command = process.cmdline()

@@ -1,0 +1,1 @@
+"""What the pipeline costs by itself, without a Kubernetes API server."""

@@ -1,0 +1,63 @@
+"""What the processes have done by now: CPU time, memory, what they count, and what they wrote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import aiohttp
+import psutil
+
+from bench.cluster.processes import MIB, SERVICES, part_of
+
+NATS = "nats-server"
+PARTS = (*SERVICES, NATS)
+_SUMMED = {
+    "turns": "tidegate_scheduler_turns_total",
+    "observations": "tidegate_scheduler_observations_total",
+    "entries": "tidegate_scheduler_entries_total",
+}
+_SAMPLE = re.compile(r"^(\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Totals since the start; differences of two say what a phase took."""
+
+    cpu_s: Mapping[str, float]  # by process
+    rss_mib: Mapping[str, float]
+    written: Mapping[str, int]  # write calls, by process
+    counted: Mapping[str, float] = field(default_factory=dict)  # turns, observations, entries
+
+    def since(self, before: Counters) -> Counters:
+        """Return what came since; memory as it is now."""
+        return Counters(
+            cpu_s={name: value - before.cpu_s[name] for name, value in self.cpu_s.items()},
+            rss_mib=self.rss_mib,
+            written={name: value - before.written[name] for name, value in self.written.items()},
+            counted={name: value - before.counted[name] for name, value in self.counted.items()},
+        )
+
+
+async def count(scheduler: str) -> Counters:
+    """Read everything once; ``scheduler`` is the base URL of its metrics."""
+    found = {part_of(one): one for one in psutil.Process().children(recursive=True)}
+    parts = {name: found[name] for name in PARTS}
+    times = {name: one.cpu_times() for name, one in parts.items()}
+    return Counters(
+        cpu_s={name: one.user + one.system for name, one in times.items()},
+        rss_mib={name: one.memory_info().rss / MIB for name, one in parts.items()},
+        written={name: one.io_counters().write_count for name, one in parts.items()},
+        counted=await _counted(scheduler),
+    )
+
+
+async def _counted(scheduler: str) -> dict[str, float]:
+    async with aiohttp.ClientSession() as session, session.get(f"{scheduler}/metrics") as answer:
+        text = await answer.text()
+    samples = [(name, float(value)) for name, value in _SAMPLE.findall(text)]
+    return {
+        what: sum(value for sample, value in samples if sample == name)
+        for what, name in _SUMMED.items()
+    }

@@ -1,0 +1,125 @@
+"""Submit Jobs, play what their controller would write, and note when what was done."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from bench.pipeline import objects
+from bench.pipeline.stub import Stub, placed
+
+Object = dict[str, Any]
+RUN_S = 0.5
+"""How long a Job's pod runs once its Workload is shown as Admitted: no write can be left out."""
+UNDERWAY_MAX = 800
+"""Jobs that are there and are not shown as finished, at saturation."""
+
+
+@dataclass(slots=True)
+class Course:
+    """What became of one Job; seconds of one clock, 0: not yet."""
+
+    created_s: float
+    started_s: float = 0.0  # the request that unsuspends it came
+    admitted_s: float = 0.0  # its Workload says Admitted
+    finished_s: float = 0.0  # its controller said that it is complete
+    shown_s: float = 0.0  # its Workload says so too
+
+
+@dataclass
+class Player:
+    """Jobs on a stub."""
+
+    queues: int
+    random: Random
+    stub: Stub = field(init=False)
+    courses: dict[str, Course] = field(default_factory=dict)  # of the phase, by the Job's name
+    _done: int = 0  # Jobs that are shown as finished
+    _moved: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        """Make the stub, and what the Jobs need."""
+        self.stub = Stub(self._changed)
+        for path, found in objects.definitions(self.queues):
+            self.stub.put(path, found)
+
+    async def play(self, name: str, jobs: int, per_s: float) -> float:
+        """Submit so many Jobs at a rate (0: as fast as they end); return the seconds it took."""
+        self.courses, self._done = {}, 0
+        began_s = time.perf_counter()
+        async for number in self._paced(jobs, per_s):
+            job = objects.job(f"{name}-{number}", number % self.queues)
+            self.courses[job["metadata"]["name"]] = Course(time.perf_counter())
+            self.stub.put(f"{objects.JOBS}/{name}-{number}", job)
+        while self._done < jobs:
+            await self._change()
+        return time.perf_counter() - began_s
+
+    async def _paced(self, jobs: int, per_s: float) -> AsyncIterator[int]:
+        """Yield each Job's number when it is due: random arrivals, or whenever few are left."""
+        due_s = time.perf_counter()
+        for number in range(jobs):
+            if per_s:
+                due_s += self.random.expovariate(per_s)
+                await asyncio.sleep(max(0.0, due_s - time.perf_counter()))
+            while not per_s and len(self.courses) - self._done >= UNDERWAY_MAX:
+                await self._change()
+            yield number
+
+    async def _change(self) -> None:
+        self._moved.clear()
+        await self._moved.wait()
+
+    def _changed(self, path: str, found: Object) -> None:
+        place = placed(path)
+        match place.resource.rpartition("/")[2]:
+            case "jobs":
+                self._job_changed(path, place.name, found)
+            case "workloads":
+                self._workload_changed(found)
+            case _:
+                pass
+
+    def _job_changed(self, path: str, name: str, found: Object) -> None:
+        course = self.courses.get(name)
+        if course is None or course.started_s or found["spec"]["suspend"]:
+            return
+        course.started_s = time.perf_counter()
+        loop = asyncio.get_running_loop()
+        loop.call_later(0.002, self._say, path, objects.running(0))
+        loop.call_later(0.005, self._say, path, objects.running(1))
+
+    def _say(self, path: str, status: Object) -> None:
+        found = self.stub.find(path)
+        assert found is not None, "nobody deletes it"
+        if "completionTime" in status:
+            self.courses[found["metadata"]["name"]].finished_s = time.perf_counter()
+        self.stub.put(path, {**found, "metadata": dict(found["metadata"]), "status": status})
+
+    def _workload_changed(self, found: Object) -> None:
+        owners = found["metadata"].get("ownerReferences", [])
+        name = owners[0]["name"] if owners else ""
+        course, shown = self.courses.get(name), _conditions(found)
+        if course is None:
+            return
+        if "Admitted" in shown and not course.admitted_s:
+            course.admitted_s = time.perf_counter()
+            self._end(f"{objects.JOBS}/{name}")
+        if "Finished" in shown and not course.shown_s:
+            course.shown_s = time.perf_counter()
+            self._done += 1
+            self._moved.set()
+
+    def _end(self, path: str) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(RUN_S, self._say, path, objects.counted())
+        loop.call_later(RUN_S + 0.002, self._say, path, objects.complete())
+
+
+def _conditions(found: Object) -> set[str]:
+    conditions = found.get("status", {}).get("conditions", [])
+    return {one["type"] for one in conditions if one["status"] == "True"}
