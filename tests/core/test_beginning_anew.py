@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tests.core.test_dozing import STEP_US, Cluster
+from tests.core.cohort import STEP_US, Cluster
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered, WorkloadHeld
 from tidegate.core.gaps import BY_EVENT
-from tidegate.core.rooms import Tree
 from tidegate.core.rules import VERSION, decide
 from tidegate.core.snapshot import decode, encode
 
@@ -20,7 +19,7 @@ class Slow(Cluster):
 
     def __init__(self, seed: int, rules: int) -> None:
         self.stopping = list[StopOrdered]()
-        super().__init__(seed, fair=seed % 2 == 0, watched=_leave_alone)
+        super().__init__(seed, fair=seed % 2 == 0)
         policy = replace(self.draft.policy, rules=rules)
         self.fold(facts.PolicyConfigured(at_us=0, name="policy", policy=policy))
 
@@ -40,10 +39,6 @@ class Slow(Cluster):
         self.fold(facts.RoundStarted(at_us=self.now_us, resource="jobs", session="s", round=1))
         assert decide(self.draft) == []
         return decide(decode(encode(self.draft)))
-
-
-def _leave_alone(tree: Tree) -> None:
-    del tree
 
 
 def added(rules: int) -> tuple[list[DecisionEvent], int]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 
-from tidegate.core import dozing, fitting, hopeless, nominating, processing, proposing
+from tidegate.core import fitting, processing, proposing
 from tidegate.core.nominating import Nominee
 from tidegate.core.passing import Pass
 from tidegate.core.preemption import trial
@@ -41,12 +41,8 @@ OWNERS, DISPLACED, FLAVORS = "owners first", "preempted once", "any flavor"
 AGAIN, NO_KEEPING, RESOURCES = "looked at again", "no idle room", "all resources"
 PARTS: dict[str, tuple[Part, ...]] = {
     OWNERS: (Part(processing, "_yields_to_owners", _no),),
-    DISPLACED: (Part(trial, "is_displaced", _no), Part(hopeless, "is_displaced", _no)),
-    NO_KEEPING: (
-        Part(processing, "_keeps_room", _keeps),
-        Part(nominating, "plain_of", _nothing),  # the short way has nobody who would keep room
-        Part(dozing, "plain_of", _nothing),
-    ),
+    DISPLACED: (Part(trial, "is_displaced", _no),),
+    NO_KEEPING: (Part(processing, "_keeps_room", _keeps),),
     FLAVORS: (Part(proposing, "fit_anywhere", _nothing),),
     RESOURCES: (Part(fitting, "_all_must_fit", _no),),
     AGAIN: (Part(processing, "_propose_now", _nothing),),

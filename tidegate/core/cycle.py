@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.core import dozing
-from tidegate.core.calm import calm
 from tidegate.core.deciding.intents import ready
 from tidegate.core.draft import Draft
 from tidegate.core.heads import first, wake
@@ -42,8 +40,6 @@ def run(run_of: Pass, trees: list[Tree]) -> bool:
             process(run_of, nominee)
     run_of.end()
     requeue(run_of, heads)
-    for tree in trees:
-        dozing.close(tree)
     return any(tree.acted for tree in trees)
 
 
@@ -108,7 +104,6 @@ def _wakes(draft: Draft, tree: Tree) -> bool:
     if not tree.moved:
         return False
     tree.moved = tree.idle = False
-    dozing.again(tree)
     wake(draft, tree, unless_tested=True)
     tree.looked = _has_head(draft, tree)
     return tree.looked
@@ -117,9 +112,8 @@ def _wakes(draft: Draft, tree: Tree) -> bool:
 def wake_fresh(draft: Draft) -> None:
     """Begin anew with each tree that has become dirty: what earlier turns tried does not count."""
     for tree in draft.forest.dirty:
-        if tree.fresh and calm(draft, tree) is None:
+        if tree.fresh:
             tree.fresh = tree.idle = tree.moved = tree.looked = False
-            dozing.begin(draft, tree)
             wake(draft, tree)
 
 
@@ -140,9 +134,7 @@ def _has_head(draft: Draft, tree: Tree) -> bool:
         room = rooms.get(intent.cluster_queue)
         if room is not None and room.tree is tree:
             return True
-    if dozing.has_head(tree):
-        return True
-    found = (room for room in dozing.awake(tree) if room.active and room.heap)
+    found = (room for room in tree.rooms if room.active and room.heap)
     return any(first(draft, room) is not None for room in found)
 
 
@@ -151,7 +143,7 @@ def _nominated(run_of: Pass, trees: list[Tree]) -> list[Nominee]:
     found = [] if run_of.kueue else ready(run_of, trees)
     served = {one.room.name for one in found}
     for tree in trees:
-        for room in dozing.watch(draft, tree):
+        for room in tree.rooms:
             if not room.active or not room.heap or room.name in served:
                 continue
             workload = first(draft, room)

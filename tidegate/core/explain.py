@@ -70,18 +70,6 @@ def sentence(reason: HeldReason, assignment: Assignment | None, details: str = "
     return f"{begin}: {rest}." if rest else f"{begin}."
 
 
-def short_sentence(reason: HeldReason, one: FlavorTried) -> str:
-    """Return why a workload of one podset waits for one resource of the only flavor."""
-    begin = SENTENCES[reason].format(podset=one.podset)
-    return f"{begin}: {_amounts(one, one.free if reason != 'ExceedsMaxQuota' else one.allowed)}."
-
-
-def _amounts(one: FlavorTried, limit: int) -> str:
-    word = "at most" if limit == one.allowed and one.free != limit else "unused"
-    asked, left = render(one.resource, one.asked), render(one.resource, max(0, limit))
-    return f"{one.resource} in flavor {one.flavor}: {asked} asked for, {left} {word}"
-
-
 def _tried(
     draft: Draft, room: Room, workload: Workload, podset: PodSetChoice, attempt: Attempt
 ) -> FlavorTried:

@@ -17,7 +17,6 @@ from tidegate.core.tree import (
     add,
     bounded,
     cell_of,
-    forget,
     limit,
     root_of,
     settle,
@@ -63,7 +62,7 @@ def touch(draft: Draft, tree: Tree) -> None:
 
 def _rebuild(draft: Draft) -> None:
     old, new = draft.forest, Forest(stale=False, pods=draft.forest.pods)
-    new.epoch, new.pushed, new.agenda = old.epoch + 1, old.pushed, old.agenda
+    new.pushed, new.agenda = old.pushed, old.agenda
     draft.forest = new
     cyclic = _plant_cohorts(draft, new)
     order = _top_down(new)
@@ -75,8 +74,6 @@ def _rebuild(draft: Draft) -> None:
     for tree in new.trees:
         tree.left_seq = tree.outside_seq = draft.redefined_seq
         tree.stamp = draft.seq
-        tree.news = {made.name: made for made in tree.rooms}
-        tree.untold = dict(tree.news)
     new.dirty = list(new.trees)
     _move_in(draft, old, new)
 
@@ -229,7 +226,7 @@ def _move_in(draft: Draft, old: Forest, new: Forest) -> None:
         if now is not None:
             now.shapes, now.heap, now.waiting = was.shapes, was.heap, was.waiting
             for shape in now.shapes.values():
-                shape.tested, shape.needed = -1, (-1, -1)
+                shape.tested = -1
     for workload in draft.workloads.values():
         new.agenda[workload.key] = None  # what the old forest had on it, and no rule has seen
         if workload.phase in HOLDING:
@@ -245,7 +242,6 @@ def hold(trees: Forest, workload: Workload) -> None:
         return
     at.holding[workload.key] = workload
     add(at.node, workload.charges)
-    forget(at.node)
     if workload.phase == "evicting":
         at.tree.leaving[workload.key] = workload
     else:

@@ -15,7 +15,6 @@ from tidegate.core import deadlines
 from tidegate.core.charging import kind_of, shape_key
 from tidegate.core.draft import Arrivals, Draft, Vain, Workload
 from tidegate.core.forest import touch
-from tidegate.core.night import stir
 from tidegate.core.rooms import Shape
 
 FAMILY = "gap"
@@ -124,7 +123,6 @@ def end_due(draft: Draft) -> None:
         workload = draft.workloads.get(key)
         room = None if workload is None else draft.forest.rooms.get(workload.cluster_queue)
         if room is not None:
-            stir(room)
             touch(draft, room.tree)
 
 

@@ -15,13 +15,11 @@ from tidegate.core.charging import shape_key
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.families import sibling_leaves
 from tidegate.core.forest import forest
-from tidegate.core.night import night_of, stir
 from tidegate.core.ordering import rank
 from tidegate.core.rooms import Room, Shape, Tree
 from tidegate.core.shapes import first_of, unpark
 from tidegate.core.sharing import share_request
 from tidegate.core.succession import replaced_leaves
-from tidegate.core.tree import forget
 
 ENDS_BACKOFFS = 2
 """The version of the rules since which a backoff ends by its event alone."""
@@ -83,8 +81,6 @@ def leave(draft: Draft, workload: Workload) -> None:
         return
     room.waiting.pop(workload.key, None)
     first = shape is not None and shape.heap and shape.heap[0][1] is workload
-    if first:
-        stir(room)
     workload.shape = None
     if first and shape is not None:
         if not _parks_by_event(draft):
@@ -125,11 +121,10 @@ def wake(draft: Draft, tree: Tree, *, unless_tested: bool = False) -> None:
 
     Args:
         draft: whose tree it is.
-        tree: all its ClusterQueues are woken, but those that sleep.
+        tree: all its ClusterQueues are woken.
         unless_tested: leave parked what was tested since the tree last changed.
     """
-    night = night_of(tree)
-    for room in tree.rooms if night is None else list(night.awake.values()):
+    for room in tree.rooms:
         for shape in list(room.shapes.values()):
             if not (unless_tested and shape.tested == tree.stamp):
                 unpark(room, shape)
@@ -162,8 +157,6 @@ def _push(draft: Draft, room: Room, workload: Workload) -> None:
     draft.forest.pushed += 1
     workload.rank = (*rank(draft.policy, workload), draft.forest.pushed)
     top = None if shape is None else first_of(shape)
-    if top is None or workload.rank < top.rank:
-        stir(room)
     if top is not None:
         share_request(workload, top)
     if shape is None:
@@ -190,8 +183,6 @@ def _clear_out(room: Room) -> None:
 def note(draft: Draft, room: Room) -> None:
     """Note that who waits in a ClusterQueue, or what is known of them, has changed."""
     tree = room.tree
-    tree.news[room.name] = tree.untold[room.name] = room
-    forget(room.node)
     if not tree.dirty:
         tree.dirty = True
         draft.forest.dirty.append(tree)

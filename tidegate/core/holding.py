@@ -11,9 +11,8 @@ from tidegate.core.draft import Draft, Workload
 from tidegate.core.families import DEACTIVATED
 from tidegate.core.forest import HOLDING, count_held, forest, hold, intend, touch
 from tidegate.core.heads import leave, place, wake
-from tidegate.core.night import stir
 from tidegate.core.rooms import Room, Tree
-from tidegate.core.tree import add, forget, remove
+from tidegate.core.tree import add, remove
 from tidegate.model.podset import PodSetAssignment
 
 
@@ -24,8 +23,6 @@ def take(
     deadlines.clear(draft, f"requeue/{workload.key}")  # over, perhaps without a heartbeat
     trees = forest(draft)
     room = trees.rooms.get(cluster_queue)
-    if room is not None:
-        stir(room)
     workload.cluster_queue = cluster_queue
     workload.assignment = assignment
     workload.charges = charged(workload, assignment)
@@ -47,11 +44,9 @@ def give(draft: Draft, workload: Workload, *, outside: bool) -> None:
     room = forest(draft).rooms.get(workload.cluster_queue)
     charges = workload.charges
     if room is not None and room.holding.pop(workload.key, None) is not None:
-        stir(room)
         if room.tree.leaving.pop(workload.key, None) is None:
             count_held(room, workload, -1)
         remove(room.node, charges)
-        forget(room.node)
         freed(draft, room.tree, outside=outside)
     workload.charges, workload.assignment = (), ()
 
@@ -63,14 +58,12 @@ def recharge(draft: Draft, workload: Workload) -> None:
     if room is None or workload.key not in room.holding or now == workload.charges:
         workload.charges = now
         return
-    stir(room)
     counted = workload.key not in room.tree.leaving
     remove(room.node, workload.charges)
     if counted:
         count_held(room, workload, -1)
     workload.charges = now
     add(room.node, now)
-    forget(room.node)
     if counted:
         count_held(room, workload, 1)
     freed(draft, room.tree, outside=True)
@@ -90,7 +83,6 @@ def begin_leaving(draft: Draft, workload: Workload) -> Room | None:
     """Note that a workload that holds quota is to give it back; return its room."""
     room = forest(draft).rooms.get(workload.cluster_queue)
     if room is not None and workload.key in room.holding:
-        stir(room)
         if workload.key not in room.tree.leaving:
             count_held(room, workload, -1)
         room.tree.leaving[workload.key] = workload
@@ -104,8 +96,6 @@ def let_in(draft: Draft, preemptor: str) -> None:
     if intent is None:
         return
     room = forest(draft).rooms.get(intent.cluster_queue)
-    if room is not None:
-        stir(room)
     intend(draft.forest, intent, -1)
     for victim in intent.victims:
         workload = draft.workloads.get(victim.workload)

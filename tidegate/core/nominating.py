@@ -15,7 +15,6 @@ from tidegate.core.fitting import asks_for_topology
 from tidegate.core.gaps import ACTS_FIRST, backs_off, closes_at_us
 from tidegate.core.ordering import Entry, gate
 from tidegate.core.passing import Pass, Scan
-from tidegate.core.plain import Answer, Plain, answer, plain_of
 from tidegate.core.proposing import Proposal, propose
 from tidegate.core.rooms import Room, Shape
 from tidegate.model.ids import FlavorResource
@@ -45,7 +44,6 @@ class Nominee(Entry, kw_only=True, eq=False):
     reason: HeldReason = "WaitingForQuota"
     details: str = ""  # in words; empty: what was tried tells
     until_us: int = 0  # it is held back until then
-    plain: Plain | None = None  # it went the short way and found nothing
 
     @property
     def usage(self) -> dict[FlavorResource, int]:
@@ -57,12 +55,8 @@ def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> N
     """Return what could be done for a head now; remembered until something in its tree changes."""
     shape = workload.shape
     assert shape is not None
-    if draft.policy.compatibility != "kueue":
-        if backs_off(draft, workload):
-            return _backing_off(room, workload)
-        plain = plain_of(draft, room, workload)
-        if plain is not None:
-            return _plainly(draft, room, workload, plain)
+    if draft.policy.compatibility != "kueue" and backs_off(draft, workload):
+        return _backing_off(room, workload)
     known = shape.proposed == room.tree.stamp and shape.proposed_rank is workload.rank
     if known and not scan and isinstance(shape.nominee, Nominee):
         found = _again(shape.nominee)
@@ -74,26 +68,6 @@ def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> N
     if draft.vain and found.proposal is not None and found.proposal.works:
         return _unless_in_gap(draft, found, shape)
     return found
-
-
-def _plainly(draft: Draft, room: Room, workload: Workload, plain: Plain) -> Nominee:
-    """Return the same for a plain workload."""
-    shape, stamp = workload.shape, room.tree.stamp
-    assert shape is not None
-    found = shape.nominee
-    if (
-        shape.proposed != stamp
-        or shape.proposed_rank is not workload.rank
-        or not isinstance(found, Answer)
-    ):
-        found = shape.nominee = answer(draft, room, workload, plain)
-        shape.proposed, shape.proposed_rank = stamp, workload.rank
-    if found.proposal is not None:
-        made = Nominee(workload=workload, room=room, borrows=found.borrows, proposal=found.proposal)
-        return _unless_in_gap(draft, made, shape) if draft.vain else made
-    return Nominee(
-        workload=workload, room=room, plain=plain, reason=found.reason, outcome=found.outcome
-    )
 
 
 def look_again(draft: Draft, nominee: Nominee) -> Proposal | None:

@@ -12,7 +12,6 @@ import msgspec
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.fold import apply
-from tidegate.core.preemption.ranked import Flat, flat_of
 from tidegate.core.rooms import Tree
 from tidegate.core.tree import Node, add, fits, remove
 from tidegate.model.ids import FlavorResource
@@ -31,7 +30,6 @@ class Pass(msgspec.Struct, kw_only=True, eq=False):
     cycle: int = 0  # the number of the cycle that runs
     reserved: list[tuple[Tree, Node, list[tuple[FlavorResource, int]]]] = []
     """What the cycle added to the trees beyond what is charged; negative: taken out."""
-    beyond: dict[int, int] = {}  # by identity, what of that concerns a flat tree, or a node of one
     victims: dict[str, Workload] = {}  # preempted in this cycle
     scanned: dict[str, tuple[Scan, int]] = {}
     """Kueue's way: how far scans of flavors got, and in which cycle, that no event told yet."""
@@ -51,12 +49,7 @@ class Pass(msgspec.Struct, kw_only=True, eq=False):
         """Let later entries of this cycle see usage that is not charged."""
         kept = [(fr, units) for fr, units in charges if units]
         add(node, kept)
-        tree.shown += 1
         self.reserved.append((tree, node, kept))
-        if flat_of(tree) is not None:
-            units = sum(amount for _, amount in kept)
-            for at in (id(tree), id(node)):
-                self.beyond[at] = self.beyond.get(at, 0) + units
 
     def begin(self, trees: Iterable[Tree]) -> None:
         """Show each tree as it will be: without those who leave, with what is intended."""
@@ -75,17 +68,12 @@ class Pass(msgspec.Struct, kw_only=True, eq=False):
 
     def end(self) -> None:
         """Show the trees as they are again."""
-        for tree, node, charges in reversed(self.reserved):
+        for _, node, charges in reversed(self.reserved):
             remove(node, charges)
-            tree.shown += 1
-        self.reserved, self.beyond = [], {}
-        self.victims = {}
+        self.reserved, self.victims = [], {}
 
     def fits_now(self, tree: Tree, node: Node, charges: Charges) -> bool:
         """Tell whether charges fit beside all that is charged, whoever may be leaving."""
-        alone = flat_of(tree)
-        if alone is not None:
-            return self.flat_fits_now(alone, tree, node, sum(units for _, units in charges))
         shown = [(at, kept) for of, at, kept in self.reserved if of is tree]
         for at, kept in shown:
             remove(at, kept)
@@ -93,12 +81,3 @@ class Pass(msgspec.Struct, kw_only=True, eq=False):
         for at, kept in shown:
             add(at, kept)
         return found
-
-    def flat_fits_now(self, alone: Flat, tree: Tree, node: Node, units: int) -> bool:
-        """Tell the same of an amount in a flat tree, where what is shown is a sum."""
-        root, cell = alone.root, node.cells[alone.fr]
-        unused = root.quota - root.usage + self.beyond.get(id(tree), 0)
-        if cell.borrowing is not None:
-            used = cell.usage - self.beyond.get(id(node), 0)
-            unused = min(unused, cell.quota + cell.borrowing - used)
-        return units <= max(0, unused)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import HOLDING, count_held, forest, touch
 from tidegate.core.heads import place, wake
-from tidegate.core.night import stir
 from tidegate.core.ordering import gate
 
 
@@ -29,7 +28,6 @@ def _revalue(draft: Draft, workload: Workload, priority: int) -> None:
     room = forest(draft).rooms.get(workload.cluster_queue)
     if room is None:
         return
-    stir(room)
     if workload.key in room.holding and workload.key not in room.tree.leaving:
         count_held(room, workload, -1)
         workload.priority = priority

@@ -15,7 +15,6 @@ from tidegate.core.gaps import foreseen_us
 from tidegate.core.nominating import Nominee, hold_back, look_again
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
-from tidegate.core.plain import plain_of
 from tidegate.core.proposing import Proposal, propose_again
 from tidegate.core.timing import admission_blocked
 from tidegate.core.tree import Cell, add, fits, remove
@@ -131,9 +130,7 @@ def _yields_to_owners(run_of: Pass, nominee: Nominee) -> bool:
 
 def _propose_now(run_of: Pass, nominee: Nominee) -> Proposal | None:
     """Look again at who was overtaken in this cycle; Kueue's waits for the next."""
-    if run_of.kueue or plain_of(run_of.draft, nominee.room, nominee.workload) is not None:
-        return None  # what has one flavor to choose from, and all pods to start, has nowhere else
-    return look_again(run_of.draft, nominee)
+    return None if run_of.kueue else look_again(run_of.draft, nominee)
 
 
 def _skip(nominee: Nominee, details: str, reason: HeldReason = "WaitingForQuota") -> None:
@@ -157,13 +154,11 @@ def _recompute(run_of: Pass, nominee: Nominee, before: Proposal) -> Proposal:
         room = rooms[one.cluster_queue]
         remove(room.node, one.charges)
         room.holding.pop(one.key)
-        room.tree.shown += 1
     found = propose_again(run_of.draft, nominee.room, nominee.workload, before.assignment)
     for one in gone:
         room = rooms[one.cluster_queue]
         add(room.node, one.charges)
         room.holding[one.key] = one
-        room.tree.shown += 1
     nominee.proposal = found
     return found
 

@@ -9,11 +9,10 @@ from hashlib import sha256
 
 from tidegate.contracts.decisions import FlavorTried, WorkloadHeld
 from tidegate.core.draft import Draft, Held
-from tidegate.core.explain import Tried, kinds, sentence, short_sentence, tried
+from tidegate.core.explain import kinds, sentence, tried
 from tidegate.core.nominating import Nominee, Outcome
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
-from tidegate.core.plain import Plain, told
 from tidegate.core.preemption.guarantee import trace
 from tidegate.core.shapes import park
 
@@ -54,10 +53,9 @@ def _requeue(run_of: Pass, nominee: Nominee) -> bool:
 
 def tell_waiting(run_of: Pass, nominee: Nominee) -> None:
     """Say why a head waits if that is news."""
-    if not _said(nominee):
-        held = _held(nominee, parked=False)
-        if nominee.workload.held != held:
-            _tell(run_of, nominee, held)
+    held = _held(nominee, parked=False)
+    if nominee.workload.held != held:
+        _tell(run_of, nominee, held)
 
 
 def _requeue_kueue(run_of: Pass, nominee: Nominee) -> bool:
@@ -116,24 +114,11 @@ def _by_shape(run_of: Pass) -> bool:
     return gate(run_of.draft.policy, "SchedulingEquivalenceHashing", default=True)
 
 
-def _said(nominee: Nominee) -> bool:
-    """Tell whether what was found the short way was said before."""
-    held, plain = nominee.workload.held, nominee.plain
-    if plain is None or held is None or held.reason != nominee.reason:
-        return False
-    return held.tried == _tried_plainly(nominee, plain)
-
-
-def _tried_plainly(nominee: Nominee, plain: Plain) -> Tried:
-    return plain.too_much if nominee.reason == "ExceedsMaxQuota" else plain.in_use
-
-
 def _held(nominee: Nominee, *, parked: bool) -> Held:
     assignment = None if nominee.proposal is None else nominee.proposal.assignment
-    plain = nominee.plain
     return Held(
         reason=nominee.reason,
-        tried=kinds(assignment) if plain is None else _tried_plainly(nominee, plain),
+        tried=kinds(assignment),
         parked=parked,
         until_us=nominee.until_us,
     )
@@ -175,10 +160,7 @@ def _tell(
 
 def _words(draft: Draft, nominee: Nominee, held: Held) -> tuple[tuple[FlavorTried, ...], str]:
     """Return what was tried with the amounts of this moment, and all as one sentence."""
-    workload, room, plain = nominee.workload, nominee.room, nominee.plain
-    if plain is not None:
-        one = told(draft, room, workload, plain, held.tried)
-        return (one,), short_sentence(held.reason, one)
+    workload, room = nominee.workload, nominee.room
     if nominee.proposal is None:
         return (), sentence(held.reason, None, nominee.details)
     assignment = nominee.proposal.assignment

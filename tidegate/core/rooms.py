@@ -36,10 +36,6 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     nominee: object = None  # what was proposed for ``proposed_rank`` at ``proposed``
     proposed: int = -1  # a stamp of the tree
     proposed_rank: Rank | None = None
-    plain: object = None  # how it goes the short way; None: it cannot
-    epoch: int = -1  # the forest's when that was found
-    need: object = None  # from when on it might do something; see ``tidegate.core.hopeless``
-    needed: tuple[int, int] = (-1, -1)  # the version and usage of its queue when that was found
     kind: bytes = b""  # see ``tidegate.core.charging.kind_of``
 
     def __post_init__(self) -> None:
@@ -74,19 +70,10 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     cyclic: bool = False  # its cohorts are their own ancestors: nothing in it is active
     stamp: int = 0  # rises with whatever may change what fits or may be preempted
     upheld: int = -1  # the stamp at which all that is intended there was found to be within quota
-    shown: int = 0  # rises with whatever a cycle shows otherwise than it is charged
     dirty: bool = True  # something happened that a cycle has not looked at
     left_seq: int = 0  # when quota last came back, or was given anew
     outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
-    above: dict[FlavorResource, object] = {}  # see ``tidegate.core.hopeless``
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
-    calm: object = None  # see ``tidegate.core.calm``; None: not known, False: it never is
-    flat: object = (
-        None  # see ``tidegate.core.preemption.ranked``; None: not known, False: it is not
-    )
-    night: object = None  # see ``tidegate.core.night``; None: not known, False: nobody sleeps
-    news: dict[str, Room] = {}  # whose waiting workloads changed since that was last looked at
-    untold: dict[str, Room] = {}  # the same, since it was last said why they wait
     fresh: bool = True  # no cycle has looked at it since it became dirty
     looked: bool = False  # a cycle has looked at it since it was last woken
     moved: bool = False  # it changed since it was last woken
@@ -103,14 +90,6 @@ class Room(msgspec.Struct, kw_only=True, eq=False):
     spec: ClusterQueueSpec
     node: Node
     tree: Tree
-    version: int = 0  # rises with whatever changes in it: who waits, who holds quota, what is said
-    slept: tuple[int, int] = (-1, -1)  # the version, and the forest's epoch, of ``sleeper``
-    sleeper: object = None  # see ``tidegate.core.dozing``
-    ranked: object = None  # see ``tidegate.core.preemption.ranked``; of the version below
-    ranked_at: int = -1
-    gives: object = None  # see there: who is first to give, at the version and usage below
-    gives_at: tuple[int, int] = (-1, -1)
-    scale: int = -1  # what a unit borrowed adds to its share there; -1: not known
     groups: list[Group] = []
     group_of: dict[str, Group] = {}  # the first that covers a resource
     active: bool = False  # it admits: see ``tidegate.core.deciding.readiness``
@@ -132,7 +111,6 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     trees: list[Tree] = []  # in the order of their first ClusterQueues' names
     dirty: list[Tree] = []
     told: bool = False  # whether each ClusterQueue admits was said since it was built
-    epoch: int = 0  # rises when what shapes ask for, or where they may go, may have changed
     pushed: int = 0  # how many workloads were put into heaps so far
     agenda: dict[str, None] = {}  # workloads that a rule may have something to say about
     pods: dict[tuple[str, bytes], tuple[dict[str, int], str]] = {}

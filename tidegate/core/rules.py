@@ -12,7 +12,6 @@ from typing import TypeAlias
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core import cycle
 from tidegate.core.accepting.adoption import is_complete
-from tidegate.core.calm import serve
 from tidegate.core.deciding.asking import ask_again
 from tidegate.core.deciding.intents import abandon
 from tidegate.core.deciding.leaving import attend
@@ -100,15 +99,11 @@ def _settle(run_of: Pass) -> bool:
 
 
 def _cycle(run_of: Pass) -> bool:
-    """Serve the calm trees, run one cycle over the others; tell whether there was anything."""
+    """Run one cycle over the trees that changed; tell whether there was anything."""
     draft = run_of.draft
     if run_of.kueue:
         return cycle.run_kueue(run_of)
-    said = len(run_of.decisions)
-    serve(run_of)
-    if run_of.full:
-        return False
     trees = cycle.unsettled(draft)
     if trees:
         cycle.run(run_of, trees)
-    return bool(trees) or len(run_of.decisions) > said
+    return bool(trees)

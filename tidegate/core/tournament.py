@@ -15,7 +15,6 @@ import msgspec
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.nominating import Nominee
 from tidegate.core.ordering import Entry, gate, queue_time
-from tidegate.core.preemption.ranked import Flat, flat_of, share_at
 from tidegate.core.shares import Share, share
 from tidegate.core.tree import Node, passed_on
 from tidegate.model.ids import FlavorResource
@@ -57,30 +56,10 @@ def in_turns(draft: Draft, entries: Iterable[Nominee]) -> Iterator[Nominee]:
     for entry in entries:
         by_tree.setdefault(id(entry.room.tree), []).append(entry)
     for left in by_tree.values():
-        alone = flat_of(left[0].room.tree)
         if not left[0].room.tree.root.is_cohort or not any(_acts(one) for one in left):
             yield from left  # one at most, or nobody whom the order could matter to
-        elif alone is not None:
-            yield from _in_order(draft.policy, alone, left)
         else:
             yield from _tournament(draft.policy, left)
-
-
-def _in_order(policy: Policy, alone: Flat, entries: list[Nominee]) -> list[Nominee]:
-    """Return the entries of a flat tree in their order: no turn changes another queue's share."""
-    rules, fr = rules_of(policy), alone.fr
-
-    def key(entry: Nominee) -> tuple[bool, bool, int, Place]:
-        room, cell = entry.room, entry.room.node.cells[fr]
-        usage = cell.usage + entry.usage.get(fr, 0)
-        return (
-            rules.preemptors_first and not entry.is_preemptor,
-            rules.owners_first and usage > cell.quota,
-            share_at(room, fr, usage),
-            place_of(policy, rules, entry.workload),
-        )
-
-    return sorted(entries, key=key)
 
 
 def _acts(entry: Nominee) -> bool:

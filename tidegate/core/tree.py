@@ -49,7 +49,6 @@ class Node(msgspec.Struct, kw_only=True, eq=False):
     height: int = 0
     cells: dict[FlavorResource, Cell] = {}
     lendable: dict[str, int] = {}  # resource to what its parent could ever have available
-    champions: dict[int, object] = {}  # see ``tidegate.core.calm``
 
 
 def root_of(node: Node) -> Node:
@@ -57,15 +56,6 @@ def root_of(node: Node) -> Node:
     while node.parent is not None:
         node = node.parent
     return node
-
-
-def forget(node: Node) -> None:
-    """Forget a node's champions and its ancestors': usage there, or who waits, has changed."""
-    at: Node | None = node
-    while at is not None:
-        if at.champions:
-            at.champions = {}
-        at = at.parent
 
 
 def settle(cell: Cell, lent: int) -> None:

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.contracts.decisions import DecisionEvent, PreemptionAbandoned
-from tidegate.core.charging import count, per_pod
 from tidegate.core.deciding.admit import granted, reserve
 from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.fitting import NO_CANDIDATES, Oracle
 from tidegate.core.flavors import Assignment, assign
 from tidegate.core.nominating import Nominee
 from tidegate.core.passing import Pass
-from tidegate.core.preemption.ranked import flat_of
 from tidegate.core.proposing import Proposal
 from tidegate.core.rooms import Room, Tree
 from tidegate.core.tree import add, fits, free, level, remove
@@ -73,8 +71,6 @@ def fulfil(run_of: Pass, nominee: Nominee) -> bool:
 def _ready(run_of: Pass, intent: Intent, workload: Workload, room: Room) -> Nominee | None:
     """Return a preemptor with its placement if it fits beside all that is charged now."""
     tree, node = room.tree, room.node
-    if _is_too_soon(run_of, intent, workload, room):
-        return None
     remove(node, intent.charges)
     now = assign(run_of.draft, workload, oracle=_nobody(room), room=room)
     usage = list(now.usage.items())
@@ -95,20 +91,6 @@ def _ready(run_of: Pass, intent: Intent, workload: Workload, room: Room) -> Nomi
         intent=intent,
         proposal=Proposal(assignment=found),
     )
-
-
-def _is_too_soon(run_of: Pass, intent: Intent, workload: Workload, room: Room) -> bool:
-    """Tell whether in a flat tree there is not even room for the least that it could be given."""
-    alone = flat_of(room.tree)
-    if alone is None or workload.replaces:
-        return False
-    each = per_pod(run_of.draft, workload)
-    asked = sum(
-        pod.get(alone.fr.resource, 0) * count(workload, podset)
-        for pod, podset in zip(each, workload.podsets, strict=True)
-    )
-    least = min(asked, sum(units for _, units in intent.charges))
-    return not run_of.flat_fits_now(alone, room.tree, room.node, least)
 
 
 def _nobody(room: Room) -> Oracle:

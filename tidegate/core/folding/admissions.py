@@ -29,7 +29,6 @@ from tidegate.core.forest import HOLDING, forest, intend, touch
 from tidegate.core.gaps import hold, note_loss
 from tidegate.core.heads import leave, place
 from tidegate.core.holding import begin_leaving, deactivate, give, let_in, take
-from tidegate.core.night import stir
 from tidegate.core.shapes import park
 from tidegate.core.succession import beyond, hand_over
 from tidegate.core.wanted import repeated_stop, watch
@@ -143,9 +142,6 @@ def _order(draft: Draft, workload: Workload, event: _Order) -> None:
 
 
 def _hold(draft: Draft, workload: Workload, event: WorkloadHeld) -> None:
-    at = draft.forest.rooms.get(workload.cluster_queue)
-    if at is not None:
-        stir(at)
     workload.held = Held(
         reason=event.reason,
         others=event.others,
@@ -213,8 +209,6 @@ def _intend(draft: Draft, workload: Workload, event: PreemptionIntended) -> None
         if other is not None and victim.reason == "FlavorMigration":
             other.made_way_for = workload.key  # of other victims WorkloadPreempted tells
     room = forest(draft).rooms.get(workload.cluster_queue)
-    if room is not None:
-        stir(room)
     intend(draft.forest, intent, 1)
     place(draft, workload)
     if room is not None:

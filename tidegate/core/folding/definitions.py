@@ -244,7 +244,6 @@ def _place_changed(draft: Draft, event: _Place) -> None:
 
 def _requests_changed(draft: Draft, workloads: list[Workload]) -> None:
     draft.forest.pods.clear()
-    draft.forest.epoch += 1  # which namespaces a queue selects may be others now
     for workload in workloads:
         workload.requests = None
         if workload.phase == "pending":

@@ -24,7 +24,6 @@ from tidegate.core.forest import HOLDING, forest
 from tidegate.core.gaps import note_arrival, note_end
 from tidegate.core.heads import leave, note, place, wake
 from tidegate.core.holding import give, recharge, take
-from tidegate.core.night import stir
 from tidegate.core.ordering import gate
 from tidegate.core.priorities import resolve
 from tidegate.core.sharing import share_names
@@ -282,8 +281,6 @@ def _check(draft: Draft, workload: Workload, event: CheckReported) -> None:
         updates=event.updates,
     )
     room = draft.forest.rooms.get(workload.cluster_queue)
-    if room is not None:
-        stir(room)
     workload.checks = {**workload.checks, event.check: told}
     if room is not None and workload.shape is not None:
         note(draft, room)

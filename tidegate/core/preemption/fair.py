@@ -13,8 +13,8 @@ import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
 from tidegate.core.draft import Workload
+from tidegate.core.ordering import gate
 from tidegate.core.preemption.candidates import CandidateKey, of_room
-from tidegate.core.preemption.flat_fair import WITHIN
 from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
 from tidegate.core.shares import Share, borrows, share
 from tidegate.core.tree import Node, add, remove
@@ -68,7 +68,7 @@ def fair(trial: Trial) -> list[Target]:
 
 
 def _reclaims_within(trial: Trial) -> bool:
-    return trial.draft.policy.gates.get(WITHIN, True)
+    return gate(trial.draft.policy, "FairSharingPreemptWithinNominal", default=True)
 
 
 def _candidates(trial: Trial) -> list[Workload]:

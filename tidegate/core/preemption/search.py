@@ -16,8 +16,6 @@ from tidegate.core.flavors import Assignment, PodSetChoice, external
 from tidegate.core.forest import forest
 from tidegate.core.preemption.classic import classic
 from tidegate.core.preemption.fair import fair
-from tidegate.core.preemption.flat_fair import flat_fair
-from tidegate.core.preemption.ranked import flat
 from tidegate.core.preemption.trial import Target, Trial
 from tidegate.core.rooms import Room
 from tidegate.core.tree import Cell, add, level, remove
@@ -57,18 +55,7 @@ def find(
     trial = Trial(draft=draft, room=room, workload=workload, needs=tuple(needs), amounts=amounts)
     if workload.never_preempts and draft.policy.preemption_policy_never:
         return []
-    if not draft.policy.fair_sharing:
-        return classic(trial)
-    only = _only(trial)
-    return fair(trial) if only is None else flat_fair(trial, only)
-
-
-def _only(trial: Trial) -> FlavorResource | None:
-    """Return the flavor-resource if the search may count in place of trying; None if not."""
-    if trial.draft.policy.compatibility == "kueue":
-        return None
-    fr = flat(trial.room.tree)
-    return fr if trial.needs == (fr,) and len(trial.amounts) == 1 else None
+    return fair(trial) if draft.policy.fair_sharing else classic(trial)
 
 
 def oracle(draft: Draft, room: Room, workload: Workload) -> Oracle:

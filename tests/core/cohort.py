@@ -1,29 +1,18 @@
-"""ClusterQueues that sleep: what is decided is what would be if every head were looked at."""
+"""A flat cohort of ClusterQueues drawn from a seed, and a random load on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tests.parts.drawn import drawn
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import (
     DecisionEvent,
-    QuotaReserved,
     StartOrdered,
     StopOrdered,
-    WorkloadHeld,
 )
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
-from tidegate.core.forest import forest
-from tidegate.core.night import Night, night_of
-from tidegate.core.rooms import Tree
 from tidegate.core.rules import VERSION, decide
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
@@ -39,21 +28,20 @@ from tidegate.model.quota import (
     ResourceGroup,
 )
 
-SEEDS = st.integers(min_value=0, max_value=10**9)
 STEP_US = 10_000
 
 
 class Cluster:
     """A cohort of queues drawn from a seed, and everything decided about it."""
 
-    def __init__(self, seed: int, *, fair: bool, watched: Callable[[Tree], object]) -> None:
-        self.draft, self.told, self.watched = Draft(), list[DecisionEvent](), watched
+    def __init__(self, seed: int, *, fair: bool) -> None:
+        self.draft, self.told = Draft(), list[DecisionEvent]()
         self.rng, self.now_us, self.count = Random(seed), 0, 0
         self.running: dict[str, None] = {}
         policy = Policy(
             fair_sharing=self._strategies() if fair else (), repair_after_us=10**15, rules=VERSION
         )
-        self.fold(facts.LedgerOpened(at_us=0, ledger_id="dozing"))
+        self.fold(facts.LedgerOpened(at_us=0, ledger_id="cohort"))
         self.fold(facts.WatchesExpected(at_us=0, resources=()))
         self.fold(facts.PolicyConfigured(at_us=0, name="policy", policy=policy))
         self.fold(facts.FlavorDefined(at_us=0, name="default", spec=FlavorSpec()))
@@ -79,8 +67,6 @@ class Cluster:
     def _decide(self) -> None:
         most = self.rng.choice((5, 1_000))
         while True:
-            for tree in forest(self.draft).trees:
-                self.watched(tree)
             told = decide(self.draft, decisions_max=most)
             if not told:
                 return
@@ -143,52 +129,3 @@ class Cluster:
             podsets=(podset,),
         )
         self.fold(submitted)
-
-
-def _keep_awake(tree: Tree) -> None:
-    tree.night = False
-
-
-def _leave_alone(tree: Tree) -> None:
-    del tree
-
-
-@pytest.mark.parametrize("fair", [False, True])
-@given(seed=SEEDS)
-@drawn(30)
-def test_sleep_changes_no_decision(*, fair: bool, seed: int) -> None:
-    sleepy = Cluster(seed, fair=fair, watched=_leave_alone)
-    wakeful = Cluster(seed, fair=fair, watched=_keep_awake)
-    for _ in range(40):
-        sleepy.step()
-        wakeful.step()
-        assert sleepy.told == wakeful.told
-
-
-@pytest.mark.parametrize("fair", [False, True])
-def test_queues_do_sleep_where_all_wait(*, fair: bool) -> None:
-    slept = list[int]()
-
-    def count(tree: Tree) -> None:
-        night = night_of(tree)
-        slept.append(len(night.asleep) if isinstance(night, Night) else 0)
-
-    for seed in range(5):
-        cluster = Cluster(seed, fair=fair, watched=count)
-        for _ in range(40):
-            cluster.step()
-    assert max(slept) > 1
-
-
-def test_who_was_told_to_back_off_until_some_time_is_told_nothing_else_before() -> None:
-    told = dict[tuple[int, str], int]()  # a workload of a seed to the time it was told
-    for seed in range(6):
-        cluster = Cluster(seed, fair=seed % 2 == 0, watched=_leave_alone)
-        for _ in range(60):
-            cluster.step()
-        for one in cluster.told:
-            if isinstance(one, WorkloadHeld | QuotaReserved):
-                assert one.at_us >= told.get((seed, one.workload), 0)
-            if isinstance(one, WorkloadHeld) and one.until_us:
-                told[seed, one.workload] = one.until_us
-    assert len(told) > 1
