@@ -9,14 +9,14 @@ from sqlalchemy import Engine, text
 from store.failures import reading
 from store.views.catalog import VIEWS, sql_of
 from store.views.columns import View
-from tidegate.errors import NotSupportedError
+from tidegate.errors import UnknownNameError
 
 
 def rows(engine: Engine, name: str) -> list[dict[str, Any]]:
     """Return a report's rows, in the order of their values, whatever the database's collation.
 
     Raises:
-        NotSupportedError: there is no such report.
+        UnknownNameError: there is no such report.
         LedgerUnreachableError: the database does not answer.
     """
     view = report(name)
@@ -30,11 +30,11 @@ def report(name: str) -> View:
     """Return the report of this name.
 
     Raises:
-        NotSupportedError: there is none; the message lists those there are.
+        UnknownNameError: there is none; the message lists those there are.
     """
     if name not in VIEWS:
         known = ", ".join(sorted(VIEWS))
-        raise NotSupportedError(f"There is no report {name!r}. There are: {known}.")
+        raise UnknownNameError(f"There is no report {name!r}. There are: {known}.")
     return VIEWS[name]
 
 
@@ -42,6 +42,6 @@ def statement(engine: Engine, name: str) -> str:
     """Return the SQL of a report, as this database runs it.
 
     Raises:
-        NotSupportedError: there is no such report.
+        UnknownNameError: there is no such report.
     """
     return sql_of(report(name), engine.dialect)

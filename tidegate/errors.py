@@ -90,6 +90,10 @@ class NotSupportedError(TidegateError):
     """What was asked for is not built yet; the message says what to use instead."""
 
 
+class UnknownNameError(TidegateError):
+    """Nothing bears the name that was asked for; the message says where names are listed."""
+
+
 class ApiUnreachableError(TidegateError):
     """The Kubernetes API server does not answer: refused, reset or timed out."""
 

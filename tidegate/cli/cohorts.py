@@ -9,7 +9,7 @@ from tidegate.core.draft import Draft
 from tidegate.core.forest import forest
 from tidegate.core.shares import share
 from tidegate.core.tree import Cell, Node
-from tidegate.errors import NotSupportedError
+from tidegate.errors import UnknownNameError
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import UNLIMITED, render
 from tidegate.model.quota import WEIGHT_ONE
@@ -29,7 +29,7 @@ def nodes(draft: Draft, wanted: str = "") -> list[Placed]:
     """Return the nodes of all trees from their roots down; of one tree if a node of it is named.
 
     Raises:
-        NotSupportedError: nothing is called so.
+        UnknownNameError: nothing is called so.
     """
     roots = [tree.root for tree in forest(draft).trees]
     roots += [node for node in forest(draft).cohorts.values() if node.parent is None]
@@ -39,7 +39,7 @@ def nodes(draft: Draft, wanted: str = "") -> list[Placed]:
     for tree in trees:
         if any(placed.node.name == wanted for placed in tree):
             return tree
-    raise NotSupportedError(
+    raise UnknownNameError(
         f"There is no ClusterQueue and no Cohort {wanted!r}: see `tidegate tree` for all, or name "
         "a workload as job/NAME."
     )

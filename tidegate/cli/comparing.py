@@ -60,6 +60,21 @@ def compare_objects(
         yield Difference("MissingInKubernetes", f"{kind.lower()}/{key}", "there", "")
 
 
+def named_objects(draft: Draft, kind: str, found: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield what differences call the objects of a kind, those of the ledger and those found."""
+    for key in (*getattr(draft.objects, COMPARED[kind]), *map(_key, found)):
+        yield f"{kind.lower()}/{key}"
+
+
+def named_jobs(draft: Draft, kind: JobKind[Any], found: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield what differences call the jobs of a kind, those of the ledger and those found."""
+    for raw in found:
+        yield f"{kind.resource}/{_key(raw)}"
+    for key, one in draft.workloads.items():
+        if one.resource == kind.resource:
+            yield f"{kind.resource}/{key.partition('/')[0]}/{one.job.name}"
+
+
 def compare_jobs(
     draft: Draft, kind: JobKind[Any], found: Iterable[dict[str, Any]]
 ) -> Iterator[Difference]:

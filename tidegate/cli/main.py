@@ -122,11 +122,17 @@ def main() -> None:
 def _root(
     *,
     show_version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.")
+        bool,
+        typer.Option(
+            "--version", help="Print the version and exit.", is_eager=True, callback=_tell_version
+        ),
     ] = False,
 ) -> None:
     """Batch admission for Kubernetes whose every decision is an event in a SQL ledger."""
-    if show_version:
+
+
+def _tell_version(asked: bool) -> None:  # noqa: FBT001 - as click calls it
+    if asked:
         typer.echo(f"tidegate {version('tidegate')}")
         raise typer.Exit
 

@@ -78,7 +78,7 @@ class Reader(NamedTuple):
         """Return the rows of a SQL report.
 
         Raises:
-            NotSupportedError: there is no such report.
+            UnknownNameError: there is no such report.
         """
         from store.reports import rows  # noqa: PLC0415 - SQL may be absent
 
@@ -88,7 +88,7 @@ class Reader(NamedTuple):
         """Return the SQL of a report.
 
         Raises:
-            NotSupportedError: there is no such report.
+            UnknownNameError: there is no such report.
         """
         from store.reports import statement  # noqa: PLC0415 - SQL may be absent
 

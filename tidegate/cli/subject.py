@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ import typer
 from tidegate.cli.output import say
 from tidegate.cli.reading import Reader
 from tidegate.core.draft import Draft, Workload
-from tidegate.errors import NotSupportedError
+from tidegate.errors import NotSupportedError, UnknownNameError
 from tidegate.replay.travel import as_of as folded
 from tidegate.replay.why import names
 
@@ -35,6 +36,28 @@ def draft_of(reader: Reader) -> Draft:
     """Return the state that the ledger gives, its chain verified."""
     draft, _ = folded(reader.entries("folding"))
     return draft
+
+
+def known_queue(reader: Reader, name: str) -> None:
+    """Refuse the name of a ClusterQueue that the ledger does not know; empty means all.
+
+    Raises:
+        UnknownNameError: there is none, as of the time that is asked about.
+    """
+    if name:
+        among(name, (row["cluster_queue"] for row in reader.report("queues")))
+
+
+def among(name: str, known: Iterable[str]) -> None:
+    """Refuse the name of a ClusterQueue that is none of those known.
+
+    Raises:
+        UnknownNameError: it is none of them.
+    """
+    names = sorted({*known} - {""})
+    if name not in names:
+        there = ", ".join(names) or "none"
+        raise UnknownNameError(f"There is no ClusterQueue {name!r}. There are: {there}.")
 
 
 def find(reader: Reader, text: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import msgspec
 
 from tidegate.contracts.decisions import DecisionEvent
@@ -12,6 +14,12 @@ from tidegate.errors import TooLargeError, UndecodableError
 
 PAYLOAD_BYTES_MAX = 900_000
 """Below NATS's default maximum payload of 1 MiB, with room for subject and headers."""
+
+TYPES = frozenset(
+    str(kind.__struct_config__.tag).partition("/")[0]
+    for kind in (*get_args(FactEvent), *get_args(DecisionEvent))
+)
+"""The names of all types of events, as ``type_name`` gives them."""
 
 _encoder = msgspec.json.Encoder()
 _event_decoder: msgspec.json.Decoder[FactEvent | DecisionEvent | OldEvent] = msgspec.json.Decoder(

@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
-from tidegate.cli.comparing import COMPARED, TO_DO, Difference, compare_jobs, compare_objects
+from tidegate.cli.comparing import (
+    COMPARED,
+    TO_DO,
+    Difference,
+    compare_jobs,
+    compare_objects,
+    named_jobs,
+    named_objects,
+)
 from tidegate.cli.objects.asking import Asking, ContextOption, KubeconfigOption, open_api
 from tidegate.cli.objects.printing import typed
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.cli.subject import draft_of
 from tidegate.core.draft import Draft
+from tidegate.errors import UnknownNameError
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.kueue import KINDS
 from tidegate.kinds.names import GROUP, VERSIONS
@@ -48,7 +57,7 @@ def drift(
 
     The first word of a line is one of MissingInKubernetes, MissingInLedger, SpecDiffers,
     Unreadable, StillSuspended and RunsWithoutQuota. What has just changed shows until it was told:
-    ask again. The exit code is 1 if anything differs.
+    ask again. The exit code is 1 if anything differs, or if neither knows what is named.
 
     Examples:
       tidegate drift
@@ -60,7 +69,13 @@ def drift(
     with open_reader(ledger, reports=False) as reader:
         draft = draft_of(reader)
     with open_api(kubeconfig, context) as api:
-        found = [one for one in _differences(draft, api) if _meant(subject, one.object)]
+        groups = list(_groups(draft, api))
+    if not any(_meant(subject, name) for group in groups for name in group.names):
+        raise UnknownNameError(
+            f"Neither the ledger nor the cluster knows {subject!r}: name KIND, KIND/NAME or "
+            f"KIND/NAMESPACE/NAME, of {', '.join(group.kind for group in groups)}."
+        )
+    found = [one for group in groups for one in group.found if _meant(subject, one.object)]
     records = [
         {
             "code": one.code,
@@ -76,17 +91,27 @@ def drift(
         raise typer.Exit(1)
 
 
-def _differences(draft: Draft, api: Asking) -> Iterator[Difference]:
+class _Group(NamedTuple):
+    """What there is of one kind of objects."""
+
+    kind: str  # as differences name it: "clusterqueue", "jobs.batch"
+    names: list[str]  # of the ledger's and the cluster's, and the kind itself
+    found: list[Difference]
+
+
+def _groups(draft: Draft, api: Asking) -> Iterator[_Group]:
     version = f"{GROUP}/{VERSIONS[0]}"
     for kind in KINDS:
         if kind.name in COMPARED:
-            listed = api.every(f"/apis/{version}/{kind.plural}")
-            yield from compare_objects(draft, kind.name, typed(listed, version, kind.name))
+            listed = typed(api.every(f"/apis/{version}/{kind.plural}"), version, kind.name)
+            names = [kind.name.lower(), *named_objects(draft, kind.name, listed)]
+            yield _Group(names[0], names, list(compare_objects(draft, kind.name, listed)))
     for job in JOB_KINDS.values():
         if job.members is None and job.resource in (draft.expected or ()):
             listed = typed(api.every(job.path()), job.api_version, job.kind)
             if job.kind != "Workload":  # one of its own has no job behind it, or is one of ours
-                yield from compare_jobs(draft, job, listed)
+                names = [job.resource, *named_jobs(draft, job, listed)]
+                yield _Group(names[0], names, list(compare_jobs(draft, job, listed)))
 
 
 def _meant(subject: str, found: str) -> bool:

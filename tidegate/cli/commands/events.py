@@ -17,9 +17,10 @@ from tidegate.cli.joining import BusCaOption, BusCredentialsOption, ClusterOptio
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
 from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, open_reader
 from tidegate.cli.times import utc
-from tidegate.contracts.codec import decode
+from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.subjects import place_of
+from tidegate.errors import UnknownNameError
 from tidegate.replay.sentences import Told, sentence
 from tidegate.subscribe import Told as Heard
 from tidegate.subscribe import Wish, subscribe
@@ -80,7 +81,7 @@ def events(  # noqa: PLR0913 - each is an option
     """
     if as_of and (follow or bus):
         raise typer.BadParameter("--as-of looks back, and neither --follow nor --bus does.")
-    wanted = Wish(set(filter(None, type_.split(","))), queue, namespace)
+    wanted = Wish(_types(type_), queue, namespace)
     if bus:
         heard = subscribe(
             bus,
@@ -103,6 +104,15 @@ def events(  # noqa: PLR0913 - each is an option
         with until_interrupted():
             for entry in filter(wanted.takes, _following(reader.ledger, reader.end, told)):
                 _print_one(entry, output)
+
+
+def _types(text: str) -> set[str]:
+    wanted = set(filter(None, text.split(",")))
+    if unknown := sorted(wanted.difference(TYPES)):
+        raise UnknownNameError(
+            f"There is no event type {', '.join(unknown)}. There are: {', '.join(sorted(TYPES))}."
+        )
+    return wanted
 
 
 async def _listen(heard: AsyncGenerator[Heard, None], output: Output) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
-from tidegate.cli.subject import find
+from tidegate.cli.subject import find, known_queue
 from tidegate.cli.times import parse_utc, span, utc
 
 Row: TypeAlias = dict[str, Any]
@@ -62,6 +62,8 @@ def positions(
     with open_reader(ledger, as_of) as reader:
         key = find(reader, subject) if "/" in subject else ""
         rows = _rows(reader)
+        if not key and subject not in {"", *(row["localQueue"] for row in rows)}:
+            known_queue(reader, subject)
     wanted = [
         row
         for row in rows

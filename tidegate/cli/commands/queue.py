@@ -10,6 +10,7 @@ import typer
 from tidegate.cli.commands.positions import positions
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
+from tidegate.cli.subject import known_queue
 from tidegate.cli.times import span
 
 app = typer.Typer(help="The ClusterQueues, and who waits in them.", no_args_is_help=True)
@@ -73,6 +74,7 @@ def pending(
       tidegate queue pending -n a -o name
     """
     with open_reader(ledger, as_of) as reader:
+        known_queue(reader, queue)
         waiting = [_waiting(row) for row in reader.report("queue_now")]
     records = [
         row

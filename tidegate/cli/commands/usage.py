@@ -10,6 +10,7 @@ import typer
 
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.subject import known_queue
 from tidegate.model.quantity import UNLIMITED, render
 
 Row: TypeAlias = dict[str, Any]
@@ -56,6 +57,7 @@ def usage(
       tidegate usage -o json | jq '.[] | select(.borrowed != "0")'
     """
     with open_reader(ledger, as_of) as reader:
+        known_queue(reader, queue)
         rows = reader.report("quota_now")
         people = _People(reader.report("admitted_now"), reader.report("quota_history"))
     records = [_record(row, people) for row in rows if queue in {"", row["cluster_queue"]}]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
-from tidegate.cli.subject import draft_of
+from tidegate.cli.subject import among, draft_of
 from tidegate.cli.times import utc
 from tidegate.core.draft import Workload
 
+_Found: TypeAlias = tuple[list[dict[str, Any]], list[str]]
+"""Records of workloads, and the names of the ClusterQueues that there are."""
 PHASES = ("pending", "reserved", "admitted", "evicting", "inactive", "finished")
 _COLORS = {"admitted": "green", "evicting": "magenta", "pending": "yellow"}
 _COLUMNS = (
@@ -54,7 +56,9 @@ def workloads(  # noqa: PLR0913 - each is an option
     wanted = _phases(phase)
     folds = everybody or not wanted <= {"pending", "reserved", "admitted", "evicting"}
     with open_reader(ledger, as_of, reports=not folds) as reader:
-        records = _folded(reader) if folds else _reported(reader)
+        records, queues = _folded(reader) if folds else _reported(reader)
+    if queue:
+        among(queue, (*queues, *(one["clusterQueue"] for one in records)))
     found = [
         one
         for one in sorted(records, key=lambda one: (one["clusterQueue"], one["workload"]))
@@ -74,13 +78,14 @@ def _phases(text: str) -> set[str]:
     return wanted
 
 
-def _reported(reader: Reader) -> list[dict[str, Any]]:
+def _reported(reader: Reader) -> _Found:
     waiting = [_record(row, "pending", row["since"], row) for row in reader.report("queue_now")]
     holding = {row["workload"]: row for row in reader.report("admitted_now")}
-    return waiting + [
+    held = [
         _record(row, row["phase"], row["admitted_at"] or row["reserved_at"], {})
         for row in holding.values()
     ]
+    return waiting + held, [row["cluster_queue"] for row in reader.report("queues")]
 
 
 def _record(row: dict[str, Any], phase: str, since: str, held: dict[str, Any]) -> dict[str, Any]:
@@ -99,8 +104,9 @@ def _record(row: dict[str, Any], phase: str, since: str, held: dict[str, Any]) -
     }
 
 
-def _folded(reader: Reader) -> list[dict[str, Any]]:
-    return [_of(workload) for workload in draft_of(reader).workloads.values()]
+def _folded(reader: Reader) -> _Found:
+    draft = draft_of(reader)
+    return [_of(one) for one in draft.workloads.values()], list(draft.objects.cluster_queues)
 
 
 def _of(workload: Workload) -> dict[str, Any]:
