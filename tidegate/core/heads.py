@@ -11,15 +11,14 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 
 from tidegate.core import decay
+from tidegate.core.admissibility import is_queued
 from tidegate.core.charging import shape_key
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.families import sibling_leaves
 from tidegate.core.forest import forest
 from tidegate.core.ordering import rank
 from tidegate.core.rooms import Room, Shape, Tree
 from tidegate.core.shapes import first_of, unpark
 from tidegate.core.sharing import share_request
-from tidegate.core.succession import replaced_leaves
 
 ENDS_BACKOFFS = 2
 """The version of the rules since which a backoff ends by its event alone."""
@@ -90,18 +89,11 @@ def leave(draft: Draft, workload: Workload) -> None:
 
 def offered(draft: Draft, workload: Workload) -> bool:
     """Tell whether a pending workload may be tried at all, whatever quota there is."""
-    if not workload.active or workload.gates or workload.parked or workload.made_way_for:
-        return False
-    if workload.key in draft.intents:
-        return False
-    if workload.replaces and replaced_leaves(draft, workload):
-        return False
-    if workload.parent and sibling_leaves(draft, workload):
+    if workload.parked or workload.made_way_for or workload.key in draft.intents:
         return False
     if workload.requeue_reason or (workload.requeue_after_us and _backs_off(draft, workload)):
         return False
-    queue = draft.objects.local_queues.get(workload.local_queue)
-    return queue is not None and queue.spec.stop_policy == "None" and not queue.deleting
+    return is_queued(draft, workload)
 
 
 def _backs_off(draft: Draft, workload: Workload) -> bool:

@@ -8,10 +8,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tidegate.contracts.decisions import HeldReason
-from tidegate.core.charging import invalid
+from tidegate.core.admissibility import NAMESPACE_MISMATCH, refused
 from tidegate.core.draft import Draft, Intent, Workload
-from tidegate.core.eligibility import selects
-from tidegate.core.fitting import asks_for_topology
 from tidegate.core.gaps import ACTS_FIRST, backs_off, closes_at_us
 from tidegate.core.ordering import Entry, gate
 from tidegate.core.passing import Pass, Scan
@@ -108,7 +106,7 @@ def _again(before: Nominee) -> Nominee:
 def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nominee:
     """Return what could be done, whether it is worth while or not."""
     made = Nominee(workload=workload, room=room)
-    if _admissible(draft, room, workload, made):
+    if _admissible(draft, workload, made):
         made.proposal = propose(draft, room, workload, scan)
         made.borrows = made.proposal.assignment.borrows
         made.is_preemptor = draft.sticky.get(room.name) == workload.key
@@ -147,23 +145,11 @@ def hold_back(nominee: Nominee, until_us: int) -> Nominee:
     return nominee
 
 
-def _admissible(draft: Draft, room: Room, workload: Workload, made: Nominee) -> bool:
+def _admissible(draft: Draft, workload: Workload, made: Nominee) -> bool:
     """Tell whether quota is the question at all; if not, say in ``made`` what is wrong."""
-    namespace = workload.key.partition("/")[0]
-    labels = draft.objects.namespaces.get(namespace)
-    made.outcome, made.reason = "refused", "Misconfigured"
-    if any(one.state in ("Retry", "Rejected") for one in workload.checks.values()):
-        made.reason, made.details = "PendingEvaluation", "an admission check failed"
-    elif labels is None:
-        made.details = f"there is no namespace {namespace}"
-    elif not selects(room.spec.namespace_selector, labels.labels):
-        made.outcome = "elsewhere"
-        made.details = "the ClusterQueue's namespaceSelector does not select its namespace"
-    elif said := invalid(draft, workload):
-        made.details = said.rstrip(".")
-    elif any(asks_for_topology(podset) for podset in workload.podsets):
-        made.reason, made.details = "TopologyPlacementFailed", "nodes are not looked at"
-    else:
-        made.outcome = "skipped"
+    found = refused(draft, workload)
+    if found is None:
         return True
+    made.outcome = "elsewhere" if found.code == NAMESPACE_MISMATCH else "refused"
+    made.reason, made.details = found.reason, found.details
     return False

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.core.admissibility import barrier
+from tidegate.core.checking import required_checks
 from tidegate.core.draft import Draft, Workload
+from tidegate.core.forest import forest
 from tidegate.core.requests import pod_requests
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import ClusterQueueSpec, ResourceGroup
@@ -28,24 +31,38 @@ def is_complete(draft: Draft) -> bool:
 def adopt(draft: Draft, at_us: int) -> Iterator[WorkloadAdopted]:
     """Yield the adoption of each workload that runs, or held quota, without a decision of ours.
 
-    One whose queue leads nowhere cannot be charged and is not adopted.
+    One whose queue leads nowhere cannot be charged and is not adopted. One that Kueue had only
+    reserved quota for would be started by its adoption: it waits if it may not be admitted.
     """
+    forest(draft)
     for key in list(draft.workloads):
         workload = draft.workloads[key]
-        runs = not workload.state.suspended or workload.held_quota
-        if workload.phase != "pending" or not runs:
+        runs = not workload.state.suspended
+        if workload.phase != "pending" or not (runs or workload.held_quota):
             continue
         queue = draft.objects.local_queues.get(workload.local_queue)
         name = "" if queue is None else queue.spec.cluster_queue
         defined = draft.objects.cluster_queues.get(name)
-        if defined is not None:
+        if defined is None:
+            continue
+        assignment = assign(draft, workload, defined.spec)
+        if runs or _may_start(draft, workload, name, assignment):
             yield WorkloadAdopted(
                 at_us=at_us,
                 workload=key,
                 uid=workload.uid,
                 cluster_queue=name,
-                assignment=assign(draft, workload, defined.spec),
+                assignment=assignment,
             )
+
+
+def _may_start(
+    draft: Draft, workload: Workload, queue: str, assignment: tuple[PodSetAssignment, ...]
+) -> bool:
+    asked = required_checks(draft, queue, assignment)
+    told = (workload.checks.get(name) for name in asked)
+    ready = all(one is not None and one.state == "Ready" for one in told)
+    return ready and barrier(draft, workload) is None
 
 
 def assign(

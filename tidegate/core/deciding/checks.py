@@ -16,6 +16,7 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
     WorkloadRequeued,
 )
+from tidegate.core.admissibility import barrier
 from tidegate.core.checking import required_checks
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.injecting import contradiction
@@ -32,8 +33,10 @@ def attend_checks(draft: Draft, workload: Workload) -> list[DecisionEvent]:
     left = _failed(draft, workload, names)
     if left is not None:
         return [left, stop_order(draft, workload, reason=left.reason, message=left.message)]
-    ready = all(_state(workload, name) == "Ready" for name in names)
-    return _admitted(draft, workload) if ready and workload.phase == "reserved" else []
+    if workload.phase != "reserved" or any(_state(workload, name) != "Ready" for name in names):
+        return []
+    barred = draft.policy.compatibility != "kueue" and barrier(draft, workload) is not None
+    return [] if barred else _admitted(draft, workload)
 
 
 def attend_waiting_checks(draft: Draft, workload: Workload) -> list[DecisionEvent]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.contracts.decisions import DecisionEvent, PreemptionAbandoned
+from tidegate.core.admissibility import barrier, outdated
 from tidegate.core.deciding.admit import granted, reserve
 from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.fitting import NO_CANDIDATES, Oracle
@@ -108,17 +109,20 @@ def _level(room: Room, intent: Intent) -> int:
 def _hopeless(draft: Draft, intent: Intent) -> str:
     """Return why an intent cannot be met any more; "" if it can.
 
-    It could when it was made, and nothing else is admitted that would take its room, so only
-    a change of quota, or a workload charged above it, can be the cause.
+    It could when it was made, and nothing else is admitted that would take its room, so only a
+    change of what is defined, or a workload charged above its quota, can be the cause.
     """
     workload = draft.workloads.get(intent.workload)
     if workload is None or workload.phase != "pending":
         return "the workload left"
+    found = barrier(draft, workload)
+    if found is not None:
+        return found.details
     room = draft.forest.rooms.get(intent.cluster_queue)
-    if room is None or not room.active or workload.cluster_queue != intent.cluster_queue:
-        return "its queue was stopped or is gone"
-    if not workload.active or workload.gates:
-        return "the workload was stopped"
+    if room is None or workload.cluster_queue != intent.cluster_queue:
+        return "its LocalQueue leads to another ClusterQueue"
+    if said := outdated(draft, room, workload, intent.assignment):
+        return said
     return "" if _fits_in(draft, intent, room) else "quota changed"
 
 

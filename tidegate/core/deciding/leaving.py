@@ -15,6 +15,7 @@ from tidegate.contracts.decisions import (
     WorkloadDeactivated,
     WorkloadRequeued,
 )
+from tidegate.core.admissibility import CHECK_FAILED, INACTIVE, barrier
 from tidegate.core.deciding.checks import attend_checks, attend_waiting_checks
 from tidegate.core.deciding.families import tend
 from tidegate.core.deciding.unoffered import attend_pending
@@ -24,6 +25,8 @@ from tidegate.core.families import may_be_parent
 from tidegate.core.orders import evicted
 
 DEACTIVATED = "Deactivated"
+INADMISSIBLE = "Inadmissible"
+"""Why quota was released of a reservation that may not become an admission."""
 _STOPS_QUEUE = "ClusterQueueStopped"
 _STOPS_LOCAL = "LocalQueueStopped"
 _BACKS_OFF = ("PodsReadyTimeout", "AdmissionCheck")
@@ -78,7 +81,26 @@ def _must_leave(draft: Draft, workload: Workload) -> list[DecisionEvent]:
                 reason="Held",
             )
             return [released, _requeued(draft, workload, reason)]
-    return []
+    return _lost_its_right(draft, workload) if workload.phase == "reserved" else []
+
+
+def _lost_its_right(draft: Draft, workload: Workload) -> list[DecisionEvent]:
+    """Release a reservation whose workload may not be admitted any more; Kueue's admits it.
+
+    Not because its ClusterQueue is inactive, which ends as a check's controller comes back, nor
+    because of a failed check, of which more follows.
+    """
+    found = None if draft.policy.compatibility == "kueue" else barrier(draft, workload)
+    if found is None or found.code in (INACTIVE, CHECK_FAILED):
+        return []
+    released = QuotaReleased(
+        at_us=draft.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=INADMISSIBLE,
+    )
+    return [released, _requeued(draft, workload, "")]
 
 
 def _released(draft: Draft, workload: Workload) -> list[DecisionEvent]:

@@ -9,30 +9,26 @@ Source: behaviour.md 8.4 (the order of the reasons).
 from __future__ import annotations
 
 from tidegate.contracts.decisions import DecisionEvent, HeldReason, WorkloadHeld, WorkloadRequeued
+from tidegate.core import admissibility
+from tidegate.core.admissibility import unoffered
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.explain import sentence
-from tidegate.core.families import sibling_leaves
 from tidegate.core.folding.admissions import STOPPED
-from tidegate.core.succession import replaced_leaves
 
-NO_LOCAL_QUEUE = "LocalQueueNotFound"
-LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
-NO_CLUSTER_QUEUE = "ClusterQueueNotFound"
-INACTIVE = "ClusterQueueInactive"
-GATED = "AdmissionGatedBy"
-SLICE_LEAVES = "ReplacedSliceLeaves"
-VARIANT_LEAVES = "VariantLeaves"
 OFFERED = "Offered"
-_REASONS: dict[str, HeldReason] = {
-    NO_LOCAL_QUEUE: "Misconfigured",
-    LOCAL_QUEUE_STOPPED: "Suspended",
-    NO_CLUSTER_QUEUE: "Misconfigured",
-    INACTIVE: "Suspended",
-    GATED: "AdmissionGated",
-    SLICE_LEAVES: "PendingEvaluation",
-    VARIANT_LEAVES: "WaitingForPreemptedWorkloads",
-    OFFERED: "PendingEvaluation",
-}
+_SAID = frozenset(
+    (
+        admissibility.NO_LOCAL_QUEUE,
+        admissibility.LOCAL_QUEUE_STOPPED,
+        admissibility.NO_CLUSTER_QUEUE,
+        admissibility.TERMINATING,
+        admissibility.INACTIVE,
+        admissibility.GATED,
+        admissibility.SLICE_LEAVES,
+        admissibility.VARIANT_LEAVES,
+    )
+)
+"""What this rule says of a workload until a cycle says something else."""
 _RESTARTED = {
     "ClusterQueueStopped": "ClusterQueueRestarted",
     "LocalQueueStopped": "LocalQueueRestarted",
@@ -45,40 +41,22 @@ def attend_pending(draft: Draft, workload: Workload) -> list[DecisionEvent]:
         return [_restarted(draft, workload)]
     if draft.policy.compatibility == "kueue":
         return []  # there another controller says it, not the one whose decisions are compared
-    why, details = _why(draft, workload)
+    found = unoffered(draft, workload)
+    code = OFFERED if found is None else found.code
     said = workload.held.others if workload.held is not None else ()
-    if why in said or (why == OFFERED and not any(one in _REASONS for one in said)):
+    if code in said or (found is None and _SAID.isdisjoint(said)):
         return []
+    reason: HeldReason = "PendingEvaluation" if found is None else found.reason
     held = WorkloadHeld(
         at_us=draft.now_us,
         workload=workload.key,
         uid=workload.uid,
         cluster_queue=workload.cluster_queue,
-        reason=_REASONS[why],
-        others=(why,),
-        message=sentence(_REASONS[why], None, details),
+        reason=reason,
+        others=(code,),
+        message=sentence(reason, None, "" if found is None else found.details),
     )
     return [held]
-
-
-def _why(draft: Draft, workload: Workload) -> tuple[str, str]:
-    local = draft.objects.local_queues.get(workload.local_queue)
-    room = draft.forest.rooms.get(workload.cluster_queue)
-    if local is None:
-        return NO_LOCAL_QUEUE, f"there is no LocalQueue {workload.queue or '(none is named)'}"
-    if local.spec.stop_policy != "None" or local.deleting:
-        return LOCAL_QUEUE_STOPPED, f"LocalQueue {workload.queue} is stopped"
-    if room is None:
-        return NO_CLUSTER_QUEUE, f"there is no ClusterQueue {local.spec.cluster_queue}"
-    if not room.active:
-        return INACTIVE, f"ClusterQueue {room.name} is inactive"
-    if workload.gates:
-        return GATED, f"it is gated by {', '.join(workload.gates)}"
-    if workload.replaces and replaced_leaves(draft, workload):
-        return SLICE_LEAVES, f"{workload.replaces}, which it would replace, has to leave"
-    if workload.parent and workload.key not in draft.intents and sibling_leaves(draft, workload):
-        return VARIANT_LEAVES, "another variant of it has to stop first"
-    return OFFERED, ""
 
 
 def _stopped(draft: Draft, workload: Workload) -> bool:

@@ -246,6 +246,8 @@ def _requests_changed(draft: Draft, workloads: list[Workload]) -> None:
     draft.forest.pods.clear()
     for workload in workloads:
         workload.requests = None
+        if workload.phase == "reserved":
+            draft.forest.agenda[workload.key] = None  # it may have lost its right to start
         if workload.phase == "pending":
             workload.parked = False
             place(draft, workload)

@@ -1,0 +1,96 @@
+"""What may change between two steps of an admission, one row each: then nobody is admitted.
+
+In between a preemptor's victim stops, or an admission check answers Ready, or a first round of
+lists ends over what Kueue had reserved quota for.
+"""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from tests.core.revoking import CHANGES, Change, Scene
+from tidegate.contracts import observations as seen
+from tidegate.core.accepting.adoption import adopt
+
+each_change = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+FREEING = {name: one for name, one in CHANGES.items() if one.frees}
+
+
+@pytest.fixture
+def intended() -> Scene:
+    """Return a scene in which ``big`` waits for ``small`` to stop, which is deaf."""
+    scene = Scene().open()
+    stage = scene.stage
+    stage.turn(stage.submit("small", {"cpu": 4}))
+    stage.deaf.add("small")
+    big = stage.submit("big", {"cpu": 4, "priority": 9})
+    podsets = tuple(replace(one, runtime_class="r") for one in big.podsets)
+    stage.jobs["big"] = replace(big, podsets=podsets)
+    stage.turn(stage.jobs["big"])
+    assert "PreemptionIntended big" in stage.decided
+    return scene
+
+
+def stop_the_victim(scene: Scene) -> None:
+    scene.stage.deaf.clear()
+    scene.stage.turn()
+
+
+@each_change
+def test_a_preemptor_that_lost_its_right_is_not_admitted(intended: Scene, change: Change) -> None:
+    intended.stage.turn(*change.do(intended))
+    stop_the_victim(intended)
+    assert "WorkloadAdmitted big" not in intended.stage.decided
+    assert not intended.stage.bus.draft.intents
+    assert change.says in intended.said()
+
+
+@each_change
+def test_it_is_admitted_once_it_may_be_again(intended: Scene, change: Change) -> None:
+    intended.stage.turn(*change.do(intended))
+    stop_the_victim(intended)
+    intended.stage.turn(*change.undo(intended))
+    intended.stage.turn()
+    assert "WorkloadAdmitted big" in intended.stage.decided
+
+
+@pytest.mark.parametrize("change", FREEING.values(), ids=FREEING.keys())
+def test_a_reservation_that_lost_its_right_does_not_start(change: Change) -> None:
+    scene = Scene().open(checks=[{"name": "c"}])
+    stage = scene.stage
+    stage.turn(stage.submit("big", {"cpu": 4}))
+    since, ready = stage.since("big"), (seen.CheckSeen(name="c", state="Ready"),)
+    stage.turn(*change.do(scene))
+    stage.turn(stage.change("big", checks=ready, checks_since=since))
+    assert "QuotaReserved big any x1 checks=c" in stage.decided
+    assert "WorkloadAdmitted big" not in stage.decided
+
+
+def test_a_preemptor_whose_pods_cost_more_by_now_is_placed_anew(intended: Scene) -> None:
+    intended.stage.turn(*intended.overhead("1"), *intended.queue(cpu=9))
+    stop_the_victim(intended)
+    big = intended.stage.bus.draft.workloads["team/big"]
+    assert [given.usage for given in big.assignment] == [{"cpu": 5_000}]
+
+
+@pytest.mark.parametrize("change", FREEING.values(), ids=FREEING.keys())
+def test_what_kueue_reserved_quota_for_is_not_adopted_against_the_rules(change: Change) -> None:
+    scene = Scene().open()
+    stage = scene.stage
+    stage.bus.tell(stage.submit("big", {"cpu": 4, "held_quota": True}))
+    draft = stage.bus.draft
+    assert [one.workload for one in adopt(draft, draft.now_us)] == ["team/big"]
+    stage.bus.tell(*change.do(scene))
+    assert list(adopt(draft, draft.now_us)) == []
+
+
+def test_what_waits_for_a_check_of_kueues_is_not_adopted_as_admitted() -> None:
+    scene = Scene().open(checks=[{"name": "c"}])
+    stage = scene.stage
+    pending = (seen.CheckSeen(name="c", state="Pending"),)
+    stage.bus.tell(stage.submit("big", {"cpu": 4, "held_quota": True, "checks": pending}))
+    assert list(adopt(stage.bus.draft, stage.bus.draft.now_us)) == []
+    ready = (seen.CheckSeen(name="c", state="Ready"),)
+    stage.bus.tell(stage.change("big", checks=ready))
+    assert [one.workload for one in adopt(stage.bus.draft, 0)] == ["team/big"]
