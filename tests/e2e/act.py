@@ -29,6 +29,7 @@ class Act:
     children: Children | None = None  # None: the kind's controller is there
     status: Status | None = None
     declared: Declaration | None = None
+    slow: bool = False  # lived only in make test-all
     tolerates: bool = True  # its templates have a place for tolerations
 
     @property

@@ -53,7 +53,13 @@ async def test_a_job_is_placed_run_preempted_as_it_was_and_finished(
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
-@pytest.fixture(params=ACTS, ids=lambda act: act.namespace)
+LIVES = [
+    pytest.param(act, id=act.namespace, marks=[pytest.mark.slow] if act.slow else [])
+    for act in ACTS
+]
+
+
+@pytest.fixture(params=LIVES)
 def act(request: pytest.FixtureRequest) -> Act:
     found: Act = request.param
     return found

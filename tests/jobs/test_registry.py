@@ -9,6 +9,7 @@ import yaml
 
 from tests.e2e.kinds import ACTS
 from tests.jobs.cases import CASES, MODULES
+from tests.kinds.observed.cases import kinds
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.registry import JOB_KINDS, declare, job_kind
 from tidegate.kinds.policies.frameworks import NAMES
@@ -19,6 +20,8 @@ OF_OTHERS = ("workload", "pod-group")
 """Suspended by no policy of their own: by whoever made it, or with the pods they are."""
 OF_PODS = ("pod", *OF_OTHERS)
 """Their end-to-end tests are their own."""
+OBSERVED = {name: {field for case in cases for field in case.expected} for name, cases in kinds()}
+"""What Kueue was seen to answer of each kind, which Tidegate's module is held to."""
 BAD = Path(__file__).parents[1] / "e2e" / "bad_jobs.yaml"
 
 
@@ -32,8 +35,9 @@ def test_each_module_of_a_kind_is_in_the_table_and_in_the_documentation(module: 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name != "pod_group"])
 def test_each_kind_has_cases_of_all_it_is_asked_for(module: str) -> None:
-    for asked in ("observe", "start", "stop"):
-        assert any(name.startswith(f"{module}/{asked}") for name in CASES)
+    for asked, answer in {"observe": "podSets", "start": "run", "stop": "restore"}.items():
+        own = any(name.startswith(f"{module}/{asked}") for name in CASES)
+        assert own or answer in OBSERVED.get(MODULES[module].kind.lower(), ())
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if MODULES[name].name not in OF_PODS])

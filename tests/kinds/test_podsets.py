@@ -10,7 +10,8 @@ from tests.kinds.cluster import DATA, documents
 from tidegate.errors import UndecodableError
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import PodTemplateSpec
-from tidegate.kinds.podsets import pod_set, topology_request, workload_podsets, written
+from tidegate.kinds.podsets import pod_set, workload_podsets, written
+from tidegate.kinds.topologies import topology_request
 from tidegate.kinds.workload import Workload
 from tidegate.model.podset import Container, NodeTerm, Requirement, Toleration, TopologyRequest
 

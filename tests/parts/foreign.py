@@ -24,6 +24,19 @@ def foreign_crd(name: str) -> Object:
     return found
 
 
+def kubeflow_crd(kind: str, version: str, field: str) -> Object:
+    """Return the CRD of one of Kubeflow's jobs: they differ in these and nothing else that counts.
+
+    ``field`` is where its roles are.
+    """
+    text = (_HERE / "kubeflow.yaml").read_text()
+    names = {"KIND": kind, "PLURAL": f"{kind.lower()}s", "SINGULAR": kind.lower()}
+    for name, value in {**names, "VERSION": version, "ROLES": field}.items():
+        text = text.replace(name, value)
+    found: Object = yaml.safe_load(text)
+    return found
+
+
 def declarations() -> dict[str, Declaration]:
     """Return the declarations in ``declared.yaml``, by the kind in lower case."""
     told = parse_configuration(CONFIGURATION.read_text()).declared

@@ -195,6 +195,7 @@ class PodSetStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     tolerations: tuple[Toleration, ...] = ()
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    gates: tuple[str, ...] = ()  # scheduling gates that hold its pods back once more
 
 
 class StartOrdered(

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
 from tidegate.contracts.observations import JobObserved
-from tidegate.errors import NotSupportedError
+from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.names import workload_key
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.times import micros
 from tidegate.model.numbers import INT32_MAX, whole
+
+_QUEUE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?")
 
 
 def identified(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
@@ -33,7 +36,8 @@ def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
     """Return the observation of a managed job, as far as its metadata tells.
 
     Raises:
-        UndecodableError: its time of creation is not a time.
+        UndecodableError: its time of creation is not a time, or a label's value has not the form
+            that the API server's policies ask for.
         NotSupportedError: it asks for what is not built.
     """
     if meta.annotations.get(names.ELASTIC_JOB) == "true" and not kind.elastic:
@@ -42,14 +46,29 @@ def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
         )
     return msgspec.structs.replace(
         identified(kind, meta),
-        queue=meta.labels.get(names.QUEUE_NAME, ""),
+        queue=_queue(meta.labels.get(names.QUEUE_NAME, "")),
         priority_class=meta.labels.get(names.PRIORITY_CLASS, ""),
         created_us=micros(meta.creation_timestamp or ""),
-        max_execution_s=positive(meta.labels.get(names.MAX_EXECUTION_S, "")),
+        max_execution_s=_max_execution_s(meta.labels.get(names.MAX_EXECUTION_S)),
         author=meta.annotations.get(names.AUTHOR, ""),
         gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
         prebuilt=_prebuilt(meta),
     )
+
+
+def _queue(name: str) -> str:
+    if not _QUEUE.fullmatch(name):
+        raise UndecodableError(f"label {names.QUEUE_NAME}: {name!r} is not the name of a queue.")
+    return name
+
+
+def _max_execution_s(text: str | None) -> int:
+    seconds = positive(text or "")
+    if text is not None and not seconds:
+        raise UndecodableError(
+            f"label {names.MAX_EXECUTION_S}: {text!r} is not a positive number of seconds."
+        )
+    return seconds
 
 
 def positive(text: str) -> int:

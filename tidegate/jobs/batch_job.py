@@ -14,12 +14,15 @@ import msgspec
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.asking import asked
+from tidegate.jobs.batch_job_binding import MANAGED_BY, is_bound, unbound
 from tidegate.jobs.batch_job_numbers import (
     PODSET,
     Job,
     JobSpec,
     JobStatus,
     Uncounted,
+    check_fewest_pods,
+    completes_as_parallel,
     fewest_pods,
     is_elastic,
     outcome,
@@ -35,18 +38,18 @@ from tidegate.jobs.kind import (
     Start,
     Step,
     Stop,
-    Wait,
 )
 from tidegate.jobs.merging import difference
 from tidegate.jobs.notes import before_start, decided_on, noted
 from tidegate.jobs.template import Added, conflicts, gated, injected, restored
+from tidegate.jobs.written import with_fewest, written_podset
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.podsets import pod_set
+from tidegate.kinds.topologies import PodIndex, check_slices
 
 NAME = "batch/job"
-_CONTROLLER_PATIENCE_S = 2.0
-_POLL_S = 0.2
+_INDEX = PodIndex(label="batch.kubernetes.io/job-completion-index")
 _CONTROLLERS_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid")
 
 
@@ -65,10 +68,16 @@ def observe(job: Job) -> JobObserved:
     elastic = is_elastic(job.metadata.annotations)
     if elastic and least is not None:
         raise NotSupportedError(f"An elastic job has no {names.MIN_PARALLELISM}: remove one.")
+    podset = pod_set(template, name=PODSET, count=pods_at_once(job.spec), min_count=least)
+    check_slices((podset,))
+    check_fewest_pods(job)
+    completes_as_parallel(job.metadata.annotations)
+    seen = asked(KIND, job.metadata)
     return msgspec.structs.replace(
-        asked(KIND, job.metadata),
+        seen,
+        gates=(*seen.gates, *MANAGED_BY.gates({"spec": {"managedBy": job.spec.managed_by}})),
         pod_priority_class=template.spec.priority_class_name,
-        podsets=(pod_set(template, name=PODSET, count=pods_at_once(job.spec), min_count=least),),
+        podsets=(podset,),
         reclaimable={} if elastic else reclaimable_pods(job),
         elastic=elastic,
         finished=ended,
@@ -90,8 +99,8 @@ def start(start: Start, job: Object) -> Step:
     if wanted["spec"] != job["spec"]:
         if start.is_stale(job):
             return Refused(reason="stale", message="The job changed after this was decided.")
-        if _bound(job) and wanted["spec"]["template"] != job["spec"]["template"]:
-            return _unbind(job)
+        if is_bound(job) and wanted["spec"]["template"] != job["spec"]["template"]:
+            return unbound(job)
     return Patch(body=difference(job, wanted))
 
 
@@ -106,8 +115,8 @@ def stop(stop: Stop, job: Object, waited_s: float) -> Step:
         return Patch(body={"metadata": decision, "spec": {"suspend": True}})
     if names.INJECTED not in job["metadata"].get("annotations", {}):
         return Done()
-    if _bound(job):
-        return _unbind(job) if waited_s >= _CONTROLLER_PATIENCE_S else Wait(after_s=_POLL_S)
+    if is_bound(job):
+        return unbound(job, waited_s)
     before = _without_injection(job)
     return before if isinstance(before, Refused) else Patch(body=difference(job, before))
 
@@ -121,9 +130,8 @@ def podsets(job: Object) -> list[Object]:
     for name in _CONTROLLERS_LABELS:
         labels.pop(name, None)
     spec = read(source["spec"], JobSpec)
-    podset: Object = {"name": PODSET, "count": pods_at_once(spec), "template": template}
     least = fewest_pods(spec, source["metadata"].get("annotations", {}))
-    return [podset if least is None else {**podset, "minCount": least}]
+    return [with_fewest(written_podset(PODSET, pods_at_once(spec), template, index=_INDEX), least)]
 
 
 def _state(job: Job) -> JobState:
@@ -145,7 +153,7 @@ def _state(job: Job) -> JobState:
 
 def _started(before: Object, start: Start) -> Object | Refused:
     """Return the Job as it should run."""
-    podset = start.given(PODSET)
+    podset = start.only(PODSET)
     if isinstance(podset, Refused):
         return podset
     elastic = is_elastic(before["metadata"].get("annotations", {}))
@@ -158,7 +166,7 @@ def _started(before: Object, start: Start) -> Object | Refused:
         return Refused(reason="invalid", message=problem)
     template, added = injected(before["spec"]["template"], podset)
     if elastic:
-        template, added = gated(template, added, names.ELASTIC_JOB)
+        template, added = gated(template, added, (names.ELASTIC_JOB,))
     sizes = {} if elastic else _resized(before, podset.count)
     note = Note(main=added, **{name: before["spec"].get(name, 1) for name in sizes})
     spec = {**before["spec"], "suspend": False, "template": template, **sizes}
@@ -178,7 +186,7 @@ def _resized(before: Object, count: int) -> dict[str, int]:
         return {}
     indexed = before["spec"].get("completionMode") == "Indexed"
     annotations = before["metadata"].get("annotations", {})
-    both = indexed and annotations.get(names.COMPLETIONS_EQUAL_PARALLELISM) == "true"
+    both = indexed and completes_as_parallel(annotations)
     return {"parallelism": count, **({"completions": count} if both else {})}
 
 
@@ -196,24 +204,6 @@ def _restored(job: Object, note: Note) -> Object:
     return {**job, "spec": spec}
 
 
-def _bound(job: Object) -> bool:
-    """Tell whether the API server would refuse a change of the template.
-
-    Kubernetes before 1.35 asks for no startTime, later ones for no active pods besides.
-    """
-    status = job.get("status", {})
-    return status.get("startTime") is not None or status.get("active", 0) > 0
-
-
-def _unbind(job: Object) -> Step:
-    """Return the next step towards a free template, for where the Job's controller is slow."""
-    if not job["spec"].get("suspend", False):
-        return Patch(body={"spec": {"suspend": True}})
-    if job["status"].get("startTime") is not None:
-        return Patch(body={"status": {"startTime": None}}, subresource="status")
-    return Wait(after_s=_POLL_S)
-
-
 def _ended(job: Object) -> bool:
     return outcome(read(job.get("status", {}), JobStatus))[0] != ""
 
@@ -226,6 +216,7 @@ KIND = JobKind(
     plural="jobs",
     elastic=True,
     optional=False,
+    managed_by=MANAGED_BY,
     seen=Job,
     observe=observe,
     start=start,

@@ -11,6 +11,7 @@ from tidegate.jobs.asking import positive
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodCondition, PodTemplateSpec
+from tidegate.kinds.topologies import says_true
 from tidegate.model.numbers import INT32_MAX, whole
 
 PODSET = "main"
@@ -23,6 +24,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     parallelism: int = 1
     completions: int | None = None
     completion_mode: str = "NonIndexed"
+    managed_by: str = ""
     template: PodTemplateSpec
 
 
@@ -70,6 +72,31 @@ def fewest_pods(spec: JobSpec, annotations: Mapping[str, str]) -> int | None:
     return least if 0 < least < pods_at_once(spec) else None
 
 
+def check_fewest_pods(job: Job) -> None:
+    """Check that a Job that waits says fewer pods than it has; one that runs has them already.
+
+    Raises:
+        UndecodableError: the annotation says something else.
+    """
+    annotations = job.metadata.annotations
+    written = annotations.get(names.MIN_PARALLELISM, "0")
+    waits = job.spec.suspend and names.INJECTED not in annotations
+    if waits and written != "0" and fewest_pods(job.spec, annotations) is None:
+        raise UndecodableError(
+            f"annotation {names.MIN_PARALLELISM}: {written[:80]!r} is not a number below the "
+            f"{pods_at_once(job.spec)} pods of the Job."
+        )
+
+
+def completes_as_parallel(annotations: Mapping[str, str]) -> bool:
+    """Tell whether partial admission lowers the completions with the parallelism.
+
+    Raises:
+        UndecodableError: the annotation says neither true nor false.
+    """
+    return says_true(annotations, names.COMPLETIONS_EQUAL_PARALLELISM)
+
+
 def reclaimable_pods(job: Job) -> dict[str, int]:
     """Return the pods that will not run again.
 
@@ -96,13 +123,16 @@ def _terminal(job: Job, completions: int) -> int:
 
 
 def _spans(indexes: str) -> list[tuple[int, int]]:
-    """Read a Job's index list: ``"1,3-5"`` is ``[(1, 1), (3, 5)]``."""
+    """Read a Job's index list: ``"1,3-5"`` is ``[(1, 1), (3, 5)]``.
+
+    Of a list that is none nothing is read: then no pods are given back, and the Job is still seen.
+    """
     spans: list[tuple[int, int]] = []
     for part in filter(None, indexes.split(",")):
         begin, _, end = part.partition("-")
         first, last = whole(begin, INT32_MAX), whole(end or begin, INT32_MAX)
         if first is None or last is None:
-            raise UndecodableError(f"status: {indexes[:80]!r} is not a list of indexes.")
+            return []
         spans.append((first, last))
     return spans
 

@@ -12,7 +12,7 @@ CONDITIONS = ("status", "conditions")
 
 
 def holding(obj: Any, kinds: Iterable[str]) -> Mapping[str, Any] | None:  # noqa: ANN401 - any JSON
-    """Return the first condition that is true and of one of these types, in the types' order.
+    """Return the first condition that is true and of one of these types, as the status lists them.
 
     Raises:
         UndecodableError: the conditions are none.
@@ -20,8 +20,9 @@ def holding(obj: Any, kinds: Iterable[str]) -> Mapping[str, Any] | None:  # noqa
     found = found_at(obj, CONDITIONS) or []
     if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
         raise UndecodableError(f"{shown(CONDITIONS)}: these are not conditions.")
-    true = {str(one.get("type")): one for one in found if one.get("status") == "True"}
-    return next((true[kind] for kind in kinds if kind in true), None)
+    wanted = tuple(kinds)
+    true = (one for one in found if one.get("status") == "True")
+    return next((one for one in true if one.get("type") in wanted), None)
 
 
 def outcome(obj: Any, outcomes: Mapping[str, str]) -> tuple[str, str]:  # noqa: ANN401 - any JSON

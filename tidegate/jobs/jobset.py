@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import outcome
-from tidegate.jobs.kind import Object
+from tidegate.jobs.kind import ManagedBy, Object
 from tidegate.jobs.layout import Layout, Place, Standing
 from tidegate.jobs.paths import found_at, number_at, text_at
 from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.kinds.topologies import PodIndex
 
 _JOBS = ("spec", "replicatedJobs")
 _STATUSES = ("status", "replicatedJobsStatus")
@@ -26,6 +27,11 @@ def places(obj: Object) -> tuple[Place, ...]:
             name=_named(one),
             count=number_at(one, ("replicas",), 1) * _pods_of_one(one),
             template=(*_JOBS, at, "template", "spec", "template"),
+            index=PodIndex(
+                label="batch.kubernetes.io/job-completion-index",
+                group_label="jobset.sigs.k8s.io/job-index",
+                groups=number_at(one, ("replicas",), 1),
+            ),
         )
         for at, one in enumerate(_listed(obj, _JOBS))
     )
@@ -33,7 +39,7 @@ def places(obj: Object) -> tuple[Place, ...]:
 
 def standing(obj: Object) -> Standing:
     """Return how a JobSet stands; its status counts Jobs, not pods."""
-    finished, message = outcome(obj, _OUTCOMES)
+    finished, message = ended(obj)
     statuses = _listed(obj, _STATUSES)
     jobs = sum(number_at(one, ("replicas",), 1) for one in _listed(obj, _JOBS))
     done = sum(number_at(one, (field,)) for one in statuses for field in ("ready", "succeeded"))
@@ -46,13 +52,22 @@ def standing(obj: Object) -> Standing:
     )
 
 
+def ended(obj: Object) -> tuple[str, str]:
+    """Return how a job ended that has Completed and Failed; Completed counts first."""
+    found = (outcome(obj, {kind: told}) for kind, told in _OUTCOMES.items())
+    return next((one for one in found if one[0]), ("", ""))
+
+
 def _reclaimable(obj: Object) -> dict[str, int]:
     pods = {_named(one): _pods_of_one(one) for one in _listed(obj, _JOBS)}
     succeeded = {
         text_at(one, ("name",)): number_at(one, ("succeeded",)) for one in _listed(obj, _STATUSES)
     }
+    jobs = {_named(one): number_at(one, ("replicas",), 1) for one in _listed(obj, _JOBS)}
     return {
-        name: count * pods[name] for name, count in succeeded.items() if count and pods.get(name)
+        name: count * pods[name]
+        for name, count in succeeded.items()
+        if pods.get(name) and 0 < count <= jobs[name]
     }
 
 
@@ -86,6 +101,9 @@ KIND = suspended_kind(
         version="v1alpha2",
         kind="JobSet",
         plural="jobsets",
+        managed_by=ManagedBy(
+            path=("spec", "managedBy"), own="jobset.sigs.k8s.io/jobset-controller"
+        ),
     ),
     Layout(suspend=("spec", "suspend"), places=places, standing=standing),
 )

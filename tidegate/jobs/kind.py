@@ -14,12 +14,15 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
+from tidegate.jobs.paths import Path, text_at
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.numbers import whole
 
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as its JSON says; fields that nobody here knows are kept."""
 Seen = TypeVar("Seen")
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+"""Runs jobs on another cluster; one that names it is run by nobody here."""
 Refusal = Literal["stale", "gone", "conflict", "invalid", "forbidden", "unreachable"]
 
 
@@ -73,6 +76,13 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
                 return one
         return Refused(reason="invalid", message=f"The start says nothing of podset {podset}.")
 
+    def only(self, podset: str) -> PodSetStart | Refused:
+        """Return what the one podset of a job was given."""
+        if len(self.order.podsets) > 1:
+            message = f"The start names {len(self.order.podsets)} podsets; the job has one."
+            return Refused(reason="invalid", message=message)
+        return self.given(podset)
+
     def is_stale(self, job: Object) -> bool:
         """Tell whether a job changed after this was decided, as far as the order says."""
         return self.order.generation not in (0, job["metadata"].get("generation", 0))
@@ -99,6 +109,22 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
     stop: Callable[[Stop, Sequence[Object]], list[tuple[Object, Step]]]
 
 
+class ManagedBy(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a kind says which controller runs an object of it."""
+
+    path: Path
+    own: str  # the kind's own controller, which is meant where nothing stands
+
+    def other(self, obj: Object) -> str:
+        """Return the controller of somebody else's that runs an object; empty: its kind's own."""
+        named = text_at(obj, self.path)
+        return "" if named == self.own else named
+
+    def gates(self, obj: Object) -> tuple[str, ...]:
+        """Return what keeps an object from starting: that another cluster is to run it."""
+        return (MULTIKUEUE,) if self.other(obj) == MULTIKUEUE else ()
+
+
 class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     """One row of ``tidegate.jobs.registry``."""
 
@@ -122,6 +148,9 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     members: Members | None = None  # of a job that is several objects
     finalizer: str = ""  # that Kueue puts on its objects; it is taken off when a job is over
     owns: bool = True  # its controller makes objects that may be jobs of another kind
+    skips: Callable[[Seen], bool] = lambda _: False
+    """Tell whether an object runs on what another one was admitted for."""
+    managed_by: ManagedBy | None = None  # None: an object cannot say who runs it
     elastic: bool = False  # it knows jobs that grow and shrink while they run
     optional: bool = True  # a CRD that a cluster may lack; False: built into Kubernetes
     podsets: Callable[[Object], list[Object]]

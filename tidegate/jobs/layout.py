@@ -6,19 +6,28 @@ rest. Objects are looked at as JSON, so that no field of theirs is lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import msgspec
 
+from tidegate.contracts.decisions import PodSetStart
 from tidegate.core.limits import invalid_quantity
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
-from tidegate.jobs.paths import Path, found_at, missing_parents, shown, with_value, without_empty
+from tidegate.jobs.paths import (
+    Path,
+    found_at,
+    missing_parents,
+    shown,
+    with_value,
+    without_empty,
+)
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.podsets import pod_set
+from tidegate.kinds.topologies import PodIndex, check_slices
 from tidegate.model.podset import PodSet
 
 PODSETS_MAX = 18
@@ -52,10 +61,18 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     min_count: int | None = None
     template: Path | None = None  # of a pod template; None: its parts stand apart
     parts: dict[str, Path] = {}  # by the name that a pod's spec gives them, e.g. "containers"
+    built: Object | None = None  # the template of its pods, where they get more than stands there
     count_path: Path | None = None  # what a partial admission lowers; None: it cannot
+    index: PodIndex | None = None  # how its pods are numbered
+
+    @property
+    def is_written(self) -> bool:
+        """Tell whether a start changes the template, or its parts, where they stand."""
+        return self.template is not None or bool(self.parts)
 
 
 Places: TypeAlias = Callable[[Object], tuple[Place, ...]]
+Inject: TypeAlias = Callable[[Object, Mapping[str, PodSetStart]], Object]
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +83,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     active: int = 0  # pods that run or may run
     ready: bool = False  # all of them
     reclaimable: dict[str, int] = {}
+    gates: tuple[str, ...] = ()  # why it may not be queued now
 
 
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +94,17 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     standing: Callable[[Object], Standing]  # raises UndecodableError
     priority_class: Callable[[Object], str] = lambda _: ""
     """The kind's own choice; without one, the first podset that names a class decides."""
+    check: Callable[[tuple[PodSet, ...]], None] = lambda _: None
+    """Raise UndecodableError if the podsets do not fit together."""
+    inject: Inject | None = None
+    """Write what a start gives to each podset; None: it is put into the templates themselves."""
+    written_over: Callable[[Object], tuple[Path, ...]] = lambda _: ()
+    """Return the fields that ``inject`` may change; a stop makes them what they were."""
+
+
+def charged_at(obj: Object, place: Place) -> Object:
+    """Return the pod template as its pods are charged; errors as in ``template_at``."""
+    return template_at(obj, place) if place.built is None else place.built
 
 
 def template_at(obj: Object, place: Place) -> Object:
@@ -139,12 +168,14 @@ def model_podsets(obj: Object, places: tuple[Place, ...]) -> tuple[PodSet, ...]:
         raise UndecodableError("Two of its podsets have the same name.")
     if sum(place.count for place in places) >= _TOTAL_MAX:
         raise UndecodableError("It asks for more pods than can be counted.")
-    return tuple(_podset(obj, place) for place in places)
+    podsets = tuple(_podset(obj, place) for place in places)
+    check_slices(podsets)
+    return podsets
 
 
 def _podset(obj: Object, place: Place) -> PodSet:
     try:
-        template = read(template_at(obj, place), PodTemplateSpec)
+        template = read(charged_at(obj, place), PodTemplateSpec)
     except UndecodableError as error:
         raise UndecodableError(f"podset {place.name}: {error}") from error
     if not template.spec.containers:

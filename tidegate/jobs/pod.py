@@ -13,6 +13,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.errors import UndecodableError
 from tidegate.jobs.asking import asked
 from tidegate.jobs.kind import (
     Delete,
@@ -28,13 +29,16 @@ from tidegate.jobs.kind import (
 from tidegate.jobs.merging import difference
 from tidegate.jobs.notes import decided_on
 from tidegate.jobs.template import conflicts, injected
+from tidegate.jobs.written import written_podset
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.pods import Pod, PodTemplateSpec, TemplateMeta
 from tidegate.kinds.podsets import pod_set
+from tidegate.kinds.topologies import PodIndex
 
 NAME, PODSET = "pod", "main"
 TERMINATION_TARGET = "TerminationTarget"
+_INDEX = PodIndex(label=names.POD_INDEX)
 _GATES = (names.ADMISSION_GATE, names.TOPOLOGY_GATE)
 OUTCOMES = ("Succeeded", "Failed")
 
@@ -46,6 +50,11 @@ def is_marked(meta: ObjectMeta) -> bool:
 
 def observe(pod: Pod) -> JobObserved:
     """See ``JobKind.observe``."""
+    if names.POD_GROUP_TOTAL_COUNT in pod.metadata.annotations:
+        raise UndecodableError(
+            f"annotation {names.POD_GROUP_TOTAL_COUNT}: a pod of a group has the label "
+            f"{names.POD_GROUP_NAME}."
+        )
     return msgspec.structs.replace(
         asked(KIND, pod.metadata),
         pod_priority_class=pod.spec.priority_class_name,
@@ -65,7 +74,7 @@ def observe(pod: Pod) -> JobObserved:
 
 def start(start: Start, pod: Object) -> Step:
     """See ``JobKind.start``: one patch puts in and takes the gate off."""
-    given = start.given(PODSET)
+    given = start.only(PODSET)
     return given if isinstance(given, Refused) else started(start, pod, given, {})
 
 
@@ -114,7 +123,7 @@ def marked(stop: Stop, pod: Object) -> Patch | Done:
 
 def podsets(pod: Object) -> list[Object]:
     """See ``JobKind.podsets``."""
-    return [{"name": PODSET, "count": 1, "template": written_template(pod)}]
+    return [written(pod, PODSET, 1)]
 
 
 def template(pod: Pod) -> PodTemplateSpec:
@@ -123,16 +132,14 @@ def template(pod: Pod) -> PodTemplateSpec:
     return PodTemplateSpec(metadata=meta, spec=pod.spec)
 
 
-def written_template(pod: Object) -> Object:
-    """Return the same of a pod's JSON, without the gates and marks of its waiting."""
-    meta = pod["metadata"]
-    notes = {
-        key: value
-        for key, value in meta.get("annotations", {}).items()
-        if not key.startswith("tidegate.dev/")
-    }
+def written(pod: Object, name: str, count: int) -> Object:
+    """Return a podset of pods like this one as a Workload shows it.
+
+    Its template has no metadata, and no gates: those are of the pods' waiting.
+    """
     spec = {key: value for key, value in pod["spec"].items() if key != "schedulingGates"}
-    return {"metadata": {"labels": meta.get("labels", {}), "annotations": notes}, "spec": spec}
+    marks = pod["metadata"].get("annotations", {})
+    return written_podset(name, count, {"metadata": {}, "spec": spec}, marks=marks, index=_INDEX)
 
 
 def is_gated(pod: Pod) -> bool:

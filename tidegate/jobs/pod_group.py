@@ -59,8 +59,12 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def group_name(meta: ObjectMeta) -> str:
-    """Return the name of the group that a pod is of; empty: it is alone."""
-    return meta.labels.get(names.POD_GROUP_NAME, "")
+    """Return the name of the group that a pod is of; empty: it is alone.
+
+    An annotation says it where the name is too long for a label.
+    """
+    name = names.POD_GROUP_NAME
+    return meta.labels.get(name, "") or meta.annotations.get(name, "")
 
 
 def grouped(pods: Sequence[Pod]) -> Group:
@@ -151,12 +155,11 @@ def start_members(start: Start, pods: Sequence[Object]) -> list[tuple[Object, St
         return [(pods[0], _GONE)]
     group = grouped(list(read_pods.values()))
     given = {podset.name: podset for podset in start.order.podsets}
-    only = start.order.podsets[0].name if _fast(group) and start.order.podsets else ""
     marks = {names.GROUP_UID: start.order.job.uid}
     steps: list[tuple[Object, Step]] = []
     for pod in pods:
         seen = read_pods[pod["metadata"]["uid"]]
-        name = only or role(seen)
+        name = role(seen)
         if seen in group.excess:
             steps.append((pod, Delete()))
         elif seen in group.members and name in given:
@@ -186,8 +189,7 @@ def podsets(group: Object) -> list[Object]:
     result: list[Object] = []
     for podset in _podsets(found):
         like = next(one for one in everybody if _fast(found) or role(one) == podset.name)
-        template = single.written_template(written[like.metadata.uid])
-        result.append({"name": podset.name, "count": podset.count, "template": template})
+        result.append(single.written(written[like.metadata.uid], podset.name, podset.count))
     return result
 
 
@@ -257,7 +259,7 @@ def _says(pod: Pod, annotation: str) -> bool:
 
 
 def _age(pod: Pod) -> tuple[str, str]:
-    return pod.metadata.creation_timestamp or "", pod.metadata.uid
+    return pod.metadata.creation_timestamp or "", pod.metadata.name
 
 
 def _seq(decision: str) -> int:

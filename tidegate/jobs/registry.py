@@ -6,7 +6,19 @@ from collections.abc import Iterable
 from typing import Any
 
 from tidegate.errors import NotSupportedError
-from tidegate.jobs import batch_job, jobset, pod, pod_group, pytorch_job, workload
+from tidegate.jobs import (
+    batch_job,
+    jax_job,
+    jobset,
+    mpi_job,
+    paddle_job,
+    pod,
+    pod_group,
+    pytorch_job,
+    tf_job,
+    workload,
+    xgboost_job,
+)
 from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind
 from tidegate.model.declaration import Declaration
@@ -16,7 +28,12 @@ JOB_KINDS: dict[str, JobKind[Any]] = {
     for kind in (
         batch_job.KIND,
         jobset.KIND,
+        mpi_job.KIND,
         pytorch_job.KIND,
+        tf_job.KIND,
+        xgboost_job.KIND,
+        paddle_job.KIND,
+        jax_job.KIND,
         pod.KIND,
         pod_group.KIND,
         workload.KIND,

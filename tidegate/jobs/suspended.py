@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.errors import UndecodableError
 from tidegate.jobs.asking import asked
 from tidegate.jobs.kind import (
     Done,
     JobKind,
+    ManagedBy,
     Object,
     Patch,
     Refused,
@@ -28,30 +27,17 @@ from tidegate.jobs.layout import (
     Loose,
     Place,
     Standing,
+    charged_at,
     model_podsets,
-    template_at,
-    with_template,
-    without_made,
 )
 from tidegate.jobs.merging import difference
 from tidegate.jobs.notes import before_start, decided_on, noted
 from tidegate.jobs.paths import found_at, with_value
-from tidegate.jobs.template import Added, conflicts, injected, restored
+from tidegate.jobs.placing import Note, placed, unplaced
+from tidegate.jobs.written import with_fewest, written_podset
 from tidegate.kinds import names
 
 _POLL_S = 0.2
-
-
-class PodSetNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a start changed of one podset."""
-
-    added: Added = Added()
-    made: tuple[str, ...] = ()  # objects that had to be made on the way to a part
-    count: int | None = None  # as it was; None: not changed
-
-
-Notes = dict[str, PodSetNote]
-"""What stands in ``tidegate.dev/injected``, by podset."""
 
 
 class Engine(msgspec.Struct, frozen=True):
@@ -64,9 +50,13 @@ class Engine(msgspec.Struct, frozen=True):
         obj = found.plain()
         standing = self.layout.standing(obj)
         podsets = model_podsets(obj, self.layout.places(obj))
+        self.layout.check(podsets)
         classes = (self.layout.priority_class(obj), *(one.priority_class for one in podsets))
+        seen = asked(kind, found.metadata)
+        elsewhere = () if kind.managed_by is None else kind.managed_by.gates(obj)
         return msgspec.structs.replace(
-            asked(kind, found.metadata),
+            seen,
+            gates=(*seen.gates, *standing.gates, *elsewhere),
             pod_priority_class=next((name for name in classes if name), ""),
             podsets=podsets,
             reclaimable=standing.reclaimable,
@@ -128,35 +118,19 @@ class Engine(msgspec.Struct, frozen=True):
 
     def _started(self, before: Object, start: Start) -> Object | Refused:
         """Return the job as it should run, or why it cannot."""
-        job, notes = before, Notes()
-        for place in self.layout.places(before):
-            given = start.given(place.name)
-            if isinstance(given, Refused):
-                return given
-            problem = conflicts(template_at(before, place), given)
-            if problem:
-                return Refused(reason="invalid", message=problem)
-            try:
-                job, notes[place.name] = _placed(job, place, given)
-            except UndecodableError as error:
-                return Refused(reason="invalid", message=str(error))
+        found = placed(self.layout, before, start)
+        if isinstance(found, Refused):
+            return found
+        job, note = found
         job = with_value(job, self.layout.suspend, value=False)
-        changed = any(note != PodSetNote() for note in notes.values())
-        return noted(job, start.decision, notes if changed else None)
+        return noted(job, start.decision, note if note != Note() else None)
 
     def _without_injection(self, job: Object) -> Object | Refused:
         """Return the job as its owner wrote it."""
-        return before_start(job, Notes, self._restored)
+        return before_start(job, Note, self._restored)
 
-    def _restored(self, job: Object, notes: Notes) -> Object:
-        before = job
-        for place in self.layout.places(job):
-            note = notes.get(place.name, PodSetNote())
-            template = restored(template_at(before, place), note.added)
-            before = without_made(with_template(before, place, template)[0], note.made)
-            if note.count is not None and place.count_path is not None:
-                before = with_value(before, place.count_path, note.count)
-        return before
+    def _restored(self, job: Object, note: Note) -> Object:
+        return unplaced(self.layout, job, note)
 
     def _standing(self, job: Object) -> Standing:
         return self.layout.standing({"status": {}, **job})
@@ -172,19 +146,10 @@ class Engine(msgspec.Struct, frozen=True):
         return difference(job, with_value(job, self.layout.suspend, value=True))
 
 
-def _placed(job: Object, place: Place, given: PodSetStart) -> tuple[Object, PodSetNote]:
-    template, added = injected(template_at(job, place), given)
-    job, made = with_template(job, place, template)
-    note = PodSetNote(added=added, made=made)
-    if given.count < place.count and place.count_path is not None:
-        note = msgspec.structs.replace(note, count=found_at(job, place.count_path))
-        job = with_value(job, place.count_path, given.count)
-    return job, note
-
-
 def _written(job: Object, place: Place) -> Object:
-    podset = {"name": place.name, "count": place.count, "template": template_at(job, place)}
-    return podset if place.min_count is None else {**podset, "minCount": place.min_count}
+    template = charged_at(job, place)
+    podset = written_podset(place.name, place.count, template, index=place.index)
+    return with_fewest(podset, place.min_count)
 
 
 def _marked(decision: str) -> Object:
@@ -204,6 +169,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     kind: str
     plural: str
+    managed_by: ManagedBy | None = None
 
 
 def suspended_kind(who: Identity, layout: Layout) -> JobKind[Loose]:
@@ -214,7 +180,7 @@ def suspended_kind(who: Identity, layout: Layout) -> JobKind[Loose]:
         return engine.observe(kind, found)
 
     kind = JobKind(
-        **msgspec.structs.asdict(who),
+        **{field: getattr(who, field) for field in who.__struct_fields__},
         seen=Loose,
         observe=observe,
         start=engine.start,

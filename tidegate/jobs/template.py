@@ -7,13 +7,14 @@ before, an equal value included, is never touched.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.kind import Object
+from tidegate.kinds import names
 from tidegate.model.podset import Toleration
 
 _MAPS = {
@@ -32,6 +33,7 @@ class Added(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     annotations: tuple[str, ...] = ()
     tolerations: tuple[dict[str, Any], ...] = ()
     gates: tuple[str, ...] = ()  # scheduling gates
+    replaced: dict[str, str] = {}  # annotations of an earlier slice, as they were
     absent: tuple[str, ...] = ()  # fields that the template did not have at all
 
 
@@ -40,7 +42,7 @@ def conflicts(template: Mapping[str, Any], start: PodSetStart) -> str:
     for field, wanted in _wanted(start).items():
         held = _map(template, field) or {}
         for key, value in wanted.items():
-            if held.get(key, value) != value:
+            if held.get(key, value) != value and not _is_of_slice(held, key):
                 return (
                     f"podset {start.name}: {field} {key} is {held[key]}, and the assigned flavor "
                     f"asks for {value}."
@@ -60,6 +62,9 @@ def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
             absent += [field] if held is None else []
             result.setdefault(part, {}).setdefault(name, {}).update(new)
         noted[field] = tuple(new)
+    replaced = _replaced(template, start)
+    if replaced:
+        result["metadata"]["annotations"] |= {key: start.annotations[key] for key in replaced}
     held_tolerations = template.get("spec", {}).get("tolerations")
     tolerations = _new_tolerations(held_tolerations or [], start)
     if tolerations:
@@ -71,18 +76,23 @@ def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
         annotations=noted["annotations"],
         tolerations=tuple(tolerations),
         absent=tuple(absent),
+        replaced=replaced,
     )
-    return result, note
+    return gated(result, note, start.gates)
 
 
-def gated(template: Object, note: Added, gate: str) -> tuple[Object, Added]:
-    """Return a template, and the note of its start, with a scheduling gate on its pods as well."""
-    held = template["spec"].get("schedulingGates", [])
-    if any(one["name"] == gate for one in held):
+def gated(template: Object, note: Added, gates: Iterable[str]) -> tuple[Object, Added]:
+    """Return a template, and the note of its start, with scheduling gates on its pods as well."""
+    held = template.get("spec", {}).get("schedulingGates", [])
+    known = [one["name"] for one in held]
+    new = tuple(gate for gate in gates if gate not in known)
+    if not new:
         return template, note
-    absent = note.absent if held else (*note.absent, "schedulingGates")
-    spec = {**template["spec"], "schedulingGates": [*held, {"name": gate}]}
-    return {**template, "spec": spec}, msgspec.structs.replace(note, gates=(gate,), absent=absent)
+    absent = note.absent if held or note.gates else (*note.absent, "schedulingGates")
+    kept = [*held, *({"name": gate} for gate in new)]
+    spec = {**template.get("spec", {}), "schedulingGates": kept}
+    told = msgspec.structs.replace(note, gates=(*note.gates, *new), absent=absent)
+    return {**template, "spec": spec}, told
 
 
 def restored(template: Object, note: Added) -> Object:
@@ -97,6 +107,8 @@ def restored(template: Object, note: Added) -> Object:
             result.get(part, {}).pop(name, None)
         if part in note.absent and not result.get(part):
             result.pop(part, None)
+    if note.replaced:
+        result.setdefault("metadata", {}).setdefault("annotations", {}).update(note.replaced)
     tolerations = result.get("spec", {}).get("tolerations", [])
     for one in note.tolerations:
         _remove_last(tolerations, one)
@@ -113,6 +125,20 @@ def _restore_gates(result: Object, note: Added) -> None:
         result["spec"]["schedulingGates"] = left
     if "schedulingGates" in note.absent and not left:
         result.get("spec", {}).pop("schedulingGates", None)
+
+
+def _is_of_slice(annotations: Mapping[str, str], key: str) -> bool:
+    """Tell whether Kueue named its Workload in a template that is one slice of an elastic job."""
+    return names.SLICE_NAME in annotations and key in (names.SLICE_NAME, names.WORKLOAD)
+
+
+def _replaced(template: Mapping[str, Any], start: PodSetStart) -> dict[str, str]:
+    held = _map(template, "annotations") or {}
+    return {
+        key: held[key]
+        for key, value in start.annotations.items()
+        if key in held and held[key] != value and _is_of_slice(held, key)
+    }
 
 
 def _wanted(start: PodSetStart) -> dict[str, dict[str, str]]:

@@ -8,16 +8,13 @@ from decimal import Decimal
 
 import msgspec
 
-from tidegate.errors import UndecodableError
-from tidegate.kinds import names, pods
+from tidegate.kinds import pods
 from tidegate.kinds.meta import SelectorRequirement
+from tidegate.kinds.topologies import checked, layers_error, topology_request
 from tidegate.kinds.workload import PodSetTopologyRequest, Workload
 from tidegate.model import podset as model
-from tidegate.model.numbers import INT32_MAX, whole
 
 _SHAPE_DIGITS = 16
-_TEXT_MAX = 80
-"""So much of what cannot be read is repeated to its writer."""
 
 
 def pod_set(
@@ -76,33 +73,6 @@ def workload_podsets(found: Workload) -> tuple[model.PodSet, ...]:
     )
 
 
-def topology_request(annotations: Mapping[str, str]) -> model.TopologyRequest | None:
-    """Return what a template's annotations ask of the topology; None if nothing.
-
-    Source: behaviour.md 12.2.
-
-    Raises:
-        UndecodableError: the annotations contradict each other, or name what is not supported.
-    """
-    size = annotations.get(names.SLICE_SIZE, "")
-    number = whole(size, INT32_MAX) if size else 0
-    if number is None or (size and not number):
-        said = f"annotation {names.SLICE_SIZE}: {size[:_TEXT_MAX]!r} is not a positive number."
-        raise UndecodableError(said)
-    if names.SLICE_CONSTRAINTS in annotations:
-        raise _layers_error(f"annotation {names.SLICE_CONSTRAINTS}")
-    return _checked(
-        model.TopologyRequest(
-            required=annotations.get(names.REQUIRED_TOPOLOGY, ""),
-            preferred=annotations.get(names.PREFERRED_TOPOLOGY, ""),
-            unconstrained=annotations.get(names.UNCONSTRAINED_TOPOLOGY) == "true",
-            group=annotations.get(names.PODSET_GROUP, ""),
-            slice_required=annotations.get(names.SLICE_REQUIRED_TOPOLOGY, ""),
-            slice_size=number,
-        )
-    )
-
-
 def toleration(found: pods.Toleration) -> model.Toleration:
     """Return a toleration with Kubernetes' default operator filled in."""
     return model.Toleration(
@@ -132,8 +102,8 @@ def texts(found: Mapping[str, str | int | float]) -> dict[str, str]:
 
 def _requested(found: PodSetTopologyRequest) -> model.TopologyRequest | None:
     if found.podset_slice_required_topology_constraints:
-        raise _layers_error("topologyRequest.podsetSliceRequiredTopologyConstraints")
-    return _checked(
+        raise layers_error("topologyRequest.podsetSliceRequiredTopologyConstraints")
+    return checked(
         model.TopologyRequest(
             required=found.required or "",
             preferred=found.preferred or "",
@@ -143,23 +113,6 @@ def _requested(found: PodSetTopologyRequest) -> model.TopologyRequest | None:
             slice_size=found.pod_set_slice_size or 0,
             index_label=found.pod_index_label or "",
         )
-    )
-
-
-def _checked(asked: model.TopologyRequest) -> model.TopologyRequest | None:
-    wishes = [bool(asked.required), bool(asked.preferred), asked.unconstrained]
-    if sum(wishes) > 1:
-        raise UndecodableError("A podset asks for one of required, preferred, unconstrained.")
-    if bool(asked.slice_required) != bool(asked.slice_size):
-        raise UndecodableError("A podset's slices need both a required topology and a size.")
-    nothing = model.TopologyRequest(index_label=asked.index_label)
-    return None if asked == nothing else asked
-
-
-def _layers_error(where: str) -> UndecodableError:
-    return UndecodableError(
-        f"{where}: several layers of slices are not supported; name one with "
-        f"{names.SLICE_REQUIRED_TOPOLOGY} and {names.SLICE_SIZE}."
     )
 
 

@@ -1,0 +1,96 @@
+"""Kubeflow's jobs: here a role's pods are a Job's."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from tests.e2e.act import Act, condition, has_condition
+from tests.e2e.operators import count
+from tests.parts.foreign import kubeflow_crd, pods_template
+
+Object = dict[str, Any]
+MASTERS = ("Master", "Worker")
+KINDS = {
+    "PyTorchJob": ("v1", "pytorchReplicaSpecs", MASTERS),
+    "TFJob": ("v1", "tfReplicaSpecs", ("PS", "Worker")),
+    "XGBoostJob": ("v1", "xgbReplicaSpecs", MASTERS),
+    "PaddleJob": ("v1", "paddleReplicaSpecs", MASTERS),
+    "JAXJob": ("v1", "jaxReplicaSpecs", ("Worker",)),
+    "MPIJob": ("v2beta1", "mpiReplicaSpecs", ("Launcher", "Worker")),
+}
+"""Version, field of the roles, and the roles that a test's job has, together of two pods."""
+
+
+def made(kind: str, name: str, queue: str, seconds: float) -> Object:
+    """Return a job of two pods."""
+    version, field, roles = KINDS[kind]
+    replicas = {"replicas": 2 // len(roles), "template": pods_template("1", seconds)}
+    return {
+        "apiVersion": f"kubeflow.org/{version}",
+        "kind": kind,
+        "metadata": {"name": name, "labels": {"kueue.x-k8s.io/queue-name": queue}},
+        "spec": {field: dict.fromkeys(roles, replicas)},
+    }
+
+
+def children(kind: str, parent: Object) -> list[tuple[str, Object]]:
+    """Return a Job for each role of a job that may run."""
+    spec, name = parent["spec"], parent["metadata"]["name"]
+    if spec.get("runPolicy", {}).get("suspend"):
+        return []
+    return [
+        (f"{name}-{role.lower()}", {"spec": _job(one)})
+        for role, one in spec[KINDS[kind][1]].items()
+    ]
+
+
+def _job(role: Object) -> Object:
+    pods = role["replicas"]
+    return {"parallelism": pods, "completions": pods, "template": role["template"]}
+
+
+def status(kind: str, parent: Object, jobs: list[Object]) -> Object:
+    """Return how a job stands, as its Jobs do."""
+    name, roles = parent["metadata"]["name"], KINDS[kind][2]
+    by_name = {job["metadata"]["name"]: job for job in jobs}
+    by_role = {role: by_name.get(f"{name}-{role.lower()}") for role in roles}
+    told: Object = {
+        "replicaStatuses": {
+            role: {"active": count([job] if job else [], "active")} for role, job in by_role.items()
+        }
+    }
+    kinds = ["Running"] if count(jobs, "ready") == 2 else []
+    done = len(jobs) == len(roles) and all(has_condition(job, "Complete") for job in jobs)
+    return told | {"conditions": [condition(kind) for kind in (["Succeeded"] if done else kinds)]}
+
+
+def templates(kind: str, found: Object) -> list[Object]:
+    """Return the pod template of each role."""
+    _, field, roles = KINDS[kind]
+    return [found["spec"][field][role]["template"] for role in roles]
+
+
+def active(kind: str, found: Object) -> bool:
+    """Tell whether all roles run."""
+    statuses = found.get("status", {}).get("replicaStatuses", {})
+    return all(statuses.get(role, {}).get("active") for role in KINDS[kind][2])
+
+
+ACTS = tuple(
+    Act(
+        namespace=f"life-{kind.lower().removesuffix('job')}",
+        framework=f"kubeflow.org/{kind.lower()}",
+        path=f"/apis/kubeflow.org/{version}/namespaces/{{}}/{kind.lower()}s",
+        make=partial(made, kind),
+        templates=partial(templates, kind),
+        finished=lambda found: has_condition(found, "Succeeded"),
+        active=partial(active, kind),
+        suspend="spec.runPolicy.suspend",
+        crd=kubeflow_crd(kind, version, field),
+        children=partial(children, kind),
+        status=partial(status, kind),
+        slow=kind != "PyTorchJob",
+    )
+    for kind, (version, field, _) in KINDS.items()
+)

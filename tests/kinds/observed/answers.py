@@ -1,0 +1,128 @@
+"""What Tidegate's module of a kind answers, under the names that the cases give to answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from tests.jobs.walking import merged
+from tests.kinds.observed.cases import Case, Object
+from tests.kinds.observed.defaults import defaulted
+from tests.kinds.observed.groups import group_answers
+from tests.kinds.observed.orders import shown, start_of, stop_order, told_of, units_of
+from tidegate.contracts.observations import JobObserved
+from tidegate.errors import TidegateError
+from tidegate.jobs import pod_group
+from tidegate.jobs.kind import JobKind, Patch, Refused, Start, Stop, Wait
+from tidegate.jobs.paths import found_at
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.decode import decode_object, read
+from tidegate.kinds.names import POD_GROUP_TOTAL_COUNT
+from tidegate.kinds.pods import Pod
+
+_STEPS_MAX = 10
+_PENDING: Object = {"status": None}
+"""What is left of a status once the kind's controller has ended all pods."""
+
+
+def answered(case: Case) -> Object:
+    """Return every answer there is."""
+    if case.object["kind"] == "PodList":
+        return group_answers(case)
+    kind = _kind_of(case)
+    told: Object = {"webhook": {"default": {"object": shown(defaulted(case))}}}
+    if kind is None:
+        return told
+    told["gvk"] = {"group": kind.group, "kind": kind.kind, "version": kind.version}
+    try:
+        seen = decode_object(msgspec.json.encode(case.object), kind.seen)
+        if isinstance(seen, Pod) and pod_group.group_name(seen.metadata):
+            pod_group.grouped([seen])
+            seen = _alone(seen)
+        observed = kind.observe(seen)
+        return (
+            told
+            | told_of(observed)
+            | {
+                "podSets": units_of(kind.podsets(case.object), observed),
+                "managedBy": _managed_by(case, kind),
+                "skip": kind.skips(seen),
+            }
+            | _moved(case, kind)
+        )
+    except TidegateError as error:
+        told["webhook"]["validateCreate"] = {"error": str(error)}
+        return told | {"podSetsError": str(error)}
+
+
+def _alone(found: Pod) -> Pod:
+    """Return a pod of a group as the cases judge it: as if it were alone."""
+    annotations = dict(found.metadata.annotations)
+    annotations.pop(POD_GROUP_TOTAL_COUNT, None)
+    return replace(found, metadata=replace(found.metadata, annotations=annotations))
+
+
+def _kind_of(case: Case) -> JobKind[Any] | None:
+    """Return the kind of a case's object, None where it is queued through its pods."""
+    group, _, _ = str(case.object["apiVersion"]).rpartition("/")
+    return next(
+        (
+            kind
+            for kind in JOB_KINDS.values()
+            if (kind.group, kind.kind) == (group, case.object["kind"]) and kind.members is None
+        ),
+        None,
+    )
+
+
+def _managed_by(case: Case, kind: JobKind[Any]) -> Object:
+    if kind.managed_by is None:
+        return {}
+    value = found_at(case.object, kind.managed_by.path)
+    return {"value": value, "canDefault": not kind.managed_by.other(case.object)}
+
+
+def _moved(case: Case, kind: JobKind[Any]) -> Object:
+    """Return the object after its start, and after the stop that follows."""
+    started, told = case.object, Object()
+    if case.infos is not None:
+        started, refused = _carried_out(kind, case.object, start_of(case.infos))
+        told["run"] = {"object": shown(started), "isSuspended": _suspended(kind, started)}
+        if refused is not None:
+            told["run"] = {"error": refused.message, "permanent": refused.reason == "invalid"}
+            started = case.object
+    stopped, refused = _carried_out(kind, started, stop_order())
+    told["restore"] = {
+        "object": shown(stopped),
+        "isSuspendedAfterSuspend": refused is None and _suspended(kind, stopped),
+    }
+    return told
+
+
+def _suspended(kind: JobKind[Any], found: Object) -> bool:
+    observed: JobObserved = kind.observe(read(found, kind.seen))
+    return observed.state.suspended
+
+
+def _carried_out(
+    kind: JobKind[Any], job: Object, order: Start | Stop
+) -> tuple[Object, Refused | None]:
+    """Take every step of an order, with a controller that ends all pods when it is waited for."""
+    for _ in range(_STEPS_MAX):
+        match order:
+            case Start():
+                step = kind.start(order, job)
+            case Stop():
+                step = kind.stop(order, job, 0.0)
+        match step:
+            case Patch():
+                job = merged(job, step.body)
+            case Wait():
+                job = merged(job, _PENDING)
+            case Refused():
+                return job, step
+            case _:
+                return job, None
+    raise AssertionError("the steps never end")

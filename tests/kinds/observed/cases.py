@@ -1,0 +1,44 @@
+"""Observed cases as data: an object, what a start hands to it, and what Kueue answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+CASES = Path(__file__).parent / "cases"
+Object = dict[str, Any]
+
+
+class Info(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What an admission hands to one podset of a job."""
+
+    name: str
+    count: int = 0
+    node_selector: dict[str, str] = {}
+    tolerations: tuple[Object, ...] = ()
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    scheduling_gates: tuple[Object, ...] = ()
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """One object, and what Kueue said or did when handed it."""
+
+    id: str
+    kind: str
+    object: Object
+    infos: tuple[Info, ...] | None = None  # None: no start was tried
+    stop_infos: tuple[Info, ...] | None = None  # None: the podsets before the start
+    extra: tuple[Object, ...] = ()  # other objects of the cluster
+    manage_jobs_without_queue_name: bool = False
+    expected: Object
+
+
+def kinds(folder: Path = CASES) -> Iterator[tuple[str, list[Case]]]:
+    """Yield each kind's name and cases, both in order."""
+    for path in sorted(one for one in folder.iterdir() if one.is_dir()):
+        found = sorted(path.glob("*.json"))
+        yield path.name, [msgspec.json.decode(one.read_bytes(), type=Case) for one in found]

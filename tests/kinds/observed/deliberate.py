@@ -1,0 +1,274 @@
+"""Where Tidegate does otherwise than Kueue on purpose: the one table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.kinds.observed.cases import Case, Object
+
+ALL = ("",)
+"""Every kind: prefixes of their names."""
+PODS, GROUPS = ("pod",), ("podgroup",)  # the first are both
+
+
+def always(_: Case) -> bool:
+    """Tell that a row is about every case."""
+    return True
+
+
+def is_refused(case: Case) -> bool:
+    """Tell whether Kueue refuses the object when it is made, or cannot say what its pods are."""
+    webhook = case.expected.get("webhook", {})
+    made = case.expected.get("composableWorkload", {})
+    return (
+        "podSetsError" in case.expected
+        or bool(webhook.get("validateCreate", {}).get("error"))
+        or (bool(made.get("error")) and not has_ended_pods(case))
+    )
+
+
+def is_refused_alone(case: Case) -> bool:
+    """Tell whether a pod that is in no list of pods is refused."""
+    return case.kind == "pod" and is_refused(case)
+
+
+def is_empty(case: Case) -> bool:
+    """Tell whether the object has no pods at all, which no Workload can stand for."""
+    return case.expected.get("podSets") == []
+
+
+def is_handed_other_podsets(case: Case) -> bool:
+    """Tell whether the stop is handed something else than what stood there before the start."""
+    return case.stop_infos is not None
+
+
+def is_unfinished(case: Case) -> bool:
+    """Tell whether the job goes on."""
+    return not case.expected.get("finished", {}).get("finished")
+
+
+@dataclass(frozen=True)
+class Row:
+    """Answers that are not compared, or only as to whether there is one."""
+
+    fields: tuple[str, ...]
+    why: str
+    kinds: tuple[str, ...] = ALL
+    when: Callable[[Case], bool] = always
+    whether: bool = False  # compared: that both have one
+    drops: tuple[str, ...] = ()  # of an object or a list at the field: only these are left out
+
+    def is_about(self, case: Case) -> bool:
+        """Tell whether a case's answers are compared less for this row."""
+        return case.kind.startswith(self.kinds) and self.when(case)
+
+
+def is_elastic(case: Case) -> bool:
+    """Tell whether the job may grow and shrink while it runs."""
+    annotations = case.object.get("metadata", {}).get("annotations", {})
+    return bool(annotations.get("kueue.x-k8s.io/elastic-job") == "true")
+
+
+def is_finished(case: Case) -> bool:
+    """Tell whether the job is over."""
+    return not is_unfinished(case)
+
+
+def has_offset(case: Case) -> bool:
+    """Tell whether the webhook numbers the workers from one."""
+    return "pod-index-offset" in str(case.expected.get("webhook"))
+
+
+def has_excess_pods(case: Case) -> bool:
+    """Tell whether a group has more pods than it is to have."""
+    told = case.expected.get("composableWorkload", {}).get("podSets") or []
+    found = case.expected.get("podSets", [])
+    asked = sum(int(one["count"]) for one in told or found)
+    return len(case.object.get("items", ())) > asked
+
+
+def has_ended_pods(case: Case) -> bool:
+    """Tell whether a pod ended, or says something else than that it is to be started."""
+    pods = case.object.get("items", [case.object])
+    return any(one.get("status", {}).get("phase") in ("Succeeded", "Failed") for one in pods)
+
+
+_ANSWERS = (
+    "finished",
+    "isActive",
+    "isSuspended",
+    "podSets",
+    "podSetsError",
+    "podsReady",
+    "priority",
+    "reclaimablePods",
+    "restore",
+    "run",
+    "skip",
+    "webhook.default",
+    "workloadName",
+    "managedBy",
+)
+TABLE = (
+    Row(
+        (
+            "run.error",
+            "priority.error",
+            "podSetsError",
+            "webhook.validateCreate.error",
+            "composableWorkload.error",
+        ),
+        "Tidegate says what is wrong in its own words",
+        whether=True,
+    ),
+    Row(
+        _ANSWERS,
+        "what makes no sense is refused as a whole: an object that is no job has no answers",
+        when=is_refused,
+    ),
+    Row(
+        (*_ANSWERS, "webhook.validateCreate"),
+        "so is what has no pods",
+        when=is_empty,
+    ),
+    Row(
+        ("finished.success",),
+        "means something only of a job that finished, says the index of the cases",
+        when=is_unfinished,
+    ),
+    Row(
+        ("podLabelSelector", "webhook.validateCreate.warnings"),
+        "pods are found by their owner, not by a label; and a policy refuses or says nothing",
+    ),
+    Row(
+        ("restore.infos", "restore.changed"),
+        "a stop takes out what the start noted on the job, and is handed no podsets",
+    ),
+    Row(
+        ("restore.object",),
+        "the same: a Workload that says otherwise does not change the job's own template",
+        when=is_handed_other_podsets,
+    ),
+    Row(
+        ("run", "restore"),
+        "a job that is over is left as it is",
+        when=is_finished,
+    ),
+    Row(
+        ("priority.jobPriorityClass",),
+        "what is told is the class that counts in the end, as ref",
+    ),
+    Row(
+        ("webhook.default.object", "run.object"),
+        "pods of elastic jobs are gated by the start, not when the job is made: until then it is"
+        " suspended",
+        when=is_elastic,
+    ),
+    Row(
+        ("webhook.default.object",),
+        "the offset of pod indexes is for placements on a topology, which are not made",
+        kinds=("mpijob",),
+        when=has_offset,
+    ),
+    Row(
+        ("isSuspended", "run.isSuspended"),
+        "a pod that ended is over, which is not called suspended",
+        kinds=PODS,
+        when=has_ended_pods,
+    ),
+    Row(
+        ("podsReady", "composableWorkload"),
+        "a pod that succeeded is as good as ready, and a group that ran is taken over as it is",
+        kinds=GROUPS,
+        when=has_ended_pods,
+    ),
+    Row(
+        ("podSets", "run"),
+        "the newest pods beyond the total are not counted, and deleted by the start",
+        kinds=GROUPS,
+        when=has_excess_pods,
+    ),
+    Row(
+        ("workloadName",),
+        "the Workload of a group has the group's name, as composableWorkload says",
+        kinds=GROUPS,
+    ),
+    Row(
+        ("isActive",),
+        "a pod that runs holds its quota until it is gone, and a node until then",
+        kinds=PODS,
+    ),
+    Row(
+        ("podSets.template.spec", "webhook.default.object.spec", "run.pods.spec"),
+        "a Workload's template shows no gate of its pods; topologies are not placed on",
+        kinds=PODS,
+        drops=("schedulingGates",),
+    ),
+    Row(
+        ("webhook.default.object.metadata", "run.object.metadata", "run.pods.metadata"),
+        "no finalizer is put on pods, and Kueue's goes with the first decision",
+        kinds=PODS,
+        drops=("finalizers",),
+    ),
+    Row(
+        ("webhook.default.object.metadata.annotations", "run.pods.metadata.annotations"),
+        "the role of a pod is noted by its start",
+        kinds=PODS,
+        drops=("kueue.x-k8s.io/role-hash",),
+    ),
+    Row(
+        ("composableWorkload",),
+        "no Workload is made of a pod that is refused",
+        kinds=PODS,
+        when=is_refused_alone,
+    ),
+    Row(
+        ("load",),
+        "the same: there are no finalizers to take off",
+        kinds=PODS,
+    ),
+    Row(
+        ("composableWorkload",),
+        "a Workload's labels are its job's, its finalizer is none, its marks are Tidegate's",
+        kinds=PODS,
+        drops=("labels", "annotations", "finalizers"),
+    ),
+)
+
+
+def adapted(
+    case: Case, expected: Object, found: Object, table: Iterable[Row]
+) -> tuple[Object, Object]:
+    """Return both sides without what differs on purpose."""
+    for row in table:
+        if row.is_about(case):
+            for field in row.fields:
+                expected, found = _told(expected, field, row), _told(found, field, row)
+    return expected, found
+
+
+def _told(side: Any, field: str, row: Row) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(side, list):
+        return [_told(one, field, row) for one in side]
+    name, _, rest = field.partition(".")
+    if not isinstance(side, dict) or name not in side:
+        return side
+    kept = {key: value for key, value in side.items() if key != name}
+    if rest:
+        return kept | {name: _told(side[name], rest, row)}
+    if row.drops:
+        return kept | {name: _without(side[name], row.drops)}
+    return kept | {name: bool(side[name])} if row.whether else kept
+
+
+def _without(value: Any, dropped: tuple[str, ...]) -> Any:  # noqa: ANN401 - any JSON
+    match value:
+        case dict():
+            return {key: one for key, one in value.items() if key not in dropped}
+        case list():
+            names = [one.get("name") if isinstance(one, dict) else one for one in value]
+            return [one for one, name in zip(value, names, strict=True) if name not in dropped]
+        case _:
+            return value

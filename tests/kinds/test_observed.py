@@ -1,0 +1,35 @@
+"""What Kueue was seen to do with each kind of job, put to Tidegate: ``python -m tests.kinds``."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kinds.observed.cases import kinds
+from tests.kinds.observed.compare import differences
+from tests.kinds.observed.deliberate import TABLE, Row
+
+UNBUILT = (
+    "appwrapper",
+    "deployment",
+    "leaderworkerset",
+    "raycluster",
+    "rayjob",
+    "rayservice",
+    "sparkapplication",
+    "statefulset",
+    "trainjob",
+)
+CASES = {name: cases for name, cases in kinds() if name not in UNBUILT}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_each_answer_is_kueues_but_for_what_is_done_otherwise_on_purpose(kind: str) -> None:
+    told = {case.id: differences(case) for case in CASES[kind]}
+    assert {name: lines for name, lines in told.items() if lines} == {}
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.why[:40])
+def test_without_a_row_of_the_table_some_answer_differs(row: Row) -> None:
+    others = tuple(one for one in TABLE if one is not row)
+    about = (case for cases in CASES.values() for case in cases if row.is_about(case))
+    assert any(differences(case, others) for case in about)

@@ -1,0 +1,165 @@
+"""What the annotations of a pod template ask of a topology, for the core and for a Workload.
+
+Source: behaviour.md 12.2.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from tidegate.errors import UndecodableError
+from tidegate.kinds import names
+from tidegate.model.numbers import INT32_MAX, whole
+from tidegate.model.podset import PodSet, TopologyRequest
+
+_TRUE = ("1", "t", "T", "TRUE", "true", "True")
+_FALSE = ("0", "f", "F", "FALSE", "false", "False")
+_LEVEL = re.compile(r"([-a-z0-9.]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_GROUP_SIZE = 2
+_PLACEMENTS = (names.REQUIRED_TOPOLOGY, names.PREFERRED_TOPOLOGY)
+_WRITTEN = {
+    names.REQUIRED_TOPOLOGY: "required",
+    names.PREFERRED_TOPOLOGY: "preferred",
+    names.PODSET_GROUP: "podSetGroupName",
+    names.SLICE_REQUIRED_TOPOLOGY: "podSetSliceRequiredTopology",
+}
+"""Annotation to the field of a Workload's topologyRequest."""
+
+
+class PodIndex(msgspec.Struct, frozen=True, kw_only=True):
+    """How a kind's controller numbers the pods of a podset."""
+
+    label: str
+    group_label: str = ""  # which of several jobs a pod is of
+    groups: int = 0  # how many jobs
+
+    def written(self) -> dict[str, Any]:
+        """Return it as fields of a Workload's topologyRequest."""
+        if not self.group_label:
+            return {"podIndexLabel": self.label}
+        return {
+            "podIndexLabel": self.label,
+            "subGroupIndexLabel": self.group_label,
+            "subGroupCount": self.groups,
+        }
+
+
+def says_true(annotations: Mapping[str, str], name: str) -> bool:
+    """Tell whether an annotation says true, as Go reads it; absent means false.
+
+    Raises:
+        UndecodableError: it says neither true nor false.
+    """
+    value = annotations.get(name, "false")
+    if value not in (*_TRUE, *_FALSE):
+        raise UndecodableError(f"annotation {name}: {value[:80]!r} is neither true nor false.")
+    return value in _TRUE
+
+
+def topology_request(annotations: Mapping[str, str]) -> TopologyRequest | None:
+    """Return what a template's annotations ask of the topology; None if nothing.
+
+    Raises:
+        UndecodableError: the annotations contradict each other, or name what is not supported.
+    """
+    size = _slice_size(annotations)
+    if names.SLICE_CONSTRAINTS in annotations:
+        raise layers_error(f"annotation {names.SLICE_CONSTRAINTS}")
+    for name in (*_PLACEMENTS, names.SLICE_REQUIRED_TOPOLOGY):
+        if name in annotations and not _LEVEL.fullmatch(annotations[name]):
+            raise UndecodableError(f"annotation {name}: {annotations[name]!r} is no node label.")
+    return checked(
+        TopologyRequest(
+            required=annotations.get(names.REQUIRED_TOPOLOGY, ""),
+            preferred=annotations.get(names.PREFERRED_TOPOLOGY, ""),
+            unconstrained=says_true(annotations, names.UNCONSTRAINED_TOPOLOGY),
+            group=annotations.get(names.PODSET_GROUP, ""),
+            slice_required=annotations.get(names.SLICE_REQUIRED_TOPOLOGY, ""),
+            slice_size=size,
+        )
+    )
+
+
+def _slice_size(annotations: Mapping[str, str]) -> int:
+    written = annotations.get(names.SLICE_SIZE)
+    size = 0 if written is None else whole(written, INT32_MAX)
+    if size is None or (written is not None and not size):
+        said = f"annotation {names.SLICE_SIZE}: {str(written)[:80]!r} is not a positive number."
+        raise UndecodableError(said)
+    return size
+
+
+def checked(asked: TopologyRequest) -> TopologyRequest | None:
+    """Return a request that contradicts nothing; None if it asks for nothing.
+
+    Raises:
+        UndecodableError: it contradicts itself.
+    """
+    wishes = [bool(asked.required), bool(asked.preferred), asked.unconstrained]
+    if sum(wishes) > 1:
+        raise UndecodableError("A podset asks for one of required, preferred, unconstrained.")
+    if bool(asked.slice_required) != bool(asked.slice_size):
+        raise UndecodableError("A podset's slices need both a required topology and a size.")
+    if asked.group and not (asked.required or asked.preferred):
+        raise UndecodableError("A podset of a group asks for a required or a preferred topology.")
+    nothing = TopologyRequest(index_label=asked.index_label)
+    return None if asked == nothing else asked
+
+
+def layers_error(where: str) -> UndecodableError:
+    """Return the error of a podset with several layers of slices."""
+    return UndecodableError(
+        f"{where}: several layers of slices are not supported; name one with "
+        f"{names.SLICE_REQUIRED_TOPOLOGY} and {names.SLICE_SIZE}."
+    )
+
+
+def check_slices(podsets: Iterable[PodSet]) -> None:
+    """Check that no podset has fewer pods than one of its slices.
+
+    Raises:
+        UndecodableError: one has.
+    """
+    for podset in podsets:
+        size = 0 if podset.topology is None else podset.topology.slice_size
+        if size > podset.count:
+            raise UndecodableError(
+                f"podset {podset.name}: {names.SLICE_SIZE} is {size}, which is more than its "
+                f"{podset.count} pods."
+            )
+
+
+def check_groups(podsets: Iterable[PodSet]) -> None:
+    """Check that each group is of two podsets that ask for the same placement.
+
+    Raises:
+        UndecodableError: one is not.
+    """
+    groups = defaultdict[str, list[TopologyRequest]](list)
+    for podset in podsets:
+        if podset.topology is not None and podset.topology.group:
+            groups[podset.topology.group].append(podset.topology)
+    for name, members in groups.items():
+        wishes = {(one.required, one.preferred) for one in members}
+        if len(members) != _GROUP_SIZE or len(wishes) != 1:
+            raise UndecodableError(
+                f"annotation {names.PODSET_GROUP}: {name!r} must be named by two podsets that "
+                f"have the same {' or '.join(_PLACEMENTS)}."
+            )
+
+
+def written_request(annotations: Mapping[str, str], index: PodIndex | None) -> dict[str, Any]:
+    """Return the topologyRequest of a Workload's podset; empty if it asks for nothing."""
+    told: dict[str, Any] = {
+        field: annotations[name] for name, field in _WRITTEN.items() if name in annotations
+    }
+    if names.UNCONSTRAINED_TOPOLOGY in annotations:
+        told["unconstrained"] = says_true(annotations, names.UNCONSTRAINED_TOPOLOGY)
+    if names.SLICE_SIZE in annotations:
+        told["podSetSliceSize"] = _slice_size(annotations)
+    return told | ({} if index is None else index.written())
