@@ -10,6 +10,8 @@ unexport VIRTUAL_ENV
 ON ?= auto
 KEEP ?=
 M ?=
+MINUTES ?= 5
+SEED ?= 1
 # Tests wait a third of their time, so three keep two cores busy.
 WORKERS ?= 3
 RUN = .venv/bin/python -m
@@ -70,8 +72,8 @@ demo: env ## bring everything up, run 60 Jobs, show it, take it down (ON=go, KEE
 bench: env ## all benchmarks; compares with the kept table
 	$(RUN) bench
 
-chaos: env controlplane ## kill the services at random on the real control plane
-	$(RUN) pytest tests/e2e -m "slow or not slow" -k kill
+chaos: env controlplane ## faults at random on the real parts, then a table (MINUTES=40, SEED=1)
+	$(RUN) tests.chaos --minutes $(MINUTES) --seed $(SEED)
 
 clean: ## remove what the build made here; the user's cache stays
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache dist

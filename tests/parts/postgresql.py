@@ -79,6 +79,12 @@ def binaries() -> Path | None:
     return next((path for path in folders if (path / "postgres").exists()), None)
 
 
+@contextmanager
+def own_server(programs: Path) -> Generator[Server]:
+    """Run a server from binaries until the block ends."""
+    yield from _from_binaries(programs)
+
+
 def _from_binaries(programs: Path) -> Iterator[Server]:
     with owned_folder() as folder:
         made = ["-D", str(folder / "data"), "-U", "tidegate", "-A", "trust", "-E", "UTF8", "-N"]
