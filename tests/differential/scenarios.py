@@ -25,6 +25,9 @@ from tidegate.model.quota import ClusterQueueSpec
 DATA = Path(__file__).parent / "data"
 """The copies that run when no other folder is named."""
 
+MORE = Path(__file__).parent / "more"
+"""Scenarios of the same classes and other seeds."""
+
 NAMESPACE = "ns"
 T0_US = 1_767_225_600_000_000  # 2026-01-01T00:00:00Z
 SECOND_US = 1_000_000

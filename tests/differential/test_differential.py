@@ -7,9 +7,10 @@ import pytest
 from tests.conformance.report import tell
 from tests.differential.judge import judge
 from tests.differential.random_scenarios import scenario, try_seeds
-from tests.differential.scenarios import DATA, Scenario, classes
+from tests.differential.scenarios import DATA, MORE, Scenario, classes
 
 CLASSES: dict[str, list[Scenario]] = dict(classes(DATA))
+MORE_CLASSES: dict[str, list[Scenario]] = dict(classes(MORE))
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -18,10 +19,17 @@ def test_a_scenario_goes_as_kueue_was_seen_to_and_ends_where_kueue_does_not(name
     assert not outcome.failed, "\n".join(tell([outcome], verbose=False))
 
 
+@pytest.mark.parametrize("name", MORE_CLASSES)
+def test_a_scenario_of_other_seeds_goes_as_kueue_was_seen_to(name: str) -> None:
+    outcome = judge(None).judge(name, MORE_CLASSES[name])
+    assert not outcome.failed, "\n".join(tell([outcome], verbose=False))
+
+
 def test_all_scenarios_are_there() -> None:
     counts = {name: len(scenarios) for name, scenarios in CLASSES.items()}
     assert counts.pop("livelocks") == 48
     assert sorted(counts.values()) == [25] * 8
+    assert sum(len(scenarios) for scenarios in MORE_CLASSES.values()) == 234
 
 
 def test_no_random_scenario_runs_in_circles() -> None:

@@ -72,6 +72,7 @@ class QuotaReserved(
     assignment: tuple[PodSetAssignment, ...]
     borrows: int = 0  # height of the smallest cohort subtree that holds it; 0: own quota
     checks: tuple[str, ...] = ()  # admission checks that have to be ready before it may run
+    cycle: int = 0  # the scheduling cycle, where scans of flavors depend on it; else 0
 
 
 class WorkloadAdmitted(
@@ -116,6 +117,7 @@ class PreemptionIntended(
     victims: tuple[Victim, ...]
     amounts: dict[str, dict[str, int]] = {}  # flavor to resource to base units it asks for
     assignment: tuple[PodSetAssignment, ...] = ()
+    cycle: int = 0  # the scheduling cycle, where scans of flavors depend on it; else 0
 
 
 class PreemptionAbandoned(

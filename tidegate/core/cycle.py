@@ -56,7 +56,7 @@ def run_kueue(run_of: Pass) -> bool:
         tell_scans(run_of)
         run_of.seen = []
         return True
-    stand = {key: scan for key, (scan, _) in run_of.scanned.items()}
+    stand = {key: scan for key, (scan, *_) in run_of.scanned.items()}
     if not stand or stand in run_of.seen:
         if run_of.seen:
             run_of.scanned = {}

@@ -252,7 +252,7 @@ def _had(question: Question, podset: str, resource: str) -> tuple[str, int]:
 def _better(one: Attempt | Choice, other: Attempt | Choice, fungibility: FlavorFungibility) -> bool:
     """Tell whether a mode and level is strictly preferred to another."""
     worst = min(one.mode, other.mode)
-    if worst <= NO_CANDIDATES:
+    if worst == NO_FIT or (worst == NO_CANDIDATES and one.mode != other.mode):
         return one.mode > other.mode
     if fungibility.preference == "PreemptionOverBorrowing":
         return (-one.borrow, one.mode) > (-other.borrow, other.mode)

@@ -75,10 +75,8 @@ def look_again(draft: Draft, nominee: Nominee) -> Proposal | None:
 
 def scan_of(run_of: Pass, room: Room, workload: Workload) -> Scan:
     """Return where the scan of flavors goes on, for Kueue's sake; nothing if it is outdated."""
-    scan, cycle, seq = workload.scan, workload.scan_cycle, workload.scan_seq
-    if workload.key in run_of.scanned:
-        scan, cycle = run_of.scanned[workload.key]
-        seq = run_of.draft.seq
+    told = workload.scan, workload.scan_cycle, workload.scan_seq
+    scan, cycle, seq = run_of.scanned.get(workload.key, told)
     if not scan:
         return ()
     policy = run_of.draft.policy

@@ -31,9 +31,14 @@ class Pass(msgspec.Struct, kw_only=True, eq=False):
     reserved: list[tuple[Tree, Node, list[tuple[FlavorResource, int]]]] = []
     """What the cycle added to the trees beyond what is charged; negative: taken out."""
     victims: dict[str, Workload] = {}  # preempted in this cycle
-    scanned: dict[str, tuple[Scan, int]] = {}
-    """Kueue's way: how far scans of flavors got, and in which cycle, that no event told yet."""
+    scanned: dict[str, tuple[Scan, int, int]] = {}
+    """Kueue's way: how far scans of flavors got, in which cycle and behind which event, untold."""
     seen: list[dict[str, Scan]] = []  # those of the cycles since the last that changed more
+
+    @property
+    def number(self) -> int:
+        """Return the cycle's number as events tell it: 0 where nothing depends on it."""
+        return self.cycle if self.kueue else 0
 
     @property
     def full(self) -> bool:

@@ -20,6 +20,7 @@ def resolve(draft: Draft, workload: Workload) -> None:
         _revalue(draft, workload, priority)
     workload.priority, workload.never_preempts = priority, never
     if workload.phase == "pending":
+        workload.scan = ()  # of another shape
         place(draft, workload)
 
 

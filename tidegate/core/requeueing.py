@@ -67,22 +67,22 @@ def _requeue_kueue(run_of: Pass, nominee: Nominee) -> bool:
         best_effort and not untried and nominee.outcome in (*_PARKED_ALONE, *_PARKED_TOGETHER)
     )
     held = _held(nominee, parked=parks)
-    known = run_of.scanned.get(workload.key, (workload.scan, 0))[0]
+    known, *_ = run_of.scanned.get(workload.key, (workload.scan, 0, 0))
     sticks = nominee.outcome == "deferred" and not _is_sticky(run_of, nominee)
     if parks or sticks or workload.held is None or workload.held.reason != held.reason:
         together = parks and nominee.outcome in _PARKED_TOGETHER and _by_shape(run_of)
         run_of.scanned.pop(workload.key, None)
         _tell(run_of, nominee, held, scan=scan if untried else (), together=together)
         return True
-    if known != (scan if untried else ()):
-        run_of.scanned[workload.key] = scan if untried else (), run_of.cycle
+    if untried or known:  # the same place, too: it is as old as the cycle that found it
+        run_of.scanned[workload.key] = scan if untried else (), run_of.cycle, run_of.draft.seq
     return nominee.outcome == "preempting"
 
 
 def tell_scans(run_of: Pass) -> None:
     """Kueue's way: tell how far scans got in cycles that changed nothing else."""
     draft = run_of.draft
-    for key, (scan, cycle) in run_of.scanned.items():
+    for key, (scan, cycle, _) in run_of.scanned.items():
         workload = draft.workloads.get(key)
         if workload is None or workload.held is None or workload.shape is None:
             continue
@@ -153,7 +153,7 @@ def _tell(
             shape=sha256(shape.key).hexdigest()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,
             until_us=held.until_us,
-            cycle=run_of.cycle if run_of.kueue else 0,
+            cycle=run_of.number,
         )
     )
 

@@ -48,6 +48,7 @@ def reserve(
             assignment=assignment,
             borrows=borrows,
             checks=tuple(required_checks(draft, room.name, assignment)),
+            cycle=run_of.number,
         )
     )
     if not required_checks(draft, room.name, assignment):

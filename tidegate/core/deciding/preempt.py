@@ -62,6 +62,7 @@ def preempt(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
             victims=victims,
             amounts=amounts,
             assignment=granted(proposal.assignment),
+            cycle=run_of.number,
         )
     )
     for target in targets:

@@ -89,6 +89,7 @@ def _fold_quota(draft: Draft, workload: Workload, event: _Quota) -> None:
 
 
 def _reserve(draft: Draft, workload: Workload, event: QuotaReserved) -> None:
+    draft.cycle = max(draft.cycle, event.cycle)
     leave(draft, workload)
     if draft.sticky.get(workload.cluster_queue) == workload.key:
         del draft.sticky[workload.cluster_queue]
@@ -189,6 +190,7 @@ def _fold_preemption(draft: Draft, workload: Workload, event: _Preemption) -> No
 
 
 def _intend(draft: Draft, workload: Workload, event: PreemptionIntended) -> None:
+    draft.cycle = max(draft.cycle, event.cycle)
     workload.scan, workload.scan_cycle, workload.scan_seq = (), 0, 0
     if draft.policy.compatibility == "kueue":
         draft.sticky[workload.cluster_queue] = workload.key

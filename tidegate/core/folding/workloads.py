@@ -152,9 +152,14 @@ def _forget(draft: Draft, workload: Workload) -> None:
         "asked",
     ):
         deadlines.clear(draft, f"{family}/{workload.key}")
+    _unstick(draft, workload)
+    decay.drop_penalty(draft, workload)
+
+
+def _unstick(draft: Draft, workload: Workload) -> None:
+    """Let a preemptor that left its ClusterQueue's heap no longer sort first in it."""
     if draft.sticky.get(workload.cluster_queue) == workload.key:
         del draft.sticky[workload.cluster_queue]
-    decay.drop_penalty(draft, workload)
 
 
 def _remove(draft: Draft, workload: Workload) -> None:
@@ -206,6 +211,7 @@ def _change(draft: Draft, workload: Workload, event: WorkloadChanged) -> None:
     if moved:
         leave(draft, workload)
         _leave_queue(draft, workload)
+        _unstick(draft, workload)
     workload.version = max(workload.version, event.version)
     workload.queue, workload.podsets = event.queue, event.podsets
     workload.priority_class = event.priority_class
@@ -238,8 +244,7 @@ def _follow(draft: Draft, workload: Workload, *, activated: bool) -> None:
     if workload.phase != "pending":
         return
     if not workload.active:
-        if draft.sticky.get(workload.cluster_queue) == workload.key:
-            del draft.sticky[workload.cluster_queue]
+        _unstick(draft, workload)
         _wake_all(draft, workload)
     found = draft.objects.local_queues.get(workload.local_queue)
     leave(draft, workload)

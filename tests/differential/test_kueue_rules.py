@@ -1,0 +1,71 @@
+"""Single rules of Kueue's, each on the smallest world that tells it from its neighbours."""
+
+from __future__ import annotations
+
+from tests.conformance.cases import Json
+from tests.differential.scenarios import Scenario, key
+from tests.differential.world import World
+from tidegate.contracts.facts import WorkloadChanged
+from tidegate.core.heads import head
+
+_GROUP = {"coveredResources": ["cpu"]}
+
+
+def queue(name: str, more: Json | None = None) -> Json:
+    """Return a ClusterQueue of one flavor."""
+    flavors = [{"name": "spot", "resources": [{"name": "cpu", "nominalQuota": "2"}]}]
+    spec = {"resourceGroups": [{**_GROUP, "flavors": flavors}], **(more or {})}
+    return {"name": name, "spec": spec}
+
+
+def workload(name: str, priority: int, cpu: int = 2, at: str = "a") -> Json:
+    """Return a workload of one pod."""
+    podset = {"name": "main", "count": 1, "requests": {"cpu": f"{cpu}"}}
+    return {"name": name, "queue": at, "priority": priority, "created": 0, "podSets": [podset]}
+
+
+def world(queues: list[Json], workloads: list[Json]) -> World:
+    """Return Kueue's world with a LocalQueue of its name to each ClusterQueue."""
+    given = {
+        "resourceFlavors": [{"name": "spot", "spec": {}}],
+        "clusterQueues": queues,
+        "localQueues": [{"name": one["name"], "clusterQueue": one["name"]} for one in queues],
+        "workloads": workloads,
+    }
+    return World(Scenario(id="rule", config={}, input=given, steps=[]), "kueue")
+
+
+def create(*names: str) -> Json:
+    """Return the action that makes workloads appear."""
+    return {"op": "create", "workloads": list(names)}
+
+
+def moved(made: World, name: str, queue: str) -> WorkloadChanged:
+    """Return the fact that a workload names another LocalQueue."""
+    told = made.asked[name]
+    return WorkloadChanged(
+        at_us=made.now_us,
+        workload=told.workload,
+        uid=name,
+        queue=queue,
+        priority=told.priority,
+        podsets=told.podsets,
+    )
+
+
+def test_a_preemptor_that_moves_to_another_queue_is_the_first_of_neither() -> None:
+    within = {"preemption": {"withinClusterQueue": "LowerPriority"}}
+    made = world(
+        [queue("a", within), queue("b")],
+        [workload("low", 0), workload("high", 9), workload("c", 5)],
+    )
+    made.begin(0, [create("low")])
+    made.cycle()
+    made.begin(1, [create("high", "c")])
+    made.cycle()
+    assert made.draft.sticky == {"a": key("high")}
+    made.fold([moved(made, "high", "b")])
+    found = head(made.draft, "a")
+    assert found is not None
+    assert found.key == key("c")
+    assert not made.draft.sticky
