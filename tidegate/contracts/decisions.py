@@ -48,6 +48,7 @@ class WorkloadDecision(Decision, frozen=True, kw_only=True, omit_defaults=True):
     workload: str  # "<namespace>/<name>"
     uid: str = ""
     cluster_queue: str = ""
+    cycle: int = 0  # the scheduling cycle that took it, where scans of flavors hang on it; else 0
 
 
 class FlavorTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -72,7 +73,6 @@ class QuotaReserved(
     assignment: tuple[PodSetAssignment, ...]
     borrows: int = 0  # height of the smallest cohort subtree that holds it; 0: own quota
     checks: tuple[str, ...] = ()  # admission checks that have to be ready before it may run
-    cycle: int = 0  # the scheduling cycle, where scans of flavors depend on it; else 0
 
 
 class WorkloadAdmitted(
@@ -96,7 +96,6 @@ class WorkloadHeld(
     parked: bool = False  # out of the running until something frees quota
     shape: str = ""  # the scheduling shape that was parked with it
     scan: tuple[dict[str, int], ...] = ()  # by podset: resource to the flavor last tried
-    cycle: int = 0  # the scheduling cycle that left it so; 0: none is remembered
     until_us: int = 0  # BackingOff: it is tried again by then; 0: no time is set
 
 
@@ -117,7 +116,6 @@ class PreemptionIntended(
     victims: tuple[Victim, ...]
     amounts: dict[str, dict[str, int]] = {}  # flavor to resource to base units it asks for
     assignment: tuple[PodSetAssignment, ...] = ()
-    cycle: int = 0  # the scheduling cycle, where scans of flavors depend on it; else 0
 
 
 class PreemptionAbandoned(
