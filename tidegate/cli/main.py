@@ -119,6 +119,12 @@ def main() -> None:
     build()(prog_name="kubectl tidegate" if plugin else None)
 
 
+def _tell_version(asked: bool) -> None:  # noqa: FBT001 - as click calls it
+    if asked:
+        typer.echo(f"tidegate {version('tidegate')}")
+        raise typer.Exit
+
+
 def _root(
     *,
     show_version: Annotated[
@@ -129,12 +135,6 @@ def _root(
     ] = False,
 ) -> None:
     """Batch admission for Kubernetes whose every decision is an event in a SQL ledger."""
-
-
-def _tell_version(asked: bool) -> None:  # noqa: FBT001 - as click calls it
-    if asked:
-        typer.echo(f"tidegate {version('tidegate')}")
-        raise typer.Exit
 
 
 def _load(row: Command) -> Any:  # noqa: ANN401 - click's Command or Group
