@@ -44,6 +44,16 @@ def about(engine: Engine, partition: int = 0) -> dict[str, Any]:
         }
 
 
+def clock_us(engine: Engine) -> int:
+    """Return the time that the database's clock shows, in UTC microseconds.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    with reading(engine) as conn:
+        return int(conn.scalar(select(now_us())) or 0)
+
+
 def _identity(conn: Connection, partition: int) -> dict[str, Any]:
     """Return the ledger's id: the last that it was given."""
     payload = archived.last_opened(conn, partition)

@@ -6,13 +6,14 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from store.engine import shown
 from tidegate.errors import CommitUnknownError, LedgerUnreachableError
 
-_NO_TABLE = ("no such table", "does not exist")
+_NO_TABLE = "no such table"  # SQLite's words
+_UNDEFINED_TABLE = "42P01"  # PostgreSQL's code
 
 
 @contextmanager
@@ -56,9 +57,8 @@ def reading(engine: Engine) -> Generator[Connection]:
 def _explained(engine: Engine, error: DBAPIError | PoolTimeoutError) -> str:
     told = _told(error)
     where = f"The ledger at {shown(engine)}"
-    if isinstance(error, OperationalError | ProgrammingError) and any(
-        sign in told for sign in _NO_TABLE
-    ):
+    state = getattr(error.orig, "sqlstate", None) if isinstance(error, DBAPIError) else None
+    if _NO_TABLE in told or state == _UNDEFINED_TABLE:
         return f"{where} lacks its tables: `tidegate ledger migrate` makes them. ({told})"
     return f"{where} does not answer: {told}"
 

@@ -20,6 +20,7 @@ from tidegate.kube.client import Access, connect
 __all__ = ["real_api", "staged"]
 
 NAMES = ("tidegate-ingest", "tidegate-scheduler", "tidegate-actuator")
+RBAC = list(read_manifests(DEPLOY / "rbac"))
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
@@ -49,7 +50,7 @@ def installed(real_api: str) -> Iterator[str]:
 
 
 def test_an_account_has_the_rights_of_the_roles_that_are_bound_to_it() -> None:
-    found = accounts(list(read_manifests(DEPLOY / "rbac")))
+    found = accounts(RBAC)
     assert {one.name for one in found} == set(NAMES)
     for one in found:
         wanted = set() if one.name == "tidegate-scheduler" else role(one.name)
@@ -64,7 +65,7 @@ def test_a_right_is_said_as_one_would_ask_for_it() -> None:
 
 def test_a_server_that_reviews_no_rights_is_a_check_that_is_skipped(staged: str) -> None:
     with open_api(staged) as api:
-        (found,) = examine_rights(api)
+        (found,) = examine_rights(api, RBAC)
     assert (found.code, found.verdict, found.ok) == ("AccountsNotAsked", "skipped", True)
     assert "no SubjectAccessReviews" in found.text
 
@@ -72,7 +73,7 @@ def test_a_server_that_reviews_no_rights_is_a_check_that_is_skipped(staged: str)
 @pytest.mark.real
 def test_accounts_with_all_their_rights_are_well(installed: str) -> None:
     with open_api(installed) as api:
-        found = list(examine_rights(api))
+        found = list(examine_rights(api, RBAC))
     assert [one.code for one in found] == ["AccountMay", "AccountNeedsNone", "AccountMay"]
 
 
@@ -83,7 +84,7 @@ def test_a_right_that_was_taken_away_is_named(installed: str) -> None:
         rules = [one for one in told["rules"] if "events" not in one["resources"]]
         assert len(rules) == len(told["rules"]) - 1
         api.send("PATCH", f"{ROLES}/tidegate-actuator", {"rules": rules})
-        found = list(examine_rights(api))
+        found = list(examine_rights(api, RBAC))
     assert found[-1] == Finding(
         "AccountMayNot",
         ok=False,
@@ -95,6 +96,6 @@ def test_a_right_that_was_taken_away_is_named(installed: str) -> None:
 @pytest.mark.real
 def test_who_may_not_ask_is_told_that_the_check_was_skipped(installed: str) -> None:
     with as_account(installed, "tidegate-scheduler") as api:
-        (found,) = examine_rights(api)
+        (found,) = examine_rights(api, RBAC)
     assert (found.code, found.verdict) == ("AccountsNotAsked", "skipped")
     assert found.text.startswith("you may not create SubjectAccessReviews")

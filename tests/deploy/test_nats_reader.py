@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.deploy.nats_server import Served, nats_with_accounts
+from tests.deploy.nats_server import Served, nats_with_accounts, password
 from tidegate.bus.nats import open_bus
 from tidegate.bus.streams import Streams
 from tidegate.cli.examining import examine_bus
@@ -38,13 +38,24 @@ async def test_the_doctor_sees_every_stream_as_reader(served: Served) -> None:
     assert [one.code for one in found] == ["StreamsInPlace", "EventsCaughtUp"]
 
 
-async def test_the_doctor_gets_no_answer_where_it_does_not_know_the_authority(
-    served: Served,
+@pytest.mark.parametrize(
+    ("said", "ca", "to_do"),
+    [
+        ("reader", "", "give the authority of the server's certificate: --bus-ca FILE"),
+        ("reader", "nowhere", "give the authority's certificate: --bus-ca FILE"),
+        ("wrong", "right", "give the right user and password in --bus, or --bus-credentials FILE"),
+    ],
+)
+async def test_the_doctor_says_what_lacks_to_join(
+    served: Served, said: str, ca: str, to_do: str
 ) -> None:
-    found = await asyncio.to_thread(
-        lambda: list(examine_bus(served.url("reader"), LEDGER_ID, TOLD[-1]))
+    url = served.url("reader").replace(password("reader"), password(said))
+    trusted = str(served.ca) if ca == "right" else ca
+    (found,) = await asyncio.to_thread(
+        lambda: list(examine_bus(url, LEDGER_ID, TOLD[-1], ca=trusted))
     )
-    assert [one.code for one in found] == ["BusUnreachable"]
+    assert (found.code, found.to_do) == ("BusUnreachable", to_do)
+    assert password(said) not in found.text
 
 
 async def test_events_are_followed_as_reader(served: Served) -> None:

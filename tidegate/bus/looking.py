@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from nats.aio.client import Client
 
 from tidegate.bus.jetstream import JetStream
 from tidegate.bus.streams import Names, Streams, differences, names_of, wanted
+from tidegate.bus.tls import shown, trusted
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
 
@@ -37,7 +37,12 @@ async def look(
         BusUnreachableError: no connection, or no answer.
         BusRefusedError: the rights lack.
     """
-    client, names = Client(), names_of(cluster)
+    client, names, tls = Client(), names_of(cluster), trusted(ca)
+    told = list[Exception]()
+
+    async def note(error: Exception) -> None:
+        told.append(error)
+
     try:
         async with asyncio.timeout(patience_s):
             await client.connect(
@@ -45,13 +50,14 @@ async def look(
                 name="tidegate-doctor",
                 user_credentials=credentials or None,
                 inbox_prefix=names.inbox("client"),  # what the user `reader` may hear
-                tls=ssl.create_default_context(cafile=ca) if ca else None,
+                tls=tls,
                 allow_reconnect=False,
-                error_cb=_ignored,
+                error_cb=note,
             )
             return await _look(JetStream(client), names)
     except (nats.errors.Error, OSError, TimeoutError) as error:
-        raise BusUnreachableError(f"No answer from NATS at {url}: {error!r}") from error
+        said = told[-1] if told else error
+        raise BusUnreachableError(f"No answer from NATS at {shown(url)}: {said!r}") from said
     finally:
         # Where TLS was refused, closing waits for an end of the connection that does not come.
         with suppress(TimeoutError):
@@ -71,7 +77,3 @@ async def _look(js: JetStream, names: Names) -> Looked:
         differing += [f"{name}: {one}" for one in differences(fixed, found.config)]
     witness = None if names.events in missing else await newest_witness(js, names)
     return Looked(tuple(missing), tuple(differing), witness)
-
-
-async def _ignored(_error: Exception) -> None:
-    """Leave an error to the call that it fails."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -18,6 +17,7 @@ from tidegate.bus.lease import NatsLease
 from tidegate.bus.outbox import NatsOutbox
 from tidegate.bus.outlet import NatsOutlet
 from tidegate.bus.streams import Streams, differences, names_of, wanted
+from tidegate.bus.tls import shown, trusted
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
 
@@ -117,6 +117,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     Raises:
         BusUnreachableError: no connection within ``patience_s`` seconds.
     """
+    tls = trusted(ca)
     client = Client()
     bus = NatsBus(client, cluster, patience_s)
 
@@ -129,7 +130,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
                 servers=[part.strip() for part in url.split(",")],
                 name=f"tidegate-{name}",
                 user_credentials=credentials or None,
-                tls=ssl.create_default_context(cafile=ca) if ca else None,
+                tls=tls,
                 inbox_prefix=names_of(cluster).inbox(name),
                 max_reconnect_attempts=-1,
                 reconnect_time_wait=1,
@@ -141,7 +142,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     except (nats.errors.Error, OSError, TimeoutError) as error:
         await client.close()
         told = client.last_error or error
-        raise BusUnreachableError(f"No connection to NATS at {url}: {told!r}") from error
+        raise BusUnreachableError(f"No connection to NATS at {shown(url)}: {told!r}") from error
     try:
         yield bus
     finally:

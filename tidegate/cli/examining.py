@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
+import time
 from collections.abc import Iterator
 
 from tidegate.bus.looking import Looked, look
+from tidegate.cli.advice import advice
 from tidegate.cli.finding import Finding, good, wrong
+from tidegate.cli.installation import PART_OF, examine_installation
 from tidegate.cli.instance import Instance, is_running
-from tidegate.cli.objects.asking import Asking, Object
+from tidegate.cli.objects.asking import Asking
 from tidegate.cli.reading import Reader
-from tidegate.cli.rights import examine_rights
-from tidegate.cluster.install import includes, manifests_folder, read_manifests
 from tidegate.contracts.entry import Entry
 from tidegate.core.draft import Draft
 from tidegate.errors import (
@@ -26,18 +26,9 @@ from tidegate.errors import (
 )
 from tidegate.replay.travel import as_of as folded
 
-ROOMS = {"crds": "Crds", "policies": "Policies", "rbac": "Rights"}
-"""Folders of manifests that belong in the cluster, and how their findings are called."""
 _DEPLOYMENTS = "/apis/apps/v1/deployments"
-_PART_OF = "app.kubernetes.io/part-of"
-_INSTALL = "`tidegate up`, or apply the manifests again (docs/operations.md)"
-_LACKS = {
-    "Missing": _INSTALL,
-    "Differ": _INSTALL,
-    "Foreign": "remove what it belongs to first (docs/migrating-from-kueue.md)",
-    "Unknown": "ask with the right to look at it",
-}
 _NOT_FOUND = 404
+CLOCKS_APART_US_MAX = 5_000_000
 
 
 def examine_ledger(reader: Reader) -> Iterator[Finding]:
@@ -51,6 +42,7 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
     yield good("ChainIntact", f"{head.seq} events of ledger {draft.ledger_id}")
     yield _watches(draft)
     if told:
+        yield examine_clocks(draft, reader.clock_us(), time.time_ns() // 1_000)
         writer = told["writer"]
         yield (
             good("WriterLeads", f"{writer} in term {told['term']}")
@@ -72,7 +64,8 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
     try:
         seen = asyncio.run(look(url, cluster=cluster, credentials=credentials, ca=ca))
     except BusUnreachableError as error:
-        yield wrong("BusUnreachable", str(error), "start NATS, or give --bus the right URL")
+        to_do = advice(error) or "start NATS, or give --bus the right URL"
+        yield wrong("BusUnreachable", str(error), to_do)
         return
     except BusRefusedError as error:
         yield wrong("BusRefuses", str(error), "give the user the rights of deploy/nats")
@@ -88,19 +81,42 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
         yield from _published(seen, ledger_id, head)
 
 
-def examine_cluster(api: Asking) -> Iterator[Finding]:
-    """Compare what was installed with the manifests of this version, and ask the services."""
+def examine_cluster(api: Asking, config: str = "") -> Iterator[Finding]:
+    """Compare what was installed with what its configuration takes, and ask the services.
+
+    ``config`` as ``examine_installation`` has it.
+    """
     try:
         version = api.send("GET", "/version")["gitVersion"]
     except ApiUnreachableError as error:
-        yield wrong("ApiUnreachable", str(error), "check --kubeconfig, or `tidegate cluster up`")
+        to_do = advice(error) or "check --kubeconfig, or `tidegate cluster up`"
+        yield wrong("ApiUnreachable", str(error), to_do)
+        return
+    except ApiStatusError as error:
+        yield wrong("ApiRefuses", str(error), "renew the kubeconfig's credentials")
         return
     yield good("ApiAnswers", f"Kubernetes {version}")
-    for room, called in ROOMS.items():
-        wanted = list(read_manifests(manifests_folder() / room))
-        yield from _installation(api, called, wanted)
-    yield from examine_rights(api)
+    yield from examine_installation(api, config)
     yield from _services(api)
+
+
+def examine_clocks(draft: Draft, database_us: int, here_us: int) -> Finding:
+    """Compare the clocks of the bus, which is the ledger's, of the database, and of this machine.
+
+    All times are UTC microseconds.
+    """
+    if draft.skew_us:
+        text = f"the bus's clock is {_apart(draft.skew_us)} the ledger's, which did not follow"
+        to_do = "correct the clock of the machine that NATS runs on: the ledger then follows it"
+        return wrong("BusClockStepped", text, to_do)
+    if abs(database_us - here_us) > CLOCKS_APART_US_MAX:
+        text = f"the database's clock is {_apart(database_us - here_us)} this machine's"
+        return wrong("ClocksDiffer", text, "have both follow NTP: leases run by the database's")
+    return good("ClocksAgree", "here, in the database and on the bus")
+
+
+def _apart(ahead_us: int) -> str:
+    return f"{abs(ahead_us) / 1_000_000:.0f} s {'ahead of' if ahead_us > 0 else 'behind'}"
 
 
 def examine_instance(instance: Instance) -> Finding:
@@ -143,37 +159,9 @@ def _published(seen: Looked, ledger_id: str, head: Entry) -> Iterator[Finding]:
         yield good("EventsCaughtUp", f"EVENTS ends at seq {head.seq} as the ledger does")
 
 
-def _installation(api: Asking, called: str, wanted: list[Object]) -> Iterator[Finding]:
-    """Say in one line of each sort what is not as wanted, or that all of it is."""
-    names = defaultdict[str, list[str]](list)
-    for one in wanted:
-        names[_lack(api, called, one)].append(f"{one['kind']} {one['metadata']['name']}")
-    right = names.pop("", [])
-    if not names:
-        yield good(f"{called}InPlace", f"{len(right)} objects as wanted")
-    for code, found in names.items():
-        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-        yield wrong(f"{called}{code}", f"{found[0]}{more}", _LACKS[code])
-
-
-def _lack(api: Asking, called: str, wanted: Object) -> str:
-    """Return how an object is not as wanted; empty if it is."""
-    metadata, kind = wanted["metadata"], wanted["kind"]
-    place = metadata.get("namespace", ""), metadata["name"]
-    try:
-        found = api.find(api.place(wanted["apiVersion"], kind, *place))
-    except ApiStatusError as error:
-        return "Missing" if error.status == _NOT_FOUND else "Unknown"
-    if found is None:
-        return "Missing"
-    if called == "Crds" and not (found["metadata"].get("labels") or {}).get(_PART_OF):
-        return "Foreign"
-    return "" if includes(found, wanted) else "Differ"
-
-
 def _services(api: Asking) -> Iterator[Finding]:
     try:
-        found = api.every(_DEPLOYMENTS, f"{_PART_OF}=tidegate")
+        found = api.every(_DEPLOYMENTS, f"{PART_OF}=tidegate")
     except ApiStatusError as error:
         if error.status != _NOT_FOUND:
             yield wrong("ServicesUnknown", error.message, "ask with the right to list Deployments")

@@ -23,6 +23,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     nats_url: str = ""
     cluster: str = "local"
     kubeconfig: str = ""
+    config: str = ""  # path of Kueue's Configuration; empty: the defaults
     pid: int = 0  # of ``tidegate up``
     started_us: int = 0
 

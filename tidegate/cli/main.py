@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
+from tidegate.cli.advice import advice
 from tidegate.cli.output import say
 from tidegate.errors import (
     ApiUnreachableError,
@@ -96,6 +97,8 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except TidegateError as error:
             say(f"error: {error}")
+            if to_do := advice(error):
+                say(f"to do: {to_do}")
             raise typer.Exit(_exit_code(error)) from error
 
 

@@ -103,6 +103,12 @@ class Reader(NamedTuple):
         told["ledger"] = self.url
         return {**told, "headAt": None if head_us is None else utc(head_us)}
 
+    def clock_us(self) -> int:
+        """Return the time that the database's clock shows, in UTC microseconds."""
+        from store.about import clock_us  # noqa: PLC0415 - SQL may be absent
+
+        return clock_us(self.engine)
+
 
 @contextmanager
 def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator[Reader]:

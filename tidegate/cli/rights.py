@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from tidegate.cli.finding import Finding, good, skipped, wrong
 from tidegate.cli.objects.asking import Asking, Object
-from tidegate.cluster.install import manifests_folder, read_manifests
 from tidegate.errors import ApiStatusError
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
@@ -54,9 +53,9 @@ class Account(NamedTuple):
         }
 
 
-def examine_rights(api: Asking) -> Iterator[Finding]:
+def examine_rights(api: Asking, manifests: list[Object]) -> Iterator[Finding]:
     """Say in one line of each account whether it has every right; or once that nobody told."""
-    for one in accounts(list(read_manifests(manifests_folder() / "rbac"))):
+    for one in accounts(manifests):
         try:
             lacking = [right for right in one.rights if not _may(api, one, right)]
         except ApiStatusError as error:

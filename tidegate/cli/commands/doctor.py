@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from tidegate.cli.advice import advice
 from tidegate.cli.examining import (
     examine_bus,
     examine_cluster,
@@ -14,9 +15,9 @@ from tidegate.cli.examining import (
     examine_ledger,
 )
 from tidegate.cli.finding import Finding, wrong
-from tidegate.cli.instance import read_instance
+from tidegate.cli.instance import Instance, read_instance
 from tidegate.cli.joining import BusCaOption, BusCredentialsOption, ClusterOption
-from tidegate.cli.objects.asking import ContextOption, KubeconfigOption, open_api
+from tidegate.cli.objects.asking import ContextOption, KubeconfigOption, kubeconfig_of, open_api
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.contracts.entry import Entry
@@ -42,6 +43,7 @@ class _Asked(NamedTuple):
     ca: str  # path of the CA of NATS' certificate
     kubeconfig: str
     context: str
+    config: str  # path of Kueue's Configuration
 
 
 def doctor(  # noqa: PLR0913 - each is an option
@@ -56,14 +58,24 @@ def doctor(  # noqa: PLR0913 - each is an option
     ledger: LedgerOption = "",
     kubeconfig: KubeconfigOption = "",
     context: ContextOption = "",
+    config: Annotated[
+        str,
+        typer.Option(
+            "--config",
+            help="Kueue's Configuration that the services read; default: that of the cluster's "
+            "ConfigMap.",
+            metavar="FILE",
+        ),
+    ] = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Check ledger, streams, CRDs, policies, rights and services, and say what to do.
 
     Each line begins with a fixed code, such as ChainIntact or StreamMissing. The ledger is read
-    whole and its chain verified. Each service's account is reviewed for every right of its role,
-    which takes the right to create SubjectAccessReviews; without it that check is skipped. The
-    exit code is 1 if anything is wrong.
+    whole and its chain verified. Policies and rights are compared with what the configuration in
+    force takes: that of --config, of the cluster's ConfigMap, or the defaults. Each service's
+    account is reviewed for every right of its role, which takes the right to create
+    SubjectAccessReviews; without it that check is skipped. The exit code is 1 if anything is wrong.
 
     Examples:
       tidegate doctor
@@ -76,7 +88,7 @@ def doctor(  # noqa: PLR0913 - each is an option
     if unknown := sorted(parts.difference(_PARTS)):
         raise typer.BadParameter(f"--only {', '.join(unknown)}: there are {', '.join(_PARTS)}.")
     joining = cluster, str(bus_credentials or ""), str(bus_ca or "")
-    asked = _Asked(ledger, bus, *joining, kubeconfig, context)
+    asked = _Asked(ledger, bus, *joining, kubeconfig, context, config)
     found = list(_findings(parts, asked))
     records = [
         {
@@ -104,7 +116,7 @@ def _findings(parts: set[str], asked: _Asked) -> Iterator[Finding]:
         head = _head(asked.ledger) if "ledger" in parts else ("", None)
         yield from _of_bus(url, *head, asked) if url else [_not_named("bus", "--bus")]
     if "cluster" in parts:
-        yield from _of_cluster(asked.kubeconfig, asked.context)
+        yield from _of_cluster(asked, instance)
 
 
 def _of_bus(url: str, ledger_id: str, head: Entry | None, asked: _Asked) -> Iterator[Finding]:
@@ -118,13 +130,15 @@ def _of_ledger(ledger: str) -> Iterator[Finding]:
         with open_reader(ledger, reports=False) as reader:
             yield from examine_ledger(reader)
     except (LedgerUnreachableError, NotSupportedError) as error:
-        yield wrong("LedgerUnreachable", str(error), "check --ledger")
+        yield wrong("LedgerUnreachable", str(error), advice(error) or "check --ledger")
 
 
-def _of_cluster(kubeconfig: str, context: str) -> Iterator[Finding]:
+def _of_cluster(asked: _Asked, instance: Instance | None) -> Iterator[Finding]:
+    ours = instance is not None and kubeconfig_of(asked.kubeconfig) == instance.kubeconfig
+    config = asked.config or (instance.config if ours and instance is not None else "")
     try:
-        with open_api(kubeconfig, context) as api:
-            yield from examine_cluster(api)
+        with open_api(asked.kubeconfig, asked.context) as api:
+            yield from examine_cluster(api, config)
     except NotSupportedError as error:
         yield wrong("NoKubeconfig", str(error), "give --kubeconfig")
 

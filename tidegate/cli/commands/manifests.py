@@ -13,7 +13,7 @@ from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.roles import kind_roles
-from tidegate.service.configuration import read_configuration
+from tidegate.service.configuration import Configuration, read_configuration
 
 
 def manifests(
@@ -37,10 +37,15 @@ def wanted(config: str) -> list[Manifest]:
         SettingsError: it cannot be read, or says what makes no sense.
     """
     told = read_configuration(config)
-    known = tuple(name for name in told.frameworks if name in JOB_KINDS)
     for name in told.frameworks:
-        if name not in known:
+        if name not in JOB_KINDS:
             say(f"job kind not supported, its jobs are left alone: {name}")
+    return of_configuration(told)
+
+
+def of_configuration(told: Configuration) -> list[Manifest]:
+    """Return what a configuration takes: policies, and rights over the kinds that it enables."""
+    known = tuple(name for name in told.frameworks if name in JOB_KINDS)
     devices = bool(told.device_classes)
     roles = kind_roles(known, told.declared, devices=devices, elastic=told.elastic)
     return [*policies(known, told.declared), *roles]

@@ -65,6 +65,7 @@ def up(
     if there is not None and is_running(there):
         told.say(f"An instance runs already (pid {there.pid}): `tidegate down` ends it.")
         raise typer.Exit(_NO)
+    config = str(Path(config).absolute()) if config else ""
     cluster = prepare_cluster(on, told, touch=not shadow, config=config)
     services = SERVICES[:2] if shadow else SERVICES
     asyncio.run(_run(cluster, ledger, config, services, told))
@@ -134,6 +135,7 @@ async def _run(
                 ledger=running.ledger,
                 nats_url=running.nats_url,
                 kubeconfig=cluster.kubeconfig,
+                config=config,
                 pid=os.getpid(),
                 started_us=time.time_ns() // 1_000,
             )

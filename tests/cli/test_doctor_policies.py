@@ -1,0 +1,95 @@
+"""The doctor's policies and rights: compared with the configuration that the services read."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.cli.stage import silent, staged
+from tidegate.cli.commands.manifests import wanted
+from tidegate.cli.finding import Finding
+from tidegate.cli.installation import examine_installation
+from tidegate.cli.objects.asking import open_api
+from tidegate.cluster.install import apply, install, manifests_folder
+from tidegate.kube.client import Access, connect
+
+__all__ = ["staged"]
+
+MAPS = "/api/v1/namespaces/tidegate-system/configmaps"
+PODS = """\
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+integrations:
+  frameworks: [batch/job, pod]
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    """Return the path of a configuration that enables pods."""
+    path = tmp_path / "configuration.yaml"
+    path.write_text(PODS)
+    return str(path)
+
+
+@pytest.fixture
+def with_pods(staged: str, config: str) -> str:
+    """Lend a cluster with all that a configuration takes which enables pods."""
+
+    async def put() -> None:
+        async with connect(Access(kubeconfig=staged)) as api:
+            await install(api, manifests_folder(), silent)
+            for one in wanted(config):
+                await apply(api, one)
+
+    asyncio.run(put())
+    return staged
+
+
+def found(kubeconfig: str, config: str = "") -> dict[str, Finding]:
+    with open_api(kubeconfig) as api:
+        return {one.code: one for one in examine_installation(api, config)}
+
+
+def put_configuration(kubeconfig: str, namespace: str, text: str) -> None:
+    labels = {"app.kubernetes.io/part-of": "tidegate"}
+    metadata = {"name": "tidegate-configuration", "labels": labels}
+    with open_api(kubeconfig) as api:
+        if api.find(f"/api/v1/namespaces/{namespace}") is None:
+            space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+            api.send("POST", "/api/v1/namespaces", space)
+        made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+        path = f"/api/v1/namespaces/{namespace}/configmaps"
+        api.send("POST", path, {**made, "data": {"configuration.yaml": text}})
+
+
+def test_policies_of_the_configuration_in_force_are_right(with_pods: str) -> None:
+    put_configuration(with_pods, "tidegate-system", PODS)
+    told = found(with_pods)
+    assert {"PoliciesInPlace", "RightsInPlace"} <= told.keys()
+    assert told["ConfigurationInForce"].text == (
+        "ConfigMap tidegate-system/tidegate-configuration: batch/job, pod"
+    )
+
+
+def test_policies_of_more_than_is_enabled_are_named(with_pods: str) -> None:
+    told = found(with_pods)
+    assert told["PoliciesLeft"].text.startswith("MutatingAdmissionPolicy tidegate-gate-pods")
+
+
+def test_what_is_missing_is_installed_as_the_configuration_says(staged: str, config: str) -> None:
+    told = found(staged, config)
+    assert told["PoliciesMissing"].to_do == (
+        f"`tidegate manifests --config FILE | kubectl apply -f -`, FILE as in {config}"
+    )
+
+
+def test_a_configuration_that_cannot_be_read_or_is_not_the_only_one_is_named(staged: str) -> None:
+    put_configuration(staged, "one", "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: X\nx: 1\n")
+    assert (
+        "In ConfigMap one/tidegate-configuration" in found(staged)["ConfigurationUnreadable"].text
+    )
+    put_configuration(staged, "two", PODS)
+    assert "Several installations" in found(staged)["ConfigurationUnreadable"].text

@@ -1,0 +1,152 @@
+"""Whether a cluster has what its services' configuration takes: CRDs, policies, rights."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tidegate.cli.commands.manifests import of_configuration
+from tidegate.cli.finding import Finding, good, skipped, wrong
+from tidegate.cli.objects.asking import Asking, Object
+from tidegate.cli.rights import examine_rights
+from tidegate.cluster.install import includes, manifests_folder, read_manifests
+from tidegate.errors import ApiStatusError, SettingsError
+from tidegate.service.configuration import Configuration, parse_configuration, read_configuration
+
+PART_OF = "app.kubernetes.io/part-of"
+_CONFIG_MAPS = "/api/v1/configmaps"
+_FILE = "configuration.yaml"  # its key in a ConfigMap
+_POLICY = "AdmissionPolicy"  # how the kinds of policies end; those of their bindings do not
+_INSTALL = "`tidegate up`, or apply the manifests again (docs/operations.md)"
+_LACKS = {
+    "Foreign": "remove what it belongs to first (docs/migrating-from-kueue.md)",
+    "Unknown": "ask with the right to look at it",
+}
+_NOT_FOUND = 404
+
+
+class InForce(NamedTuple):
+    """The configuration that the services of a cluster read."""
+
+    where: str  # for people: a file's path, "ConfigMap NAMESPACE/NAME"; empty: the defaults
+    told: Configuration
+
+    @property
+    def to_do(self) -> str:
+        """How to install what it takes."""
+        if not self.where:
+            return _INSTALL
+        return f"`tidegate manifests --config FILE | kubectl apply -f -`, FILE as in {self.where}"
+
+
+def examine_installation(api: Asking, config: str = "") -> Iterator[Finding]:
+    """Compare what is installed with what the configuration in force takes.
+
+    ``config`` is the path of Kueue's Configuration; empty: whichever ConfigMap of Tidegate is in
+    the cluster, and without one the defaults.
+    """
+    yield from _installation(api, "Crds", list(read_manifests(manifests_folder() / "crds")))
+    try:
+        found = in_force(api, config)
+    except SettingsError as error:
+        yield wrong("ConfigurationUnreadable", str(error), "correct it, or give --config")
+        return
+    except ApiStatusError as error:
+        yield skipped("ConfigurationUnknown", f"ConfigMaps: {error.message}", "give --config")
+        return
+    enabled = ", ".join(found.told.frameworks)
+    yield good("ConfigurationInForce", f"{found.where or 'the defaults'}: {enabled}")
+    wanted = of_configuration(found.told)
+    policies = [one for one in wanted if _POLICY in one["kind"]]
+    yield from _installation(api, "Policies", policies, found.to_do)
+    yield from _left(api, policies)
+    roles = list(read_manifests(manifests_folder() / "rbac"))
+    roles += [one for one in wanted if one not in policies]
+    yield from _installation(api, "Rights", roles, found.to_do)
+    yield from examine_rights(api, roles)
+
+
+def in_force(api: Asking, config: str = "") -> InForce:
+    """Return the configuration that the services read; see ``examine_installation``.
+
+    Raises:
+        ApiStatusError: the ConfigMaps may not be listed.
+        SettingsError: it cannot be read, or there are several.
+    """
+    if config:
+        return InForce(config, read_configuration(config))
+    maps = {
+        f"ConfigMap {one['metadata']['namespace']}/{one['metadata']['name']}": one["data"][_FILE]
+        for one in _config_maps(api)
+        if _FILE in (one.get("data") or {})
+    }
+    if len(maps) > 1:
+        raise SettingsError(f"Several installations have one: {', '.join(maps)}.")
+    for where, text in maps.items():
+        try:
+            return InForce(where, parse_configuration(text))
+        except SettingsError as error:
+            raise SettingsError(f"In {where}: {error}") from error
+    return InForce("", read_configuration(""))
+
+
+def _config_maps(api: Asking) -> list[Object]:
+    try:
+        return api.every(_CONFIG_MAPS, f"{PART_OF}=tidegate")
+    except ApiStatusError as error:
+        if error.status == _NOT_FOUND:
+            return []
+        raise
+
+
+def _installation(
+    api: Asking, called: str, wanted: list[Object], to_do: str = _INSTALL
+) -> Iterator[Finding]:
+    """Say in one line of each sort what is not as wanted, or that all of it is."""
+    names = defaultdict[str, list[str]](list)
+    for one in wanted:
+        names[_lack(api, called, one)].append(f"{one['kind']} {one['metadata']['name']}")
+    right = names.pop("", [])
+    if not names:
+        yield good(f"{called}InPlace", f"{len(right)} objects as wanted")
+    for code, found in names.items():
+        yield wrong(f"{called}{code}", _first(found), _LACKS.get(code, to_do))
+
+
+def _lack(api: Asking, called: str, wanted: Object) -> str:
+    """Return how an object is not as wanted; empty if it is."""
+    metadata, kind = wanted["metadata"], wanted["kind"]
+    place = metadata.get("namespace", ""), metadata["name"]
+    try:
+        found = api.find(api.place(wanted["apiVersion"], kind, *place))
+    except ApiStatusError as error:
+        return "Missing" if error.status == _NOT_FOUND else "Unknown"
+    if found is None:
+        return "Missing"
+    if called == "Crds" and not (found["metadata"].get("labels") or {}).get(PART_OF):
+        return "Foreign"
+    return "" if includes(found, wanted) else "Differ"
+
+
+def _left(api: Asking, wanted: list[Object]) -> Iterator[Finding]:
+    """Say which policies are there that the configuration does not take.
+
+    One that suspends jobs of a kind that is not enabled leaves them suspended for ever.
+    """
+    names = {(one["kind"], one["metadata"]["name"]) for one in wanted}
+    left = list[str]()
+    for version, kind in sorted({(one["apiVersion"], one["kind"]) for one in wanted}):
+        try:
+            found = api.every(api.place(version, kind, "", "").rstrip("/"), f"{PART_OF}=tidegate")
+        except ApiStatusError:
+            continue  # said already of those that are wanted
+        named = ((kind, one["metadata"]["name"]) for one in found)
+        left += [f"{kind} {name}" for kind, name in named if (kind, name) not in names]
+    if left:
+        text = f"{_first(left)}: not of this configuration"
+        yield wrong("PoliciesLeft", text, "`kubectl delete` it, or enable its job kind")
+
+
+def _first(names: list[str]) -> str:
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
