@@ -1,5 +1,7 @@
 """Measure the core in virtual time: ``python -m bench.core [--config baseline|large|deep|memory]``.
 
+``--config real [--queues N --pending M] [--fair]`` measures steps in a cluster as users have it.
+
 Each measurement runs in a process of its own, so that its CPU time and memory are its own.
 """
 
@@ -15,16 +17,20 @@ from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
+from typing import TypeVar
 
 from bench import memory
 from bench.driving import Tally, drive
 from bench.loads import BASELINE, LARGE, QUOTA_CPU, Load
+from bench.real.steps import RealFigures, measure, middle
 from bench.steps import StepCost, deep, flat
 
 DEEP_QUEUES, DEEP_PENDING = 2_000, (10_000, 30_000, 100_000)
 CYCLE_QUEUES, CYCLE_PENDING = (10, 100, 1_000), (1_000, 10_000, 100_000)
 STEPS = 200
-CONFIGS = ("baseline", "large", "deep", "cycle", "memory")
+CONFIGS = ("baseline", "large", "deep", "cycle", "memory", "real")
+REAL_QUEUES, REAL_PENDING, REAL_RUNS = 20, 300, 3
+_Told = TypeVar("_Told")
 MEMORY_QUEUES, MEMORY_PENDING, MEMORY_ADMITTED = 1_000, (100_000, 1_000_000), (100_000,)
 
 
@@ -44,9 +50,12 @@ class Figures:
 def main(arguments: Sequence[str]) -> int:
     """Measure what is asked for and print it; return 0."""
     asked = _parser().parse_args(arguments)
+    if asked.config == "real":
+        print(_real(asked).line(), flush=True)
+        return 0
     told: list[Figures] = []
-    for measure in _measurements(asked):
-        told.append(_alone(measure))
+    for each in _measurements(asked):
+        told.append(_alone(each))
         print(_line(told[-1]), flush=True)
     if asked.json:
         asked.json.write_text(json.dumps([asdict(one) for one in told], indent=1) + "\n")
@@ -87,6 +96,24 @@ def admitted_figures(workloads: int) -> Figures:
     return Figures("memory", "admitted", _peak_mib(), footprint=found)
 
 
+def _real(asked: Namespace) -> RealFigures:
+    """Return the medians of three runs, each with a seed of its own."""
+    runs = list[RealFigures]()
+    for seed in range(REAL_RUNS):
+        run = partial(
+            measure,
+            asked.queues,
+            asked.pending,
+            asked.mode,
+            fair=asked.fair,
+            seed=seed,
+            cpu_s_max=60 * asked.minutes,
+        )
+        runs.append(_alone(run))
+        print(f"run {seed + 1} of {REAL_RUNS}: {runs[-1].line()}", file=sys.stderr, flush=True)
+    return middle(runs)
+
+
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="python -m bench.core", description=__doc__)
     parser.add_argument("--config", choices=CONFIGS)
@@ -99,6 +126,9 @@ def _parser() -> ArgumentParser:
     parser.add_argument(
         "--digest", action="store_true", help="tell what was decided as a number; costs time"
     )
+    parser.add_argument("--queues", type=int, default=REAL_QUEUES, help="ClusterQueues of real")
+    parser.add_argument("--pending", type=int, default=REAL_PENDING, help="who waits in real")
+    parser.add_argument("--fair", action="store_true", help="real: with fair sharing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there too")
     return parser
 
@@ -132,9 +162,9 @@ def _of_load(load: Load, asked: Namespace) -> Iterator[Callable[[], Figures]]:
                 )
 
 
-def _alone(measure: Callable[[], Figures]) -> Figures:
+def _alone(measured: Callable[[], _Told]) -> _Told:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-        return pool.submit(measure).result()
+        return pool.submit(measured).result()
 
 
 def _peak_mib() -> float:

@@ -1,0 +1,1 @@
+"""Loads as clusters see them: two levels of cohorts, three resources, random arrivals."""

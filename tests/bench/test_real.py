@@ -1,0 +1,44 @@
+"""The loads that clusters of users have: the same for a seed, and nobody lost in the counting."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import pytest
+
+from bench.real.arrivals import TIMES, Job, jobs
+from bench.real.cluster import Cluster
+from bench.real.objects import GPU, beginning
+
+MINUTE_US = 60_000_000
+
+
+def some(name: str, seed: int = 0, count: int = 400) -> list[Job]:
+    return list(islice(jobs(name, 5, 0.002, seed), count))
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_a_load_is_the_same_for_a_seed_and_comes_at_its_rate(name: str) -> None:
+    found = some(name)
+    assert found == some(name)
+    assert found != some(name, seed=1)
+    assert found[-1].at_us / 1e6 == pytest.approx(200_000, rel=0.3)
+
+
+def test_a_fifth_of_the_jobs_asks_for_a_gpu() -> None:
+    asking = [one for one in some("heavy") if GPU in one.asked.podsets[0].containers[0].requests]
+    assert len(asking) == pytest.approx(80, abs=30)
+
+
+def test_every_job_ends_and_what_was_stopped_is_lost() -> None:
+    cluster = Cluster()
+    cluster.fold(beginning(5, "tidegate", fair=False))
+    for job in some("bursts", count=60):
+        cluster.run_until(job.at_us)
+        cluster.step(job)
+    cluster.run_until(cluster.now_us + 10_000 * MINUTE_US)
+    tally = cluster.tally
+    assert tally.settled
+    assert (tally.finished, cluster.jobs, cluster.running) == (60, {}, {})
+    wanted = sum(job.cpu * job.run_us for job in some("bursts", count=60))
+    assert tally.used - tally.lost == wanted
