@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from scheduler.meter import Meter
 from tidegate.contracts.decisions import WorkloadDecision
-from tidegate.contracts.entry import Entry
+from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.facts import Event
 from tidegate.service.logs import get_log
 
@@ -32,6 +32,7 @@ class Status:
         self.meter = Meter(registry, local_queues=local_queues)
         self.role: Role = "starting"
         self.trouble = ""  # what keeps it from its work, one line
+        self.deaf = ""  # why nothing of what was read counts, one line
         self.desk: Desk | None = None
         self._turned_s = 0.0  # the loop's time of the last sign of life
         self._leading = _gauge(registry, "leading", "1 while this scheduler is the writer.")
@@ -66,7 +67,7 @@ class Status:
 
     def become(self, role: Role, trouble: str = "") -> None:
         """Note a new role and what stands in its way."""
-        self.role, self.trouble = role, trouble
+        self.role, self.trouble, self.deaf = role, trouble, ""
         self.turned()
         self._leading.set(role == "leading")
         if role != "leading":
@@ -77,6 +78,17 @@ class Status:
         self._lag.set_function(
             lambda: max(0.0, clock() - self.heard_us / 1_000_000) if self.heard_us else 0.0
         )
+
+    def read(self, read: int, position: Position, *, moved: bool) -> None:
+        """Note how many observations a turn read, and whether any of them counted."""
+        self.observations.inc(read)
+        if moved:
+            self.deaf = ""
+        elif read:
+            self.deaf = (
+                f"the stream gave {read} observations and none follows position {position.seq} of "
+                f"the stream created at {position.incarnation}: nothing that happens is seen"
+            )
 
     def spent(self, stage: Stage, seconds: float) -> None:
         """Note how long a stage of a turn took."""
@@ -112,8 +124,8 @@ class Status:
 
     def not_ready(self) -> str:
         """Tell why it can neither lead nor stand by; empty if it can."""
-        if self.trouble:
-            return self.trouble
+        if self.trouble or self.deaf:
+            return self.trouble or self.deaf
         return "starting" if self.role == "starting" else ""
 
 

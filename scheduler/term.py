@@ -88,6 +88,8 @@ async def _one_turn(desk: Desk, stopping: asyncio.Event) -> None:
         await turn(desk)
         status.trouble = ""
         await _rest(desk, desk.accepted.seq - before)
+        if status.deaf:
+            await _pause(stopping, desk.means.pace.retry_s)
     except BusUnreachableError as error:
         if not desk.sound:
             raise

@@ -54,8 +54,9 @@ async def turn(desk: Desk) -> int:
     told = await means.inbox.pull(desk.accepted, count_max=pace.messages_max, wait_s=wait_s)
     means.traces.heard(told)
     desk.sound = False
-    facts, desk.accepted = accept(desk.draft, desk.accepted, told)
-    means.status.observations.inc(len(told))
+    before = desk.accepted
+    facts, desk.accepted = accept(desk.draft, before, told)
+    means.status.read(len(told), before, moved=desk.accepted != before)
     if told:
         means.status.heard_us = told[-1].at_us
     if loss := _loss(facts):

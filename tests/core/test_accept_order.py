@@ -50,8 +50,25 @@ def test_another_stream_is_told_but_not_the_very_first() -> None:
     facts = bus.tell(flavor("b"))
     assert facts[0] == StreamReplaced(at_us=bus.at_us, incarnation=2)
     assert types(facts[1:]) == ["FlavorDefined"]
-    assert bus.take([old]) == [], "a message of the replaced stream"
     assert bus.position == Position(2, 1)
+
+
+def test_a_stream_made_anew_with_an_earlier_creation_time_is_heard() -> None:
+    bus = Bus(incarnation=9)
+    bus.tell(flavor("a"))
+    bus.incarnation, bus.seq = 3, 0
+    assert types(bus.tell(flavor("b"))) == ["StreamReplaced", "FlavorDefined"]
+    assert bus.position == Position(3, 1)
+
+
+def test_of_two_streams_told_at_once_the_known_one_counts_first() -> None:
+    bus = Bus(incarnation=9)
+    bus.tell(flavor("a"))
+    old = bus.message(flavor("b"))
+    bus.incarnation, bus.seq = 3, 0
+    facts = bus.take([bus.message(flavor("c")), old])
+    assert types(facts) == ["FlavorDefined", "StreamReplaced", "FlavorDefined"]
+    assert bus.position == Position(3, 1)
 
 
 def test_another_stream_that_lost_its_beginning_is_a_hole_too() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import Sequence
 from random import Random
 
 from msgspec.structs import replace
@@ -11,6 +12,8 @@ from msgspec.structs import replace
 from scheduler.means import Means
 from scheduler.term import schedule
 from tests.scheduler.stage import Stage, beat, first_round, play, queue, until
+from tidegate.bus.ports import Inbox
+from tidegate.contracts.entry import Message, Position
 from tidegate.errors import BusUnreachableError, CommitUnknownError, LedgerUnreachableError
 
 TROUBLES = [
@@ -190,3 +193,39 @@ def test_what_comes_while_a_busy_leader_rests_is_read_in_one_turn() -> None:
         await leader.stop()
 
     play(story)
+
+
+def test_a_leader_that_reads_and_accepts_nothing_is_not_ready_and_does_not_spin() -> None:
+    async def story(stage: Stage) -> None:
+        inbox = Repeating(stage.bus.inbox())
+        running = Running(dataclasses.replace(stage.means(), inbox=inbox))
+        await until(lambda: running.leads)
+        await stage.say(*first_round())
+        inbox.repeats = True
+        await until(lambda: bool(running.means.status.deaf))
+        assert "none follows position" in running.means.status.not_ready()
+        before = inbox.pulls
+        await asyncio.sleep(10)
+        assert inbox.pulls - before <= 10 / running.means.pace.retry_s
+        inbox.repeats = False
+        await until(lambda: not running.means.status.not_ready())
+        await running.stop()
+
+    play(story)
+
+
+class Repeating:
+    """An inbox that gives what was read before, for as long as a test wants."""
+
+    def __init__(self, inbox: Inbox) -> None:
+        self.ask_resync, self.forget = inbox.ask_resync, inbox.forget
+        self._inbox, self.repeats, self.pulls = inbox, False, 0
+        self._last = list[Message]()
+
+    async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
+        self.pulls += 1
+        if self.repeats and self._last:
+            return self._last
+        found = await self._inbox.pull(after, count_max=count_max, wait_s=wait_s)
+        self._last = [*found] or self._last
+        return found

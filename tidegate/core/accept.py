@@ -54,11 +54,13 @@ def accept(
 
     Messages may come repeated and in any order. One that is missing is told as ``GapObserved``,
     another stream as ``StreamReplaced``: whoever called asks for a resync when it finds these.
+    Incarnations are equal or not and have no order: a stream made anew, or brought back from a
+    copy, may be the older one by its clock.
     """
     facts: list[FactEvent] = []
-    for message in sorted(messages, key=_place):
-        if _place(message) <= (position.incarnation, position.seq):
-            continue  # it came before, or is of a stream that was replaced
+    for message in _in_order(position, messages):
+        if message.at.incarnation == position.incarnation and message.at.seq <= position.seq:
+            continue  # it came before
         for fact in spread(draft, _adopting(draft, _told(draft, position, message))):
             apply(draft, fact)
             facts.append(fact)
@@ -66,8 +68,12 @@ def accept(
     return facts, position
 
 
-def _place(message: Message) -> tuple[int, int]:
-    return message.at.incarnation, message.at.seq
+def _in_order(position: Position, messages: Iterable[Message]) -> list[Message]:
+    """Return the messages by their seq: of the known stream first, of others as they came."""
+    came, found = {position.incarnation: 0}, list(messages)
+    for message in found:
+        came.setdefault(message.at.incarnation, len(came))
+    return sorted(found, key=lambda one: (came[one.at.incarnation], one.at.seq))
 
 
 def _adopting(draft: Draft, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
