@@ -19,14 +19,18 @@ from actuator.report import Reporter
 from actuator.session import Session
 from actuator.settings import Settings
 from actuator.traces import Traces
-from tidegate.bus.nats import open_bus
+from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.ports import Lease
 from tidegate.jobs.registry import declare
 from tidegate.kube.client import connect
-from tidegate.service.configuration import read_configuration
+from tidegate.kube.ports import KubernetesApi
+from tidegate.service.configuration import Configuration, read_configuration
+from tidegate.service.holder import Holder, take_place
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 from tidegate.service.until import until_stopped
 
+LEASE = "actuator-0"
 ABOUT = "Makes the cluster agree with the scheduler's decisions: starts and stops jobs."
 
 
@@ -44,34 +48,56 @@ async def actuate(service: Service, settings: Settings) -> None:
             ca=settings.nats_ca,
         ) as bus,
     ):
-        metrics = Metrics(service.registry)
-        reporter = Reporter(
-            bus.outlet(),
-            cluster=settings.cluster,
-            session=service.session,
-            random=service.random,
-            metrics=metrics,
-        )
-        calls = Calls(api, metrics)
-        traces = Traces(service.tracing)
-        urgent = max(settings.workers // 2, 1)
-        rate = Rate(writes_per_s=settings.projections_per_s, urgent=urgent)
-        label_keys = configured.label_keys_to_copy
-        projector = Projector(calls, service.random, metrics, rate, label_keys)
-        along = projector.along if settings.project else alone
-        applier = Applier(calls, reporter, service.random, metrics, traces=traces, along=along)
-        cleans = configured.policy.gates.get(CLEANS_GATE, True)
-        provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
-        learners: list[Learner] = [projector] if settings.project else []
-        learners += [provisioner] if settings.provision else []
-        learners += [LetGo(calls, service.random)] if configured.elastic else []
-        consumer = Consumer(traces.noted(bus.feed()), applier, Together(*learners), service.random)
-        projector.give_way(lambda: consumer.busy)
-        lease = bus.lease("actuator-0", holder=service.session, ttl_s=settings.lease_s)
+        consumer = _consumer(service, settings, configured, api, bus)
         service.health.ready_if("bus", bus.fault)
         service.health.ready_if("events", lambda: consumer.lag)
-        session = Session(consumer, lease, settings.lease_s, settings.workers)
-        await until_stopped(service, session.run(), consumer.drain)
+        with take_place(settings.holder_file, service.session) as holder:
+            lease = await _lease(bus, holder, settings.lease_s)
+            session = Session(consumer, lease, settings.lease_s, settings.workers)
+            await until_stopped(service, session.run(), consumer.drain)
+
+
+def _consumer(
+    service: Service,
+    settings: Settings,
+    configured: Configuration,
+    api: KubernetesApi,
+    bus: NatsBus,
+) -> Consumer:
+    """Return who reads EVENTS, with everybody who learns from it."""
+    metrics = Metrics(service.registry)
+    reporter = Reporter(
+        bus.outlet(),
+        cluster=settings.cluster,
+        session=service.session,
+        random=service.random,
+        metrics=metrics,
+    )
+    calls = Calls(api, metrics)
+    traces = Traces(service.tracing)
+    urgent = max(settings.workers // 2, 1)
+    rate = Rate(writes_per_s=settings.projections_per_s, urgent=urgent)
+    label_keys = configured.label_keys_to_copy
+    projector = Projector(calls, service.random, metrics, rate, label_keys)
+    along = projector.along if settings.project else alone
+    applier = Applier(calls, reporter, service.random, metrics, traces=traces, along=along)
+    cleans = configured.policy.gates.get(CLEANS_GATE, True)
+    provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
+    learners: list[Learner] = [projector] if settings.project else []
+    learners += [provisioner] if settings.provision else []
+    learners += [LetGo(calls, service.random)] if configured.elastic else []
+    consumer = Consumer(traces.noted(bus.feed()), applier, Together(*learners), service.random)
+    projector.give_way(lambda: consumer.busy)
+    return consumer
+
+
+async def _lease(bus: NatsBus, holder: Holder, ttl_s: int) -> Lease:
+    """Return the lease of the active one; that of the process whose place we took is given up."""
+    if holder.predecessor:
+        dead = bus.lease(LEASE, holder=holder.predecessor, ttl_s=ttl_s)
+        if await dead.hold():
+            await dead.release()
+    return bus.lease(LEASE, holder=holder.name, ttl_s=ttl_s)
 
 
 def _now_us() -> int:

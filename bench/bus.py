@@ -31,6 +31,7 @@ from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.observations import Heartbeat
 from tidegate.contracts.subjects import observed
 from tidegate.model.policy import Policy
+from tidegate.service.holder import Holder
 
 SUBJECT = observed("local", "jobs.batch", "team-a", "job-1")
 EVENT = "tidegate.local.event.WorkloadAdmitted.team-a.ns.job-1"
@@ -123,7 +124,7 @@ async def measure_turns(bus: NatsBus, messages: int, folder: Path) -> None:
             run_sync=in_thread,
             status=Status(CollectorRegistry()),
             cluster="bench",
-            holder="bench",
+            holder=Holder("bench"),
             new_ledger_id=lambda: "turns",
             policy=Policy(),
             pace=Pace(wait_s=0.0),

@@ -26,6 +26,7 @@ from tidegate.bus.nats import open_bus
 from tidegate.bus.ports import Ledger
 from tidegate.bus.streams import Streams
 from tidegate.service.configuration import Configuration, read_configuration
+from tidegate.service.holder import take_place
 from tidegate.service.logs import get_log
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
@@ -51,7 +52,10 @@ async def scheduler(service: Service, settings: Settings) -> None:
         service.health.live_if("turns", status.stuck)
         service.health.ready_if("scheduler", status.not_ready)
         service.health.ready_if("bus", bus.fault)
-        with _opened(settings) as (ledger, snapshots):
+        with (
+            _opened(settings) as (ledger, snapshots),
+            take_place(settings.holder_file, service.session) as holder,
+        ):
             means = Means(
                 inbox=bus.inbox(),
                 outbox=bus.outbox(),
@@ -59,7 +63,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 run_sync=in_thread,
                 status=status,
                 cluster=settings.cluster,
-                holder=settings.identity(),
+                holder=holder,
                 new_ledger_id=lambda: f"{service.random.getrandbits(64):016x}",
                 policy=replace(configured.policy, compatibility=settings.compatibility),
                 pace=settings.pace(),

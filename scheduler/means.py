@@ -15,6 +15,7 @@ from scheduler.window import Window
 from tidegate.bus.ports import Inbox, Ledger, Outbox
 from tidegate.contracts.entry import Snapshot
 from tidegate.model.policy import Policy
+from tidegate.service.holder import Holder
 
 Result = TypeVar("Result")
 
@@ -67,7 +68,7 @@ class Means:
     run_sync: RunSync
     status: Status
     cluster: str
-    holder: str  # who we are to other schedulers; the same after a restart in the same place
+    holder: Holder  # who we are to other schedulers
     new_ledger_id: Callable[[], str]
     policy: Policy
     pace: Pace

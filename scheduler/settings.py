@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import socket
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -26,13 +24,6 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
         Literal["tidegate", "kueue"],
         Meta(description="kueue: decide as Kueue does even where it preempts in circles"),
     ] = "tidegate"
-    holder: Annotated[
-        str,
-        Meta(
-            description="who it is to other schedulers; unique, and the same after a restart, "
-            "which then need not wait for its own lease. Unset: host and process"
-        ),
-    ] = ""
     lease_s: Annotated[
         float, Meta(ge=1, description="a standby takes over after so long a silence")
     ] = 15.0
@@ -68,7 +59,3 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
     def window(self) -> Window:
         """Return what EVENTS keeps, and gets again when it was lost."""
         return Window(bytes_max=self.events_bytes, age_us=self.events_age_s * 1_000_000)
-
-    def identity(self) -> str:
-        """Return who this process is to other schedulers."""
-        return self.holder or f"{socket.gethostname()}/{os.getpid()}"

@@ -41,6 +41,7 @@ async def schedule(means: Means, stopping: asyncio.Event, random: Random) -> Non
         ChainError, UndecodableError: the ledger cannot be read: nobody may lead on it.
     """
     waits = _waits(means, random)
+    await _bury(means)
     while not stopping.is_set():
         try:
             term = await _take(means)
@@ -65,8 +66,16 @@ async def schedule(means: Means, stopping: asyncio.Event, random: Random) -> Non
     means.status.become("stopped")
 
 
+async def _bury(means: Means) -> None:
+    """Give up the lease of the process whose place we took, in its name: it is dead."""
+    lead, predecessor = means.ledger.lead, means.holder.predecessor
+    if predecessor:
+        with suppress(*PASSING):  # it runs out by itself
+            await means.run_sync(lambda: lead(predecessor, 0))
+
+
 async def _take(means: Means) -> Term | None:
-    lead, holder, lease_us = means.ledger.lead, means.holder, _lease_us(means)
+    lead, holder, lease_us = means.ledger.lead, means.holder.name, _lease_us(means)
     return await means.run_sync(lambda: lead(holder, lease_us))
 
 

@@ -33,6 +33,7 @@ from tidegate.contracts.subjects import observed
 from tidegate.errors import TidegateError
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec
+from tidegate.service.holder import Holder
 
 Result = TypeVar("Result")
 QUEUES = "clusterqueues.kueue.x-k8s.io"
@@ -90,7 +91,7 @@ class Stage:
             run_sync=in_place,
             status=Status(CollectorRegistry()),
             cluster="local",
-            holder=holder,
+            holder=Holder(holder),
             new_ledger_id=lambda: "led",
             policy=policy or Policy(),
             pace=Pace(snapshot_entries=snapshot_entries),

@@ -13,7 +13,6 @@ from pathlib import Path
 import nats
 import pytest
 
-from scheduler.settings import Settings
 from store.engine import open_engine
 from store.ledger import SqlLedger
 from tests.scheduler.stage import QUEUES, first_round
@@ -31,7 +30,8 @@ class Running:
 
     def __init__(self, url: str, folder: Path, *flags: str) -> None:
         command = [sys.executable, "-m", "scheduler", "--log-format", "json"]
-        command += ["--nats-url", url, "--ledger", str(folder / "ledger.db"), "--holder", "one"]
+        command += ["--nats-url", url, "--ledger", str(folder / "ledger.db")]
+        command += ["--holder-file", str(folder / "holder")]
         self.process = subprocess.Popen([*command, *flags], stderr=subprocess.PIPE, text=True)
 
     async def told(self, event: str) -> dict[str, object]:
@@ -181,8 +181,3 @@ def test_help_and_nonsense_need_nothing() -> None:
     )
     assert wrong.returncode == 2
     assert "lease_s" in wrong.stderr
-
-
-def test_a_process_is_its_host_and_number_unless_it_is_named() -> None:
-    assert Settings(holder="pod-1").identity() == "pod-1"
-    assert "/" in Settings().identity()

@@ -44,6 +44,7 @@ from tidegate.bus.memory import MemoryBus
 from tidegate.jobs.registry import job_kind
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.policy import Policy
+from tidegate.service.holder import Holder
 
 Body = Callable[[Life, str], Awaitable[None]]
 CLUSTER = "local"
@@ -67,7 +68,7 @@ def scheduler(
             run_sync=life.run_sync,
             status=status,
             cluster=CLUSTER,
-            holder=session,
+            holder=Holder(session),
             new_ledger_id=new_ledger_id,
             policy=policy,
             pace=Pace(messages_max=100, snapshot_entries=60),

@@ -112,6 +112,7 @@ def _program(wanted: Wanted, running: Running, service: str) -> Program:
         "TIDEGATE_KUBECONFIG": str(running.kubeconfig),
         "TIDEGATE_CONFIG": wanted.config,
         "TIDEGATE_HEALTH_PORT": running.health[service].rpartition(":")[2],
+        "TIDEGATE_HOLDER_FILE": str(wanted.state.resolve() / f"{service}.holder"),
         "TIDEGATE_LOG_FORMAT": "json",
     }
     return Program(

@@ -38,6 +38,13 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Annotated[
         int, Meta(ge=1, le=5, description="replicas of the streams; 3 or 5 on a NATS cluster")
     ] = 1
+    holder_file: Annotated[
+        str,
+        Meta(
+            description="path of a file on this machine, for this service alone: whoever starts "
+            "here after a crash then need not wait for the lease of the one that died"
+        ),
+    ] = ""
     config: Annotated[str, Meta(description="path of Kueue's own Configuration file")] = ""
     health_host: Annotated[
         str, Meta(description="where /healthz, /readyz and /metrics listen; 0.0.0.0 in a pod")

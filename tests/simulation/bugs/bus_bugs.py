@@ -89,12 +89,12 @@ def publish_retry_taken_for_a_fence() -> AbstractContextManager[None]:
                 await outbox.publish(desk.draft.ledger_id, desk.counts, entries)
                 desk.published = entries[-1].seq
         except PublishRefusedError as error:
-            fenced.add(desk.means.holder)
+            fenced.add(desk.means.holder.name)
             raise FencedError(error.expected, error.actual) from error
         await publish(desk, entries)
 
     async def take_unless_fenced(means: Means) -> Term | None:
-        return None if means.holder in fenced else await take(means)
+        return None if means.holder.name in fenced else await take(means)
 
     @contextmanager
     def both() -> Iterator[None]:

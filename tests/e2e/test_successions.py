@@ -1,0 +1,45 @@
+"""Whoever starts in the place of a process that was killed does not wait for its lease."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cast import eventually
+from tests.e2e.ordeal import alone, ordeal
+from tidegate.cluster.running import SERVICES
+from tidegate.kube.ports import KubernetesApi
+
+pytestmark = pytest.mark.real
+BACK_S = 12.0
+"""A lease alone lasts 15 s; an idle machine keeps five (docs/faults.md)."""
+
+
+async def test_a_job_starts_soon_after_any_service_was_killed(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    async with ordeal(api, alone(tmp_path, own_api), "succeeded") as trial:
+        trial.killed = set(SERVICES)
+        for service in SERVICES:
+            began_s = asyncio.get_running_loop().time()
+            os.kill(trial.running.supervisor.pid(service), signal.SIGKILL)
+            await trial.submit(1)
+            await trial.completed()
+            took_s = asyncio.get_running_loop().time() - began_s
+            assert took_s < BACK_S, f"{service}: {took_s:.1f} s"
+
+
+async def test_the_name_of_a_lease_is_one_process_s_alone(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    async with ordeal(api, alone(tmp_path, own_api), "named") as trial:
+        trial.killed = {"scheduler"}
+        place = tmp_path / "scheduler.holder"
+        first = place.read_text()
+        os.kill(trial.running.supervisor.pid("scheduler"), signal.SIGKILL)
+        await eventually(lambda: place.read_text() not in {"", first}, "another name stands there")
+        await trial.submit(1)

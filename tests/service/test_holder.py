@@ -1,0 +1,45 @@
+"""A file that is locked for a process's life tells its successor who is dead."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tidegate.service.holder import Holder, take_place
+
+LIVING = """
+import sys
+from tidegate.service.holder import take_place
+with take_place(sys.argv[1], "killed"):
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_next_process_of_a_place_knows_who_was_there_before(tmp_path: Path) -> None:
+    path = str(tmp_path / "holder")
+    with take_place(path, "first") as first:
+        assert first == Holder("first")
+    with take_place(path, "second") as second:
+        assert second == Holder("second", "first")
+    assert (tmp_path / "holder").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_process_that_was_killed_is_dead_and_one_that_lives_is_not(tmp_path: Path) -> None:
+    path = str(tmp_path / "holder")
+    command = [sys.executable, "-c", LIVING, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        with take_place(path, "too early") as early:
+            assert early == Holder("too early")
+        process.kill()
+        process.wait()
+    with take_place(path, "successor") as successor:
+        assert successor == Holder("successor", "killed")
+
+
+def test_without_a_file_nobody_is_known_to_be_dead() -> None:
+    with take_place("", "alone") as holder:
+        assert holder == Holder("alone")

@@ -1,0 +1,62 @@
+"""Who a process is to others that want the same lease, and whose place it takes on this machine.
+
+A name is one process's and no other's, in any life. A process locks a file for as long as it lives
+and writes its name there: whoever gets the lock knows that the one named there is dead, by the
+kernel's word, and need not wait for its lease to run out. On another machine, or with no file,
+nobody knows that, and the lease decides.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from tidegate.service.logs import get_log
+
+NAME_BYTES_MAX = 1_024
+_log = get_log("holder")
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """A process as leases know it."""
+
+    name: str
+    predecessor: str = ""  # a process that is dead for certain; empty: none is known
+
+
+@contextmanager
+def take_place(path: str, name: str) -> Generator[Holder]:
+    """Lock a file until the block ends and yield who we are; an empty path names no file.
+
+    While another process has the file it is left alone, and no predecessor is known.
+
+    Raises:
+        OSError: it cannot be opened or written.
+    """
+    if not path:
+        yield Holder(name)
+        return
+    file = os.open(Path(path), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        yield Holder(name, _replaced(file, name))
+    finally:
+        os.close(file)
+
+
+def _replaced(file: int, name: str) -> str:
+    """Write our name into a file that nobody locks and return the one before."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        _log.warning("another process has our place: its lease is waited for")
+        return ""
+    predecessor = os.pread(file, NAME_BYTES_MAX, 0).decode(errors="replace").strip()
+    os.ftruncate(file, 0)
+    os.pwrite(file, f"{name}\n".encode(), 0)
+    os.fsync(file)
+    return predecessor
