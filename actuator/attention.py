@@ -1,4 +1,4 @@
-"""Workloads of jobs that somebody deletes are noticed at once, by a watch.
+"""Workloads of jobs that somebody deletes, or that lose their job, are noticed by a watch.
 
 One that was made directly is nobody's to make again, so it is not watched. A watch that cannot be
 resumed has missed something: then everything is compared again.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from random import Random
+from typing import Any
 
 import msgspec
 
@@ -30,6 +31,7 @@ class _Meta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
+    owner_references: tuple[Any, ...] = ()
 
 
 class _Object(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,19 +51,20 @@ _decoder = msgspec.json.Decoder(_Line)
 class Attention:
     """Watches Workloads of jobs; ``begun`` is called whenever what came before is not known.
 
-    ``deleted`` is called with key and uid of each Workload that is deleted from then on.
+    ``deleted`` is called with key and uid of each Workload that is deleted from then on,
+    ``orphaned`` with the key of each that is seen without any owner.
     """
 
     def __init__(
         self,
         calls: Calls,
         random: Random,
-        *,
         begun: Callable[[], None],
         deleted: Callable[[str, str], None],
+        orphaned: Callable[[str], None],
     ) -> None:
         self._calls, self._random = calls, random
-        self._begun, self._deleted = begun, deleted
+        self._begun, self._deleted, self._orphaned = begun, deleted, orphaned
         self._version = ""  # up to which it has seen everything; empty: it has not
 
     async def pay(self) -> None:
@@ -93,8 +96,11 @@ class Attention:
         if line.type == "ERROR":
             raise ApiStatusError(found.code, found.message)
         self._version = found.metadata.resource_version
+        key = f"{found.metadata.namespace}/{found.metadata.name}"
         if line.type == "DELETED":
-            self._deleted(f"{found.metadata.namespace}/{found.metadata.name}", found.metadata.uid)
+            self._deleted(key, found.metadata.uid)
+        elif not found.metadata.owner_references:
+            self._orphaned(key)
 
     def _waits(self) -> Iterator[float]:
         return delays(self._random, first_s=0.5, most_s=60.0)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from actuator.agenda import Place
 from actuator.calls import Calls
+from actuator.orphans import is_unfinished_orphan
 from actuator.showing import reading
 from actuator.showing.board import Board, Seed
 from actuator.showing.shares import SharesShown
@@ -22,6 +23,8 @@ from tidegate.kinds.workload import Workload
 from tidegate.service.logs import get_log
 
 PAGE_MAX = 500
+ORPHAN = "Orphan"
+"""The place of a Workload that a job left behind."""
 _log = get_log("compare")
 
 
@@ -46,6 +49,8 @@ class Comparison:
                 same.add(("Workload", _key(found)))
             elif _key(found) in self.board.removed:
                 left.append(("Workload", _key(found)))
+            elif _key(found) not in self.board.workloads and is_unfinished_orphan(found):
+                left.append((ORPHAN, _key(found)))
         same |= {(kind, _key(found)) for kind, found in queues if self._queue_is_same(kind, found)}
         self.board.mark_moved()  # from here on only what moves again is marked
         self.board.mark_all()

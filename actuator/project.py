@@ -2,9 +2,8 @@
 
 Only what changed is written, each object once for many changes. Who got or lost quota is shown
 first, for others act on that, and a Workload made directly at once, for its status is its start.
-Everything else is off the critical path, and no more is written in a second than is allowed. What
-cannot be written is tried again a few times and then left until it changes again: nothing depends
-on it.
+Everything else is off the critical path, within an allowed rate. What cannot be written is tried
+again a few times and then left until it changes again: nothing depends on it.
 """
 
 from __future__ import annotations
@@ -17,13 +16,14 @@ from random import Random
 from actuator.agenda import Agenda, Due, Place
 from actuator.attention import Attention
 from actuator.calls import Calls
-from actuator.compare import Comparison
+from actuator.compare import ORPHAN, Comparison
 from actuator.metrics import Metrics
 from actuator.pace import Pace, Rate
+from actuator.removal import workload_path
 from actuator.showing.board import Board
 from actuator.showing.told import event_object, told
 from actuator.telling import Teller
-from actuator.write import Writer, workload_path
+from actuator.write import Writer
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
@@ -144,11 +144,14 @@ class Projector:
         while not self._working:
             self._changed.clear()
             await self._changed.wait()
-        await Attention(self._calls, self._random, begun=self._begun, deleted=self._put_back).pay()
+        await Attention(self._calls, self._random, self._begun, self._put_back, self._left).pay()
 
     def _begun(self) -> None:
         self._watched, self._compared = True, False
         self._changed.set()
+
+    def _left(self, key: str) -> None:
+        self._add([(ORPHAN, key)] if self._working else [])
 
     def _put_back(self, key: str, uid: str) -> None:
         shown = self._board.workloads.get(key)
@@ -229,6 +232,8 @@ class Projector:
                 await self._writer.workload(key, again=again)
                 shown = self._board.workloads.get(key)
                 self._teller.release(key, "" if shown is None else shown.object_uid)
+            case "Orphan":
+                await self._writer.removal.orphan(key)
             case "Shares":
                 self._board.mark_moved()
                 self._add(self._board.take_changed())

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
 from actuator.apply import pinned
 from actuator.calls import CACHED, Calls
-from actuator.members import listed, object_path
+from actuator.removal import Removal, workload_path
 from actuator.showing import activity, check_states, families, objects, queues, slices
 from actuator.showing.board import Board
 from actuator.showing.counts import Numbers
 from actuator.showing.shown import Shown
 from tidegate.errors import ApiStatusError
 from tidegate.jobs import workload
-from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.kind import Object
 from tidegate.jobs.merging import difference
-from tidegate.jobs.registry import JOB_KINDS, job_kind
+from tidegate.jobs.registry import job_kind
 from tidegate.kinds import names
 
 KUEUE = f"/apis/{names.API_VERSION}"
@@ -32,14 +31,19 @@ class Writer:
     board: Board
     label_keys: Sequence[str] = ()  # of labels that a Workload takes over from its job
 
+    @property
+    def removal(self) -> Removal:
+        """Return what ends Workloads."""
+        return Removal(self.calls, self.board)
+
     async def workload(self, key: str, *, again: bool = False) -> None:
         """Make, change or remove a Workload object; ``again`` after that has failed."""
         shown = self.board.workloads.get(key)
         if shown is None:
-            await self._remove(key)
+            await self.removal.remove(key)
             return
         if shown.phase == "finished":
-            await self._unguard(shown)
+            await self.removal.unguard(shown)
         path = workload_path(shown.key)
         left = self.calls.patched(path)
         if left is not None:
@@ -118,6 +122,8 @@ class Writer:
         marks = {**slices.marks(shown), **annotations}
         if not shown.direct:  # else its status says so
             marks = {names.DECISION: shown.decision, **marks}
+        else:
+            marks = {**objects.owned_by(meta), **marks}
         if shown.elastic and shown.phase != "finished":
             marks[names.GENERATION] = str(shown.generation)
         wanted["metadata"]["annotations"] = marks
@@ -155,7 +161,7 @@ class Writer:
 
     def _status(self, shown: Shown, found: Object, status: Object) -> Object:
         wanted = objects.workload_status(shown, status)
-        objects.put_order(wanted, shown, found)
+        objects.put_order(wanted, shown)
         check_states.put(wanted, shown, found)
         return wanted
 
@@ -167,7 +173,9 @@ class Writer:
         if not shown.made or shown.phase == "finished":
             return None
         kind = job_kind(shown.job.kind)
-        there = await self._job(shown, kind)
+        there = await self.removal.job(shown, kind)
+        if kind.members is None:
+            there = [one for one in there if "deletionTimestamp" not in one["metadata"]]
         if not there:
             return None
         job = there[0] if kind.members is None else {"items": there}
@@ -186,42 +194,6 @@ class Writer:
         if parent is None:
             raise ApiStatusError(HTTPStatus.NOT_FOUND, f"There is no Workload {shown.parent}.")
         return families.made(shown, parent, objects.wanted_spec(shown, self.board.priorities))
-
-    async def _unguard(self, shown: Shown) -> None:
-        """Take the finalizer that Kueue put on a job's objects off, for it is over."""
-        kind = JOB_KINDS.get(shown.job.kind)
-        if kind is None or not kind.finalizer:
-            return
-        path = kind.path(shown.namespace)
-        for found in await self._job(shown, kind):
-            guards = found["metadata"].get("finalizers", [])
-            if kind.finalizer in guards:
-                rest = [guard for guard in guards if guard != kind.finalizer]
-                body = {"metadata": {"finalizers": rest}}
-                await self.calls.patch(object_path(path, found), pinned(body, found))
-
-    async def _job(self, shown: Shown, kind: JobKind[Any]) -> list[Object]:
-        """Return the objects that are a workload's job; none if it is gone."""
-        if kind.members is not None:
-            return await listed(self.calls, kind.path(shown.namespace), shown.job, kind.members)
-        found = await self.calls.read(kind.path(shown.namespace, shown.job.name))
-        return [found] if found is not None and found["metadata"]["uid"] == shown.uid else []
-
-    async def _remove(self, key: str) -> None:
-        """Remove the Workload of a job that is gone or not managed any more."""
-        shown = self.board.removed.pop(key, None)
-        if shown is not None:
-            await self._unguard(shown)
-        found = None if shown is None else await self.calls.read(workload_path(shown.key))
-        if shown is None or found is None:
-            return
-        if not objects.goes_with(shown, found):
-            return  # not made for this job
-        if found["metadata"].get("finalizers"):
-            none = {"metadata": {"finalizers": None}}
-            found = await self.calls.patch(workload_path(shown.key), pinned(none, found))
-        options = {"preconditions": {"uid": found["metadata"]["uid"]}}
-        await self.calls.delete(workload_path(shown.key), options)
 
     def _is_defined(self, kind: str, key: str) -> bool:
         board = self.board
@@ -253,12 +225,6 @@ class Writer:
             board.readiness.get(defined.spec.cluster_queue),
             status,
         )
-
-
-def workload_path(key: str) -> str:
-    """Return the path of a Workload object by its key."""
-    namespace, _, name = key.partition("/")
-    return workload.KIND.path(namespace, name)
 
 
 def queue_path(kind: str, key: str) -> str:

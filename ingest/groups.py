@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from ingest.joins import Asking, Joins, Told
+from ingest.joins import Asking, Joins
+from ingest.ownership import Told
 from tidegate.contracts.observations import JobObserved, ObjectGone
 from tidegate.errors import TidegateError
 from tidegate.jobs import pod_group

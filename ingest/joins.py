@@ -1,6 +1,6 @@
 """What must be known of other objects to observe a job: its Workload, its namespace, its owners.
 
-The user's wishes about a job that is queued stand on its Workload: ``spec.active``, and whether
+What its user overrides of a queued job stands on its Workload: ``spec.active``, and whether
 another controller has reserved quota for it. Its namespace says whether it is managed at all, and
 so do its owners. The cache is rebuilt by every list.
 """
@@ -8,46 +8,26 @@ so do its owners. The cache is rebuilt by every list.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
 from ingest.claims import Claims
 from ingest.lineage import Lineage
+from ingest.overrides import NONE, WorkloadOverrides, is_beside, overrides_of
+from ingest.ownership import DirectWorkloads, Told
 from ingest.prebuilt import Prebuilt
 from ingest.scope import Scope
 from ingest.variants import Variants, is_made
-from tidegate.contracts.observations import CheckSeen, JobObserved, Observed
+from tidegate.contracts.observations import JobObserved
 from tidegate.errors import NotSupportedError
 from tidegate.jobs import workload
-from tidegate.jobs.asking import identified, listed
+from tidegate.jobs.asking import identified
 from tidegate.jobs.kind import JobKind
-from tidegate.jobs.workload import boost, closed_gates, holds_quota_of_another
 from tidegate.kinds import names
-from tidegate.kinds.check_states import check_states, checks_since
-from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
 from tidegate.kinds.workload import Workload
-
-Told: TypeAlias = tuple[str, Observed]
-"""A resource and what is told under it."""
-
-
-class Wishes(msgspec.Struct, frozen=True, kw_only=True):
-    """What a Workload says about the job that it stands for."""
-
-    workload: str  # its uid
-    active: bool = True
-    held_quota: bool = False
-    priority_boost: int = 0
-    gates: tuple[str, ...] = ()
-    preemption_gates: tuple[str, ...] = ()
-    checks: tuple[CheckSeen, ...] = ()
-    checks_since: str = ""
-    deactivated: str = ""
-
-
-NONE = Wishes(workload="")
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,13 +48,14 @@ class Joins:
         self._claims = Claims({}) if claims is None else claims
         self._labels = dict[str, dict[str, str]]()  # by namespace
         self._lineage = Lineage(kinds)
-        self._wishes = dict[str, Wishes]()  # by the job's uid
+        self._overrides = dict[str, WorkloadOverrides]()  # by the job's uid
         self._about = dict[str, str]()  # a Workload's uid to its job's
         self._jobs = dict[str, Asking]()  # by uid
         self._groups = dict[str, str]()  # a Workload's key to the uid of the group it stands for
         self._prebuilt = Prebuilt()
         self._variants = Variants()
         self._direct = any(kind.name == workload.NAME for kind in kinds)
+        self._alone = DirectWorkloads(self._lineage.knows)
 
     def stands_for(self, found: Workload) -> str:
         """Return the uid of the job that a Workload stands for; empty: it was made directly.
@@ -85,9 +66,17 @@ class Joins:
         if meta.annotations.get(names.IS_GROUP_WORKLOAD) == "true":
             return f"{meta.namespace}/{meta.name}"
         owner = meta.controller()
-        if owner is None or owner.kind == "Workload":  # that one is a variant of it
+        if owner is None:
+            return self._bereft(meta)
+        if owner.kind == "Workload":  # that one is a variant of it
             return ""
         return owner.uid if self._lineage.knows(owner) else ""
+
+    def _bereft(self, meta: ObjectMeta) -> str:
+        """Return the job of a Workload whose owner somebody took out, though the job is there."""
+        job = self._jobs.get(meta.labels.get(names.JOB_UID, ""))
+        own = f"{meta.namespace}/{meta.name}"
+        return "" if job is None or job.alone.workload != own else job.meta.uid
 
     def asks(self, kind: JobKind[Any], meta: ObjectMeta) -> bool:
         """Tell whether an object asks to be managed, wherever it is and whoever owns it."""
@@ -157,11 +146,12 @@ class Joins:
         key = self._prebuilt.take(found)
         claimants = self._prebuilt.claimants(key)
         uid = self.stands_for(found)
-        if uid and uid not in claimants and not _is_beside(found):
-            yield from self._wished(uid, found)
+        if uid and uid not in claimants and not is_beside(found):
+            yield from self._override(uid, overrides_of(found))
         yield from self._retold(claimants)
-        if not uid and not claimants and self._direct:
-            yield workload.KIND.resource, workload.observe(found)
+        if claimants or not self._direct:
+            return
+        yield from self._alone.withdraw(found.metadata) if uid else self._alone.take(found)
 
     def _varied(self, jobs: Iterable[str]) -> Iterator[Told]:
         """Yield jobs of whose variants something else is said now."""
@@ -170,29 +160,14 @@ class Joins:
             if job is not None:
                 yield self._told(job)
 
-    def _wished(self, uid: str, found: Workload) -> Iterator[Told]:
-        yield from self._wish(
-            uid,
-            Wishes(
-                workload=found.metadata.uid,
-                active=found.spec.active,
-                held_quota=holds_quota_of_another(found),
-                priority_boost=boost(found),
-                gates=listed(found.metadata.annotations.get(names.ADMISSION_GATED_BY, "")),
-                preemption_gates=closed_gates(found),
-                checks=check_states(found),
-                checks_since=checks_since(found),
-                deactivated=found.metadata.annotations.get(names.DEACTIVATED, ""),
-            ),
-        )
-
     def forget(self, uid: str) -> Iterator[Told]:
         """Forget a job or a Workload that is gone; yield the jobs that it was about."""
+        self._alone.forget(uid)
         self._remove(uid)
         yield from self._released(self._prebuilt.claim(uid, None))
         yield from self._retold(self._prebuilt.claimants(self._prebuilt.forget(uid)))
         if uid in self._about:
-            yield from self._wish(self._about.pop(uid), NONE)
+            yield from self._override(self._about.pop(uid), NONE)
         yield from self._varied([self._variants.forget(uid)])
 
     def listed_jobs(self, resource: str, present: Collection[str]) -> Iterator[Told]:
@@ -206,10 +181,14 @@ class Joins:
     def listed_workloads(self, present: Collection[str]) -> Iterator[Told]:
         """Forget the Workloads that a list no longer has; yield the jobs that this changes."""
         for uid in [uid for uid in self._about if uid not in present]:
-            yield from self._wish(self._about.pop(uid), NONE)
+            yield from self._override(self._about.pop(uid), NONE)
         yield from self._varied(self._variants.keep(present))
         self._prebuilt.keep(present)
         yield from self._retold(self._prebuilt.all_claimants())
+
+    def present_workloads(self, listed: Collection[str]) -> Iterable[str]:
+        """Return the uids of listed Workloads that are jobs themselves."""
+        return self._alone.present(listed)
 
     def _retold(self, uids: Iterable[str]) -> Iterator[Told]:
         """Yield jobs as they are told now, and whatever of theirs is another's by now."""
@@ -226,7 +205,7 @@ class Joins:
         """Yield who comes next where a job names a Workload no longer."""
         made = self._prebuilt.made(key)
         if made is not None and self._direct:
-            yield workload.KIND.resource, made
+            yield self._alone.tell(made)
         for uid in self._prebuilt.claimants(key):
             if uid in self._jobs:
                 yield self._told(self._jobs[uid])
@@ -242,15 +221,15 @@ class Joins:
         self._drop(uid)
 
     def _drop(self, job: str) -> None:
-        self._about.pop(self._wishes.pop(job, NONE).workload, None)
+        self._about.pop(self._overrides.pop(job, NONE).workload, None)
 
-    def _wish(self, uid: str, wishes: Wishes) -> Iterator[Told]:
-        before = self._wishes.get(uid, NONE)
+    def _override(self, uid: str, told: WorkloadOverrides) -> Iterator[Told]:
+        before = self._overrides.get(uid, NONE)
         self._drop(uid)
-        if wishes != NONE:
-            self._wishes[uid], self._about[wishes.workload] = wishes, uid
+        if told != NONE:
+            self._overrides[uid], self._about[told.workload] = told, uid
         job = self._jobs.get(self._groups.get(uid, uid))
-        same = before == msgspec.structs.replace(wishes, workload=before.workload)
+        same = before == msgspec.structs.replace(told, workload=before.workload)
         if job is not None and not same:
             yield self._told(job)
 
@@ -259,33 +238,21 @@ class Joins:
             return job.kind.resource, identified(job.kind, job.meta)
         if job.alone.prebuilt:
             return job.kind.resource, self._claims.joined(self._prebuilt.joined(job.alone))
-        wishes = self._wishes.get(_called(job), NONE)
+        over = self._overrides.get(_called(job), NONE)
         said = self._variants.checks(_called(job))
-        checks, since = (wishes.checks, wishes.checks_since) if said is None else said
+        checks, since = (over.checks, over.checks_since) if said is None else said
         told = msgspec.structs.replace(
             job.alone,
-            active=wishes.active,
-            held_quota=wishes.held_quota,
-            priority_boost=wishes.priority_boost,
-            gates=tuple(dict.fromkeys((*job.alone.gates, *wishes.gates))),
-            preemption_gates=wishes.preemption_gates,
+            active=over.active,
+            held_quota=over.held_quota,
+            priority_boost=over.priority_boost,
+            gates=tuple(dict.fromkeys((*job.alone.gates, *over.gates))),
+            preemption_gates=over.preemption_gates,
             checks=checks,
             checks_since=since,
-            deactivated=wishes.deactivated,
+            deactivated=over.deactivated,
         )
         return job.kind.resource, self._claims.joined(told)
-
-
-def _is_beside(found: Workload) -> bool:
-    """Tell whether an elastic job is another Workload: this was replaced, or waits to replace it.
-
-    One that was evicted had taken over before.
-    """
-    annotations, conditions = found.metadata.annotations, found.status.conditions
-    had = holding(conditions, "QuotaReserved") or holding(conditions, "Evicted")
-    waits = names.SLICE_REPLACES in annotations and not had
-    elastic = annotations.get(names.ELASTIC_JOB) == "true"
-    return elastic and (waits or holding(conditions, "Finished") is not None)
 
 
 def job_is_one(job: Asking) -> bool:

@@ -22,6 +22,7 @@ class Made(msgspec.Struct, frozen=True, kw_only=True):
 
     owner: str  # uid of its controller; empty: it has none
     seen: JobObserved  # as it would be told, were it not some job's
+    was_owned: bool = False  # whose job is gone: it is none itself
 
 
 class Prebuilt:
@@ -41,7 +42,8 @@ class Prebuilt:
         if not _is_projected(found):
             owner = meta.controller()
             seen = workload.observe(found)
-            self._made[key] = Made(owner="" if owner is None else owner.uid, seen=seen)
+            uid = "" if owner is None else owner.uid
+            self._made[key] = Made(owner=uid, seen=seen, was_owned=workload.is_orphan(meta))
             self._keys[meta.uid] = key
         return key
 
@@ -86,7 +88,9 @@ class Prebuilt:
     def made(self, key: str) -> JobObserved | None:
         """Return a Workload that is nobody's as it is told."""
         made = self._made.get(key)
-        return None if made is None or made.owner or key in self._claims else made.seen
+        if made is None or made.owner or made.was_owned or key in self._claims:
+            return None
+        return made.seen
 
     def joined(self, job: JobObserved) -> JobObserved:
         """Return a job that names a Workload as that asks for it, or waiting for it."""

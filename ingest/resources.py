@@ -10,7 +10,8 @@ import msgspec
 from ingest import definitions
 from ingest.claims import PATH, RESOURCE, Claims
 from ingest.groups import PodGroups
-from ingest.joins import Joins, Told
+from ingest.joins import Joins
+from ingest.ownership import Told
 from ingest.scope import Scope
 from tidegate.contracts.observations import Observed
 from tidegate.jobs import pod, pod_group, workload
@@ -37,8 +38,8 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     """Return what else the deletion of an object, at a version, changes."""
     listed: Callable[[Collection[str], int], Iterable[Told]] = lambda _present, _version: ()
     """Learn which uids a list of a version had; return what else that changes."""
-    besides: Callable[[], Iterable[str]] = tuple
-    """Return the uids of what is told under the resource and has no object of its own."""
+    present: Callable[[Collection[str]], Iterable[str]] = lambda listed: listed
+    """Return the uids of what is told under the resource, of a list's uids and what they make."""
     optional: bool = False  # its CRD may be missing, and is waited for without stopping the clock
 
 
@@ -128,8 +129,11 @@ def _pods(joins: Joins) -> Watched:
         yield from groups.listed(present, version)
         yield from alone.listed(present, version)
 
+    def present(listed: Collection[str]) -> Iterable[str]:
+        return (*listed, *groups.present())
+
     return msgspec.structs.replace(
-        alone, observe=observe, gone=gone, listed=listed, besides=groups.present
+        alone, observe=observe, gone=gone, listed=listed, present=present
     )
 
 
@@ -191,4 +195,5 @@ def _workloads(joins: Joins) -> Watched:
         observe=joins.workload,
         gone=lambda uid, _version: joins.forget(uid),
         listed=lambda present, _version: joins.listed_workloads(present),
+        present=joins.present_workloads,
     )

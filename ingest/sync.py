@@ -15,8 +15,8 @@ from random import Random
 from typing import Any
 
 from ingest.definitions import who
-from ingest.joins import Told
 from ingest.metrics import Metrics
+from ingest.ownership import Told
 from ingest.publish import Publisher, refused
 from ingest.resources import Watched
 from ingest.watch import Changed, Pace, Watch, pages
@@ -116,8 +116,7 @@ class Sync:
                 await _together(self._tell(one, self._round) for one in page.items)
                 present += [one.metadata.uid for one in page.items]
         await self._tell_others(self.watched.listed(frozenset(present), version))
-        present += self.watched.besides()
-        for completed in self._completed(present, version):
+        for completed in self._completed(list(self.watched.present(present)), version):
             await publisher.say(resource, completed)
         return version
 

@@ -66,6 +66,7 @@ class Board:
         self.priorities = dict[tuple[str, str], int]()  # by kind of class and name
         self.removed = dict[str, Shown]()  # whose Workload object shall go
         self.changed = dict[tuple[str, str], None]()  # ("Workload", key), … in order
+        self.now_us = 0  # when the newest event was decided
         self.fills_in = False  # EVENTS has lost its beginning, and nothing was read back yet
         self._unheard = deque[tuple[FactEvent | DecisionEvent, str]](maxlen=UNHEARD_MAX)
         self._leads_to = dict[str, str]()  # LocalQueue to ClusterQueue
@@ -74,6 +75,7 @@ class Board:
 
     def learn(self, event: FactEvent | DecisionEvent, decision: str) -> None:
         """Take in one event; ``decision`` is its ``<ledger id>/<seq>``."""
+        self.now_us = max(self.now_us, event.at_us)
         match event:
             case WorkloadSubmitted():
                 self._submit(event, decision)

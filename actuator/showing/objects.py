@@ -12,7 +12,7 @@ from actuator.showing.conditions import BLOCKED
 from actuator.showing.shown import Shown
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.workload import ordered
+from tidegate.jobs.workload import OWNER_NOT_FOUND, ordered
 from tidegate.kinds import names
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
@@ -103,6 +103,12 @@ def goes_with(shown: Shown, found: Object) -> bool:
     return shown.uid in owners or meta.get("labels", {}).get(names.JOB_UID) == shown.uid
 
 
+def owned_by(meta: Object) -> dict[str, str]:
+    """Return the mark of a direct Workload that another controller owns: for when that is gone."""
+    owners = [one["uid"] for one in meta.get("ownerReferences", ()) if one.get("controller")]
+    return {names.OWNED_BY: owners[0]} if owners else {}
+
+
 def ownership(shown: Shown, meta: Object) -> Object:
     """Return what the metadata of a prebuilt Workload says of its owner: the job, from now on."""
     owners = [one for one in meta.get("ownerReferences", ()) if one["uid"] != shown.uid]
@@ -132,7 +138,7 @@ def workload_status(shown: Shown, found: Object) -> Object:
 
     What is not ours stays: check states, and of a direct Workload how its pods stand and its end.
     """
-    ours = _OURS if shown.direct else _OURS_OF_JOBS
+    ours = _ours(shown)
     conditions = {
         one["type"]: one for one in found.get("conditions", ()) if one["type"] not in ours
     }
@@ -151,6 +157,14 @@ def workload_status(shown: Shown, found: Object) -> Object:
     return status
 
 
+def _ours(shown: Shown) -> tuple[str, ...]:
+    if not shown.direct:
+        return _OURS_OF_JOBS
+    finished = shown.conditions.get("Finished")
+    orphaned = finished is not None and finished.reason == OWNER_NOT_FOUND
+    return (*_OURS, "Finished") if orphaned else _OURS
+
+
 def is_over(shown: Shown, found: Object) -> bool:
     """Tell whether a Workload that was made directly is finished, as its user says."""
     told = found.get("status", {}).get("conditions", ())
@@ -159,13 +173,13 @@ def is_over(shown: Shown, found: Object) -> bool:
     )
 
 
-def put_order(status: Object, shown: Shown, found: Object) -> None:
+def put_order(status: Object, shown: Shown) -> None:
     """Say of a direct Workload that shows a reservation that it is ours, before it is started.
 
-    ``status`` is changed in place; ``found`` is the Workload as it is.
+    ``status`` is changed in place.
     """
     reserved = shown.holding("QuotaReserved") if shown.direct else None
-    if reserved is None or names.DECISION in found["metadata"].get("annotations", {}):
+    if reserved is None:
         return
     if all(one["type"] != names.ORDERED for one in status["conditions"]):
         none = f"{shown.decision.rpartition('/')[0]}/0"

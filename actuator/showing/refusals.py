@@ -9,7 +9,6 @@ from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 
 _TOKENS = 6
-REASON = "Unreadable"
 
 
 def refusal(event: ObservationRefused, seq: int) -> Object | None:
@@ -28,4 +27,4 @@ def refusal(event: ObservationRefused, seq: int) -> Object | None:
         "name": name,
         "uid": event.uid,
     }
-    return event_about(regarding, f"{seq:x}.r", event.at_us, ("Warning", REASON, event.error))
+    return event_about(regarding, f"{seq:x}.r", event.at_us, ("Warning", event.reason, event.error))

@@ -195,10 +195,11 @@ class ObjectGone(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="O
 
 
 class ObjectRefused(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="ObjectRefused/1"):
-    """ingest could not read an object; the others go on."""
+    """ingest could not read an object, or leaves it alone for a reason; the others go on."""
 
     resource: str
     error: str
+    reason: str = "Unreadable"  # of the Kubernetes Event that is told on the object
 
 
 class SyncStarted(

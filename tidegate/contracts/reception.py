@@ -52,6 +52,7 @@ class ObservationRefused(
     error: str
     workload: str = ""  # if the object is a job that can be named
     uid: str = ""  # of the object, if that could be read
+    reason: str = "Unreadable"  # of the Kubernetes Event on it
 
 
 class TimePassed(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="TimePassed/1"):

@@ -130,7 +130,7 @@ def _news(
             yield from _policy(draft, at_us, told)
         case seen.ObjectRefused():
             refused = _refused(at_us, message, told.error, draft.by_uid.get(told.uid, ""))
-            yield structs.replace(refused, uid=told.uid)
+            yield structs.replace(refused, uid=told.uid, reason=told.reason)
         case _:
             yield from _object(draft, at_us, _resource(message.subject), told)
 

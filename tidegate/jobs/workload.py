@@ -25,6 +25,8 @@ from tidegate.kinds.workload import Workload
 from tidegate.model.numbers import INT32_MAX, signed
 
 NAME = "workload"
+OWNER_NOT_FOUND = "OwnerNotFound"
+"""Why a Workload is finished whose job is gone."""
 
 
 def observe(found: Workload) -> JobObserved:
@@ -104,9 +106,23 @@ def podsets(found: Object) -> list[Object]:
     return written
 
 
+def is_orphan(meta: ObjectMeta) -> bool:
+    """Tell whether a Workload was made of, or owned by, something that is gone.
+
+    Source: behaviour.md 8.7.
+    """
+    marks = (names.DECISION, names.VARIANT_FOR, names.OWNED_BY, names.IS_GROUP_WORKLOAD)
+    made = names.JOB_UID in meta.labels or any(mark in meta.annotations for mark in marks)
+    return made and not meta.owner_references
+
+
 def holds_quota_of_another(found: Workload) -> bool:
     """Tell whether another controller, not Tidegate, has reserved quota for it."""
-    return holding(found.status.conditions, "QuotaReserved") is not None and not _decision(found)
+    return holding(found.status.conditions, "QuotaReserved") is not None and not _is_ours(found)
+
+
+def _is_ours(found: Workload) -> bool:
+    return names.DECISION in found.metadata.annotations or bool(_decision(found))
 
 
 def class_of(found: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:
@@ -167,14 +183,14 @@ def _order(found: Workload) -> Condition | None:
 
 
 def _runs(found: Workload) -> bool:
-    """Tell whether it may run; a note in annotations said so before there was the condition."""
+    """Tell whether it may run."""
     order = _order(found)
-    return names.INJECTED in found.metadata.annotations if order is None else order.status == "True"
+    return order is not None and order.status == "True"
 
 
 def _decision(found: Workload) -> str:
     order = _order(found)
-    return found.metadata.annotations.get(names.DECISION, "") if order is None else order.message
+    return "" if order is None else order.message
 
 
 KIND = JobKind(

@@ -106,6 +106,24 @@ NAMES = ("pod", *(one.name for one in FRAMEWORKS))
 """Every name that policies can be asked for."""
 
 
+BESIDES = (
+    ("", "Pod"),
+    ("apps", "Deployment"),
+    ("apps", "StatefulSet"),
+    ("apps", "ReplicaSet"),
+    ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"),
+)
+"""Kinds that Kueue makes Workloads of and that no field suspends, by group and kind."""
+
+
+def is_known_kind(api_version: str, kind: str) -> bool:
+    """Tell whether Kueue itself makes Workloads of objects of a kind."""
+    group = api_version.rpartition("/")[0]
+    return (group, kind) in BESIDES or any(
+        (one.group, one.kind) == (group, kind) for one in FRAMEWORKS
+    )
+
+
 def not_a_child(declared: tuple[Framework, ...] = ()) -> str:
     """Return the condition that no controller is of a known kind, or of one of these.
 

@@ -1,0 +1,59 @@
+"""What stands on the Workload of a job and overrides what the job itself says."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.observations import CheckSeen
+from tidegate.jobs.asking import listed
+from tidegate.jobs.workload import boost, closed_gates, holds_quota_of_another
+from tidegate.kinds import names
+from tidegate.kinds.check_states import check_states, checks_since
+from tidegate.kinds.meta import holding
+from tidegate.kinds.workload import Workload
+
+
+class WorkloadOverrides(msgspec.Struct, frozen=True, kw_only=True):
+    """What a Workload says about the job that it stands for."""
+
+    workload: str  # its uid
+    active: bool = True
+    held_quota: bool = False
+    priority_boost: int = 0
+    gates: tuple[str, ...] = ()
+    preemption_gates: tuple[str, ...] = ()
+    checks: tuple[CheckSeen, ...] = ()
+    checks_since: str = ""
+    deactivated: str = ""
+
+
+NONE = WorkloadOverrides(workload="")
+"""What is said of a job without a Workload."""
+
+
+def overrides_of(found: Workload) -> WorkloadOverrides:
+    """Return what a Workload says about its job."""
+    annotations = found.metadata.annotations
+    return WorkloadOverrides(
+        workload=found.metadata.uid,
+        active=found.spec.active,
+        held_quota=holds_quota_of_another(found),
+        priority_boost=boost(found),
+        gates=listed(annotations.get(names.ADMISSION_GATED_BY, "")),
+        preemption_gates=closed_gates(found),
+        checks=check_states(found),
+        checks_since=checks_since(found),
+        deactivated=annotations.get(names.DEACTIVATED, ""),
+    )
+
+
+def is_beside(found: Workload) -> bool:
+    """Tell whether an elastic job is another Workload: this was replaced, or waits to replace it.
+
+    One that was evicted had taken over before.
+    """
+    annotations, conditions = found.metadata.annotations, found.status.conditions
+    had = holding(conditions, "QuotaReserved") or holding(conditions, "Evicted")
+    waits = names.SLICE_REPLACES in annotations and not had
+    elastic = annotations.get(names.ELASTIC_JOB) == "true"
+    return elastic and (waits or holding(conditions, "Finished") is not None)

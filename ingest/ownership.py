@@ -1,0 +1,100 @@
+"""Whose a Workload is that stands for no job that is watched: its maker's, or nobody's any more.
+
+Only one that somebody made directly is a job itself. One that was made of a job is finished once
+that is gone, and one that Kueue made of a job of a kind that is not enabled waits for its kind: of
+both the scheduler is told nothing, so that neither holds quota.
+
+Source: behaviour.md 8.7, 15.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from ingest.definitions import who
+from tidegate.contracts.observations import JobObserved, ObjectGone, ObjectRefused, Observed
+from tidegate.jobs import workload
+from tidegate.jobs.workload import OWNER_NOT_FOUND, is_orphan
+from tidegate.kinds import names
+from tidegate.kinds.meta import ObjectMeta, OwnerReference
+from tidegate.kinds.policies.frameworks import is_known_kind
+from tidegate.kinds.workload import Workload
+
+Told: TypeAlias = tuple[str, Observed]
+RESOURCE = workload.KIND.resource
+UNMANAGED_OWNER = "OwnerNotManaged"
+"""The reason of the Event on a Workload whose job nobody here starts."""
+
+
+class DirectWorkloads:
+    """The Workloads that were told as jobs themselves in this session."""
+
+    def __init__(self, is_watched: Callable[[OwnerReference], bool]) -> None:
+        """``is_watched`` tells whether an owner is of an enabled job kind."""
+        self._is_watched = is_watched
+        self._told = set[str]()  # uids
+
+    def take(self, found: Workload) -> Iterator[Told]:
+        """Yield a Workload as a job, or that it is none."""
+        if is_orphan(found.metadata):
+            if found.metadata.uid in self._told:  # else it was never a job itself
+                yield RESOURCE, replace(workload.observe(found), finished=OWNER_NOT_FOUND)
+            return
+        owner = unmanaged_owner(found.metadata, self._is_watched)
+        if owner is None:
+            yield self.tell(workload.observe(found))
+            return
+        yield from self.withdraw(found.metadata)
+        yield (
+            RESOURCE,
+            ObjectRefused(
+                **who(found.metadata),
+                resource=RESOURCE,
+                reason=UNMANAGED_OWNER,
+                error=unmanaged_sentence(owner),
+            ),
+        )
+
+    def tell(self, observed: JobObserved) -> Told:
+        """Return a Workload as it is told, and remember that it was."""
+        self._told.add(observed.uid)
+        return RESOURCE, observed
+
+    def withdraw(self, meta: ObjectMeta) -> Iterator[Told]:
+        """Yield that a Workload is no job any more, if it was told as one."""
+        if meta.uid in self._told:
+            self._told.discard(meta.uid)
+            yield RESOURCE, ObjectGone(**who(meta), resource=RESOURCE)
+
+    def forget(self, uid: str) -> None:
+        """Forget a Workload that is gone."""
+        self._told.discard(uid)
+
+    def present(self, listed: Collection[str]) -> Iterable[str]:
+        """Return the uids of a list that are told as jobs: a round removes all others."""
+        self._told.intersection_update(listed)
+        return [uid for uid in listed if uid in self._told]
+
+
+def unmanaged_owner(
+    meta: ObjectMeta, is_watched: Callable[[OwnerReference], bool]
+) -> OwnerReference | None:
+    """Return the owner of a Workload that was made of it, if that is of no enabled job kind."""
+    owners = [one for one in meta.owner_references if one.kind != "Workload"]
+    found = meta.controller() or next(iter(owners), None)
+    if found is None or found.kind == "Workload" or is_watched(found):
+        return None
+    made = names.JOB_UID in meta.labels or names.IN_USE in meta.finalizers
+    return found if made or is_known_kind(found.api_version, found.kind) else None
+
+
+def unmanaged_sentence(owner: OwnerReference) -> str:
+    """Return why a Workload is not counted."""
+    return (
+        f"Its owner {owner.kind} {owner.name} ({owner.api_version}) is of a job kind that is not "
+        "enabled: the Workload holds no quota, and nobody starts or stops the owner. Enable the "
+        "kind in integrations.frameworks, or delete the Workload."
+    )

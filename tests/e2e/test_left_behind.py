@@ -1,0 +1,105 @@
+"""Quota comes back from Workloads without a job, and is not given to those of unknown jobs."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.e2e.cast import KUEUE, Object, job_of, make_queues, post, submit, told, until
+from tests.e2e.living import Living
+from tests.e2e.ordeal import alone
+from tidegate.cluster.running import run_services
+from tidegate.contracts.facts import WorkloadSubmitted
+from tidegate.kube.ports import KubernetesApi
+
+pytestmark = pytest.mark.real
+NAMESPACE = "behind"
+JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+OWNER_NOT_FOUND = "Finished=True OwnerNotFound"
+FOREVER_S = 3_600.0
+STATEFUL_SET: Object = {
+    "apiVersion": "apps/v1",
+    "kind": "StatefulSet",
+    "metadata": {"name": "db"},
+    "spec": {
+        "replicas": 0,
+        "serviceName": "db",
+        "selector": {"matchLabels": {"app": "db"}},
+        "template": {
+            "metadata": {"labels": {"app": "db"}},
+            "spec": {"containers": [{"name": "c", "image": "none"}]},
+        },
+    },
+}
+
+
+async def workload_of(api: KubernetesApi, name: str) -> str:
+    """Return the name of the Workload of a Job, once it is admitted."""
+    uid = (await job_of(api, NAMESPACE, name))["metadata"]["uid"]
+    path = f"/apis/{KUEUE}/namespaces/{NAMESPACE}/workloads"
+    query = {"labelSelector": f"kueue.x-k8s.io/job-uid={uid}"}
+    found = list[str]()
+
+    async def is_admitted() -> bool:
+        items = msgspec.json.decode((await api.request("GET", path, query=query)).body)["items"]
+        found[:] = [one["metadata"]["name"] for one in items if one.get("status", {})]
+        job = await job_of(api, NAMESPACE, name)
+        return bool(found) and job["status"].get("active", 0) > 0
+
+    await until(is_admitted, f"{name} runs")
+    return found[0]
+
+
+async def runs(api: KubernetesApi, name: str) -> str:
+    await submit(api, NAMESPACE, name, cpu="2", seconds=FOREVER_S)
+    return await workload_of(api, name)
+
+
+async def delete(api: KubernetesApi, path: str, **options: str) -> None:
+    body = msgspec.json.encode(options) if options else None
+    answer = await api.request("DELETE", path, body=body)
+    assert answer.status in (200, 202), answer.body
+
+
+async def is_told(api: KubernetesApi, about: str) -> bool:
+    path = f"/api/v1/namespaces/{NAMESPACE}/events"
+    query = {"fieldSelector": f"involvedObject.name={about},reason=OwnerNotManaged"}
+    answer = await api.request("GET", path, query=query)
+    return bool(msgspec.json.decode(answer.body)["items"])
+
+
+async def leave(api: KubernetesApi, living: Living) -> None:
+    """Make the Workloads that Kueue left of a RayJob and of a StatefulSet, in its words."""
+    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/statefulsets"
+    made = msgspec.json.decode((await post(api, path, STATEFUL_SET)).body)["metadata"]
+    ray = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "ray", "uid": "0000-ray"}
+    stateful = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": made["uid"]}
+    for name, owner in (("rayjob-ray", ray), ("statefulset-db", stateful)):
+        about = {
+            "ownerReferences": [{**owner, "controller": True}],
+            "labels": {"kueue.x-k8s.io/job-uid": owner["uid"]},
+        }
+        await living.make(name, cpu="2", about=about)
+
+
+async def test_no_workload_holds_quota_without_a_job_of_ours(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    await make_queues(api, {NAMESPACE: "2"})
+    living = Living(api, NAMESPACE)
+    await leave(api, living)
+    async with run_services(alone(tmp_path, own_api), print) as running:
+        first = await runs(api, "first")  # what Kueue left holds nothing
+        for name in ("rayjob-ray", "statefulset-db"):
+            await until(partial(is_told, api, name), f"an Event on {name}")
+        await delete(api, f"{JOBS}/first")  # without options a Job is orphaned
+        second = await runs(api, "second")
+        await living.shows(first, OWNER_NOT_FOUND)
+        await delete(api, f"{JOBS}/second", propagationPolicy="Orphan")
+        await delete(api, living.path(second))  # as kueuectl deletes a Workload and its Job
+        await runs(api, "third")
+        submitted = [one.job.kind for one in told(running.ledger, WorkloadSubmitted)]
+        assert submitted == ["batch/job"] * 3

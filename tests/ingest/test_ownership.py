@@ -1,0 +1,104 @@
+"""Whose a Workload is, on the embedded API server: its maker's, a job's, or nobody's any more."""
+
+from __future__ import annotations
+
+import asyncio
+
+from tests.ingest.scene import rounds, session
+from tests.ingest.test_joins import PODSETS, WORKLOADS, workload_of
+from tests.parts.stage import JOBS, Object, Stage, alongside, job, kueue
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectGone, ObjectRefused
+
+RESOURCE = "workloads.kueue.x-k8s.io"
+
+
+def owned_by(kind: str, version: str, name: str = "left", **meta: object) -> Object:
+    """Return a Workload that something controls."""
+    found = kueue("Workload", name, queueName="main", podSets=PODSETS)
+    owner = {"apiVersion": version, "kind": kind, "name": "x", "uid": "x", "controller": True}
+    found["metadata"] |= {"ownerReferences": [owner], **meta}
+    return found
+
+
+async def told_alone(stage: Stage) -> list[tuple[str, str]]:
+    """Return each Workload that was told as a job, with how it finished."""
+    told = [one for one in await stage.heard() if isinstance(one, JobObserved)]
+    return [(one.name, one.finished) for one in told if one.kind == "workload"]
+
+
+async def present(stage: Stage) -> tuple[str, ...]:
+    return (await rounds(stage, RESOURCE))[-1].present
+
+
+def test_a_workload_that_its_job_left_behind_is_never_a_job() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = stage.make(JOBS, job())
+        ours = workload_of(made)
+        ours["metadata"]["labels"] = {"kueue.x-k8s.io/job-uid": made["metadata"]["uid"]}
+        stage.make(WORKLOADS, ours)
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            stage.change(f"{WORKLOADS}/job-train", {"metadata": {"ownerReferences": None}})
+            stage.remove(f"{JOBS}/train")
+            await stage.hear(ObjectGone)
+            await asyncio.sleep(5)
+        assert await told_alone(stage) == []
+        assert await present(stage) == ()
+
+    run_virtually(run())
+
+
+def test_a_workload_of_a_kind_that_is_not_enabled_is_told_as_such() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(WORKLOADS, owned_by("Notebook", "acme.io/v1", finalizers=[IN_USE]))
+        stage.make(WORKLOADS, owned_by("StatefulSet", "apps/v1", "set"))
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+        refused = [one for one in await stage.heard() if isinstance(one, ObjectRefused)]
+        assert [(one.name, one.reason) for one in refused] == [
+            ("left", "OwnerNotManaged"),
+            ("set", "OwnerNotManaged"),
+        ]
+        assert "Notebook x (acme.io/v1)" in refused[0].error
+        assert (await told_alone(stage), await present(stage)) == ([], ())
+
+    run_virtually(run())
+
+
+def test_a_workload_that_its_own_controller_made_ends_with_that() -> None:
+    async def run() -> None:
+        stage = Stage()
+        mark = {"tidegate.dev/owned-by": "x"}
+        made = stage.make(WORKLOADS, owned_by("Crunch", "example.com/v1", annotations=mark))
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            assert await present(stage) == (made["metadata"]["uid"],)
+            stage.change(f"{WORKLOADS}/left", {"metadata": {"ownerReferences": None}})
+            await stage.hear(JobObserved, lambda one: one.finished != "")
+        assert await told_alone(stage) == [("left", ""), ("left", "OwnerNotFound")]
+
+    run_virtually(run())
+
+
+def test_a_workload_whose_owner_was_taken_out_stays_its_jobs() -> None:
+    async def run() -> None:
+        stage = Stage()
+        made = stage.make(JOBS, job())
+        async with alongside(session(stage).run()):
+            told = await stage.hear(JobObserved)
+            name = told.workload.partition("/")[2]
+            ours = workload_of(made, name)
+            del ours["metadata"]["ownerReferences"]
+            ours["metadata"]["labels"] = {"kueue.x-k8s.io/job-uid": made["metadata"]["uid"]}
+            ours["spec"]["active"] = False
+            stage.make(WORKLOADS, ours)
+            await stage.hear(JobObserved, lambda one: not one.active)
+        assert await told_alone(stage) == []
+
+    run_virtually(run())
+
+
+IN_USE = "kueue.x-k8s.io/resource-in-use"
