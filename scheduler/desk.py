@@ -45,6 +45,8 @@ class Desk:
     seen_s: float  # the loop's time of that
     moved_s: float  # the loop's time of the last commit
     kept: int  # the ledger seq from which the next snapshot is counted
+    unforgotten: int = 0  # observations taken in since the bus was told to forget
+    unforgotten_bytes: int = 0
     more: bool = True  # deciding may not have come to its end
     sound: bool = True  # the draft stands where the ledger stands
 

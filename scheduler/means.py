@@ -55,6 +55,8 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     look_s: float = 10.0  # before looking again whether EVENTS holds what was published
     lost_tail_s: float = 30.0  # before looking again whether a lost tail was recovered
     snapshot_entries: int = 100_000  # between two snapshots
+    forget_messages: int = 2_000  # observations taken in before the bus is told to forget them
+    forget_bytes: int = 8 * 1024 * 1024  # the same in bytes: a stream may be full of large ones
     rest_s: float = 0.0  # after a turn that read several observations: the next reads more
 
 

@@ -2,7 +2,8 @@
 
 The order is the safety argument: nothing is published before it is in the ledger, and the bus
 forgets nothing before that. After a crash ``open_desk`` publishes the rest and reads on from the
-ledger's position. Forgetting comes each turn, news or not: a full bus may hold only what is known.
+ledger's position. The bus forgets many observations at once, and all whenever there is nothing to
+read: a full bus may hold only what is known.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 
 from scheduler.desk import Desk, look, opening, publish
 from scheduler.snapshots import keep
-from tidegate.contracts.entry import Positions
+from tidegate.contracts.entry import Message, Positions
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.contracts.reception import GapObserved, StreamReplaced
 from tidegate.core.accept import accept
@@ -64,11 +65,26 @@ async def turn(desk: Desk) -> int:
         await means.inbox.ask_resync(loss)
         means.status.resyncs.inc()
     written = await _write(desk, facts)
-    await means.inbox.forget(desk.committed)
+    await _forget(desk, told)
     if means.snapshots is not None and desk.head.seq - desk.kept >= pace.snapshot_entries:
         desk.kept = desk.head.seq
         await keep(means, desk.draft, desk.head)
     return written
+
+
+async def _forget(desk: Desk, told: Sequence[Message]) -> None:
+    """Make room on the bus, once for many observations: a purge costs as much as a hundred."""
+    pace = desk.means.pace
+    desk.unforgotten += len(told)
+    desk.unforgotten_bytes += sum(len(one.payload) for one in told)
+    due = (
+        not told
+        or desk.unforgotten >= pace.forget_messages
+        or desk.unforgotten_bytes >= pace.forget_bytes
+    )
+    if due:
+        await desk.means.inbox.forget(desk.committed)
+        desk.unforgotten, desk.unforgotten_bytes = 0, 0
 
 
 async def _write(desk: Desk, facts: Sequence[FactEvent]) -> int:

@@ -88,7 +88,26 @@ async def test_nothing_to_publish_is_no_fault(world: World) -> None:
     assert await world.kept(NAMES.events) == 0
 
 
-@pytest.mark.parametrize("first", [1, 2, 4, 9])
+@pytest.mark.parametrize("first", [1, 2])
+async def test_entries_that_are_there_already_are_published_once(world: World, first: int) -> None:
+    outbox = world.bus.outbox()
+    _, counts = await outbox.last(BEGIN)
+    await outbox.publish("led", counts, entries(1, 2))
+    await outbox.publish("led", counts, entries(first, 5))
+    assert await world.kept(NAMES.events) == 5
+    assert [one.seq for one in await follow(world.bus.feed(), 0, 5)] == [1, 2, 3, 4, 5]
+
+
+async def test_entries_behind_another_writers_are_refused(world: World) -> None:
+    outbox = world.bus.outbox()
+    _, counts = await outbox.last(BEGIN)
+    await outbox.publish("other", counts, entries(1, 2))
+    with pytest.raises(PublishRefusedError):
+        await outbox.publish("led", counts, entries(1, 5))
+    assert await world.kept(NAMES.events) == 2
+
+
+@pytest.mark.parametrize("first", [4, 9])
 async def test_entries_that_do_not_follow_are_refused_together(world: World, first: int) -> None:
     outbox = world.bus.outbox()
     _, counts = await outbox.last(BEGIN)

@@ -11,9 +11,9 @@ import pytest
 
 from tests.bus.worlds import NatsWorld, nats_world, simulated_world
 from tidegate.bus.jetstream import (
-    DUPLICATE_CODE,
     FULL_CODES,
     NOT_FOUND_CODES,
+    WRONG_ID_CODE,
     WRONG_SEQUENCE_CODE,
     JetStream,
     Outgoing,
@@ -30,7 +30,7 @@ NAME, SUBJECT = "CONTRACT", "contract.a"
 async def js(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[JetStream, None]:
     world = simulated_world() if request.param == "simulated" else nats_world(tmp_path)
     async with world as found:
-        await make(found, subjects=["contract.>"], discard="new", max_msgs=3, allow_atomic=True)
+        await make(found, subjects=["contract.>"], discard="new", max_msgs=3)
         yield found.js
 
 
@@ -41,7 +41,7 @@ async def make(world: NatsWorld, **config: object) -> None:
 
 async def refused(js: JetStream, *messages: Outgoing) -> int:
     with pytest.raises(BusRefusedError) as caught:
-        await (js.store(messages[0]) if len(messages) == 1 else js.store_batch("b", messages))
+        await js.store_chain(messages)
     return caught.value.code
 
 
@@ -61,26 +61,28 @@ async def test_what_is_not_there_is_said_by_number(js: JetStream) -> None:
     assert await js.newest(NAME, SUBJECT) is None
 
 
-async def test_a_known_id_is_a_duplicate_alone_and_refused_in_a_batch(js: JetStream) -> None:
+async def test_a_known_id_is_a_duplicate_and_stored_once(js: JetStream) -> None:
     first, again = await js.store(told("a")), await js.store(told("a"))
     assert (first.seq, first.duplicate, again.seq, again.duplicate) == (1, False, 1, True)
-    assert await refused(js, told("b"), told("a")) == DUPLICATE_CODE
     assert (await js.existing(NAME)).state.last_seq == 1
 
 
-async def test_a_batch_is_stored_whole_or_not_at_all(js: JetStream) -> None:
-    assert (await js.store_batch("b", [told("a"), told("b")])).seq == 2
-    assert await refused(js, told("c"), told("d")) in FULL_CODES
+async def test_a_chain_ends_where_one_of_it_is_not_stored(js: JetStream) -> None:
+    assert (await js.store_chain([told("a"), told("b")])).seq == 2
+    assert await refused(js, told("a"), told("c")) == WRONG_ID_CODE  # "a" is not the newest
     assert (await js.existing(NAME)).state.messages == 2
-    assert (await js.store(told("c"))).seq == 3
-    assert await refused(js, told("d")) in FULL_CODES
+    assert (
+        await js.store_chain([told("b"), told("c")])
+    ).seq == 3  # "b" was, and is not stored again
+    assert await refused(js, told("d"), told("e")) in {*FULL_CODES, WRONG_ID_CODE}
+    assert (await js.existing(NAME)).state.messages == 3
 
 
 async def test_a_condition_on_the_end_holds_or_refuses_with_the_end(js: JetStream) -> None:
     await js.store(told("a", Nats_Expected_Last_Sequence="0"))
     wrong = told("b", Nats_Expected_Last_Sequence="0")
     assert await refused(js, wrong) == WRONG_SEQUENCE_CODE
-    assert await refused(js, wrong, told("c")) == WRONG_SEQUENCE_CODE
+    assert await refused(js, wrong, told("c")) == WRONG_ID_CODE
     with pytest.raises(BusRefusedError, match=r"sequence: 1 "):
         await js.store(wrong)
 
@@ -94,7 +96,7 @@ async def test_a_condition_on_a_subject_counts_that_subject_alone(js: JetStream)
 
 
 async def test_a_purge_keeps_the_end_and_one_beyond_it_moves_it(js: JetStream) -> None:
-    await js.store_batch("b", [told("a"), told("b")])
+    await js.store_chain([told("a"), told("b")])
     assert await js.purge(NAME, 3) == 2
     state = (await js.existing(NAME)).state
     assert (state.messages, state.last_seq, state.first_seq) == (0, 2, 3)
@@ -103,7 +105,7 @@ async def test_a_purge_keeps_the_end_and_one_beyond_it_moves_it(js: JetStream) -
 
 
 async def test_the_newest_message_comes_with_its_place_and_headers(js: JetStream) -> None:
-    await js.store_batch("b", [told("a"), told("b", "contract.b")])
+    await js.store_chain([told("a"), told("b", "contract.b")])
     found = await js.newest(NAME, "contract.>")
     assert found is not None
     headers = found.headers or {}
@@ -112,7 +114,7 @@ async def test_the_newest_message_comes_with_its_place_and_headers(js: JetStream
 
 async def test_a_reader_hears_only_its_subject_and_the_end_of_its_stream(js: JetStream) -> None:
     reader = StreamReader(js, NAME, SUBJECT)
-    await js.store_batch("b", [told("a"), told("b", "contract.b"), told("c")])
+    await js.store_chain([told("a"), told("b", "contract.b"), told("c")])
     first = await reader.read(Position(), 2, 5)
     while len(first) < 2:
         first += await reader.read(first[-1].at, 2, 5)

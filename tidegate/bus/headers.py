@@ -16,7 +16,7 @@ from tidegate.contracts.trace import HEADER
 from tidegate.model.numbers import whole
 
 MESSAGE_ID, EVENT_ID = "Nats-Msg-Id", "ce-id"
-EXPECTED_SEQUENCE = "Nats-Expected-Last-Sequence"
+EXPECTED_SEQUENCE, EXPECTED_ID = "Nats-Expected-Last-Sequence", "Nats-Expected-Last-Msg-Id"
 HASH, EPOCH, TURN = "Tidegate-Hash", "Tidegate-Epoch", "Tidegate-Turn"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -1,7 +1,7 @@
 """JetStream's own requests over one connection, typed, with its errors turned into ours.
 
 The server's JSON API is spoken directly: the answers that matter here (creation times to the
-microsecond, refusals by number) are exact there, and a batch costs one round trip.
+microsecond, refusals by number) are exact there, and many messages cost one round trip.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -16,14 +17,15 @@ import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from tidegate.bus.headers import EXPECTED_ID, MESSAGE_ID
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 NOT_FOUND_CODES = frozenset({10014, 10037, 10059})  # consumer, message, stream
 FULL_CODES = frozenset({10023, 10047, 10054, 10077})  # storage, memory, and the stream's own limits
 WRONG_SEQUENCE_CODE = 10071
-DUPLICATE_CODE = 10201
-BATCH_MESSAGES_MAX = 1_000
-BATCH_BYTES_MAX = 8 * 1024 * 1024
+WRONG_ID_CODE = 10070
+CHAIN_MESSAGES_MAX = 1_000
+CHAIN_BYTES_MAX = 8 * 1024 * 1024
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _CUT_OFF = (
@@ -49,7 +51,7 @@ class Outgoing(NamedTuple):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """The server's word that a message, or the last of a batch, is stored."""
+    """The server's word that a message is stored."""
 
     seq: int
     duplicate: bool = False
@@ -175,25 +177,26 @@ class JetStream:
         answer = await self._request(message.subject, message.payload, dict(message.headers))
         return _decode(answer.data, Stored)
 
-    async def store_batch(self, batch_id: str, messages: Sequence[Outgoing]) -> Stored:
-        """Store up to 1,000 messages, all or none; the first one's headers may state a condition.
+    async def store_chain(self, messages: Sequence[Outgoing]) -> Stored:
+        """Store messages with one round trip, each only right behind the one before.
+
+        Each has an id, and is stored on the condition that its predecessor's is the newest: so the
+        answer to the last speaks for all. What was stored under its id before is not stored again.
+        Without an answer, or with a refusal, the first few of them may be stored.
 
         Raises:
-            BusUnreachableError: no answer: all are stored or none.
-            BusRefusedError: none is stored.
+            BusUnreachableError: no answer.
+            BusRefusedError: the last is not stored.
         """
-        assert 0 < len(messages) <= BATCH_MESSAGES_MAX
+        assert 0 < len(messages) <= CHAIN_MESSAGES_MAX
+        chain = [messages[0], *(_behind(one, last) for last, one in pairwise(messages))]
         try:
-            for place, message in enumerate(messages[:-1], start=1):
-                headers = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(place)}
-                headers.update(message.headers)
+            for message in chain[:-1]:
+                headers = dict(message.headers)
                 await self.client.publish(message.subject, message.payload, headers=headers)
         except _CUT_OFF as error:
-            raise BusUnreachableError(f"NATS does not take a batch: {error!r}") from error
-        last = messages[-1]
-        headers = {"Nats-Batch-Id": batch_id, "Nats-Batch-Sequence": str(len(messages))}
-        commit = {**headers, "Nats-Batch-Commit": "1", **last.headers}
-        return _decode((await self._request(last.subject, last.payload, commit)).data, Stored)
+            raise BusUnreachableError(f"NATS does not take messages: {error!r}") from error
+        return await self.store(chain[-1])
 
     async def _request(self, subject: str, body: bytes, headers: dict[str, str] | None) -> Msg:
         wait = asyncio.timeout(self._request_s)
@@ -207,6 +210,11 @@ class JetStream:
             raise BusUnreachableError(f"NATS does not answer {subject}: {error!r}") from error
         finally:
             self._waits.discard(wait)
+
+
+def _behind(message: Outgoing, last: Outgoing) -> Outgoing:
+    expected = {EXPECTED_ID: last.headers[MESSAGE_ID]}
+    return message._replace(headers={**message.headers, **expected})
 
 
 def _decode(data: bytes, kind: type[_ANY]) -> _ANY:

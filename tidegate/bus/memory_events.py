@@ -47,18 +47,18 @@ class MemoryOutbox:
             raise BusUnreachableError(SILENT)
 
     def _store(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
-        expected, actual = entries[0].seq - 1, self._stream.end.seq - counts.seq
-        if actual != expected:
-            raise PublishRefusedError(expected, actual)
-        messages = list[New]()
+        before = ""
         for entry in entries:
             headers = event_headers(ledger_id, entry, counts)
-            messages.append(
-                New(headers[MESSAGE_ID], entry.subject, entry.payload.encode(), headers)
-            )
-        if any(self._stream.known(message.message_id) for message in messages):
-            raise PublishRefusedError(expected, "what was published before")
-        self._stream.store(messages)
+            message_id = headers[MESSAGE_ID]
+            if not self._stream.known(message_id):
+                actual = self._stream.end.seq - counts.seq
+                if actual != entry.seq - 1 or before not in ("", self._stream.newest_id):
+                    raise PublishRefusedError(entry.seq - 1, actual)
+                self._stream.store(
+                    [New(message_id, entry.subject, entry.payload.encode(), headers)]
+                )
+            before = message_id
 
 
 class MemoryFeed:

@@ -46,7 +46,7 @@ class MemoryStream:
         self._incarnation = max(self._incarnation + 1, self._clock())
         self._kept = dict[int, Kept]()  # in the order of sequences
         self._ids = dict[str, tuple[int, int]]()  # id: sequence, microseconds
-        self.last_seq = 0
+        self.last_seq, self.newest_id = 0, ""
         self._tell()
 
     @property
@@ -76,6 +76,7 @@ class MemoryStream:
             at_us = self._clock()
             self._kept[self.last_seq] = Kept(self.end, at_us, subject, payload, headers)
             self._ids[message_id] = self.last_seq, at_us
+            self.newest_id = message_id
         while not self._discard_new and len(self._kept) > self._messages_max:
             self.lose(next(iter(self._kept)))
         self._tell()

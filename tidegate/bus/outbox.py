@@ -1,15 +1,14 @@
-"""EVENTS as the scheduler writes it: every entry, in order, in fenced atomic batches."""
+"""EVENTS as the scheduler writes it: every entry, in order, each fenced by its place."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 from tidegate.bus.headers import EXPECTED_SEQUENCE, event_headers
 from tidegate.bus.jetstream import (
-    BATCH_BYTES_MAX,
-    BATCH_MESSAGES_MAX,
-    DUPLICATE_CODE,
+    CHAIN_BYTES_MAX,
+    CHAIN_MESSAGES_MAX,
+    WRONG_ID_CODE,
     WRONG_SEQUENCE_CODE,
     JetStream,
     Outgoing,
@@ -43,32 +42,29 @@ class NatsOutbox:
         return 0 if found is None else found.state.messages
 
     async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
-        """See ``tidegate.bus.ports.Outbox.publish``; beyond 1,000 entries it is several batches."""
-        for batch in _batches(entries):
-            expected = batch[0].seq - 1 + counts.seq
-            messages = [_message(ledger_id, entry, counts) for entry in batch]
-            fence = {**messages[0].headers, EXPECTED_SEQUENCE: str(expected)}
-            messages[0] = messages[0]._replace(headers=fence)
+        """See ``tidegate.bus.ports.Outbox.publish``."""
+        for chain in _chains(entries):
+            messages = [_message(ledger_id, entry, counts) for entry in chain]
             try:
-                stored = await self._js.store_batch(secrets.token_hex(8), messages)
+                stored = await self._js.store_chain(messages)
             except BusRefusedError as error:
-                raise _refusal(batch[0].seq - 1, counts, error) from error
-            end = batch[-1].seq + counts.seq
-            if stored.duplicate or stored.seq != end:
-                raise PublishRefusedError(batch[0].seq - 1, stored.seq - counts.seq)
+                raise _refusal(chain[-1].seq - 1, counts, error) from error
+            if stored.duplicate or stored.seq != chain[-1].seq + counts.seq:
+                raise PublishRefusedError(chain[-1].seq - 1, stored.seq - counts.seq)
 
 
 def _message(ledger_id: str, entry: Entry, counts: Position) -> Outgoing:
     context = publishing_events.get().get(entry.seq, "")
-    headers = {**event_headers(ledger_id, entry, counts), **header(context)}
+    fence = {EXPECTED_SEQUENCE: str(entry.seq - 1 + counts.seq)}
+    headers = {**event_headers(ledger_id, entry, counts), **fence, **header(context)}
     return Outgoing(entry.subject, entry.payload.encode(), headers)
 
 
-def _batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+def _chains(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
     start, size = 0, 0
     for place, entry in enumerate(entries):
         size += len(entry.payload)
-        if place > start and (size > BATCH_BYTES_MAX or place - start >= BATCH_MESSAGES_MAX):
+        if place > start and (size > CHAIN_BYTES_MAX or place - start >= CHAIN_MESSAGES_MAX):
             yield entries[start:place]
             start, size = place, len(entry.payload)
     if start < len(entries):
@@ -76,11 +72,9 @@ def _batches(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
 
 
 def _refusal(expected: int, counts: Position, error: BusRefusedError) -> Exception:
-    if error.code == WRONG_SEQUENCE_CODE:
+    if error.code in (WRONG_ID_CODE, WRONG_SEQUENCE_CODE):
         end = error.description.rpartition(" ")[2]
         found = whole(end)
         actual = error.description if found is None else found - counts.seq
         return PublishRefusedError(expected, actual)
-    if error.code == DUPLICATE_CODE:
-        return PublishRefusedError(expected, "what was published before")
     return BusUnreachableError(str(error))

@@ -1,20 +1,20 @@
 """OBSERVATIONS as ingest and actuator write it: in the order of the calls, waiting while full.
 
-Calls that wait at the same time are stored in one atomic batch: one round trip and one fsync.
-What a batch cannot settle (no room for all of it, a retry whose first answer was lost) is settled
-one message at a time, in order.
+Calls that wait at the same time are stored as one chain, each message on the condition that the
+one before is the stream's newest: one round trip. What a chain cannot settle (no room for all of
+it, somebody else's message in between, a retry whose first answer was lost) is settled one message
+at a time, in order; their ids keep what was stored already from being stored twice.
 """
 
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections import deque
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from tidegate.bus.headers import MESSAGE_ID
-from tidegate.bus.jetstream import BATCH_BYTES_MAX, FULL_CODES, JetStream, Outgoing
+from tidegate.bus.jetstream import CHAIN_BYTES_MAX, FULL_CODES, JetStream, Outgoing
 from tidegate.bus.reader import StreamReader
 from tidegate.bus.streams import DUPLICATE_WINDOW_S, Names
 from tidegate.contracts.entry import Position
@@ -22,9 +22,7 @@ from tidegate.contracts.subjects import resync
 from tidegate.contracts.trace import header, publishing
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
-BATCH_MESSAGES = 250
-BUSY, REST_S = 4, 0.01
-"""After so many at once others may gather: the server makes a small store for each batch."""
+CHAIN_MESSAGES = 250
 RETRY_S = 0.05
 RETRY_S_MAX = 1.0
 
@@ -55,9 +53,14 @@ class NatsOutlet:
     async def resyncs(self) -> AsyncIterator[str]:
         """See ``tidegate.bus.ports.Outlet.resyncs``."""
         reader = StreamReader(self._js, self._names.resyncs, resync(self._names.cluster))
+        came_back = asyncio.Event()
+        unlisten = self._js.listen(came_back.set)
         try:
             at: Position | None = None
             while True:
+                if came_back.is_set():
+                    came_back.clear()
+                    yield "the connection to NATS was lost and came back"
                 try:
                     at = at or await self._end_of_resyncs()
                     told = await reader.read(at, 64, 60.0)
@@ -68,6 +71,7 @@ class NatsOutlet:
                     at = message.at
                     yield message.payload.decode(errors="replace")
         finally:
+            unlisten()
             await reader.close()
 
     async def close(self) -> None:
@@ -85,15 +89,13 @@ class NatsOutlet:
     async def _send(self) -> None:
         while self._waiting:
             items = self._next_items()
-            if len(items) < 2 or not await self._stored_together(items):  # noqa: PLR2004 - a batch
+            if len(items) < 2 or not await self._stored_together(items):  # noqa: PLR2004 - a chain
                 for item in items:
                     await self._settle(item)
-            if len(items) >= BUSY:
-                await asyncio.sleep(REST_S)
 
     def _next_items(self) -> list[_Item]:
         items, size = list[_Item](), 0
-        while self._waiting and len(items) < BATCH_MESSAGES and size < BATCH_BYTES_MAX:
+        while self._waiting and len(items) < CHAIN_MESSAGES and size < CHAIN_BYTES_MAX:
             item = self._waiting.popleft()
             if not item.stored.done():  # its caller gave up
                 items.append(item)
@@ -102,7 +104,7 @@ class NatsOutlet:
 
     async def _stored_together(self, items: list[_Item]) -> bool:
         try:
-            await self._js.store_batch(secrets.token_hex(8), [item.message for item in items])
+            await self._js.store_chain([item.message for item in items])
         except (BusRefusedError, BusUnreachableError):
             return False
         for item in items:

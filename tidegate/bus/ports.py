@@ -26,7 +26,11 @@ class Outlet(Protocol):
         """
 
     def resyncs(self) -> AsyncIterator[str]:
-        """Yield each request of the scheduler to tell everything again, with its reason."""
+        """Yield each reason to publish everything again: a request, or a bus that may have lost.
+
+        What a server had not written to its disk is gone after a crash, and what a publisher sent
+        may have been the newest of it. So a connection that comes back is such a reason.
+        """
         ...
 
 
@@ -78,11 +82,11 @@ class Outbox(Protocol):
         ...
 
     async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
-        """Publish entries in one atomic batch; the stream must end right before the first.
+        """Publish entries in order; each is stored only right behind the one before.
 
         Raises:
-            PublishRefusedError: it ends elsewhere; or it took the batch and the answer was lost.
-            BusUnreachableError: the bus does not answer.
+            PublishRefusedError: the stream ended elsewhere; the first few may be stored.
+            BusUnreachableError: the bus does not answer; the first few, or all, may be stored.
         """
 
 

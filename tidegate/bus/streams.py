@@ -100,7 +100,6 @@ def _observations(names: Names, chosen: Streams) -> dict[str, object]:
         "discard": "new",
         "max_bytes": chosen.observations_bytes,
         "max_msgs": chosen.observations_messages,
-        "allow_atomic": True,
     }
 
 
@@ -111,7 +110,6 @@ def _events(names: Names, chosen: Streams) -> dict[str, object]:
         "discard": "old",
         "max_bytes": chosen.events_bytes,
         "max_age": chosen.events_age_s * _NS,
-        "allow_atomic": True,
     }
 
 

@@ -13,7 +13,6 @@ import msgspec
 
 from tests.parts.nats.pulling import Consumer, Deliver
 from tests.parts.nats.stream import (
-    ABANDONED,
     CONSUMER_NOT_FOUND,
     MESSAGE_NOT_FOUND,
     REFUSED,
@@ -52,7 +51,6 @@ class Server:
         self.inboxes = 0  # given out so far: no two clients have the same
         self.streams = dict[str, Stream]()
         self._consumers = dict[tuple[str, str], Consumer]()
-        self._batches = dict[str, list[Incoming]]()
         self._verbs: dict[str, Callable[[list[str], Object, Deliver], Object]] = {
             "STREAM.INFO": lambda words, _, __: self.stream(words[0]).info(),
             "STREAM.CREATE": lambda _, body, __: self._create(body),
@@ -95,11 +93,10 @@ class Server:
         self._create(config)
 
     def restart(self) -> None:
-        """Come back after a crash: consumers and open batches are gone, streams are not."""
+        """Come back after a crash: consumers are gone, streams are not."""
         for consumer in self._consumers.values():
             consumer.end(told=False)
         self._consumers.clear()
-        self._batches.clear()
 
     def _call(self, verb: str, payload: bytes, deliver: Deliver) -> Object:
         for name, call in self._verbs.items():
@@ -112,25 +109,10 @@ class Server:
         found = next((one for one in self.streams.values() if one.takes(message.subject)), None)
         if found is None:
             return NOBODY
-        batch_id = message.headers.get("Nats-Batch-Id", "")
-        if not batch_id:
-            return _answered(lambda: self._store(found, [message]))
-        batch = self._batches.setdefault(batch_id, [])
-        place = int(message.headers["Nats-Batch-Sequence"])
-        if place == len(batch) + 1:
-            batch.append(message)
-        if "Nats-Batch-Commit" not in message.headers:
-            return None
-        return _answered(lambda: self._commit(found, batch_id, place))
+        return _answered(lambda: self._store(found, message))
 
-    def _commit(self, found: Stream, batch_id: str, count: int) -> Object:
-        batch = self._batches.pop(batch_id)
-        if len(batch) != count:
-            raise ApiError(ABANDONED, "batch publish is incomplete and was abandoned")
-        return {**self._store(found, batch), "batch": batch_id, "count": count}
-
-    def _store(self, found: Stream, messages: list[Incoming]) -> Object:
-        told = found.store(messages)
+    def _store(self, found: Stream, message: Incoming) -> Object:
+        told = found.store(message)
         for consumer in list(self._consumers.values()):
             if consumer.stream is found:
                 consumer.go_on()

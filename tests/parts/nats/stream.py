@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -10,7 +10,7 @@ Clock = Callable[[], int]
 """Tells UTC microseconds."""
 
 STREAM_NOT_FOUND, CONSUMER_NOT_FOUND, MESSAGE_NOT_FOUND = 10059, 10014, 10037
-WRONG_SEQUENCE, DUPLICATE, FULL, ABANDONED, REFUSED = 10071, 10201, 10077, 10176, 10052
+WRONG_SEQUENCE, WRONG_ID, FULL, REFUSED = 10071, 10070, 10077, 10052
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NS = 1_000_000_000
 
@@ -52,6 +52,7 @@ class Stream:
         self._first_seq = 1
         self._kept = dict[int, Kept]()  # in the order of sequences
         self._ids = dict[str, tuple[int, int]]()  # id: sequence, microseconds
+        self._newest_id = ""  # of the message stored last
 
     @property
     def count(self) -> int:
@@ -70,23 +71,19 @@ class Stream:
         state = {"messages": self.count, "first_seq": first, "last_seq": self.last_seq}
         return {"config": self.config, "created": created.isoformat(), "state": state}
 
-    def store(self, messages: Sequence[Incoming]) -> dict[str, Any]:
-        """Store one message or a batch, all or none, and return the acknowledgement.
+    def store(self, message: Incoming) -> dict[str, Any]:
+        """Store a message and return the acknowledgement.
 
         Raises:
-            ApiError: a condition does not hold, an id of a batch is known, or there is no room.
+            ApiError: a condition does not hold, or there is no room.
         """
         self.expire()
-        self._demand(messages[0])
-        known = self._known(messages)
-        if known and len(messages) > 1:
-            raise ApiError(DUPLICATE, "batch publish contains duplicate message id")
-        if known:
+        if known := self._known(message):
             return {"stream": self.config["name"], "seq": known, "duplicate": True}
-        if self.config["discard"] == "new" and self._lacks_room(messages):
+        self._demand(message)
+        if self.config["discard"] == "new" and self._lacks_room():
             raise ApiError(FULL, "maximum messages exceeded")
-        for message in messages:
-            self._add(message)
+        self._add(message)
         while 0 < self.config.get("max_msgs", -1) < self.count:
             self.delete(next(iter(self._kept)))
         return {"stream": self.config["name"], "seq": self.last_seq}
@@ -109,6 +106,7 @@ class Stream:
             self.delete(self.last_seq)
             self.last_seq -= 1
         self._ids = {name: at for name, at in self._ids.items() if at[0] <= self.last_seq}
+        self._newest_id = next(reversed(self._ids), "")
 
     def after(self, seq: int) -> Iterator[Kept]:
         """Yield what is kept behind a sequence, in order."""
@@ -143,11 +141,12 @@ class Stream:
         self.last_seq += 1
         kept = Kept(self.last_seq, at_us, *message, until_us)
         self._kept[self.last_seq] = kept
-        if name := message.headers.get("Nats-Msg-Id"):
-            self._ids[name] = self.last_seq, at_us
+        self._newest_id = message.headers.get("Nats-Msg-Id", "")
+        if self._newest_id:
+            self._ids[self._newest_id] = self.last_seq, at_us
 
     def _demand(self, message: Incoming) -> None:
-        """Hold the first message's conditions against the stream's end."""
+        """Hold a message's conditions against the stream's end."""
         expected = message.headers.get("Nats-Expected-Last-Sequence")
         if expected is not None and int(expected) != self.last_seq:
             raise ApiError(WRONG_SEQUENCE, f"wrong last sequence: {self.last_seq}")
@@ -156,19 +155,19 @@ class Stream:
         actual = 0 if newest is None else newest.seq
         if expected is not None and int(expected) != actual:
             raise ApiError(WRONG_SEQUENCE, f"wrong last sequence: {actual}")
+        wanted = message.headers.get("Nats-Expected-Last-Msg-Id", self._newest_id)
+        if wanted != self._newest_id:
+            raise ApiError(WRONG_ID, f"wrong last msg ID: {self._newest_id}")
 
-    def _known(self, messages: Sequence[Incoming]) -> int:
-        """Return the sequence of the first message whose id is known; 0: none is."""
+    def _known(self, message: Incoming) -> int:
+        """Return the sequence of the message whose id this one has; 0: none has."""
         window_us = self.config.get("duplicate_window", 0) // 1_000
-        for message in messages:
-            seq, at_us = self._ids.get(message.headers.get("Nats-Msg-Id", ""), (0, 0))
-            if seq and self._clock() - at_us < window_us:
-                return seq
-        return 0
+        seq, at_us = self._ids.get(message.headers.get("Nats-Msg-Id", ""), (0, 0))
+        return seq if seq and self._clock() - at_us < window_us else 0
 
-    def _lacks_room(self, messages: Sequence[Incoming]) -> bool:
+    def _lacks_room(self) -> bool:
         most: int = self.config.get("max_msgs", -1)
-        return 0 < most < self.count + len(messages)
+        return 0 < most <= self.count
 
 
 def matches(pattern: str, subject: str) -> bool:
