@@ -56,5 +56,5 @@ class Outstanding:
 def _shows(state: JobState, order: Order) -> bool:
     """Tell whether a job in this state has the order, or a newer one, behind it."""
     seen = decided(state.decision, order.ledger_id)
-    stopped = state.suspended and not state.started
+    stopped = state.suspended and not state.started and not state.injected
     return seen > order.seq or (seen == order.seq and (not isinstance(order, Stop) or stopped))

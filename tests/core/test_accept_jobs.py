@@ -148,7 +148,11 @@ def test_counts_of_pods_are_no_news(bus: Bus) -> None:
     assert bus.tell(job(version=13, state=replace(RUNNING, succeeded=0, active=2))) == []
 
 
-PROOF = seen.JobState(decision=f"{LEDGER}/99")
+def proof(bus: Bus) -> seen.JobState:
+    """Return how a job stands that carried out its newest order, a stop."""
+    order = bus.only().order
+    assert order is not None
+    return seen.JobState(decision=f"{LEDGER}/{order.seq}")
 
 
 @pytest.mark.parametrize(
@@ -159,6 +163,8 @@ PROOF = seen.JobState(decision=f"{LEDGER}/99")
         {"decision": ""},
         {"decision": "99"},
         {"decision": f"{LEDGER}/+99"},
+        {"decision": f"{LEDGER}/99"},
+        {"decision": f"{LEDGER}/{'9' * 5_000}"},
         {"active": 1},
         {"started": True},
         {"suspended": False},
@@ -169,10 +175,12 @@ def test_a_stop_is_proven_by_nothing_less_than_all_of_it(bus: Bus, flaw: Fields)
     admit(bus)
     bus.tell(job(version=11, state=RUNNING))
     evict(bus)
-    flawed = replace(PROOF, **flaw)
+    shown = proof(bus)
+    flawed = replace(shown, **flaw)
     assert "WorkloadStopped" not in types(bus.tell(job(version=12, state=flawed)))
-    assert types(bus.tell(job(version=13, state=PROOF))) == ["JobStateReported", "WorkloadStopped"]
-    again = replace(PROOF, generation=4)
+    told = types(bus.tell(job(version=13, state=shown)))
+    assert told == ["JobStateReported", "WorkloadStopped"]
+    again = replace(shown, generation=4)
     assert types(bus.tell(job(version=14, state=again))) == ["JobStateReported"], "proven once"
 
 
@@ -228,7 +236,7 @@ def test_a_label_that_goes_while_the_job_runs_counts_once_it_has_stopped(bus: Bu
     admit(bus)
     assert types(bus.tell(job(version=11, queue="", state=RUNNING))) == ["JobStateReported"]
     evict(bus)
-    told = bus.tell(job(version=12, queue="", state=PROOF))
+    told = bus.tell(job(version=12, queue="", state=proof(bus)))
     assert types(told) == ["JobStateReported", "WorkloadStopped", "WorkloadRemoved"]
 
 

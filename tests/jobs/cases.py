@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import yaml
 
 from tests.parts.foreign import declarations
 from tidegate import jobs
-from tidegate.contracts.decisions import StartOrdered, StopOrdered
+from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind, Object, Start, Stop
 from tidegate.model.ids import ObjectRef
@@ -48,8 +49,9 @@ def start_of(found: Object) -> Start:
     return Start(order=order, ledger_id="L1", seq=seq)
 
 
-def stop_of(seq: int) -> Stop:
-    order = StopOrdered(at_us=1, workload="team/w", job=JOB)
+def stop_of(seq: int, podsets: Sequence[Object] = ()) -> Stop:
+    given = msgspec.convert(podsets, tuple[PodSetStart, ...])
+    order = StopOrdered(at_us=1, workload="team/w", job=JOB, podsets=given)
     return Stop(order=order, ledger_id="L1", seq=seq)
 
 

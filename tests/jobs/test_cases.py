@@ -40,5 +40,7 @@ def test_a_start_asks_for(name: str) -> None:
 def test_a_stop_asks_for(name: str) -> None:
     found = case(name)
     asked = found["stop"]
-    step = kind_of(name).stop(stop_of(asked["seq"]), found["job"], asked.get("waited_s", 0.0))
+    step = kind_of(name).stop(
+        stop_of(asked["seq"], asked.get("podsets", [])), found["job"], asked.get("waited_s", 0.0)
+    )
     assert told(step) == found["step"]

@@ -15,10 +15,10 @@ from tidegate.jobs.pod_group import (
     group_uid,
     observe_group,
     podsets,
-    role,
     start_members,
     stop_members,
 )
+from tidegate.jobs.pod_roles import role
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 from tidegate.model.ids import ObjectRef

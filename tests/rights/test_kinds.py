@@ -35,7 +35,7 @@ from tidegate.bus.memory import MemoryBus
 from tidegate.cluster.install import apply
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered, WorkloadExpired
 from tidegate.jobs.kind import Start, Stop
-from tidegate.jobs.pod_group import role as role_of
+from tidegate.jobs.pod_roles import role as role_of
 from tidegate.jobs.registry import JOB_KINDS, declare
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod

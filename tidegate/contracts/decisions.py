@@ -7,8 +7,9 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tidegate.contracts.facts import Event, WorkloadSubmitted
+from tidegate.contracts.starts import PodSetStart as PodSetStart  # noqa: PLC0414 - part of orders
 from tidegate.model.ids import ObjectRef
-from tidegate.model.podset import PodSetAssignment, Toleration
+from tidegate.model.podset import PodSetAssignment
 
 HeldReason = Literal[
     "NoMatchingFlavor",
@@ -33,13 +34,13 @@ PreemptionReason = Literal[
     "InCohortReclamation",
     "InCohortFairSharing",
     "InCohortReclaimWhileBorrowing",
-    "FlavorMigration",
+    "FlavorMigration",  # for a variant of itself on a better flavor
 ]
-"""Why somebody must leave for another; the last one: for a variant of itself on a better flavor."""
+"""Why somebody must leave for another."""
 
 
 class Decision(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """Root of the decisions; never written itself. All of them concern one workload or queue."""
+    """Root of the decisions; never written itself."""
 
 
 class WorkloadDecision(Decision, frozen=True, kw_only=True, omit_defaults=True):
@@ -186,18 +187,6 @@ class WorkloadExpired(
     job: ObjectRef | None = None
 
 
-class PodSetStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a start puts into one podset's template."""
-
-    name: str
-    count: int
-    node_selector: dict[str, str] = {}
-    tolerations: tuple[Toleration, ...] = ()
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    gates: tuple[str, ...] = ()  # scheduling gates that hold its pods back once more
-
-
 class StartOrdered(
     WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="StartOrdered/1"
 ):
@@ -216,6 +205,7 @@ class StopOrdered(
     job: ObjectRef
     reason: str = ""
     message: str = ""
+    podsets: tuple[PodSetStart, ...] = ()  # what its start put in, and the pods that it asks for
 
 
 class ActuationRepeated(

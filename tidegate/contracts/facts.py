@@ -1,7 +1,6 @@
 """Facts: events of the ledger that come from outside, once accepted as news.
 
-``workload`` is "<namespace>/<name>". The definitions of queues and their like are in
-``tidegate.contracts.definitions``.
+``workload`` is "<namespace>/<name>"; definitions are in ``tidegate.contracts.definitions``.
 """
 
 from __future__ import annotations
@@ -46,6 +45,7 @@ from tidegate.contracts.reception import (
     TimePassed,
     WatchesExpected,
 )
+from tidegate.contracts.strays import StrayCleared, StrayReported
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
 
@@ -84,6 +84,8 @@ __all__ = [
     "RoundStarted",
     "RuntimeClassDefined",
     "RuntimeClassRemoved",
+    "StrayCleared",
+    "StrayReported",
     "StreamReplaced",
     "TimePassed",
     "WatchesExpected",
@@ -91,6 +93,7 @@ __all__ = [
     "WorkloadChanged",
     "WorkloadFact",
     "WorkloadFinished",
+    "WorkloadMismatched",
     "WorkloadPriorityClassDefined",
     "WorkloadPriorityClassRemoved",
     "WorkloadRemoved",
@@ -171,10 +174,7 @@ class WorkloadRemoved(
 class WorkloadAdopted(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadAdopted/1"
 ):
-    """It ran before the first round was complete: charged, even above quota, never stopped for it.
-
-    Follows its WorkloadSubmitted.
-    """
+    """It ran before the first round was complete: charged, if above quota, never stopped for it."""
 
     cluster_queue: str
     assignment: tuple[PodSetAssignment, ...]
@@ -193,6 +193,15 @@ class WorkloadStopped(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadStopped/1"
 ):
     """Proof that an ordered stop is done: no active pods, and the order's decision seen."""
+
+
+class WorkloadMismatched(
+    WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadMismatched/1"
+):
+    """The job of a workload that holds quota asks for something else than what was charged."""
+
+    version: int = 0
+    message: str = ""  # in what they differ; empty: they agree again
 
 
 class PodsReadyReported(
@@ -276,6 +285,9 @@ FactEvent: TypeAlias = (
     | PodsReclaimed
     | CheckReported
     | WorkloadFinished
+    | WorkloadMismatched
+    | StrayReported
+    | StrayCleared
     | ActuationFailed
     | RoundStarted
     | RoundCompleted

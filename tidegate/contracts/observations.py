@@ -6,7 +6,7 @@ and, if it was listed, the round of that list; 0 means that a watch told of it.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -27,6 +27,7 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     deleting: bool = False
     decision: str = ""  # annotation tidegate.dev/decision, "<ledger id>/<seq>"
     generation: int = 0
+    injected: bool = False  # suspended, and its template is not yet as its owner wrote it
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -48,6 +49,12 @@ class CheckSeen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
     requeue_after_s: int = 0
     updates: tuple[PodSetUpdate, ...] = ()
+
+
+Stray: TypeAlias = Literal["Unreadable", "OwnerWaits", "OwnerMayWait"]
+"""Why an object must not run that no workload stands for: nobody can read what it asks for; a
+managed object that owns it waits, as the same watch tells; the same, as far as another watch told.
+"""
 
 
 class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="JobObserved/1"):
@@ -79,6 +86,7 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     checks: tuple[CheckSeen, ...] = ()  # as its Workload's status has them, by name
     checks_since: str = ""  # the reset that they follow, "<ledger id>/<seq>"; empty: none was seen
     deactivated: str = ""  # the decision for which we set active to false last; empty: none
+    stray: Stray | None = None  # why it may not run though it is nobody's workload; None: it may
     state: JobState = JobState()
 
 
@@ -200,6 +208,7 @@ class ObjectRefused(Observed, frozen=True, kw_only=True, omit_defaults=True, tag
     resource: str
     error: str
     reason: str = "Unreadable"  # of the Kubernetes Event that is told on the object
+    job: JobObserved | None = None  # if it is one that asks to be managed: who it is, and its state
 
 
 class SyncStarted(

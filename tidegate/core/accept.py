@@ -35,6 +35,7 @@ from tidegate.core.accepting.definitions import (
 from tidegate.core.accepting.families import spread
 from tidegate.core.accepting.jobs import remove_job, take_job
 from tidegate.core.accepting.rounds import begin_round, end_round
+from tidegate.core.accepting.strays import stray_gone
 from tidegate.core.accepting.versions import bury
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
@@ -131,8 +132,16 @@ def _news(
         case seen.ObjectRefused():
             refused = _refused(at_us, message, told.error, draft.by_uid.get(told.uid, ""))
             yield structs.replace(refused, uid=told.uid, reason=told.reason)
+            yield from _unreadable(draft, at_us, told)
         case _:
             yield from _object(draft, at_us, _resource(message.subject), told)
+
+
+def _unreadable(draft: Draft, at_us: int, told: seen.ObjectRefused) -> Iterator[FactEvent]:
+    """Yield what follows for a job that cannot be read: it must not run on what nobody knows."""
+    if told.job is not None:
+        where = {"version": told.version, "session": told.session, "round": told.round}
+        yield from take_job(draft, at_us, told.resource, structs.replace(told.job, **where))
 
 
 def _object(
@@ -163,6 +172,7 @@ def _gone(draft: Draft, at_us: int, told: seen.ObjectGone) -> Iterator[FactEvent
         if known is not None and known.uid == told.uid:
             yield remove_definition(draft, at_us, told.resource, known, told.version)
             return
+    yield from stray_gone(draft, at_us, told.uid)
     bury(draft, told.resource, told.uid, told.version)
 
 

@@ -13,6 +13,7 @@ import msgspec
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import HeldReason, Victim
 from tidegate.contracts.observations import JobState
+from tidegate.contracts.observations import Stray as Why
 from tidegate.core.deadlines import Deadlines
 from tidegate.core.heard import Heard
 from tidegate.core.rooms import Forest, Rank, Shape
@@ -30,8 +31,21 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["start", "stop"]
     seq: int  # of StartOrdered or StopOrdered
     first: int = 0  # seq of the order that this one repeats; 0: it repeats none
+    between: tuple[int, ...] = ()  # seqs of the newest repetitions since then
     at_us: int
     attempt: int = 1
+
+
+class Stray(msgspec.Struct, kw_only=True, eq=False):
+    """An object that no workload stands for and that must not run; private to its draft."""
+
+    key: str  # of the workload that it would be
+    job: ObjectRef
+    resource: str  # whose rounds tell of it
+    version: int
+    reason: Why
+    state: JobState
+    order: Order | None = None  # the newest stop that was ordered
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,6 +174,8 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     # what was observed
     state: JobState = JobState()
     state_us: int = 0  # when it last changed
+    resumed_us: int = 0  # when it was last seen to run again after it had been suspended
+    mismatch: str = ""  # in what its job differs from what is charged; empty: in nothing
     ready: bool = False  # all pods were ready when last told
     ready_us: int = 0  # when that last changed
     recovering: bool = False  # its pods were all ready in this run, and are not any more
@@ -222,6 +238,7 @@ class Draft(msgspec.Struct, kw_only=True):
     objects: Objects = msgspec.field(default_factory=Objects)
     workloads: dict[str, Workload] = {}
     by_uid: dict[str, str] = {}  # a job's uid to its workload's key
+    strays: dict[str, Stray] = {}  # by uid: what must not run, though it is no workload's job
     expected: tuple[str, ...] | None = None  # resources that must complete a first round
     rounds: dict[str, Round] = {}  # by resource
     skew_us: int = 0  # how far the bus's clock is ahead of ours, since a step that was not followed

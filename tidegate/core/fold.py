@@ -22,6 +22,8 @@ from tidegate.contracts.facts import (
     ActuationFailed,
     FactEvent,
     JobStateReported,
+    StrayCleared,
+    StrayReported,
     WorkloadFact,
 )
 from tidegate.contracts.reception import (
@@ -43,6 +45,7 @@ from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.gaps import end_due
 from tidegate.core.preemption import guarantee
+from tidegate.core.strays import fold_stray
 
 
 def apply(draft: Draft, event: FactEvent | DecisionEvent) -> None:
@@ -83,9 +86,13 @@ def _apply_reception(
     | StreamReplaced
     | ObservationRefused
     | TimePassed
-    | ClockSkewed,
+    | ClockSkewed
+    | StrayReported
+    | StrayCleared,
 ) -> None:
     match event:
+        case StrayReported() | StrayCleared():
+            fold_stray(draft, event)
         case TimePassed():
             apply_observed(draft, event)
             end_due(draft)

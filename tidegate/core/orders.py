@@ -5,7 +5,15 @@ An order says all that is to be done, so that the newest one alone suffices.
 
 from __future__ import annotations
 
-from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered, WorkloadEvicted
+from msgspec.structs import replace
+
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    PodSetStart,
+    StartOrdered,
+    StopOrdered,
+    WorkloadEvicted,
+)
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.injecting import injected
 
@@ -33,6 +41,17 @@ def stop_order(draft: Draft, workload: Workload, *, reason: str, message: str = 
         job=workload.job,
         reason=reason,
         message=message,
+        podsets=_put_in(draft, workload),
+    )
+
+
+def _put_in(draft: Draft, workload: Workload) -> tuple[PodSetStart, ...]:
+    """Return what the start of a job put into it, with the pods that its podsets ask for."""
+    if workload.order is None or workload.order.kind != "start":
+        return ()
+    asked = {podset.name: podset.count for podset in workload.podsets}
+    return tuple(
+        replace(one, count=asked.get(one.name, one.count)) for one in injected(draft, workload)
     )
 
 

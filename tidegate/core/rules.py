@@ -23,6 +23,7 @@ from tidegate.core.draft import Draft
 from tidegate.core.forest import forest
 from tidegate.core.passing import Pass
 from tidegate.core.requeueing import tell_scans
+from tidegate.core.strays import stop_strays
 from tidegate.errors import UnknownRulesError
 
 Rule: TypeAlias = Callable[[Draft], Iterator[list[DecisionEvent]]]
@@ -43,6 +44,7 @@ RULES: tuple[Rule, ...] = (
     requeue_due,  # whose time has come competes in this turn's cycles
     ask_again,  # whose checks nobody was asked for
     abandon,  # an intent that can no longer be met keeps nothing from others
+    stop_strays,  # what no workload stands for must not run
     repair,  # last: what was decided above orders anew by itself
 )
 

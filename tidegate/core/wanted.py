@@ -5,6 +5,7 @@ Level-triggered: nothing here looks at what was ordered but to know since when i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from tidegate.contracts.observations import JobState
@@ -42,11 +43,19 @@ def _was_started(workload: Workload) -> bool:
     return workload.order is not None and workload.order.kind == "start"
 
 
+FORGED = "forged"
+"""Why an order is given again though the job does what it should: it bears a forged decision."""
+REPEATED_MAX = 8
+"""So many repetitions of a stop are remembered: the mark of any of them proves it."""
+
+
 def agrees(draft: Draft, workload: Workload) -> bool:
     """Tell whether the job was seen doing what it should, an ordered stop with its proof."""
     match wanted(workload):
         case None:
             return True
+        case _ if workload.failure is not None and workload.failure.reason == FORGED:
+            return False
         case "start":
             return not workload.state.suspended
         case "stop":
@@ -61,27 +70,47 @@ def is_stopped(draft: Draft, workload: Workload, state: JobState | None = None) 
     still be about to carry out an older start.
     """
     state, order = workload.state if state is None else state, workload.order
-    if order is None or order.kind != "stop" or not _has_arrived(draft, order, state):
+    if order is None or order.kind != "stop" or not _has_arrived(draft, workload, order, state):
         return False
     return state.suspended and not state.started and state.active == 0
 
 
-def _has_arrived(draft: Draft, order: Order, state: JobState) -> bool:
+def _has_arrived(draft: Draft, workload: Workload, order: Order, state: JobState) -> bool:
     """Tell whether a job bears an order, or one that it repeats: no start came in between.
 
     Else, where orders take longer than the interval, each repetition would void the proof that is
-    on its way, and be one more order to carry out.
+    on its way, and be one more order to carry out. No other number counts, for anybody who may
+    edit the job may write one; a later order may be that of a workload of the same job.
     """
-    first = order.first if draft.policy.rules >= COUNTS_REPEATED else 0
-    return decision_seq(draft, state.decision) >= (first or order.seq)
+    seq = decision_seq(draft, state.decision)
+    if not seq:
+        return False
+    repeats = (order.first, *order.between) if draft.policy.rules >= COUNTS_REPEATED else ()
+    later = (one.order.seq for one in _kin(draft, workload) if one.order is not None)
+    return seq == order.seq or seq in repeats or (seq > order.seq and seq in later)
 
 
-def repeated_stop(workload: Workload) -> int:
-    """Return the seq of the first stop that one ordered now repeats, 0 if it repeats none."""
+def _kin(draft: Draft, workload: Workload) -> Iterator[Workload]:
+    """Yield the other workloads of a job: its variants and their parent, its slices."""
+    parent = draft.workloads.get(workload.parent)
+    variants = workload.variants if parent is None else parent.variants
+    for key in (workload.parent, *variants, workload.replaces, workload.successor):
+        one = draft.workloads.get(key)
+        if one is not None and one.job.uid == workload.job.uid:
+            yield one
+
+
+def repeated_stop(workload: Workload) -> tuple[int, tuple[int, ...]]:
+    """Return the seqs of the stops that one ordered now repeats: the first, and the newest others.
+
+    0 and none if it repeats none.
+    """
     before = workload.order
     if before is None or before.kind != "stop" or not workload.repeated:
-        return 0
-    return before.first or before.seq
+        return 0, ()
+    if not before.first:
+        return before.seq, ()
+    return before.first, (*before.between, before.seq)[-REPEATED_MAX:]
 
 
 def decision_seq(draft: Draft, decision: str) -> int:
@@ -127,7 +156,9 @@ def _order_again_us(draft: Draft, workload: Workload) -> int:
         known = reason == "stale" and workload.state_us > order.at_us
         now = known or reason == "invalid"
         return draft.now_us if now else max(order.at_us, workload.state_us) + interval_us
-    if state.suspended and _has_arrived(draft, order, state):
+    if not state.suspended and workload.resumed_us > order.at_us:
+        return draft.now_us  # it had stopped, or an older start came late
+    if state.suspended and _has_arrived(draft, workload, order, state):
         # It arrived, and only the pods' own end is waited for.
         return max(order.at_us, workload.state_us) + interval_us * PATIENCE
     return order.at_us + interval_us

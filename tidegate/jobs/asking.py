@@ -7,14 +7,19 @@ from typing import Any
 
 import msgspec
 
-from tidegate.contracts.observations import JobObserved
+from tidegate.contracts.observations import JobObserved, JobState, Stray
 from tidegate.errors import NotSupportedError, UndecodableError
-from tidegate.jobs.kind import JobKind
+from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.names import workload_key
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.times import micros
 from tidegate.model.numbers import INT32_MAX, whole
+from tidegate.model.texts import bounded, is_name
+
+LIST_MAX, ITEM_MAX = 64, 316
+"""Names in an annotation's list, and characters of each: those of a qualified name."""
+AUTHOR_MAX, DECISION_MAX, MESSAGE_MAX = 512, 128, 1_024
 
 _QUEUE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?")
 
@@ -36,8 +41,8 @@ def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
     """Return the observation of a managed job, as far as its metadata tells.
 
     Raises:
-        UndecodableError: its time of creation is not a time, or a label's value has not the form
-            that the API server's policies ask for.
+        UndecodableError: its time of creation is not a time, a label's value has not the form that
+            the API server's policies ask for, or a name or a list is none, or too long.
         NotSupportedError: it asks for what is not built.
     """
     if meta.annotations.get(names.ELASTIC_JOB) == "true" and not kind.elastic:
@@ -50,7 +55,7 @@ def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
         priority_class=meta.labels.get(names.PRIORITY_CLASS, ""),
         created_us=micros(meta.creation_timestamp or ""),
         max_execution_s=_max_execution_s(meta.labels.get(names.MAX_EXECUTION_S)),
-        author=meta.annotations.get(names.AUTHOR, ""),
+        author=author(meta),
         gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
         prebuilt=_prebuilt(meta),
     )
@@ -77,11 +82,62 @@ def positive(text: str) -> int:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Return the names of a list with commas."""
-    return tuple(name.strip() for name in text.split(",") if name.strip())
+    """Return the names of a list with commas.
+
+    Raises:
+        UndecodableError: there are more than anybody needs, or one is too long for a name.
+    """
+    if len(text) > LIST_MAX * (ITEM_MAX + 1):
+        raise UndecodableError(f"A list of {len(text)} characters is longer than any may be.")
+    found = tuple(name.strip() for name in text.split(",") if name.strip())
+    if len(found) > LIST_MAX or any(len(name) > ITEM_MAX for name in found):
+        raise UndecodableError(f"A list has at most {LIST_MAX} names of {ITEM_MAX} characters.")
+    return tuple(bounded(name, ITEM_MAX) for name in found)
+
+
+def author(meta: ObjectMeta) -> str:
+    """Return who made an object, as the policy that stamps it says."""
+    return bounded(meta.annotations.get(names.AUTHOR, ""), AUTHOR_MAX)
+
+
+def decision(meta: ObjectMeta) -> str:
+    """Return the decision that stands on an object; one too long to be ours is none."""
+    return written_decision(meta.annotations.get(names.DECISION, ""))
+
+
+def written_decision(text: str) -> str:
+    """Return a text that names a decision, empty if it is too long to be ours."""
+    return text if len(text) <= DECISION_MAX and "\0" not in text else ""
+
+
+def state(meta: ObjectMeta, *, suspended: bool, **seen: Any) -> JobState:  # noqa: ANN401 - fields of a JobState
+    """Return how an object stands: what its metadata tells, and what its kind has seen."""
+    return JobState(
+        suspended=suspended,
+        deleting=meta.deleting,
+        decision=decision(meta),
+        generation=meta.generation,
+        injected=suspended and names.INJECTED in meta.annotations,
+        **seen,
+    )
+
+
+def astray(
+    kind: JobKind[Any], meta: ObjectMeta, found: Object, why: Stray, message: str
+) -> JobObserved:
+    """Return the observation of an object that must not run though no workload stands for it."""
+    return msgspec.structs.replace(
+        identified(kind, meta),
+        stray=why,
+        message=bounded(message, MESSAGE_MAX),
+        state=kind.standing(meta, found),
+    )
 
 
 def _prebuilt(meta: ObjectMeta) -> str:
     """Return the name of the Workload that its owner made; a label is too short for some."""
-    name = names.PREBUILT_WORKLOAD
-    return meta.labels.get(name, "") or meta.annotations.get(name, "")
+    key = names.PREBUILT_WORKLOAD
+    name = meta.labels.get(key, "") or meta.annotations.get(key, "")
+    if name and not is_name(name):
+        raise UndecodableError(f"{key}: {name[:80]!r} is not the name of a Workload.")
+    return name

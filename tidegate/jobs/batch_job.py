@@ -11,9 +11,10 @@ import copy
 
 import msgspec
 
+from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError
-from tidegate.jobs.asking import asked
+from tidegate.jobs.asking import asked, state
 from tidegate.jobs.batch_job_binding import MANAGED_BY, is_bound, unbound
 from tidegate.jobs.batch_job_numbers import (
     PODSET,
@@ -41,10 +42,12 @@ from tidegate.jobs.kind import (
 )
 from tidegate.jobs.merging import difference
 from tidegate.jobs.notes import before_start, decided_on, noted
-from tidegate.jobs.template import Added, conflicts, gated, injected, restored
+from tidegate.jobs.paths import found_at, number_of
+from tidegate.jobs.template import Added, conflicts, gated, injected, known, restored
 from tidegate.jobs.written import with_fewest, written_podset
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.podsets import pod_set
 from tidegate.kinds.topologies import PodIndex, check_slices
 
@@ -92,8 +95,8 @@ def start(start: Start, job: Object) -> Step:
         return Done()
     if _runs_elastically(job):  # its pods are let go by their gates
         return Patch(body={"metadata": {"annotations": {names.DECISION: start.decision}}})
-    before = _without_injection(job)
-    wanted = before if isinstance(before, Refused) else _started(before, start)
+    before = _before_start(job)
+    wanted = _started(before, start)
     if isinstance(wanted, Refused):
         return wanted
     if wanted["spec"] != job["spec"]:
@@ -117,14 +120,12 @@ def stop(stop: Stop, job: Object, waited_s: float) -> Step:
         return Done()
     if is_bound(job):
         return unbound(job, waited_s)
-    before = _without_injection(job)
-    return before if isinstance(before, Refused) else Patch(body=difference(job, before))
+    return Patch(body=difference(job, _before_start(job, stop.order.podsets)))
 
 
 def podsets(job: Object) -> list[Object]:
     """See ``JobKind.podsets``; labels that the Job's controller adds are left out."""
-    before = _without_injection(job)
-    source = job if isinstance(before, Refused) else before
+    source = _before_start(job)
     template: Object = copy.deepcopy(source["spec"]["template"])
     labels = template.get("metadata", {}).get("labels", {})
     for name in _CONTROLLERS_LABELS:
@@ -134,20 +135,26 @@ def podsets(job: Object) -> list[Object]:
     return [with_fewest(written_podset(PODSET, pods_at_once(spec), template, index=_INDEX), least)]
 
 
+def standing(meta: ObjectMeta, job: Object) -> JobState:
+    """See ``JobKind.standing``."""
+    return state(
+        meta,
+        suspended=found_at(job, ("spec", "suspend")) is True,
+        started=found_at(job, ("status", "startTime")) is not None,
+        active=number_of(job, ("status", "active")) + number_of(job, ("status", "terminating")),
+    )
+
+
 def _state(job: Job) -> JobState:
-    status, annotations = job.status, job.metadata.annotations
+    status = job.status
     uncounted = status.uncounted_terminated_pods or Uncounted()
-    # A stop is done only when the template is as it was: until then the Job counts as started.
-    unrestored = job.spec.suspend and names.INJECTED in annotations
-    return JobState(
+    return state(
+        job.metadata,
         suspended=job.spec.suspend,
-        started=status.start_time is not None or unrestored,
-        active=status.active + (status.terminating or 0 if is_elastic(annotations) else 0),
+        started=status.start_time is not None,
+        active=status.active + (status.terminating or 0),  # pods in their grace period still run
         ready=status.ready,
         succeeded=status.succeeded + len(uncounted.succeeded),
-        deleting=job.metadata.deleting,
-        decision=annotations.get(names.DECISION, ""),
-        generation=job.metadata.generation,
     )
 
 
@@ -190,9 +197,19 @@ def _resized(before: Object, count: int) -> dict[str, int]:
     return {"parallelism": count, **({"completions": count} if both else {})}
 
 
-def _without_injection(job: Object) -> Object | Refused:
-    """Return the Job as its owner wrote it."""
-    return before_start(job, Note, _restored)
+def _before_start(job: Object, given: tuple[PodSetStart, ...] = ()) -> Object:
+    """Return the Job as its owner wrote it; ``given``: what the ledger knows was put in."""
+    return before_start(job, Note, _restored, lambda: _known(job, given))
+
+
+def _known(job: Object, given: tuple[PodSetStart, ...]) -> Note:
+    """Return the note that the ledger's knowledge of a start amounts to."""
+    start = next((one for one in given if one.name == PODSET), None)
+    if start is None:
+        return Note()
+    lowered = job["spec"].get("parallelism", 1) < start.count
+    added = known(job["spec"]["template"], start)
+    return Note(main=added, parallelism=start.count if lowered else None)
 
 
 def _restored(job: Object, note: Note) -> Object:
@@ -221,5 +238,6 @@ KIND = JobKind(
     observe=observe,
     start=start,
     stop=stop,
+    standing=standing,
     podsets=podsets,
 )

@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 import msgspec
 
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
-from tidegate.contracts.observations import JobObserved
+from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.jobs.paths import Path, text_at
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.numbers import whole
@@ -153,6 +153,11 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     managed_by: ManagedBy | None = None  # None: an object cannot say who runs it
     elastic: bool = False  # it knows jobs that grow and shrink while they run
     optional: bool = True  # a CRD that a cluster may lack; False: built into Kubernetes
+    standing: Callable[[ObjectMeta, Object], JobState]
+    """Return how an object stands, whatever else in it cannot be read; raises nothing.
+
+    What cannot be told counts as running: only what is known to have stopped gives quota back.
+    """
     podsets: Callable[[Object], list[Object]]
     """Return the podsets of its Workload object, templates as their owner wrote them."""
 

@@ -7,8 +7,10 @@ from typing import TypeVar
 
 import msgspec
 
-from tidegate.jobs.kind import Object, Refused, decided
+from tidegate.errors import UndecodableError
+from tidegate.jobs.kind import Object, decided
 from tidegate.kinds import names
+from tidegate.kinds.decode import FAILURES
 
 Note = TypeVar("Note")
 
@@ -27,18 +29,23 @@ def noted(job: Object, decision: str, note: object | None) -> Object:
 
 
 def before_start(
-    job: Object, kind: type[Note], restored: Callable[[Object, Note], Object]
-) -> Object | Refused:
-    """Return a job as its owner wrote it; ``restored`` undoes what a note of this type says."""
+    job: Object,
+    kind: type[Note],
+    restored: Callable[[Object, Note], Object],
+    known: Callable[[], Note],
+) -> Object:
+    """Return a job as its owner wrote it; ``restored`` undoes what a note of this type says.
+
+    Anybody may write into the note. One that cannot be read, or not be followed, is none: then
+    what is ``known`` of the start is undone.
+    """
     written = job["metadata"].get("annotations", {}).get(names.INJECTED)
     if written is None:
         return job
     try:
-        note = msgspec.json.decode(written, type=kind)
-    except msgspec.DecodeError as error:
-        message = f"annotation {names.INJECTED} was altered and cannot be read: {error}"
-        return Refused(reason="invalid", message=message)
+        found = restored(job, msgspec.json.decode(written, type=kind))
+    except (*FAILURES, UndecodableError):
+        found = restored(job, known())
     annotations = dict(job["metadata"]["annotations"])
     del annotations[names.INJECTED]
-    metadata = {**job["metadata"], "annotations": annotations}
-    return {**restored(job, note), "metadata": metadata}
+    return {**found, "metadata": {**job["metadata"], "annotations": annotations}}

@@ -83,8 +83,19 @@ def number_at(obj: Any, path: Path, default: int = 0) -> int:  # noqa: ANN401 - 
     if value is None:
         return default
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise UndecodableError(f"{shown(path)}: {value!r} is not a number of pods.")
+        raise UndecodableError(f"{shown(path)}: {repr(value)[:80]} is not a number of pods.")
     return value
+
+
+def number_of(obj: Any, path: Path) -> int:  # noqa: ANN401 - any JSON
+    """Return the number of pods at a path; 0 where nothing stands, 1 if it is no such number.
+
+    What cannot be read counts as something that runs.
+    """
+    try:
+        return number_at(obj, path)
+    except UndecodableError:
+        return 1
 
 
 def text_at(obj: Any, path: Path) -> str:  # noqa: ANN401 - any JSON

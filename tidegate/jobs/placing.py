@@ -18,7 +18,7 @@ from tidegate.jobs.layout import (
     without_made,
 )
 from tidegate.jobs.paths import found_at, parsed, shown, with_value
-from tidegate.jobs.template import Added, conflicts, injected, restored
+from tidegate.jobs.template import Added, conflicts, injected, known, restored
 
 
 class PodSetNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -64,8 +64,25 @@ def unplaced(layout: Layout, job: Object, note: Note) -> Object:
         if told.count is not None and place.count_path is not None:
             before = with_value(before, place.count_path, told.count)
     for path, value in note.was.items():
-        before = with_value(before, parsed(path), value)
+        if parsed(path)[0] == "spec":  # anybody may have written the note
+            before = with_value(before, parsed(path), value)
     return before
+
+
+def known_note(layout: Layout, job: Object, given: tuple[PodSetStart, ...]) -> Note:
+    """Return the note that the ledger's knowledge of a start amounts to; see ``before_start``."""
+    if layout.inject is not None:
+        return Note(was={shown(path): None for path in layout.written_over(job)} if given else {})
+    starts, notes = {one.name: one for one in given}, dict[str, PodSetNote]()
+    for place in layout.places(job):
+        start = starts.get(place.name)
+        if start is not None and place.is_written:
+            lowered = place.count_path is not None and place.count < start.count
+            notes[place.name] = PodSetNote(
+                added=known(template_at(job, place), start),
+                count=start.count if lowered else None,
+            )
+    return Note(podsets=notes)
 
 
 def _mismatch(job: Object, places: tuple[Place, ...], given: dict[str, PodSetStart]) -> str:

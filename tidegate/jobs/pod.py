@@ -14,7 +14,7 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
-from tidegate.jobs.asking import asked
+from tidegate.jobs.asking import asked, state
 from tidegate.jobs.kind import (
     Delete,
     Done,
@@ -28,6 +28,7 @@ from tidegate.jobs.kind import (
 )
 from tidegate.jobs.merging import difference
 from tidegate.jobs.notes import decided_on
+from tidegate.jobs.paths import found_at
 from tidegate.jobs.template import conflicts, injected
 from tidegate.jobs.written import written_podset
 from tidegate.kinds import names
@@ -61,15 +62,21 @@ def observe(pod: Pod) -> JobObserved:
         podsets=(pod_set(template(pod), name=PODSET),),
         finished=pod.status.phase if is_finished(pod) else "",
         message=pod.status.message,
-        state=JobState(
+        state=state(
+            pod.metadata,
             suspended=is_gated(pod),
             active=int(is_active(pod)),
             ready=int(is_ready(pod)),
-            deleting=pod.metadata.deleting,
-            decision=pod.metadata.annotations.get(names.DECISION, ""),
-            generation=pod.metadata.generation,
         ),
     )
+
+
+def standing(meta: ObjectMeta, pod: Object) -> JobState:
+    """See ``JobKind.standing``."""
+    gates, ended = found_at(pod, ("spec", "schedulingGates")), found_at(pod, ("status", "phase"))
+    listed = gates if isinstance(gates, list | tuple) else ()
+    held = any(found_at(one, ("name",)) == names.ADMISSION_GATE for one in listed)
+    return state(meta, suspended=held, active=int(not held and ended not in OUTCOMES))
 
 
 def start(start: Start, pod: Object) -> Step:
@@ -191,6 +198,7 @@ KIND = JobKind(
     observe=observe,
     start=start,
     stop=stop,
+    standing=standing,
     podsets=podsets,
     asks=is_marked,
     finalizer=names.MANAGED,

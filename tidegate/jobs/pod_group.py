@@ -8,7 +8,6 @@ Source: behaviour.md 16, Pod group.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 
@@ -20,6 +19,7 @@ from tidegate.jobs import pod as single
 from tidegate.jobs.asking import asked, positive
 from tidegate.jobs.kind import Delete, JobKind, Members, Object, Refused, Start, Step, Stop
 from tidegate.jobs.layout import PODSETS_MAX
+from tidegate.jobs.pod_roles import alike, role
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
@@ -31,7 +31,6 @@ from tidegate.model.podset import PodSet
 NAME = "pod-group"
 INCOMPLETE = "tidegate.dev/pod-group-incomplete"
 """Gates a group that was whole and lost pods before it started."""
-_ROLE_DIGITS = 8
 _GONE = Refused(reason="gone", message="Another group has its name.")
 
 
@@ -83,19 +82,27 @@ def grouped(pods: Sequence[Pod]) -> Group:
     if len({one.metadata.labels.get(names.QUEUE_NAME, "") for one in pods}) != 1:
         raise UndecodableError(f"All pods of a group have the same {names.QUEUE_NAME}.")
     ended = [one for one in pods if single.is_finished(one)]
-    living = [one for one in pods if one not in ended and not one.metadata.deleting]
+    over = _uids(ended)
+    living = [one for one in pods if one.metadata.uid not in over and not one.metadata.deleting]
     succeeded = tuple(one for one in ended if one.status.phase == "Succeeded")
     living.sort(key=single.is_gated)  # those that run come first, and the sort is stable
     room = max(total - len(succeeded), 0)
     kept = [one for at, one in enumerate(living) if at < room or not single.is_gated(one)]
+    count = _uids(kept)
     return Group(
         total=total,
         members=tuple(kept),
-        excess=tuple(one for one in living if one not in kept),
+        excess=tuple(one for one in living if one.metadata.uid not in count),
         succeeded=succeeded,
-        failed=tuple(one for one in ended if one not in succeeded),
-        leaving=tuple(one for one in pods if one not in ended and one.metadata.deleting),
+        failed=tuple(one for one in ended if one.status.phase != "Succeeded"),
+        leaving=tuple(
+            one for one in pods if one.metadata.uid not in over and one.metadata.deleting
+        ),
     )
+
+
+def _uids(pods: Sequence[Pod]) -> set[str]:
+    return {one.metadata.uid for one in pods}
 
 
 def group_uid(pods: Sequence[Pod]) -> str:
@@ -137,15 +144,6 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
         message=f"Pods succeeded: {len(group.succeeded)}/{group.total}." if ended else "",
         state=_state(group),
     )
-
-
-def role(pod: Pod) -> str:
-    """Return the role of a pod: what it said when it started, else a digest of its shape."""
-    known = pod.metadata.annotations.get(names.ROLE_HASH, "")
-    if known:
-        return known
-    shape = msgspec.json.encode(pod_set(single.template(pod), name=""), order="sorted")
-    return hashlib.sha256(shape).hexdigest()[:_ROLE_DIGITS]
 
 
 def start_members(start: Start, pods: Sequence[Object]) -> list[tuple[Object, Step]]:
@@ -202,11 +200,15 @@ def _podsets(group: Group) -> tuple[PodSet, ...]:
     counted = _counted(group)
     if _fast(group):
         first = counted[0]
+        alike(role(first), counted)
         return (pod_set(single.template(first), name=role(first), count=group.total),)
-    roles = {role(one): one for one in reversed(counted)}
-    counts = Counter(map(role, counted))
+    named = [(role(one), one) for one in counted]
+    roles = dict(reversed(named))
+    counts = Counter(name for name, _ in named)
     if len(roles) > PODSETS_MAX:
         raise UndecodableError(f"Its pods have {len(roles)} roles; {PODSETS_MAX} are the most.")
+    for name in roles:
+        alike(name, [one for each, one in named if each == name])
     return tuple(
         pod_set(single.template(roles[name]), name=name, count=counts[name])
         for name in sorted(roles)
@@ -285,6 +287,7 @@ KIND = JobKind(
     observe=_alone,
     start=_refused,
     stop=_refused,
+    standing=single.standing,
     podsets=podsets,
     asks=single.is_marked,
     finalizer=names.MANAGED,

@@ -43,7 +43,7 @@ def joined(job: JobObserved, made: JobObserved) -> JobObserved:
     found = _merged(job, made)
     if job.finished:
         return found
-    settled = job.state.suspended and not job.state.started
+    settled = job.state.suspended and not (job.state.started or job.state.injected)
     if settled and made.finished:
         return replace(found, finished=made.finished, message=made.message)
     differs = next(mismatches(job, made, settled=settled), "")
@@ -75,6 +75,8 @@ def _differing(job: PodSet, made: PodSet, settled: bool) -> Iterator[str]:  # no
         yield "the fewest pods"
     if (job.init_containers, job.containers) != (made.init_containers, made.containers):
         yield "what its containers ask for"
+    if job.pod_resources != made.pod_resources:
+        yield "what its pods ask for"
     if settled and job.tolerations != made.tolerations:
         yield "tolerations"
 

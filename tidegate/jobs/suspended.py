@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.jobs.asking import asked
+from tidegate.errors import UndecodableError
+from tidegate.jobs.asking import asked, state
 from tidegate.jobs.kind import (
     Done,
     JobKind,
@@ -33,9 +35,10 @@ from tidegate.jobs.layout import (
 from tidegate.jobs.merging import difference
 from tidegate.jobs.notes import before_start, decided_on, noted
 from tidegate.jobs.paths import found_at, with_value
-from tidegate.jobs.placing import Note, placed, unplaced
+from tidegate.jobs.placing import Note, known_note, placed, unplaced
 from tidegate.jobs.written import with_fewest, written_podset
 from tidegate.kinds import names
+from tidegate.kinds.meta import ObjectMeta
 
 _POLL_S = 0.2
 
@@ -67,10 +70,10 @@ class Engine(msgspec.Struct, frozen=True):
 
     def start(self, start: Start, job: Object) -> Step:
         """See ``JobKind.start``: one patch unsuspends, puts in, notes and names the decision."""
-        if decided_on(job, start.ledger_id) >= start.seq or self._standing(job).finished:
+        if decided_on(job, start.ledger_id) >= start.seq or self._is_finished(job):
             return Done()
-        before = self._without_injection(job)
-        wanted = before if isinstance(before, Refused) else self._started(before, start)
+        before = self._before_start(job)
+        wanted = self._started(before, start)
         if isinstance(wanted, Refused):
             return wanted
         if wanted["spec"] != job["spec"]:
@@ -84,36 +87,35 @@ class Engine(msgspec.Struct, frozen=True):
         """See ``JobKind.stop``: suspend; wait until nothing is active; restore."""
         del waited_s  # nothing but its controller can end its pods
         seen, suspended = decided_on(job, stop.ledger_id), self._is_suspended(job)
-        standing = self._standing(job)
-        if seen > stop.seq or standing.finished or (seen == stop.seq and not suspended):
+        if seen > stop.seq or self._is_finished(job) or (seen == stop.seq and not suspended):
             return Done()  # unsuspended after our patch: that is news for a next decision
         if seen < stop.seq:
             return Patch(body=_merged(self._suspending(job), _marked(stop.decision)))
         if names.INJECTED not in job["metadata"].get("annotations", {}):
             return Done()
-        if standing.active:
+        if self._standing(job).active:
             return Wait(after_s=_POLL_S)
-        before = self._without_injection(job)
-        return before if isinstance(before, Refused) else Patch(body=difference(job, before))
+        return Patch(body=difference(job, self._before_start(job, stop.order.podsets)))
 
     def podsets(self, job: Object) -> list[Object]:
         """See ``JobKind.podsets``."""
-        before = self._without_injection(job)
-        source = job if isinstance(before, Refused) else before
+        source = self._before_start(job)
         return [_written(source, place) for place in self.layout.places(source)]
 
+    def stands(self, meta: ObjectMeta, job: Object) -> JobState:
+        """See ``JobKind.standing``."""
+        try:
+            active = self._standing(job).active
+        except UndecodableError:
+            active = 1
+        return state(meta, suspended=self._is_suspended(job), active=active)
+
     def _state(self, found: Loose, standing: Standing, pods: int) -> JobState:
-        meta = found.metadata
-        suspended = found_at(found.plain(), self.layout.suspend) is True
-        # A stop is done only when the template is as it was: until then the job counts as started.
-        return JobState(
-            suspended=suspended,
-            started=suspended and names.INJECTED in meta.annotations,
+        return state(
+            found.metadata,
+            suspended=self._is_suspended(found.plain()),
             active=standing.active,
             ready=pods if standing.ready else 0,
-            deleting=meta.deleting,
-            decision=meta.annotations.get(names.DECISION, ""),
-            generation=meta.generation,
         )
 
     def _started(self, before: Object, start: Start) -> Object | Refused:
@@ -125,12 +127,19 @@ class Engine(msgspec.Struct, frozen=True):
         job = with_value(job, self.layout.suspend, value=False)
         return noted(job, start.decision, note if note != Note() else None)
 
-    def _without_injection(self, job: Object) -> Object | Refused:
-        """Return the job as its owner wrote it."""
-        return before_start(job, Note, self._restored)
+    def _before_start(self, job: Object, given: tuple[PodSetStart, ...] = ()) -> Object:
+        """Return the job as its owner wrote it; ``given``: what the ledger knows was put in."""
+        known = lambda: known_note(self.layout, job, given)  # noqa: E731 - only if it is needed
+        return before_start(job, Note, self._restored, known)
 
     def _restored(self, job: Object, note: Note) -> Object:
         return unplaced(self.layout, job, note)
+
+    def _is_finished(self, job: Object) -> bool:
+        try:
+            return bool(self._standing(job).finished)
+        except UndecodableError:
+            return False  # what cannot be read is stopped like what runs
 
     def _standing(self, job: Object) -> Standing:
         return self.layout.standing({"status": {}, **job})
@@ -185,6 +194,7 @@ def suspended_kind(who: Identity, layout: Layout) -> JobKind[Loose]:
         observe=observe,
         start=engine.start,
         stop=engine.stop,
+        standing=engine.stands,
         podsets=engine.podsets,
     )
     return kind

@@ -81,6 +81,26 @@ def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
     return gated(result, note, start.gates)
 
 
+def known(template: Object, start: PodSetStart) -> Added:
+    """Return the note of a start as far as the template still holds what the start gave.
+
+    For want of a better one: what the owner had written himself, with an equal value, is taken
+    for added as well.
+    """
+    there = {
+        field: tuple(k for k, v in wanted.items() if (_map(template, field) or {}).get(k) == v)
+        for field, wanted in _wanted(start).items()
+    }
+    return Added(
+        node_selector=there["nodeSelector"],
+        labels=there["labels"],
+        annotations=there["annotations"],
+        tolerations=tuple(_written(one) for one in start.tolerations),
+        gates=start.gates,
+        absent=("nodeSelector", "labels", "annotations", "tolerations", "schedulingGates"),
+    )
+
+
 def gated(template: Object, note: Added, gates: Iterable[str]) -> tuple[Object, Added]:
     """Return a template, and the note of its start, with scheduling gates on its pods as well."""
     held = template.get("spec", {}).get("schedulingGates", [])

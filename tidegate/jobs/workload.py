@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import Literal
 
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.jobs.asking import listed
+from tidegate.errors import UndecodableError
+from tidegate.jobs.asking import MESSAGE_MAX, author, listed, written_decision
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
 from tidegate.kinds import names
 from tidegate.kinds.check_states import check_states, checks_since
@@ -23,6 +24,7 @@ from tidegate.kinds.podsets import workload_podsets
 from tidegate.kinds.times import micros, stamp
 from tidegate.kinds.workload import Workload
 from tidegate.model.numbers import INT32_MAX, signed
+from tidegate.model.texts import bounded
 
 NAME = "workload"
 OWNER_NOT_FOUND = "OwnerNotFound"
@@ -51,8 +53,8 @@ def observe(found: Workload) -> JobObserved:
         max_execution_s=spec.maximum_execution_time_seconds or 0,
         reclaimable={one.name: one.count for one in found.status.reclaimable_pods},
         finished=finished.reason if finished else "",
-        message=finished.message if finished else "",
-        author=meta.annotations.get(names.AUTHOR, ""),
+        message=bounded(finished.message, MESSAGE_MAX) if finished else "",
+        author=author(meta),
         priority_boost=boost(found),
         gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
         preemption_gates=closed_gates(found),
@@ -61,7 +63,7 @@ def observe(found: Workload) -> JobObserved:
         variant_of=variant_of(meta),
         checks=check_states(found),
         checks_since=checks_since(found),
-        deactivated=meta.annotations.get(names.DEACTIVATED, ""),
+        deactivated=written_decision(meta.annotations.get(names.DEACTIVATED, "")),
         state=_state(found),
     )
 
@@ -157,6 +159,14 @@ def _state(found: Workload) -> JobState:
     )
 
 
+def standing(meta: ObjectMeta, found: Object) -> JobState:
+    """See ``JobKind.standing``: what cannot be read was started by nobody."""
+    try:
+        return _state(read(found, Workload))
+    except UndecodableError:
+        return JobState(deleting=meta.deleting, generation=meta.generation)
+
+
 def closed_gates(found: Workload) -> tuple[str, ...]:
     """Return the preemption gates that nobody has opened."""
     opened = {one.name for one in found.status.preemption_gates if one.position == "Open"}
@@ -190,7 +200,7 @@ def _runs(found: Workload) -> bool:
 
 def _decision(found: Workload) -> str:
     order = _order(found)
-    return "" if order is None else order.message
+    return "" if order is None else written_decision(order.message)
 
 
 KIND = JobKind(
@@ -203,6 +213,7 @@ KIND = JobKind(
     observe=observe,
     start=start,
     stop=stop,
+    standing=standing,
     optional=False,
     podsets=podsets,
 )

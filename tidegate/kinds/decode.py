@@ -21,11 +21,26 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 """Annotation of the bookmark after the initial events of a streamed list."""
 
 
+ERROR_MAX = 1_024
+"""So much of an error is told: it may repeat what it is about."""
+FAILURES = (
+    msgspec.DecodeError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+"""What bytes and JSON of any depth and form make a decoder raise."""
+
+
 class Unreadable(msgspec.Struct, frozen=True):
     """An object that is there and cannot be read; the error names the field."""
 
     metadata: ObjectMeta
     error: str
+    body: bytes = b""  # its JSON
 
 
 class Bookmark(msgspec.Struct, frozen=True):
@@ -60,6 +75,7 @@ class _List(msgspec.Struct, frozen=True):
 _lines = msgspec.json.Decoder(_Line)
 _lists = msgspec.json.Decoder(_List)
 _metadata = msgspec.json.Decoder(_Only)
+_objects = msgspec.json.Decoder(dict[str, Any])
 _decoders: dict[type, msgspec.json.Decoder[Any]] = {}  # one a kind: the code's own types bound it
 
 
@@ -100,13 +116,13 @@ def decode_object(body: bytes | msgspec.Raw, kind: type[T]) -> T:
         UndecodableError: a field is missing or of another type; the message names it.
     """
     if old_spelling(kind, body):
-        return read(msgspec.json.decode(body), kind)
+        return read(_plain(body), kind)
     try:
         return _decoder(kind).decode(body)
     except msgspec.ValidationError:
-        return read(msgspec.json.decode(body), kind)  # perhaps it only says null for nothing
-    except msgspec.DecodeError as error:
-        raise UndecodableError(str(error)) from error
+        return read(_plain(body), kind)  # perhaps it only says null for nothing
+    except FAILURES as error:
+        raise UndecodableError(said(error)) from error
 
 
 def read(raw: dict[str, Any], kind: type[T]) -> T:
@@ -117,8 +133,17 @@ def read(raw: dict[str, Any], kind: type[T]) -> T:
     """
     try:
         return msgspec.convert(modernized(kind, _without_nulls(raw)), kind)
-    except msgspec.ValidationError as error:
-        raise UndecodableError(str(error)) from error
+    except FAILURES as error:
+        raise UndecodableError(said(error)) from error
+
+
+def said(error: BaseException) -> str:
+    """Return what an error says, as much as may be told; its type if it says nothing."""
+    return (str(error) or type(error).__name__)[:ERROR_MAX]
+
+
+def _plain(body: bytes | msgspec.Raw) -> dict[str, Any]:
+    return _as(_objects, body)
 
 
 def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
@@ -130,15 +155,22 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
 def _as(decoder: msgspec.json.Decoder[T], body: bytes | msgspec.Raw) -> T:
     try:
         return decoder.decode(body)
-    except msgspec.DecodeError as error:
-        raise UndecodableError(str(error)) from error
+    except FAILURES as error:
+        raise UndecodableError(said(error)) from error
 
 
 def _readable(body: msgspec.Raw, kind: type[T]) -> T | Unreadable:
     try:
         return decode_object(body, kind)
-    except UndecodableError as error:
-        return Unreadable(_as(_metadata, body).metadata, str(error))
+    except Exception as error:  # noqa: BLE001 - whatever one object does, the others are read
+        return Unreadable(_found_metadata(body), said(error), bytes(body))
+
+
+def _found_metadata(body: msgspec.Raw) -> ObjectMeta:
+    try:
+        return _as(_metadata, body).metadata
+    except UndecodableError:
+        return ObjectMeta()
 
 
 def _without_nulls(found: Any) -> Any:  # noqa: ANN401  # any JSON value

@@ -9,6 +9,7 @@ from tidegate.contracts import facts as told
 from tidegate.contracts.observations import JobState
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import render
+from tidegate.replay.unadmitted import Differing, differing
 
 Asking: TypeAlias = (
     told.WorkloadSubmitted
@@ -25,6 +26,7 @@ Standing: TypeAlias = (
     | told.CheckReported
     | told.ActuationFailed
     | told.ObservationRefused
+    | Differing
 )
 Queueing: TypeAlias = (
     decided.WorkloadHeld
@@ -139,7 +141,7 @@ def _standing(event: Standing) -> str:
         case told.ObservationRefused():
             return _with("A change of its job could not be read", event.error)
         case _:
-            assert_never(event)
+            return differing(event)
 
 
 def _queueing(event: Queueing) -> str:

@@ -23,6 +23,9 @@ from tidegate.core.accepting.activity import is_activated_unseen
 from tidegate.core.accepting.adoption import is_complete
 from tidegate.core.accepting.asking import asked, told
 from tidegate.core.accepting.check_states import report_checks
+from tidegate.core.accepting.mismatches import compare, forged, holds
+from tidegate.core.accepting.namesakes import name, names, namesakes
+from tidegate.core.accepting.strays import follow_stray
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.families import acting
@@ -33,8 +36,22 @@ from tidegate.model.ids import ObjectRef
 def take_job(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterator[FactEvent]:
     """Yield what an observed job changes, to be folded before the next is asked for."""
     known = draft.workloads.get(draft.by_uid.get(job.uid, ""))
-    if is_outdated(draft, resource, job, None if known is None else known.version):
+    if is_outdated(draft, resource, job, _version(draft, job, known)):
         return
+    yield from _take(draft, at_us, resource, job, known)
+    yield from follow_stray(draft, at_us, resource, job)
+
+
+def _version(draft: Draft, job: JobObserved, known: Workload | None) -> int | None:
+    stray = draft.strays.get(job.uid)
+    if known is None:
+        return None if stray is None else stray.version
+    return known.version
+
+
+def _take(
+    draft: Draft, at_us: int, resource: str, job: JobObserved, known: Workload | None
+) -> Iterator[FactEvent]:
     if known is None:
         yield from _submit(draft, at_us, resource, job)
     elif prebuilt.is_unclear(job):
@@ -66,7 +83,7 @@ def remove_job(
 
 def _let_go(draft: Draft, at_us: int, known: Workload, version: int) -> WorkloadRemoved:
     """Return the fact that a workload is no more, though its object may be there."""
-    _names(draft).pop(_name(known.job), None)
+    names(draft).pop(name(known.job), None)
     return WorkloadRemoved(at_us=at_us, workload=known.key, uid=known.uid, version=version)
 
 
@@ -89,7 +106,7 @@ def _submit(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterat
         prebuilt.doubt(draft, resource, job)
         return
     taken_over = prebuilt.taken_over(draft, at_us, job)
-    for namesake in _namesakes(draft, reference, job.workload):
+    for namesake in namesakes(draft, reference, job.workload):
         if prebuilt.is_its_own(job, namesake):
             yield _let_go(draft, at_us, namesake, job.version)
             continue
@@ -101,7 +118,7 @@ def _submit(draft: Draft, at_us: int, resource: str, job: JobObserved) -> Iterat
     if not _is_managed(draft, job) or over or _is_going(job):
         return
     note(draft, job)
-    _names(draft)[_name(reference)] = job.workload
+    names(draft)[name(reference)] = job.workload
     elastic = slices.is_elastic(draft, job)
     yield _submitted(at_us, resource, job, reference, elastic=elastic)
     known = draft.workloads.get(job.workload)
@@ -166,8 +183,9 @@ def _change(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
     # A job that runs, or is being stopped, carries what its start put into the template, and its
     # queue cannot change; it is read again once the template is as its owner wrote it. What a
     # prebuilt Workload asks for stands there, and at first nobody may have looked for that.
-    settled = job.state.suspended and not job.state.started and _is_managed(draft, job)
-    podsets = job.podsets if settled or not known.podsets else known.podsets
+    settled = _is_settled(job, known) and _is_managed(draft, job)
+    charged = holds(acting(draft, known))  # what it has quota for stays: it is compared with that
+    podsets = job.podsets if (settled and not charged) or not known.podsets else known.podsets
     queue = job.queue if settled else known.queue
     if slices.holds(known):
         podsets = slices.shrunk(job, known)
@@ -196,8 +214,10 @@ def _report(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iter
     if job.reclaimable != known.reclaimable:
         yield PodsReclaimed(at_us=at_us, workload=key, uid=uid, reclaimable=job.reclaimable)
     yield from report_checks(draft, at_us, job, acting(draft, known))
+    yield from compare(draft, at_us, job, known)
     was_stopped = is_stopped(draft, known)
     yield from _report_state(at_us, job, known)
+    yield from forged(draft, at_us, job, known)
     ready = _is_ready(acting(draft, known), job.state)
     if ready != known.ready:
         yield PodsReadyReported(at_us=at_us, workload=key, uid=uid, ready=ready)
@@ -212,6 +232,15 @@ def _report_state(at_us: int, job: JobObserved, known: Workload) -> Iterator[Job
         yield JobStateReported(
             at_us=at_us, workload=known.key, uid=known.uid, version=job.version, state=job.state
         )
+
+
+def _is_settled(job: JobObserved, known: Workload) -> bool:
+    """Tell whether a job's template is as its owner wrote it.
+
+    The note of a start that never was is its owner's own.
+    """
+    restored = not job.state.injected or known.phase == "pending"
+    return job.state.suspended and not job.state.started and restored
 
 
 def _finished(at_us: int, job: JobObserved, known: Workload) -> WorkloadFinished:
@@ -252,21 +281,3 @@ def _is_ready(known: Workload, state: JobState) -> bool:
     if given:
         pods = min(given, pods) if known.elastic else given
     return not state.suspended and state.ready + state.succeeded >= pods
-
-
-def _namesakes(draft: Draft, job: ObjectRef, key: str) -> list[Workload]:
-    """Return the workloads that a new job replaces: of its name, or under its workload's key."""
-    keys = dict.fromkeys((_names(draft).get(_name(job), ""), key))
-    found = (draft.workloads.get(each) for each in keys)
-    return [known for known in found if known is not None and known.uid != job.uid]
-
-
-def _names(draft: Draft) -> dict[str, str]:
-    if draft.heard.names is None:
-        own = ((key, one) for key, one in draft.workloads.items() if not one.parent)
-        draft.heard.names = {_name(known.job): key for key, known in own}
-    return draft.heard.names
-
-
-def _name(job: ObjectRef) -> str:
-    return f"{job.kind} {job.namespace}/{job.name}"

@@ -18,6 +18,7 @@ from tidegate.contracts.facts import FactEvent, GapObserved, RoundCompleted, Rou
 from tidegate.contracts.observations import Observed, SyncCompleted, SyncStarted
 from tidegate.core.accepting.definitions import remove_definition
 from tidegate.core.accepting.jobs import remove_job
+from tidegate.core.accepting.strays import strays_listed
 from tidegate.core.accepting.versions import known_versions, list_version, roll_key
 from tidegate.core.draft import Draft
 from tidegate.core.heard import Roll
@@ -98,6 +99,8 @@ def _remove(
             yield remove_definition(draft, at_us, told.resource, kept[key], told.list_version)
         else:
             yield from remove_job(draft, at_us, draft.workloads[key], told.list_version)
+    until = None if restored else told.list_version
+    yield from strays_listed(draft, at_us, told.resource, present, until)
 
 
 def _came_back(

@@ -27,6 +27,8 @@ from tidegate.core.orders import evicted
 DEACTIVATED = "Deactivated"
 INADMISSIBLE = "Inadmissible"
 """Why quota was released of a reservation that may not become an admission."""
+NO_MATCH = "NoMatchingWorkload"
+"""Kueue's reason to stop a job that asks for something else than its admitted Workload."""
 _STOPS_QUEUE = "ClusterQueueStopped"
 _STOPS_LOCAL = "LocalQueueStopped"
 _BACKS_OFF = ("PodsReadyTimeout", "AdmissionCheck")
@@ -69,6 +71,8 @@ def _attend(draft: Draft, workload: Workload) -> list[DecisionEvent]:
 def _must_leave(draft: Draft, workload: Workload) -> list[DecisionEvent]:
     if not workload.active:
         return evicted(draft, workload, DEACTIVATED)
+    if workload.mismatch:
+        return evicted(draft, workload, NO_MATCH, message=workload.mismatch)
     for reason, policy in _stop_policies(draft, workload):
         if policy == "HoldAndDrain":
             return evicted(draft, workload, reason)

@@ -30,6 +30,7 @@ from tidegate.core.gaps import hold, note_loss
 from tidegate.core.heads import leave, place
 from tidegate.core.holding import begin_leaving, deactivate, give, let_in, take
 from tidegate.core.shapes import park
+from tidegate.core.strays import fold_stray
 from tidegate.core.succession import beyond, hand_over
 from tidegate.core.wanted import repeated_stop, watch
 
@@ -54,6 +55,7 @@ def apply_decision(draft: Draft, event: AdmissionEvent) -> None:
     if isinstance(event, PreemptionAbandoned):
         let_in(draft, event.workload)
     if workload is None or (event.uid and workload.uid != event.uid):
+        _of_stray(draft, event)
         return
     match event:
         case QuotaReserved() | ReservationRepeated() | WorkloadAdmitted() | QuotaReleased():
@@ -68,6 +70,11 @@ def apply_decision(draft: Draft, event: AdmissionEvent) -> None:
             _fold_eviction(draft, workload, event)
         case _:
             assert_never(event)
+
+
+def _of_stray(draft: Draft, event: AdmissionEvent) -> None:
+    if isinstance(event, StopOrdered):
+        fold_stray(draft, event)
 
 
 def _fold_quota(draft: Draft, workload: Workload, event: _Quota) -> None:
@@ -99,7 +106,7 @@ def _reserve(draft: Draft, workload: Workload, event: QuotaReserved) -> None:
     workload.evicted_us = workload.displaced_seq = 0
     workload.made_way_for = ""
     workload.parked, workload.held, workload.scan = False, None, ()
-    workload.stopped = False
+    workload.stopped, workload.mismatch = False, ""
     workload.asked = workload.asked_us = 0
     if event.checks and draft.policy.compatibility != "kueue":
         workload.checks, workload.checks_seq = {}, draft.seq  # each reservation is asked anew
@@ -134,8 +141,10 @@ def _order(draft: Draft, workload: Workload, event: _Order) -> None:
         case StartOrdered():
             workload.order = Order(kind="start", seq=draft.seq, at_us=event.at_us)
         case StopOrdered():
-            first = repeated_stop(workload)
-            workload.order = Order(kind="stop", seq=draft.seq, at_us=event.at_us, first=first)
+            first, between = repeated_stop(workload)
+            workload.order = Order(
+                kind="stop", seq=draft.seq, at_us=event.at_us, first=first, between=between
+            )
         case _:
             assert_never(event)
     workload.failure = None

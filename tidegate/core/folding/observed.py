@@ -106,6 +106,9 @@ def _count_anew(draft: Draft, resource: str) -> None:
     for workload in draft.workloads.values():
         if workload.resource == resource:
             workload.version = 0
+    for stray in draft.strays.values():
+        if stray.resource == resource:
+            stray.version = 0
     for name, defined in (kept := room(draft.objects, resource) or {}).items():
         kept[name] = replace(defined, version=0)
 
@@ -118,6 +121,8 @@ def _fold_workload(
         return
     match event:
         case JobStateReported():
+            if workload.state.suspended and not event.state.suspended:
+                workload.resumed_us, workload.repeated = event.at_us, 0
             workload.state, workload.state_us = event.state, event.at_us
             workload.version = max(workload.version, event.version)
         case ActuationFailed():

@@ -13,6 +13,7 @@ from tidegate.contracts.facts import (
     WorkloadAdopted,
     WorkloadChanged,
     WorkloadFinished,
+    WorkloadMismatched,
     WorkloadRemoved,
     WorkloadStopped,
     WorkloadSubmitted,
@@ -39,6 +40,7 @@ WorkloadEvent: TypeAlias = (
     | PodsReclaimed
     | CheckReported
     | WorkloadFinished
+    | WorkloadMismatched
 )
 
 
@@ -65,6 +67,8 @@ def apply_workload(draft: Draft, event: WorkloadEvent) -> None:  # noqa: C901 - 
             _reclaim(draft, workload, event)
         case PodsReadyReported():
             _fold_ready(workload, event)
+        case WorkloadMismatched():
+            workload.mismatch = event.message
         case CheckReported():
             _check(draft, workload, event)
         case _:

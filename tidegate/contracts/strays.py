@@ -1,0 +1,27 @@
+"""Facts about objects that run though no workload stands for them."""
+
+from __future__ import annotations
+
+from tidegate.contracts.definitions import Fact
+from tidegate.contracts.observations import JobState, Stray
+from tidegate.model.ids import ObjectRef
+
+
+class StrayReported(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StrayReported/1"):
+    """An object that no workload stands for runs, or ran before, and must not."""
+
+    workload: str  # that it would be
+    uid: str
+    job: ObjectRef
+    resource: str  # whose rounds tell of it, e.g. "jobs.batch"
+    version: int = 0
+    reason: Stray
+    message: str = ""
+    state: JobState
+
+
+class StrayCleared(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="StrayCleared/1"):
+    """An object that must not run is gone, or may run, or is a workload's by now."""
+
+    workload: str
+    uid: str

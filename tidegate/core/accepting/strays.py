@@ -1,0 +1,64 @@
+"""Objects that must not run though no workload stands for them, as they are observed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from tidegate.contracts.facts import StrayCleared, StrayReported
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.core.draft import Draft, Stray
+from tidegate.model.ids import ObjectRef
+
+
+def follow_stray(
+    draft: Draft, at_us: int, resource: str, job: JobObserved
+) -> Iterator[StrayReported | StrayCleared]:
+    """Yield that an object runs that must not, or how it goes on, or that it does no harm now.
+
+    One that was never seen to run is nobody's business, nor is one that a workload stands for.
+    """
+    known = draft.strays.get(job.uid)
+    if job.stray is None or job.uid in draft.by_uid:
+        if known is not None:
+            yield _cleared(at_us, job.uid, known)
+        return
+    runs = not job.state.suspended and not job.state.deleting
+    before = None if known is None else (known.reason, _stands(known.state))
+    if (known is None and not runs) or before == (job.stray, _stands(job.state)):
+        return
+    yield StrayReported(
+        at_us=at_us,
+        workload=job.workload,
+        uid=job.uid,
+        job=ObjectRef(kind=job.kind, namespace=job.namespace, name=job.name, uid=job.uid),
+        resource=resource,
+        version=job.version,
+        reason=job.stray,
+        message=job.message,
+        state=job.state,
+    )
+
+
+def stray_gone(draft: Draft, at_us: int, uid: str) -> Iterator[StrayCleared]:
+    """Yield that an object that must not run is gone, if this was one."""
+    known = draft.strays.get(uid)
+    if known is not None:
+        yield _cleared(at_us, uid, known)
+
+
+def strays_listed(
+    draft: Draft, at_us: int, resource: str, present: Collection[str], until: int | None
+) -> Iterator[StrayCleared]:
+    """Yield which of these objects a list no longer has; ``until``: the newest version it knows."""
+    for uid, known in list(draft.strays.items()):
+        newer = until is not None and known.version > until
+        if known.resource == resource and uid not in present and not newer:
+            yield _cleared(at_us, uid, known)
+
+
+def _cleared(at_us: int, uid: str, known: Stray) -> StrayCleared:
+    return StrayCleared(at_us=at_us, workload=known.key, uid=uid)
+
+
+def _stands(state: JobState) -> tuple[bool, bool, str]:
+    return state.suspended, state.deleting, state.decision

@@ -1,0 +1,87 @@
+"""Objects that run though no workload stands for them: each is stopped, and kept stopped.
+
+Nobody can read what such an object asks for, or a managed object that owns it waits. It holds no
+quota and is in no queue; all that is known of it is how it stands.
+
+Source: behaviour.md 15.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from tidegate.contracts.decisions import DecisionEvent, StopOrdered
+from tidegate.contracts.facts import StrayCleared, StrayReported
+from tidegate.core import deadlines
+from tidegate.core.draft import Draft, Order, Stray
+
+FAMILY = "stray"
+DOUBLINGS_MAX = 5
+"""A stop that does not arrive is repeated after ``Policy.repair_after_us``, doubled so often."""
+_MESSAGES = {
+    "Unreadable": "It cannot be read, so nobody knows what it would use.",
+    "OwnerWaits": "The job that owns it waits for quota.",
+    "OwnerMayWait": "The job that owns it waits for quota, or does not exist.",
+}
+
+
+def fold_stray(draft: Draft, event: StrayReported | StrayCleared | StopOrdered) -> None:
+    """Fold what was seen of such an object, or the stop that was ordered for it."""
+    known = draft.strays.get(event.uid)
+    match event:
+        case StrayReported():
+            draft.strays[event.uid] = Stray(
+                key=event.workload,
+                job=event.job,
+                resource=event.resource,
+                version=event.version,
+                reason=event.reason,
+                state=event.state,
+                order=None if known is None else known.order,
+            )
+            _watch(draft, event.uid, resumed=known is None or known.state.suspended)
+        case StrayCleared():
+            draft.strays.pop(event.uid, None)
+            deadlines.clear(draft, f"{FAMILY}/{event.uid}")
+        case StopOrdered():
+            if known is not None:
+                attempt = 1 if known.order is None else known.order.attempt + 1
+                known.order = Order(kind="stop", seq=draft.seq, at_us=event.at_us, attempt=attempt)
+                _watch(draft, event.uid, resumed=False)
+        case _:
+            assert_never(event)
+
+
+def stop_strays(draft: Draft) -> Iterator[list[DecisionEvent]]:
+    """Order each object that must not run to stop, one after another, when it is due."""
+    for uid in deadlines.due(draft, FAMILY):
+        stray = draft.strays.get(uid)
+        if stray is not None:
+            yield [
+                StopOrdered(
+                    at_us=draft.now_us,
+                    workload=stray.key,
+                    uid=uid,
+                    job=stray.job,
+                    reason=stray.reason,
+                    message=_MESSAGES[stray.reason],
+                )
+            ]
+
+
+def _watch(draft: Draft, uid: str, *, resumed: bool) -> None:
+    """Set when a stop is to be ordered next, or clear it; ``resumed``: it began to run just now."""
+    stray, key = draft.strays[uid], f"{FAMILY}/{uid}"
+    if stray.state.suspended or stray.state.deleting:
+        deadlines.clear(draft, key)
+        return
+    after_us = draft.policy.repair_after_us
+    if stray.order is not None and not resumed:
+        doubled = after_us << min(stray.order.attempt - 1, DOUBLINGS_MAX)
+        deadlines.set(draft, key, stray.order.at_us + doubled)
+    elif stray.order is None and stray.reason == "OwnerMayWait":
+        # Until then its owner may be seen, or seen to run.
+        deadlines.set(draft, key, draft.now_us + after_us)
+    else:
+        deadlines.set_due(draft, key)

@@ -1,0 +1,26 @@
+"""Sentences about jobs that run, or would, what nobody admitted."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from tidegate.contracts import facts as told
+
+Differing: TypeAlias = told.WorkloadMismatched | told.StrayReported | told.StrayCleared
+
+
+def differing(event: Differing) -> str:
+    """Say in what a job is not as it was admitted, or that it has no admission at all."""
+    match event:
+        case told.WorkloadMismatched():
+            if event.message:
+                return f"Its job is not as it was admitted: {event.message}"
+            return "Its job asks for what was admitted again."
+        case told.StrayReported():
+            stands = "is suspended" if event.state.suspended else "runs"
+            said = f" {event.message}" if event.message else ""
+            return f"Its job {stands} and must not run: {event.reason}.{said}"
+        case told.StrayCleared():
+            return "Its job may run again, or is gone."
+        case _:
+            assert_never(event)
