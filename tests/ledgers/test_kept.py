@@ -27,8 +27,8 @@ from tidegate.replay.verify import verify
 
 KEPT = Path(__file__).parent / "kept"
 HEADS = {
-    "0.1.0-sample": "704f374bfe6d56082bb90606d3068f305fac2e89bdac976132e5e52d71198a40",
-    "0.1.0-busy": "5410190d32c1cd30fae849b4f71e4a61db7f9955d90300654cfe6e000d267954",
+    "0.1.0-sample": "c2865f7f4e523744a4ae89771fd8380fe6f2a7498bddc742cca0b3a6320ea63f",
+    "0.1.0-busy": "28f44941ab6eac35013e12a10eaf48a6310a0b8c2ccdd951b91bc2b807cb7fe7",
 }
 """The hash of each one's last entry, so that the files themselves cannot be changed."""
 
