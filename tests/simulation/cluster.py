@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -9,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from tidegate.bus.memory import MemoryBus
 from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.cluster.embedded.controllers.running import Machinery
 from tidegate.kube.ports import MERGE_PATCH, Response
@@ -39,8 +39,8 @@ NODES, DELAY_US_MAX = 4, 300_000
 class Cluster:
     """An API server with queues of three teams, and what people do to it."""
 
-    def __init__(self, bus: MemoryBus, random: Random) -> None:
-        self.api = EmbeddedApi(now_us=bus.now_us, random=Random(random.random()))
+    def __init__(self, now_us: Callable[[], int], random: Random) -> None:
+        self.api = EmbeddedApi(now_us=now_us, random=Random(random.random()))
         pace = Random(random.random())
         self.machinery = Machinery(self.api, delay_us=lambda: pace.randrange(DELAY_US_MAX))
         for number in range(NODES):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import NamedTuple
 
 import structlog
 
 from tests.simulation.ledger_watch import WatchedLedger
 from tests.simulation.loop import run_seeded
+from tests.simulation.verdict import BrokenRuleError, demand
 from tests.simulation.waiting import check_nobody_is_stuck
 from tests.simulation.world import World
 from tidegate.contracts.codec import decode
 from tidegate.contracts.facts import GapObserved, StreamReplaced
 from tidegate.core import snapshot
+from tidegate.errors import TidegateError
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.verify import verify
 
@@ -29,7 +32,12 @@ class Outcome(NamedTuple):
     starts: int
     deaths: int
     lasted_s: float
-    faults: int
+    struck: Counter[str]  # how often each fault did
+
+    @property
+    def faults(self) -> int:
+        """Return how often any fault struck."""
+        return self.struck.total()
 
 
 def judge(seed: int) -> Outcome:
@@ -56,39 +64,45 @@ async def _lived(seed: int) -> Outcome:
 def _check_ledger(ledger: WatchedLedger) -> None:
     """The rows are what was committed; the chain holds; deciding again decides the same."""
     rows = list(ledger.read())
-    assert rows == ledger.entries
-    verify(rows)
+    demand(rows == ledger.entries, "ledger", "its rows are not what was committed")
+    try:
+        verify(rows)
+    except TidegateError as error:
+        raise BrokenRuleError("ledger", str(error)) from error
 
 
 def _check_subscriber(world: World, ledger: WatchedLedger) -> None:
     """Who subscribed saw each entry once, in order and letter for letter."""
     told = [one for one in world.seen if one.ledger_id == ledger.watch.ledger_id]
     seqs = [one.seq for one in told]
-    assert seqs == sorted(set(seqs)), "a subscriber saw entries twice or out of order"
+    in_order = seqs == sorted(set(seqs))
+    demand(in_order, "events", "a subscriber saw entries twice or out of order")
     rows = {entry.seq: entry for entry in ledger.entries}
-    assert all(rows[one.seq].payload.encode() == one.payload for one in told)
+    same = all(rows[one.seq].payload.encode() == one.payload for one in told)
+    demand(same, "events", "a subscriber saw other entries than were committed")
     # A ledger that was lost may have taken along what it had not published yet.
     wanted = list(rows) if ledger is world.ledger else list(rows)[: len(seqs)]
-    assert seqs == wanted, "a subscriber missed entries"
+    demand(seqs == wanted, "events", "a subscriber missed entries")
 
 
 def _check_losses(world: World, ledger: WatchedLedger) -> None:
     """Where nothing that was told is lost, the scheduler misses nothing, whoever dies."""
     for entry in ledger.entries if world.storms.lossless else ():
         told = decode(entry.payload)
-        assert not isinstance(told, StreamReplaced), "a stream that was not made anew"
+        replaced = isinstance(told, StreamReplaced)
+        demand(not replaced, "loss", "a stream that was not made anew counts as another")
         missed = isinstance(told, GapObserved) and told.expected_seq != told.found_seq
-        assert not missed, f"at {entry.seq} the scheduler missed what nobody lost: {told}"
+        demand(not missed, "loss", f"at {entry.seq} the scheduler missed what was told: {told}")
 
 
 def _check_draft(world: World) -> None:
     """The leader's draft is what folding the ledger gives."""
     leading = [status.desk for status in world.statuses.values() if status.desk is not None]
-    assert leading, "nobody leads"
+    demand(leading, "rest", "nobody leads")
     newest = max(leading, key=lambda desk: desk.epoch)
     folded, head = rebuild(world.ledger.read())
-    assert newest.head == head
-    assert snapshot.encode(newest.draft) == snapshot.encode(folded)
+    same = newest.head == head and snapshot.encode(newest.draft) == snapshot.encode(folded)
+    demand(same, "ledger", "the leader's draft is not what folding the ledger gives")
 
 
 def _outcome(world: World) -> Outcome:
@@ -100,5 +114,5 @@ def _outcome(world: World) -> Outcome:
         starts=round(world.observer.starts),
         deaths=world.deaths,
         lasted_s=asyncio.get_running_loop().time(),
-        faults=sum(world.bus.fate.struck.values()),
+        struck=world.weather.struck,
     )

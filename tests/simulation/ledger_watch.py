@@ -11,6 +11,7 @@ import msgspec
 
 from scheduler.means import Snapshots
 from tests.simulation.cluster import COHORT
+from tests.simulation.verdict import demand
 from tidegate.bus.ports import Ledger
 from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.decisions import (
@@ -118,7 +119,8 @@ class LedgerWatch:
             self._versions.pop(uid, None)
         elif uid and version:
             known = self._versions.get(uid, 0)
-            assert version >= known, f"at {seq} version {version} of {uid} came after {known}"
+            found = f"at {seq} version {version} of {uid} came after {known}"
+            demand(version >= known, "past", found)
             self._versions[uid] = version
 
     def _hold(
@@ -138,15 +140,17 @@ class LedgerWatch:
             return
         together = {name for name in self.quota if COHORT.get(name, "") == cohort != ""} or {queue}
         shared, limit = self._used(together), sum(self.quota[name][0] for name in together)
-        assert shared <= limit, f"at {seq} {sorted(together)} hold {shared}m of {limit}m cpu"
+        found = f"at {seq} {sorted(together)} hold {shared}m of {limit}m cpu"
+        demand(shared <= limit, "quota", found)
         if borrowing is not None:
-            assert own <= nominal + borrowing, f"at {seq} {queue} holds {own}m cpu, too much"
+            demand(own <= nominal + borrowing, "quota", f"at {seq} {queue} holds {own}m cpu")
 
     def _object_by_flavor(self, queue: str, flavor: str, seq: int) -> None:
         ours = (one for one in self.holding.values() if one.queue == queue)
         used = sum(one.cpu for one in ours if one.flavor == flavor)
         nominal = self.flavors[queue][flavor]
-        assert used <= nominal, f"at {seq} {queue} holds {used}m of {nominal}m of {flavor}"
+        found = f"at {seq} {queue} holds {used}m of {nominal}m of {flavor}"
+        demand(used <= nominal, "quota", found)
 
     def _used(self, queues: set[str]) -> int:
         return sum(one.cpu for one in self.holding.values() if one.queue in queues)

@@ -8,13 +8,20 @@ still try while they end is refused here.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from random import Random
 from typing import TypeVar
 
-import msgspec
-
+from tests.simulation.weather import Fault, Weather
 from tidegate.bus.ports import EventFeed, Inbox, Lease, Ledger, Outbox, Outlet
 from tidegate.contracts.entry import Entry, Message, Position, Positions, Published, Term
 from tidegate.errors import (
@@ -26,19 +33,7 @@ from tidegate.errors import (
 from tidegate.kube.ports import JSON, KubernetesApi, Response
 
 Result = TypeVar("Result")
-
-
-class Weather(msgspec.Struct, kw_only=True):
-    """How likely what is, at each call; changed while the world runs, zero in calm."""
-
-    death: float = 0.0
-    stall: float = 0.0  # the process stops for longer than a lease
-    patch_stalls: float = 0.0  # it does so with a change of an object in its hand
-    unanswered: float = 0.0  # the API server is not reached, or its answer is lost
-    busy: float = 0.0  # it answers 429 or 500
-    watch_breaks: float = 0.0
-    deletion_missed: float = 0.0  # a watch leaves out that an object was deleted
-    disk: float = 0.0  # the database does not answer, or its answer is lost
+REPEATED = 3
 
 
 class Life:
@@ -50,15 +45,18 @@ class Life:
         self.lag_s_max = 0.01
         self.watch_lag_s_max = 0.02
         self.main: asyncio.Task[None] | None = None
+        self.ends = list[Callable[[], None]]()  # what breaks when the process is gone
         self.stalled_until_s = 0.0
 
-    def strikes(self, chance: float) -> bool:
-        return chance > 0 and self.random.random() < chance
+    def strikes(self, fault: Fault, share: float = 1.0) -> bool:
+        return self.weather.strikes(fault, self.random, share)
 
     def die(self) -> None:
         """Be dead from now on; nothing is tidied up."""
         if self.alive:
             self.alive = False
+            for end in self.ends:
+                end()
             if self.main is not None:
                 self.main.cancel()
 
@@ -68,23 +66,25 @@ class Life:
 
     async def cross(self, lag_s_max: float | None = None) -> None:
         """Pass a point where the process may be late, stall or die."""
-        if self.alive and self.strikes(self.weather.death):
+        if self.alive and self.strikes("death"):
             self.die()
-        if self.strikes(self.weather.stall):
+        if self.strikes("stall"):
             self.stall()
         if not self.alive:
             raise asyncio.CancelledError
         most = self.lag_s_max if lag_s_max is None else lag_s_max
-        await asyncio.sleep(self.random.random() * most)
+        if most:
+            await asyncio.sleep(self.random.random() * most)
         while self.stalled_until_s > asyncio.get_running_loop().time():
             await asyncio.sleep(self.stalled_until_s - asyncio.get_running_loop().time())
         if not self.alive:
             raise asyncio.CancelledError
 
     async def call(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        await self.cross()
+        """Do something over a connection, which is late by itself."""
+        await self.cross(0)
         result = await work()
-        await self.cross()
+        await self.cross(0)
         return result
 
     async def run_sync(self, work: Callable[[], Result]) -> Result:
@@ -100,7 +100,6 @@ class LivingLedger:
 
     def __init__(self, ledger: Ledger, life: Life) -> None:
         self._ledger, self._life = ledger, life
-        self.read = ledger.read
 
     def lead(self, holder: str, lease_us: int) -> Term | None:
         self._reach()
@@ -116,33 +115,42 @@ class LivingLedger:
         self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
     ) -> None:
         self._reach()
-        if self._life.strikes(self._life.weather.disk / 2):
+        if self._life.strikes("disk", 0.5):
             raise CommitUnknownError("cut off before the commit")
         self._ledger.append(epoch, after, entries, positions)
-        if self._life.strikes(self._life.weather.disk / 2):
+        if self._life.strikes("disk", 0.5):
             raise CommitUnknownError("cut off behind the commit")
 
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        for entry in self._ledger.read(after, until):
+            if self._life.strikes("read_fails", 0.1):
+                raise LedgerUnreachableError("the database went away in the middle of a read")
+            yield entry
+
     def _reach(self) -> None:
-        if self._life.strikes(self._life.weather.disk):
+        if self._life.strikes("disk"):
             raise LedgerUnreachableError("the database does not answer")
 
 
 class LivingOutlet:
     """``Outlet`` of a process."""
 
-    def __init__(self, outlet: Outlet, life: Life) -> None:
+    def __init__(self, outlet: Outlet, life: Life, lose: Callable[[], None]) -> None:
         self._outlet, self._life = outlet, life
+        self._lose = lose  # takes the newest observation out of the stream
 
     async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
         # The order of the calls counts, so nothing may be late before the port.
         if not self._life.alive:
             raise asyncio.CancelledError
         await self._outlet.publish(subject, payload, message_id)
-        await self._life.cross()
+        if self._life.strikes("hole"):
+            self._lose()
+        await self._life.cross(0)
 
     async def resyncs(self) -> AsyncIterator[str]:
         async for reason in self._outlet.resyncs():
-            await self._life.cross()
+            await self._life.cross(0)
             yield reason
 
 
@@ -151,11 +159,25 @@ class LivingInbox:
 
     def __init__(self, inbox: Inbox, life: Life) -> None:
         self._inbox, self._life = inbox, life
+        self._known = list[Message]()  # the newest that were read
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
-        return await self._life.call(
+        told = await self._life.call(
             lambda: self._inbox.pull(after, count_max=count_max, wait_s=wait_s)
         )
+        self._known = [*self._known, *told][-REPEATED:]
+        return self._shaken(list(told))
+
+    def _shaken(self, told: list[Message]) -> list[Message]:
+        """Hand on what was read as the port allows after a fault: not all, again, out of order."""
+        life, known = self._life, self._known
+        if told and life.strikes("repeat"):
+            told = [one for one in known if one.at.incarnation == told[0].at.incarnation] + told
+        if len(told) > 1 and life.strikes("skip"):
+            del told[life.random.randrange(len(told))]
+        if len(told) > 1 and life.strikes("interleave"):
+            told = told[1::2] + told[::2]
+        return told
 
     async def forget(self, position: Position) -> None:
         await self._life.call(lambda: self._inbox.forget(position))
@@ -191,8 +213,9 @@ class LivingFeed:
 
     async def follow(self, after: int | None = None) -> AsyncIterator[Published]:
         async for told in self._feed.follow(after):
-            await self._life.cross()
-            yield told
+            await self._life.cross(0)
+            if not self._life.strikes("event_lost"):
+                yield told
 
 
 class LivingLease:
@@ -223,19 +246,19 @@ class LivingApi:
         body: bytes | None = None,
         content_type: str = JSON,
     ) -> Response:
-        life, weather = self._life, self._life.weather
-        if method == "PATCH" and life.strikes(weather.patch_stalls):
+        life = self._life
+        if method == "PATCH" and life.strikes("patch_stalls"):
             life.stall()
         await life.cross()
-        if life.strikes(weather.unanswered):
+        if life.strikes("unanswered"):
             raise ApiUnreachableError("the request was lost")
-        if life.strikes(weather.busy):
+        if life.strikes("busy"):
             return Response(life.random.choice([429, 500, 503]), b'{"message":"too busy"}')
         answer = await self._api.request(
             method, path, query=query, body=body, content_type=content_type
         )
         await life.cross()
-        if life.strikes(weather.unanswered):
+        if life.strikes("unanswered"):
             raise ApiUnreachableError("the answer was lost")
         return answer
 
@@ -244,9 +267,9 @@ class LivingApi:
         self, path: str, query: Mapping[str, str]
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
         await self._life.cross()
-        if self._life.strikes(self._life.weather.unanswered):
+        if self._life.strikes("unanswered"):
             raise ApiUnreachableError("the watch was not opened")
-        if self._life.strikes(self._life.weather.busy):
+        if self._life.strikes("busy"):
             raise ApiStatusError(429, "too busy")
         async with self._api.watch(path, query) as lines:
             yield self._told(lines)
@@ -255,8 +278,8 @@ class LivingApi:
         life = self._life
         async for line in lines:
             await life.cross(life.watch_lag_s_max)
-            if life.strikes(life.weather.watch_breaks):
+            if life.strikes("watch_breaks"):
                 raise ApiUnreachableError("the watch broke")
-            if b'"DELETED"' in line[:20] and life.strikes(life.weather.deletion_missed):
+            if b'"DELETED"' in line[:20] and life.strikes("deletion_missed"):
                 continue
             yield line

@@ -30,7 +30,7 @@ class SeededLoop(VirtualLoop):
     """A virtual loop with numbered tasks and no threads."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(deaf=True)
         numbers = count(1)
 
         def make(

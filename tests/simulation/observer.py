@@ -11,6 +11,7 @@ from typing import Any
 
 from tests.simulation.cluster import COHORT, NOMINAL_MILLI, QUEUE_LABEL, Cluster
 from tests.simulation.ledger_watch import LedgerWatch
+from tests.simulation.verdict import demand
 from tidegate.cluster.embedded.state import Change
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
 
@@ -61,7 +62,7 @@ class Observer:
         for job in sorted(outside):
             since_s = self._since_s.setdefault(job, now_s)
             self.unadmitted_s = max(self.unadmitted_s, now_s - since_s)
-            assert now_s - since_s <= UNADMITTED_S_MAX, f"{job} runs without an admission"
+            demand(now_s - since_s <= UNADMITTED_S_MAX, "admission", f"{job} runs without one")
 
     def _see_job(self, before: Object | None, after: Object | None) -> None:
         if after is None:
@@ -87,17 +88,19 @@ class Observer:
 
     def _see_order(self, uid: str, decision: str, *, starts: bool) -> None:
         ledger_id, _, text = decision.rpartition("/")
-        assert text.isdecimal(), f"{uid} was changed without a decision"
+        demand(text.isdecimal(), "once", f"{uid} was changed without a decision")
         newest = self._newest.get((uid, ledger_id), 0)
-        assert int(text) >= newest, f"{uid}: {decision} came after {newest}"
+        demand(int(text) >= newest, "once", f"{uid}: {decision} came after {newest}")
         self._newest[uid, ledger_id] = int(text)
         order = self._ledger().orders.get(int(text))
         if ledger_id == self._ledger().ledger_id:
-            assert order is not None, f"{decision} orders nothing"
-            assert order.job.uid == uid, f"{decision} was for another job"
-            assert isinstance(order, StartOrdered if starts else StartOrdered | StopOrdered)
+            fits = order is not None and order.job.uid == uid
+            demand(fits, "once", f"{decision} orders nothing of {uid}")
+            kinds = StartOrdered if starts else StartOrdered | StopOrdered
+            demand(isinstance(order, kinds), "once", f"{decision} did not order that")
         if starts:
-            assert (uid, decision) not in self._applied, f"{decision} was applied twice"
+            twice = (uid, decision) in self._applied
+            demand(not twice, "once", f"{decision} was applied twice")
             self._applied.add((uid, decision))
             self._by_hand.discard(uid)
             self.starts += 1
@@ -130,7 +133,7 @@ class Observer:
             if self._queues.get(owner) in teams and owner not in self._by_hand
         )
         limit = sum(self._most[name] for name in teams)
-        assert used <= limit, f"{sorted(teams)} run {used}m cpu of {limit}m"
+        demand(used <= limit, "quota", f"{sorted(teams)} run {used}m cpu of {limit}m")
 
 
 def _ended(pod: Object) -> bool:

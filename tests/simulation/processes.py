@@ -29,6 +29,7 @@ from ingest.watch import Pace as IngestPace
 from scheduler.health import Status
 from scheduler.means import Means, Pace
 from scheduler.term import schedule
+from tests.simulation.bus import CLUSTER, Bus
 from tests.simulation.ledger_watch import WatchedLedger
 from tests.simulation.life import (
     Life,
@@ -40,18 +41,16 @@ from tests.simulation.life import (
     LivingOutbox,
     LivingOutlet,
 )
-from tidegate.bus.memory import MemoryBus
 from tidegate.jobs.registry import job_kind
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.policy import Policy
 from tidegate.service.holder import Holder
 
 Body = Callable[[Life, str], Awaitable[None]]
-CLUSTER = "local"
 
 
 def scheduler(
-    bus: MemoryBus,
+    bus: Bus,
     ledger: Callable[[], WatchedLedger],
     new_ledger_id: Callable[[], str],
     policy: Policy,
@@ -60,10 +59,12 @@ def scheduler(
     statuses = dict[str, Status]()
 
     async def body(life: Life, session: str) -> None:
+        nats = bus.connect(_random(life), life)
+        await nats.ensure(bus.streams)
         status = statuses[life.name] = Status(CollectorRegistry())
         means = Means(
-            inbox=LivingInbox(bus.inbox(), life),
-            outbox=LivingOutbox(bus.outbox(), life),
+            inbox=LivingInbox(nats.inbox(), life),
+            outbox=LivingOutbox(nats.outbox(), life),
             ledger=LivingLedger(ledger(), life),
             run_sync=life.run_sync,
             status=status,
@@ -80,7 +81,7 @@ def scheduler(
 
 
 def ingest(
-    bus: MemoryBus,
+    bus: Bus,
     api: KubernetesApi,
     kinds: tuple[str, ...] = ("batch/job",),
     *,
@@ -90,7 +91,11 @@ def ingest(
     scope = Scope(elastic=elastic)
 
     async def body(life: Life, session: str) -> None:
-        outlet, metrics = LivingOutlet(bus.outlet(), life), IngestMetrics(CollectorRegistry())
+        nats = bus.connect(_random(life), life)
+        outlet, metrics = (
+            LivingOutlet(nats.outlet(), life, bus.lose_an_observation),
+            IngestMetrics(CollectorRegistry()),
+        )
         publisher = Publisher(
             outlet, cluster=CLUSTER, session=session, random=_random(life), metrics=metrics
         )
@@ -102,14 +107,15 @@ def ingest(
 
 
 def actuator(
-    bus: MemoryBus, api: KubernetesApi, *, provisions: bool = False, elastic: bool = False
+    bus: Bus, api: KubernetesApi, *, provisions: bool = False, elastic: bool = False
 ) -> Body:
     """Return what an actuator runs."""
 
     async def body(life: Life, session: str) -> None:
+        nats = bus.connect(_random(life), life)
         metrics = ActuatorMetrics(CollectorRegistry())
         reporter = Reporter(
-            LivingOutlet(bus.outlet(), life),
+            LivingOutlet(nats.outlet(), life, bus.lose_an_observation),
             cluster=CLUSTER,
             session=session,
             random=_random(life),
@@ -118,14 +124,14 @@ def actuator(
         calls = Calls(LivingApi(api, life), metrics)
         shows = Projector(calls, _random(life), metrics, Rate(writes_per_s=20.0))
         applier = Applier(calls, reporter, _random(life), metrics, along=shows.along)
-        feed = LivingFeed(bus.feed(), life)
+        feed = LivingFeed(nats.feed(), life)
         learners: list[Learner] = [shows]
         if provisions:
             learners.append(Provisioner(calls, _random(life), bus.now_us))
         if elastic:
             learners.append(LetGo(calls, _random(life)))
         consumer = Consumer(feed, applier, Together(*learners), _random(life))
-        lease = LivingLease(bus.lease("actuator-0", holder=session, ttl_s=10), life)
+        lease = LivingLease(nats.lease("actuator-0", holder=session, ttl_s=10), life)
         await ActuatorSession(consumer, lease, 10.0, 4).run()
 
     return body

@@ -13,10 +13,11 @@ from store.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.parts.stage import alongside
 from tests.simulation import processes
+from tests.simulation.bus import Bus
 from tests.simulation.cluster import Cluster
 from tests.simulation.ledger_watch import WatchedLedger
-from tests.simulation.life import Life, Weather
-from tidegate.bus.memory import MemoryBus
+from tests.simulation.life import Life
+from tests.simulation.weather import Weather
 from tidegate.errors import TidegateError
 from tidegate.model.policy import Policy
 
@@ -31,9 +32,9 @@ class Shore(ABC):
     provisions = False
 
     def __init__(self, seed: int, *, death: float) -> None:
-        self.random, self.weather = Random(seed), Weather(death=death)
-        self.bus = MemoryBus(observations_max=500, events_max=1_000_000)
-        self.cluster = Cluster(self.bus, Random(seed))
+        self.random, self.weather = Random(seed), Weather({"death": death})
+        self.bus = Bus()
+        self.cluster = Cluster(self.bus.now_us, Random(seed))
         self.engine = open_engine("sqlite://")
         upgrade(self.engine)
         ledger = SqlLedger(self.engine, clock_us=self.bus.now_us)
@@ -64,7 +65,7 @@ class Shore(ABC):
                 await around.enter_async_context(alongside(self._keep(name, body)))
             judging = await around.enter_async_context(alongside(self.watch()))
             await self.people()
-            self.weather.death = 0.0
+            self.weather.calm()
             async with asyncio.timeout(REST_S):
                 while why := self.unrest():
                     assert not judging.done(), judging.exception()

@@ -6,9 +6,6 @@ import asyncio
 from random import Random
 from typing import TYPE_CHECKING
 
-from tests.simulation.life import Weather
-from tidegate.bus.faults import Fault
-
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
@@ -38,21 +35,12 @@ class Storms:
         self._calm()
 
     def _begin(self) -> None:
-        random, weather, fate = self._random, self._world.weather, self._world.bus.fate
         self.raging = True
-        for name, most in MOST.items():
-            if random.random() < 0.6:
-                setattr(weather, name, random.random() * most)
-        for fault, most in BUS_MOST.items():
-            if random.random() < 0.6 and not (self.lossless and fault in LOSSES):
-                fate.chances[fault] = random.random() * most
+        self._world.weather.worsen(self._random, lossless=self.lossless)
 
     def _calm(self) -> None:
         self.raging = False
-        quiet = Weather()
-        for name in MOST:
-            setattr(self._world.weather, name, getattr(quiet, name))
-        self._world.bus.fate.calm()
+        self._world.weather.calm()
 
     async def _rage(self, lasting_s: float) -> None:
         loop, random = asyncio.get_running_loop(), self._random
@@ -70,9 +58,9 @@ class Storms:
         elif chosen < 0.5:
             world.cluster.api.compact()
         elif chosen < 0.6 and not self.lossless:
-            world.bus.observations.recreate()
+            world.bus.recreate_observations()
         elif 0.6 <= chosen < 0.65:
-            world.bus.events.recreate()
+            world.bus.recreate_events()
         elif 0.65 <= chosen < 0.7 and not self._ledger_lost:
             self._lose_the_ledger()
 
@@ -83,30 +71,5 @@ class Storms:
             if name.startswith("scheduler"):
                 life.die()
         if self._random.random() < 0.5:  # else the new ledger goes on behind the old one's events
-            self._world.bus.events.recreate()
+            self._world.bus.recreate_events()
         self._world.begin_ledger()
-
-
-MOST = {
-    "death": 0.02,
-    "stall": 0.004,
-    "patch_stalls": 0.2,
-    "unanswered": 0.2,
-    "busy": 0.2,
-    "watch_breaks": 0.1,
-    "deletion_missed": 0.5,
-    "disk": 0.1,
-}
-BUS_MOST: dict[Fault, float] = {
-    "unreachable": 0.2,
-    "reply_lost": 0.3,
-    "skip": 0.2,
-    "repeat": 0.5,
-    "interleave": 0.3,
-    "hole": 0.05,
-    "recreate": 0.01,
-    "recreate_events": 0.01,
-    "event_lost": 0.3,
-}
-LOSSES: frozenset[Fault] = frozenset({"skip", "interleave", "hole", "recreate"})
-"""What loses an observation, or brings it too late to count."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
+from tests.simulation.verdict import demand
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.draft import Draft, Workload
@@ -26,7 +27,8 @@ def check_nobody_is_stuck(entries: Iterable[Entry]) -> int:
         if _decides(draft):
             forest(draft)
             for workload in draft.workloads.values():
-                assert what_moves(draft, workload), f"{workload.key} is stuck at {draft.seq}"
+                moves = what_moves(draft, workload)
+                demand(moves, "stuck", f"{workload.key} is at {draft.seq}")
                 asked += 1
     return asked
 

@@ -20,23 +20,24 @@ from store.ledger import SqlLedger
 from store.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.simulation import processes
+from tests.simulation.bus import Bus
 from tests.simulation.checker import Checker
 from tests.simulation.cluster import QUEUE_LABEL, Cluster
 from tests.simulation.growers import Growers, grows
 from tests.simulation.ledger_watch import LedgerWatch, WatchedLedger
-from tests.simulation.life import Life, Weather
+from tests.simulation.life import Life
 from tests.simulation.makers import Makers, makes
 from tests.simulation.observer import Observer
 from tests.simulation.owners import Owners
 from tests.simulation.people import People, finished
 from tests.simulation.storms import Storms
 from tests.simulation.triers import GATES, Triers, tries
-from tidegate.bus.faults import Fate
-from tidegate.bus.memory import MemoryBus
+from tests.simulation.verdict import demand
+from tests.simulation.weather import Weather
 from tidegate.contracts.entry import Published
 from tidegate.errors import TidegateError
 
-JOBS_MAX = 20
+JOBS_MAX = 16
 REST_S_MAX = 1_200.0  # repetitions back off to 300 s
 SETTLED_S = 20.0
 
@@ -47,9 +48,8 @@ class World:
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)
         self.weather = Weather()
-        fate = Fate(Random(self.random.random()), lag_s_max=0.01)
-        self.bus = MemoryBus(fate, observations_max=150, events_max=1_000_000)
-        self.cluster = Cluster(self.bus, Random(self.random.random()))
+        self.bus = Bus(observations_max=150)
+        self.cluster = Cluster(self.bus.now_us, Random(self.random.random()))
         self.ledgers = list[WatchedLedger]()
         self.engines = list[Engine]()
         self.lives = dict[str, Life]()
@@ -151,7 +151,9 @@ class World:
             await asyncio.sleep(random.uniform(0.1, 5.0))
 
     async def _subscribe(self) -> None:
-        async for told in self.bus.feed(Fate(Random(0))).follow(0):
+        nats = self.bus.connect(Random(0))
+        await nats.ensure(self.bus.streams)
+        async for told in nats.feed().follow(0):
             self.seen.append(told)
 
     async def _tick(self) -> None:
@@ -173,7 +175,7 @@ class World:
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         while why := self._unrest():
-            assert loop.time() - began_s < REST_S_MAX, f"the world does not come to rest: {why}"
+            demand(loop.time() - began_s < REST_S_MAX, "rest", why)
             await asyncio.sleep(1)
 
     def _unrest(self) -> str:

@@ -1,0 +1,74 @@
+"""Put each bug in and look for it: ``python -m tests.simulation.bugs [--seeds 30] [PATCH ...]``.
+
+Each ``*.patch`` of this folder is a bug, and so is any other that is named or put there. The seed
+that is known comes first. Ends with 1 if one was not found, or does not fit the code any more.
+``--write`` writes down what was found, in the patches and in docs/simulation.md.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from pathlib import Path
+
+from tests.simulation.bugs.hunt import hunt
+from tests.simulation.bugs.page import write_page
+from tests.simulation.bugs.patches import FOLDER, Bug, every_bug, note, read_bug
+
+SEEDS = 30
+
+
+def main() -> int:
+    """Read the command line; return 1 if a bug was not found."""
+    parser = ArgumentParser(
+        prog="python -m tests.simulation.bugs",
+        description=__doc__,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("patches", nargs="*", help="names or files (all of the folder)")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help=f"worlds tried ({SEEDS})")
+    parser.add_argument("--known", action="store_true", help="try the known seed alone")
+    parser.add_argument("--new", action="store_true", help="only those without a known seed")
+    parser.add_argument("--write", action="store_true", help="write down what was found")
+    wanted = parser.parse_args()
+    bugs = [_named(one) for one in wanted.patches] or every_bug()
+    missed = 0
+    for bug in bugs:
+        if not (wanted.new and bug.seed is not None):
+            missed += not _try(bug, 0 if wanted.known else wanted.seeds, write=wanted.write)
+    if wanted.write:
+        write_page(every_bug())
+    sys.stdout.write(f"{missed} not found\n")
+    return 1 if missed else 0
+
+
+def _try(bug: Bug, seeds: int, *, write: bool) -> bool:
+    first = [] if bug.seed is None else [bug.seed]
+    try:
+        found = hunt(bug, [*first, *(seed for seed in range(seeds) if seed not in first)])
+    except subprocess.CalledProcessError as error:
+        said = (error.stderr.splitlines() or [str(error)])[-1]
+        _say(f"{bug.name}: DOES NOT FIT: {said}")
+        return False
+    if found is None:
+        _say(f"{bug.name}: NOT FOUND")
+        return False
+    _say(f"{bug.name}: seed {found.seed}, {found.rule}: {found.why[:160]}")
+    if write:
+        note(bug, found.seed, found.rule)
+    return True
+
+
+def _named(text: str) -> Bug:
+    file = Path(text)
+    return read_bug(file if file.exists() else FOLDER / f"{text}.patch")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

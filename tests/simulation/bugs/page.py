@@ -1,0 +1,29 @@
+"""The table of bugs in docs/simulation.md."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tests.simulation.bugs.patches import ROOT, Bug
+
+PAGE = ROOT / "docs/simulation.md"
+HEAD = "| bug | where | seed | rule |"
+
+
+def table(bugs: Iterable[Bug]) -> list[str]:
+    """Return the table's lines."""
+    rows = [f"| {one.about} | `{_where(one)}` | {one.seed} | {one.rule} |" for one in bugs]
+    return [HEAD, "| --- | --- | --: | --- |", *rows]
+
+
+def write_page(bugs: Iterable[Bug]) -> None:
+    """Put the table in the place of the one that the page has."""
+    lines = PAGE.read_text().splitlines()
+    first = lines.index(HEAD)
+    last = next((at for at in range(first, len(lines)) if not lines[at]), len(lines))
+    PAGE.write_text("\n".join([*lines[:first], *table(bugs), *lines[last:]]) + "\n")
+
+
+def _where(bug: Bug) -> str:
+    named = (line for line in bug.file.read_text().splitlines() if line.startswith("+++ b/"))
+    return next(named).removeprefix("+++ b/")

@@ -1,0 +1,76 @@
+"""A bug is a unified diff beside this module; what stands before the diff says what is known of it.
+
+An append does not demand its own epoch.
+
+Seed: 3
+Rule: past
+
+--- a/store/term.py
++++ b/store/term.py
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+FOLDER = Path(__file__).parent
+ROOT = FOLDER.parents[2]
+CHANGED = ("actuator", "ingest", "scheduler", "store", "tidegate")
+"""What a patch may change; everything else of the tree is used as it is."""
+
+
+class Bug(NamedTuple):
+    """One patch, and the seed and rule that are known to find it."""
+
+    name: str
+    file: Path
+    about: str
+    seed: int | None = None
+    rule: str = ""
+
+
+def read_bug(file: Path) -> Bug:
+    """Read a patch's head; one without seed and rule is a bug that nobody has looked for yet."""
+    head = file.read_text().partition("--- a/")[0]
+    known = dict(re.findall(r"^(Seed|Rule): (\w+)$", head, re.MULTILINE))
+    about = re.sub(r"\s+", " ", head.partition("Seed: ")[0]).strip()
+    seed = int(known["Seed"]) if "Seed" in known else None
+    return Bug(file.stem, file, about, seed, known.get("Rule", ""))
+
+
+def every_bug() -> list[Bug]:
+    """Return each patch of the folder, by name."""
+    return [read_bug(file) for file in sorted(FOLDER.glob("*.patch"))]
+
+
+def note(bug: Bug, seed: int, rule: str) -> Bug:
+    """Write down what found a bug."""
+    _, mark, diff = bug.file.read_text().partition("--- a/")
+    bug.file.write_text(f"{bug.about}\n\nSeed: {seed}\nRule: {rule}\n\n{mark}{diff}")
+    return read_bug(bug.file)
+
+
+@contextmanager
+def tree_with(bug: Bug) -> Generator[Path]:
+    """Yield a copy of the tree with a bug in it.
+
+    Raises:
+        subprocess.CalledProcessError: the patch does not fit the code any more.
+    """
+    with TemporaryDirectory() as name:
+        copy = Path(name)
+        for one in ROOT.iterdir():
+            if one.name in CHANGED:
+                shutil.copytree(one, copy / one.name, symlinks=True)
+            elif not one.name.startswith("."):
+                (copy / one.name).symlink_to(one)
+        command = ["git", "apply", "-C1", "--recount", str(bug.file.resolve())]
+        subprocess.run(command, cwd=copy, check=True, capture_output=True, text=True)
+        yield copy

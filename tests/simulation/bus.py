@@ -1,0 +1,78 @@
+"""The bus of the world: a simulated NATS server, and the real adapters of each process to it."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from tests.parts.nats.connection import Blows, Connection
+from tests.parts.nats.server import Server
+from tests.simulation.life import Life
+from tidegate.bus.nats import NatsBus
+from tidegate.bus.streams import EVENTS, OBSERVATIONS, Streams
+
+CLUSTER = "local"
+EPOCH_US = 1_750_000_000_000_000
+"""When the loop's clock was at 0, UTC microseconds: the simulation has no other calendar."""
+LAG_S_MAX = 0.01
+
+
+class Bus:
+    """A server that outlives every connection; made inside a running loop."""
+
+    def __init__(self, *, observations_max: int = 500) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.ahead_us = 0  # of the true time: clocks are stepped
+        self.server = Server(self.now_us)
+        self.streams = Streams(observations_messages=observations_max)
+        self._connections = list[Connection]()
+
+    def now_us(self) -> int:
+        """Return the server's time, UTC microseconds."""
+        return EPOCH_US + self.ahead_us + round(self._loop.time() * 1_000_000)
+
+    def connect(self, random: Random, life: Life | None = None) -> NatsBus:
+        """Return the bus as one process has it; without a life nothing befalls it."""
+        connection = Connection(
+            self.server, random, lag_s_max=LAG_S_MAX, blows=Blows() if life is None else _of(life)
+        )
+        bus = NatsBus(connection.client, CLUSTER)
+        connection.reconnected = bus.tell_reconnected
+        if life is not None:
+            life.ends.append(connection.end)
+        self._connections = [one for one in self._connections if not one.is_closed]
+        self._connections.append(connection)
+        return bus
+
+    def crash(self, *, lost: int) -> None:
+        """Let the server die and come back without the newest messages of its streams."""
+        for stream in self.server.streams.values():
+            stream.roll_back(lost)
+        self.server.restart()
+        for one in self._connections:
+            one.cut()
+
+    def lose_an_observation(self) -> None:
+        """Take the newest observation out of its stream, for good."""
+        stream = self.server.streams.get(OBSERVATIONS)
+        if stream is not None:
+            stream.delete(stream.last_seq)
+
+    def recreate(self, name: str) -> None:
+        """Delete a stream and make it anew, if it is there."""
+        if name in self.server.streams:
+            self.server.recreate(name)
+
+    def recreate_observations(self) -> None:
+        self.recreate(OBSERVATIONS)
+
+    def recreate_events(self) -> None:
+        self.recreate(EVENTS)
+
+
+def _of(life: Life) -> Blows:
+    return Blows(
+        cut_before=lambda: life.alive and life.strikes("cut_before"),
+        cut_behind=lambda: life.alive and life.strikes("cut_behind"),
+        unheard=lambda: life.alive and life.strikes("unheard"),
+    )

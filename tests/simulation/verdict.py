@@ -1,0 +1,52 @@
+"""Objections by rule: which promise was broken, and how."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Rule = Literal[
+    "quota",  # more runs, or is charged, than there is
+    "admission",  # a pod runs for whom nobody holds quota
+    "once",  # an order is applied twice, out of turn, to another job, or was never given
+    "past",  # something older is taken up after something newer
+    "ledger",  # rows, chain, draft and decisions do not agree
+    "events",  # a subscriber missed an entry, or saw one twice or out of order
+    "loss",  # something is missed that nobody lost
+    "repair",  # something had to be done again though nothing failed
+    "stuck",  # somebody waits for what cannot happen
+    "late",  # something differs for too long
+    "rest",  # the world does not come to rest
+]
+
+
+class BrokenRuleError(AssertionError):
+    """A promise that does not hold in some world."""
+
+    def __init__(self, rule: Rule, found: str) -> None:
+        super().__init__(f"{rule}: {found}")
+        self.rule = rule
+
+
+def demand(holds: object, rule: Rule, found: str) -> None:
+    """Raise unless something holds.
+
+    Raises:
+        BrokenRuleError: it does not.
+    """
+    if not holds:
+        raise BrokenRuleError(rule, found)
+
+
+def first_of(error: BaseException) -> BaseException:
+    """Return the first error of a group, however deep it is."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def rule_of(error: BaseException) -> str:
+    """Return the rule that an error names; else what kind of error it is."""
+    first = first_of(error)
+    if isinstance(first, BrokenRuleError):
+        return first.rule
+    return "assertion" if isinstance(first, AssertionError) else "crash"

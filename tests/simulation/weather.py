@@ -1,0 +1,80 @@
+"""Which fault strikes next, by seed, and how often each did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from random import Random
+from typing import Literal
+
+Fault = Literal[
+    # a process
+    "death",
+    "stall",  # it stops for longer than a lease
+    "patch_stalls",  # it does so with a change of an object in its hand
+    # the API server
+    "unanswered",  # it is not reached, or its answer is lost
+    "busy",  # it answers 429 or 500
+    "watch_breaks",
+    "deletion_missed",  # a watch leaves out that an object was deleted
+    # the database
+    "disk",  # it does not answer, or its answer to a commit is lost
+    "read_fails",  # a read ends halfway
+    # the bus
+    "cut_before",  # a connection breaks, and a message with it
+    "cut_behind",  # a connection breaks, and the answer with it
+    "unheard",  # a delivery to a reader is dropped
+    "hole",  # a stored observation is lost for good
+    # what a reader is handed, as if its place had been wrong
+    "skip",
+    "repeat",
+    "interleave",
+    "event_lost",
+]
+LOSSES: frozenset[str] = frozenset({"hole", "skip", "interleave", "deletion_missed"})
+"""What loses an observation, or brings it too late to count."""
+MOST: dict[Fault, float] = {
+    "death": 0.02,
+    "stall": 0.004,
+    "patch_stalls": 0.2,
+    "unanswered": 0.2,
+    "busy": 0.2,
+    "watch_breaks": 0.1,
+    "deletion_missed": 0.5,
+    "disk": 0.1,
+    "read_fails": 0.1,
+    "cut_before": 0.03,
+    "cut_behind": 0.03,
+    "unheard": 0.05,
+    "hole": 0.05,
+    "skip": 0.2,
+    "repeat": 0.5,
+    "interleave": 0.3,
+    "event_lost": 0.3,
+}
+"""How likely each may be, at each thing that it can happen to."""
+
+
+class Weather:
+    """How likely what is; changed while the world runs, without chances in calm."""
+
+    def __init__(self, chances: Mapping[Fault, float] | None = None) -> None:
+        self.chances = dict[Fault, float](chances or {})
+        self.struck = Counter[str]()
+
+    def strikes(self, fault: Fault, random: Random, share: float = 1.0) -> bool:
+        """Tell whether a fault happens now; one without a chance costs no random number."""
+        chance = self.chances.get(fault, 0.0) * share
+        hit = chance > 0 and random.random() < chance
+        self.struck[fault] += hit
+        return hit
+
+    def worsen(self, random: Random, *, lossless: bool) -> None:
+        """Draw which faults may strike from now on."""
+        for fault, most in MOST.items():
+            if random.random() < 0.6 and not (lossless and fault in LOSSES):
+                self.chances[fault] = random.random() * most
+
+    def calm(self) -> None:
+        """Let no fault happen from now on."""
+        self.chances.clear()
