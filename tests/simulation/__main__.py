@@ -72,7 +72,7 @@ def _find(seeds: Sequence[int]) -> int:
             judge(seed)
         except BaseException as error:  # noqa: BLE001 - whatever a bug does is a find
             first = first_of(error)
-            why = (str(first).splitlines() or [""])[0]
+            why = (str(first).removeprefix(f"{rule_of(error)}: ").splitlines() or [""])[0]
             _say(f"{seed} {rule_of(error)} {why or type(first).__name__}\n")
             break
     return 0

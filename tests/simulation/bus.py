@@ -9,9 +9,10 @@ from tests.parts.nats.connection import Blows, Connection
 from tests.parts.nats.server import Server
 from tests.simulation.life import Life
 from tidegate.bus.nats import NatsBus
-from tidegate.bus.streams import EVENTS, OBSERVATIONS, Streams
+from tidegate.bus.streams import Streams, names_of
 
 CLUSTER = "local"
+NAMES = names_of(CLUSTER)
 EPOCH_US = 1_750_000_000_000_000
 """When the loop's clock was at 0, UTC microseconds: the simulation has no other calendar."""
 LAG_S_MAX = 0.01
@@ -54,7 +55,7 @@ class Bus:
 
     def lose_an_observation(self) -> None:
         """Take the newest observation out of its stream, for good."""
-        stream = self.server.streams.get(OBSERVATIONS)
+        stream = self.server.streams.get(NAMES.observations)
         if stream is not None:
             stream.delete(stream.last_seq)
 
@@ -64,10 +65,10 @@ class Bus:
             self.server.recreate(name)
 
     def recreate_observations(self) -> None:
-        self.recreate(OBSERVATIONS)
+        self.recreate(NAMES.observations)
 
     def recreate_events(self) -> None:
-        self.recreate(EVENTS)
+        self.recreate(NAMES.events)
 
 
 def _of(life: Life) -> Blows:

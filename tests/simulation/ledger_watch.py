@@ -20,6 +20,8 @@ from tidegate.contracts.decisions import (
     QuotaReserved,
     StartOrdered,
     StopOrdered,
+    WorkloadEvicted,
+    WorkloadHeld,
 )
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.contracts.facts import (
@@ -58,6 +60,11 @@ class LedgerWatch:
         self.ledger_id = ""
         self.holding = dict[str, Holding]()  # by workload
         self.uids = dict[str, str]()  # workload to its job's uid, of whoever holds
+        self.jobs = dict[str, str]()  # workload to its job's uid, of whoever is not over
+        self.made = set[str]()  # uids of Workloads that stand for themselves
+        self.evicting = set[str]()  # who holds quota and was told to leave
+        self.until_us = dict[str, int]()  # until when somebody said that it waits; 0: no time
+        self.newest = dict[str, StartOrdered | StopOrdered]()  # order of each job, by uid
         self.orders = dict[int, StartOrdered | StopOrdered]()  # by seq
         self.quota = dict[str, tuple[int, int | None]]()  # nominal and borrowing limit
         self.flavors = dict[str, dict[str, int]]()  # ClusterQueue to the nominal quota of each
@@ -79,23 +86,47 @@ class LedgerWatch:
                 nominal = sum(one.nominal for one in limits.values())
                 self.quota[event.name] = nominal, next(iter(limits.values())).borrowing_limit
                 self.flavors[event.name] = {name: one.nominal for name, one in limits.items()}
+            case WorkloadSubmitted():
+                self.jobs[event.workload] = event.job.uid
+                self.made |= {event.job.uid} if event.job.kind == "workload" else set()
+            case _:
+                self._follow_quota(event, entry.seq)
+                self._follow_orders(event, entry.seq)
+
+    def _follow_quota(self, event: FactEvent | DecisionEvent, seq: int) -> None:
+        match event:
             case WorkloadAdopted():
                 self._hold(event.workload, event.uid, event.cluster_queue, event.assignment)
             case QuotaReserved():
                 self._hold(event.workload, event.uid, event.cluster_queue, event.assignment)
                 self.reserved += 1
-                self._object(event.workload, event.cluster_queue, entry.seq)
+                self._object(event.workload, event.cluster_queue, seq)
             case QuotaReleased() | WorkloadFinished() | WorkloadRemoved():
-                self.holding.pop(event.workload, None)
-                self.uids.pop(event.workload, None)
+                self._let_go(event)
                 self.evicted += isinstance(event, QuotaReleased)
             case PodsReclaimed() if event.workload in self.holding:
                 held, done = self.holding[event.workload], sum(event.reclaimable.values())
                 self.holding[event.workload] = msgspec.structs.replace(held, done=done)
-            case StartOrdered() | StopOrdered():
-                self.orders[entry.seq] = event
             case _:
                 pass
+
+    def _follow_orders(self, event: FactEvent | DecisionEvent, seq: int) -> None:
+        match event:
+            case StartOrdered() | StopOrdered():
+                self.orders[seq] = self.newest[event.job.uid] = event
+            case WorkloadEvicted():
+                self.evicting.add(event.workload)
+            case WorkloadHeld():
+                self.until_us[event.workload] = event.until_us
+            case _:
+                pass
+
+    def _let_go(self, event: QuotaReleased | WorkloadFinished | WorkloadRemoved) -> None:
+        self.holding.pop(event.workload, None)
+        self.uids.pop(event.workload, None)
+        self.evicting.discard(event.workload)
+        if not isinstance(event, QuotaReleased):
+            self.jobs.pop(event.workload, None)
 
     def _follow_size(self, event: FactEvent | DecisionEvent) -> None:
         """Take in that an elastic job has fewer pods."""
@@ -133,13 +164,13 @@ class LedgerWatch:
 
     def _object(self, workload: str, queue: str, seq: int) -> None:
         nominal, borrowing = self.quota[queue]
-        own = self._used({queue})
+        own = self.used({queue})
         cohort = COHORT.get(queue, "")
         if not cohort:
             self._object_by_flavor(queue, self.holding[workload].flavor, seq)
             return
         together = {name for name in self.quota if COHORT.get(name, "") == cohort != ""} or {queue}
-        shared, limit = self._used(together), sum(self.quota[name][0] for name in together)
+        shared, limit = self.used(together), sum(self.quota[name][0] for name in together)
         found = f"at {seq} {sorted(together)} hold {shared}m of {limit}m cpu"
         demand(shared <= limit, "quota", found)
         if borrowing is not None:
@@ -152,7 +183,8 @@ class LedgerWatch:
         found = f"at {seq} {queue} holds {used}m of {nominal}m of {flavor}"
         demand(used <= nominal, "quota", found)
 
-    def _used(self, queues: set[str]) -> int:
+    def used(self, queues: set[str]) -> int:
+        """Return what some ClusterQueues are charged together, in milli-CPU."""
         return sum(one.cpu for one in self.holding.values() if one.queue in queues)
 
 

@@ -23,6 +23,7 @@ from tests.simulation import processes
 from tests.simulation.bus import Bus
 from tests.simulation.checker import Checker
 from tests.simulation.cluster import QUEUE_LABEL, Cluster
+from tests.simulation.differences import Differences
 from tests.simulation.growers import Growers, grows
 from tests.simulation.ledger_watch import LedgerWatch, WatchedLedger
 from tests.simulation.life import Life
@@ -59,6 +60,7 @@ class World:
         self._names = 0
         self.begin_ledger()
         self.observer = Observer(self.cluster, self.watch)
+        self.differences = Differences(self.cluster, self.watch)
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
         self.storms = Storms(self, Random(self.random.random()))
         self.owners = Owners(self.cluster, Random(self.random.random()))
@@ -164,6 +166,7 @@ class World:
                 self.calm_since_s = loop.time()
             calm = loop.time() - self.calm_since_s > SETTLED_S
             self.observer.tick(loop.time(), calm=calm)
+            self.differences.tick(loop.time(), calm=loop.time() > self.calm_since_s)
 
     def _all_is_well(self) -> bool:
         now_s = asyncio.get_running_loop().time()

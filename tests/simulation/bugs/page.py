@@ -11,8 +11,9 @@ HEAD = "| bug | where | seed | rule |"
 
 
 def table(bugs: Iterable[Bug]) -> list[str]:
-    """Return the table's lines."""
-    rows = [f"| {one.about} | `{_where(one)}` | {one.seed} | {one.rule} |" for one in bugs]
+    """Return the table's lines; a bug that nobody has looked for yet has none."""
+    known = [one for one in bugs if one.seed is not None]
+    rows = [f"| {one.about} | `{_where(one)}` | {one.seed} | {one.rule} |" for one in known]
     return [HEAD, "| --- | --- | --: | --- |", *rows]
 
 

@@ -1,0 +1,108 @@
+"""What may differ for a while, and for how long: the cluster from what was decided, by uid.
+
+Whatever works step by step differs for moments. So nothing here is forbidden but to last: a
+difference that is there all the time, while nothing fails, is a promise that is not kept. It is
+read from the API server's objects and from the ledger's entries, never from a service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.simulation.cluster import QUEUE_LABEL, Cluster
+from tests.simulation.ledger_watch import LedgerWatch
+from tests.simulation.people import finished
+from tests.simulation.quotas import fits
+from tests.simulation.verdict import demand
+from tidegate.contracts.decisions import StartOrdered
+
+Object = dict[str, Any]
+LATE_S = 30.0
+WORKLOADS = "workloads.kueue.x-k8s.io"
+
+
+class Differences:
+    """Looks at everything once a second."""
+
+    def __init__(self, cluster: Cluster, ledger: Callable[[], LedgerWatch]) -> None:
+        self._state, self._ledger = cluster.api.registry.state, ledger
+        self._since_s = dict[str, float]()
+        self.longest_s = 0.0
+
+    def tick(self, now_s: float, *, calm: bool) -> None:
+        """Note what differs now; object to what differs for too long in calm."""
+        found = list(self.found()) if calm else []
+        self._since_s = {one: self._since_s.get(one, now_s) for one in found}
+        for one, since_s in self._since_s.items():
+            self.longest_s = max(self.longest_s, now_s - since_s)
+            demand(now_s - since_s <= LATE_S, "late", one)
+
+    def found(self) -> Iterator[str]:
+        """Yield each difference as a sentence that stays the same while it lasts."""
+        jobs = {one["metadata"]["uid"]: one for one in self._state.items("jobs.batch")}
+        yield from self._unjustified(jobs)
+        yield from self._unknown(jobs)
+        yield from self._not_as_ordered(jobs)
+        for one in self._state.items(WORKLOADS):
+            yield from self._shown_otherwise(one)
+        for one in self._state.items("clusterqueues.kueue.x-k8s.io"):
+            yield from self._counted_otherwise(one)
+        yield from fits(self._state, self._ledger())
+
+    def _unjustified(self, jobs: dict[str, Object]) -> Iterator[str]:
+        """Yield who holds quota that no object justifies."""
+        for workload, uid in self._ledger().uids.items():
+            job = jobs.get(uid.partition("/")[0])
+            if job is None and not self._is_made(workload):
+                yield f"{workload} holds quota and has no Job"
+            elif job is not None and finished(job):
+                yield f"{workload} holds quota and its Job is over"
+
+    def _is_made(self, workload: str) -> bool:
+        """Tell whether a Workload stands for itself: its owner made it, and no Job yet."""
+        return self._state.get(WORKLOADS, *workload.split("/", 1)) is not None
+
+    def _unknown(self, jobs: dict[str, Object]) -> Iterator[str]:
+        """Yield whom only one of the API server and the ledger knows."""
+        known = set(self._ledger().jobs.values())
+        for uid in sorted(known - jobs.keys()):
+            if uid not in self._ledger().made:
+                yield f"{uid} is known and has no Job"
+        for uid, job in jobs.items():
+            if _is_managed(job) and not finished(job) and uid not in known:
+                yield f"{job['metadata']['name']} ({uid}) is not known"
+
+    def _not_as_ordered(self, jobs: dict[str, Object]) -> Iterator[str]:
+        for uid, order in self._ledger().newest.items():
+            job = jobs.get(uid)
+            if job is None or finished(job) or not _is_managed(job):
+                continue
+            starts = isinstance(order, StartOrdered)
+            if job["spec"].get("suspend", False) is starts:
+                yield f"{order.workload} ({uid}) is not as {type(order).__name__} has it"
+
+    def _shown_otherwise(self, one: Object) -> Iterator[str]:
+        """Yield in what a Workload's conditions differ from who holds quota."""
+        meta, watch = one["metadata"], self._ledger()
+        key = f"{meta['namespace']}/{meta['name']}"
+        held = {c["type"]: c["status"] for c in one.get("status", {}).get("conditions", ())}
+        if key in watch.evicting or key not in watch.jobs:
+            return
+        reserved = held.get("QuotaReserved") == "True" and held.get("Finished") != "True"
+        if reserved is not (key in watch.holding):
+            yield f"{key} is shown with quota: {reserved}"
+        if (held.get("Admitted") == "True") > reserved and held.get("Finished") != "True":
+            yield f"{key} is shown as admitted without quota"
+
+    def _counted_otherwise(self, one: Object) -> Iterator[str]:
+        name, status = one["metadata"]["name"], one.get("status", {})
+        holding = sum(held.queue == name for held in self._ledger().holding.values())
+        shown = status.get("reservingWorkloads", 0)
+        if shown != holding:
+            yield f"ClusterQueue {name} shows {shown} of {holding} that hold quota"
+
+
+def _is_managed(job: Object) -> bool:
+    meta = job["metadata"]
+    return QUEUE_LABEL in meta.get("labels", {}) and "deletionTimestamp" not in meta

@@ -1,0 +1,75 @@
+"""Who could start and does not, as an outsider sees it who adds up CPU and knows no rule.
+
+Only what leaves no doubt is said: somebody waits alone in a queue that is open and has the quota,
+nobody is about to leave, and nothing that it said has a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.simulation.cluster import COHORT
+from tests.simulation.ledger_watch import LedgerWatch
+from tidegate.cluster.embedded.state import State
+
+Object = dict[str, Any]
+QUEUES = "clusterqueues.kueue.x-k8s.io"
+LOCALS = "localqueues.kueue.x-k8s.io"
+
+
+def fits(state: State, ledger: LedgerWatch) -> Iterator[str]:
+    """Yield each Workload that waits though its queue has quota of its own to spare for it."""
+    waiting = dict[str, list[Object]]()
+    for one in state.items("workloads.kueue.x-k8s.io"):
+        queue = _open_queue(state, one)
+        if queue and _waits(one, ledger):
+            waiting.setdefault(queue, []).append(one)
+    for queue, found in waiting.items():
+        if queue not in COHORT or _is_leaving(queue, ledger) or len(found) > 1:
+            continue
+        spare = ledger.quota[queue][0] - ledger.used({queue})
+        shared = _cohort(queue)
+        spare = min(spare, sum(ledger.quota[one][0] for one in shared) - ledger.used(shared))
+        if _cpu_milli(found[0]) <= spare:
+            yield f"{_key(found[0])} waits, and {queue} has {spare}m cpu to spare"
+
+
+def _cohort(queue: str) -> set[str]:
+    return {one for one in COHORT if COHORT[one] == COHORT[queue] != ""} or {queue}
+
+
+def _open_queue(state: State, one: Object) -> str:
+    """Return the ClusterQueue that a Workload waits for, if that is open to it; else nothing."""
+    local = state.get(LOCALS, one["metadata"]["namespace"], one["spec"].get("queueName", ""))
+    if local is None or local["spec"].get("stopPolicy", "None") != "None":
+        return ""
+    name: str = local["spec"]["clusterQueue"]
+    queue = state.get(QUEUES, "", name)
+    stopped = queue is None or queue["spec"].get("stopPolicy", "None") != "None"
+    return "" if stopped else name
+
+
+def _waits(one: Object, ledger: LedgerWatch) -> bool:
+    key, status = _key(one), one.get("status", {})
+    held = {told["type"]: told["status"] for told in status.get("conditions", ())}
+    if key in ledger.holding or key not in ledger.jobs or not one["spec"].get("active", True):
+        return False
+    if held.get("Finished") == "True" or held.get("Requeued") == "False":
+        return False
+    return not ledger.until_us.get(key) and "requeueAt" not in status.get("requeueState", {})
+
+
+def _is_leaving(queue: str, ledger: LedgerWatch) -> bool:
+    return any(ledger.holding[one].queue in _cohort(queue) for one in ledger.evicting)
+
+
+def _cpu_milli(one: Object) -> int:
+    (podset,) = one["spec"]["podSets"]
+    (container,) = podset["template"]["spec"]["containers"]
+    cpu: str = container["resources"]["requests"]["cpu"]
+    return int(podset["count"]) * int(cpu.removesuffix("m"))
+
+
+def _key(one: Object) -> str:
+    return f"{one['metadata']['namespace']}/{one['metadata']['name']}"
