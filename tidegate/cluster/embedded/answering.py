@@ -21,7 +21,7 @@ from tidegate.cluster.embedded.refusals import (
 from tidegate.cluster.embedded.registry import How, Registry
 from tidegate.cluster.embedded.resources import PODS
 from tidegate.cluster.embedded.selectors import selector
-from tidegate.cluster.embedded.watching import read_version
+from tidegate.cluster.embedded.watching import read_version, whole
 from tidegate.kube.ports import Response
 
 Object = dict[str, Any]
@@ -109,20 +109,24 @@ def _list(registry: Registry, target: Target, query: Query) -> bytes:
     resource, state = target.resource, registry.state
     if version := query.get("resourceVersion", ""):
         _check_version(read_version(version), state.revision, query)
-    chosen = selector(resource, query)
-    bodies = [
-        registry.body(resource, obj)
-        for obj in state.items(resource.key, target.namespace)
-        if chosen(obj)
-    ]
+    limit, token = whole(query, "limit"), query.get("continue", "")
+    page = registry.pages.go_on(token, limit, state.revision) if token else None
+    page = page or registry.pages.cut(state.revision, _bodies(registry, target, query), limit)
+    bodies = page.bodies
     if not resource.custom:  # the real server's lists name the kind of built-in items only once
         head = msgspec.json.encode({"apiVersion": resource.api_version, "kind": resource.kind})
         bodies = [b"{" + body[len(head) :] for body in bodies]
     frame = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
-    frame_body = msgspec.json.encode(
-        {**frame, "metadata": {"resourceVersion": str(state.revision)}, "items": msgspec.Raw(b"[]")}
-    )
+    metadata: Object = {"resourceVersion": str(page.revision)}
+    metadata |= {"continue": page.token, "remainingItemCount": page.left} if page.token else {}
+    frame_body = msgspec.json.encode({**frame, "metadata": metadata, "items": msgspec.Raw(b"[]")})
     return frame_body[:-2] + b",".join(bodies) + b"]}"
+
+
+def _bodies(registry: Registry, target: Target, query: Query) -> list[bytes]:
+    resource, chosen = target.resource, selector(target.resource, query)
+    every = registry.state.items(resource.key, target.namespace)
+    return [registry.body(resource, obj) for obj in every if chosen(obj)]
 
 
 def _check_version(version: int, current: int, query: Query) -> None:
@@ -133,7 +137,8 @@ def _check_version(version: int, current: int, query: Query) -> None:
 
 
 def _delete_all(registry: Registry, target: Target, query: Query, body: bytes) -> bytes:
-    options, shown = _read_options(query, body), _list(registry, target, query)
+    whole_list = {name: value for name, value in query.items() if name != "limit"}
+    options, shown = _read_options(query, body), _list(registry, target, whole_list)
     chosen = selector(target.resource, query)
     for obj in list(registry.state.items(target.resource.key, target.namespace)):
         if chosen(obj):

@@ -83,6 +83,7 @@ class EmbeddedApi:
     def compact(self) -> None:
         """Forget the history: every watch that resumes from before now gets 410."""
         self.registry.state.compact()
+        self.registry.pages.forget()
 
     @asynccontextmanager
     async def _watch(

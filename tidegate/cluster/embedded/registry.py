@@ -15,6 +15,7 @@ from tidegate.cluster.embedded import metadata as meta
 from tidegate.cluster.embedded.admission import admit
 from tidegate.cluster.embedded.kinds.rules import rules_of
 from tidegate.cluster.embedded.kinds.small_shapes import shape_of
+from tidegate.cluster.embedded.paging import Pages
 from tidegate.cluster.embedded.patches import apply_patch
 from tidegate.cluster.embedded.refusals import (
     Cause,
@@ -52,7 +53,7 @@ class Registry:
 
     def __init__(self, now_us: Callable[[], int], random: Random, history_max: int) -> None:
         self.now_us, self.random = now_us, random
-        self.state, self.catalog = State(history_max), Catalog()
+        self.state, self.catalog, self.pages = State(history_max), Catalog(), Pages()
 
     def now(self) -> str:
         """Return the time as objects write it."""

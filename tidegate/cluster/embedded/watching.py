@@ -65,7 +65,7 @@ def read_request(target: Target, query: Mapping[str, str]) -> Request:
         target=target,
         chosen=selector(target.resource, query),
         since=None if initial or version in ("", "0") else read_version(version),
-        timeout_s=float(_whole(query.get("timeoutSeconds", "0")) or _TIMEOUT_S),
+        timeout_s=float(whole(query, "timeoutSeconds") or _TIMEOUT_S),
         bookmarks=query.get("allowWatchBookmarks") in ("true", "1"),
         marks_initial_end=initial,
     )
@@ -200,7 +200,13 @@ def _line(kind: str, body: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
 
 
-def _whole(text: str) -> int:
+def whole(query: Mapping[str, str], name: str) -> int:
+    """Read a whole number of a query; 0: it is not there.
+
+    Raises:
+        RefusedError: 400, it is no number.
+    """
+    text = query.get(name) or "0"
     if not (text.isascii() and text.isdigit()):
-        raise bad_request(f"invalid timeoutSeconds: {text!r}")
+        raise bad_request(f"invalid {name}: {text!r}")
     return int(text)
