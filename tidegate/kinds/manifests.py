@@ -7,8 +7,10 @@ lies in ``deploy/`` is this, written down.
 from __future__ import annotations
 
 from tidegate.kinds.crds import crds
+from tidegate.kinds.people import people
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import (
+    FRAMEWORKS,
     NOT_A_CHILD,
     Framework,
     chosen,
@@ -50,6 +52,7 @@ def files(
         told[f"policies/suspend-{kind.slug}.yaml"] = suspend(kind)
     if pods:
         told["policies/gate-pods.yaml"] = gate_pods()
+    told["rbac/people.yaml"] = people(FRAMEWORKS)
     return {path: [_knowing(one, others) for one in made] for path, made in told.items()}
 
 
@@ -63,7 +66,7 @@ def policies(
 
 def _knowing(manifest: Manifest, declared: tuple[Framework, ...]) -> Manifest:
     """Return a policy that leaves the children of declared kinds alone as well."""
-    conditions = manifest["spec"].get("matchConditions")
+    conditions = manifest.get("spec", {}).get("matchConditions")
     if not declared or not conditions:
         return manifest
     told = [

@@ -6,6 +6,7 @@ services what that kind takes, and nobody else's pods or custom resources can be
 
 from __future__ import annotations
 
+from tidegate.kinds.people import job_people
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import Framework, chosen, declared_framework
 from tidegate.model.declaration import Declaration
@@ -22,7 +23,9 @@ def kind_roles(
     devices: bool = False,
     elastic: bool = False,
 ) -> list[Manifest]:
-    """Return the roles and their bindings; empty if the default ones suffice.
+    """Return the roles and their bindings, and those for people over declared kinds.
+
+    Empty if the default ones suffice.
 
     ``devices``: device classes are charged, so claims' templates are looked at; ``elastic``: jobs
     may be elastic, so the actuator lets their pods go.
@@ -42,7 +45,8 @@ def kind_roles(
     if elastic:
         acts.append(_rule("", "pods", "list", "watch", "patch"))
     made = _role("tidegate-ingest", looks) if looks else []
-    return [*made, *(_role("tidegate-actuator", acts) if acts else [])]
+    made += _role("tidegate-actuator", acts) if acts else []
+    return [*made, *job_people(map(declared_framework, declared))]
 
 
 def _acting(kind: Framework) -> list[Manifest]:
