@@ -17,6 +17,7 @@ from tidegate.core.forest import HOLDING
 from tidegate.core.rooms import Room
 from tidegate.core.tree import Node
 from tidegate.model.ids import FlavorResource
+from tidegate.model.reasons import UNSATISFIED_CHECKS
 
 Queue = tuple[str, ...]
 """A ClusterQueue as (name,), a LocalQueue as (name, namespace)."""
@@ -140,7 +141,7 @@ def _hold(sums: Sums, queue: Queue, kind: _Alike, number: int, above: str) -> No
     if is_admitted:
         sums.admitted[queue] += number
     else:
-        sums.unadmitted[queue, "UnsatisfiedChecks", "", above] += number
+        sums.unadmitted[queue, UNSATISFIED_CHECKS, "", above] += number
     for fr, units in kind.charges:
         sums.reserved[queue, fr] += units * number
         if is_admitted:

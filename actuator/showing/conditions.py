@@ -31,6 +31,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.core.families import ACTIVATED
+from tidegate.model.reasons import UNSATISFIED_CHECKS
 
 BY_HAND = "Deactivated"
 """Why a workload is inactive whose owner wishes so: ``spec.active`` says it already."""
@@ -84,6 +85,7 @@ def show_decision(shown: Shown, event: FactEvent | DecisionEvent) -> bool:
         case QuotaReserved():
             shown.cluster_queue, shown.assignment = event.cluster_queue, event.assignment
             _reserve(shown, at_us)
+            _ask(shown, event)
         case WorkloadAdmitted():
             _admit(shown, at_us)
         case _:
@@ -205,6 +207,14 @@ def _reserve(shown: Shown, at_us: int) -> None:
     shown.set("QuotaReserved", true=True, reason="QuotaReserved", message=message, at_us=at_us)
     for past in ("Evicted", "Preempted", BLOCKED):
         shown.end(past, reason="QuotaReserved", at_us=at_us)
+
+
+def _ask(shown: Shown, event: QuotaReserved) -> None:
+    if event.checks:
+        said = f"The workload has not passed its admission checks: {', '.join(event.checks)}"
+        shown.set(
+            "Admitted", true=False, reason=UNSATISFIED_CHECKS, message=said, at_us=event.at_us
+        )
 
 
 def _admit(shown: Shown, at_us: int) -> None:

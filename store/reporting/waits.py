@@ -11,6 +11,7 @@ from typing import TypeAlias, assert_never
 from store.reporting.rows import WaitRow, WorkloadRow
 from store.reporting.sheet import Place, Sheet
 from tidegate.contracts import decisions, facts
+from tidegate.model.reasons import UNSATISFIED_CHECKS
 
 Ending: TypeAlias = (
     facts.WorkloadAdopted
@@ -108,6 +109,7 @@ def _note(
     wait.cluster_queue = event.cluster_queue or wait.cluster_queue
     if isinstance(event, decisions.QuotaReserved):
         wait.reserved_us = at.at_us
+        wait.reason = UNSATISFIED_CHECKS if event.checks else wait.reason
     else:
         wait.reason = event.reason
         wait.times_held += 1

@@ -10,6 +10,7 @@ from store.reporting.priorities import priority_of
 from store.reporting.rows import WorkloadRow, plain
 from store.reporting.sheet import Place, Sheet
 from tidegate.contracts import decisions, facts
+from tidegate.model.reasons import UNSATISFIED_CHECKS
 
 Told: TypeAlias = (
     facts.WorkloadChanged
@@ -17,6 +18,7 @@ Told: TypeAlias = (
     | facts.WorkloadFinished
     | facts.WorkloadRemoved
     | facts.PodsReclaimed
+    | facts.CheckReported
     | decisions.WorkloadHeld
     | decisions.PreemptionIntended
     | decisions.QuotaReserved
@@ -45,8 +47,8 @@ def _change(sheet: Sheet, at: Place, row: WorkloadRow, event: Told) -> None:
     match event:
         case facts.WorkloadChanged():
             _ask(sheet, at, row, event)
-        case facts.PodsReclaimed():
-            row.reclaimed = _json(event.reclaimable)
+        case facts.CheckReported() | facts.PodsReclaimed():
+            _report(row, event)
         case facts.WorkloadFinished():
             row.finished_us, row.outcome = at.at_us, plain(event.reason)
             _enter(row, at, "finished", event.reason, event.message)
@@ -63,6 +65,15 @@ def _change(sheet: Sheet, at: Place, row: WorkloadRow, event: Told) -> None:
             _admit(at, row, event)
         case _:
             _leave(at, row, event)
+
+
+def _report(row: WorkloadRow, event: facts.CheckReported | facts.PodsReclaimed) -> None:
+    """Let who waits for checks say what one of them said last; the last to be ready admits it."""
+    if isinstance(event, facts.PodsReclaimed):
+        row.reclaimed = _json(event.reclaimable)
+    elif row.phase == "reserved":
+        said = f": {event.message}" if event.message else ""
+        row.message = plain(f"Admission check {event.check} is {event.state}{said}")
 
 
 def _change_parent(sheet: Sheet, at: Place, event: Family) -> None:
@@ -89,12 +100,19 @@ def _admit(
         case decisions.QuotaReserved():
             row.reservation_seq, row.reserved_us, row.admitted_us = at.seq, at.at_us, None
             row.not_before_us = row.intent_seq = None
-            _enter(row, at, "reserved")
+            _enter(row, at, "reserved", *_checks(event))
         case decisions.WorkloadAdmitted():
             row.admitted_us = at.at_us
             _enter(row, at, "admitted")
         case _:
             assert_never(event)
+
+
+def _checks(event: decisions.QuotaReserved) -> tuple[str, str]:
+    """Return the reason and the sentence of who waits for admission checks; empty: for none."""
+    if not event.checks:
+        return "", ""
+    return UNSATISFIED_CHECKS, f"Its admission checks are not ready: {', '.join(event.checks)}."
 
 
 def _leave(

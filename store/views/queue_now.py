@@ -1,8 +1,11 @@
-"""The queues now: who waits where, in what order, since when and why."""
+"""The queues now: who waits where, in what order, since when and why.
+
+Who holds quota and waits for admission checks stands in no queue any more, and has no position.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import and_, case, func, or_, select
 
 from store.clock import utc_text
 from store.expressions import ledger_end, seconds
@@ -25,7 +28,11 @@ NAME = "queue_now"
 COLUMNS = (
     CLUSTER,
     CLUSTER_QUEUE,
-    ViewColumn("position", "from 1", "place in the ClusterQueue: priority, then age"),
+    ViewColumn(
+        "position",
+        "from 1",
+        "place in the ClusterQueue: priority, then age; NULL: it has quota, and waits for checks",
+    ),
     WORKLOAD,
     JOB_KIND,
     JOB_NAME,
@@ -46,10 +53,12 @@ _w, _end = workload.c, ledger_end()
 _local = queue.alias("local")
 _named = func.nullif(_w.cluster_queue, "")
 _cluster_queue = func.coalesce(_named, _local.c.parent, "")
-_position = func.row_number().over(
-    partition_by=(_w.partition, _cluster_queue),
+_pending = _w.phase == "pending"
+_rank = func.row_number().over(
+    partition_by=(_w.partition, _cluster_queue, _w.phase),
     order_by=(_w.priority.desc(), _w.created_us, _w.uid),
 )
+_position = case((_pending, _rank))
 
 QUERY = (
     select(
@@ -90,5 +99,5 @@ QUERY = (
             _local.c.to_seq.is_(None),
         ),
     )
-    .where(_w.phase == "pending", _w.removed_seq.is_(None))
+    .where(or_(_pending, _w.phase == "reserved"), _w.removed_seq.is_(None))
 )

@@ -37,7 +37,7 @@ COLUMNS = (
     ViewColumn(
         "outcome", "", "admitted, adopted, evicted, deactivated, finished, removed, variants; empty"
     ),
-    ViewColumn("reason", "", "why it was held last; empty: never held"),
+    ViewColumn("reason", "", "why it waited last; empty: it was never held"),
     ViewColumn("times_held", "1", "how often it was tried, for another reason each time"),
 )
 

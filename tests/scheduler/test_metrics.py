@@ -92,7 +92,7 @@ def test_an_admission_is_counted_with_its_waits(world: World) -> None:
 def test_a_wait_for_checks_is_told_apart() -> None:
     world = World()
     world.happen(*queues(), submitted(ONE, 0), reserved(ONE, 4, "budget"))
-    labels = {"reason": "UnsatisfiedChecks", "underlying_cause": ""}
+    labels = {"reason": "UnsatisfiedAdmissionChecks", "underlying_cause": ""}
     assert world.value("unadmitted_workloads", **CQ, **labels) == 1
     assert world.value("admitted_active_workloads", **CQ) == 0
     world.happen(about(decisions.WorkloadAdmitted, ONE, 10))

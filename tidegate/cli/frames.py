@@ -15,6 +15,7 @@ from tidegate.cli.times import span, utc
 from tidegate.contracts.subjects import place_of
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.ordering import queue_time, rank
+from tidegate.model.reasons import UNSATISFIED_CHECKS
 
 EVENTS = 8
 """So many of the newest events are shown."""
@@ -43,9 +44,13 @@ def _waiting(draft: Draft, queues: set[str]) -> list[Workload]:
     found = [
         one
         for one in draft.workloads.values()
-        if one.phase == "pending" and one.cluster_queue in queues
+        if one.phase in {"pending", "reserved"} and one.cluster_queue in queues
     ]
-    return sorted(found, key=lambda one: (one.cluster_queue, rank(draft.policy, one)))
+
+    def order(one: Workload) -> tuple[str, bool, tuple[int, int, str, str]]:
+        return one.cluster_queue, one.phase == "reserved", rank(draft.policy, one)
+
+    return sorted(found, key=order)
 
 
 def _queues(draft: Draft, queues: set[str], waiting: Sequence[Workload]) -> Table:
@@ -93,6 +98,8 @@ def _events(newest: Sequence[Told]) -> Table:
 
 
 def _reason(one: Workload) -> str:
+    if one.phase == "reserved":
+        return UNSATISFIED_CHECKS
     return one.held.reason if one.held is not None else "NotTried"
 
 

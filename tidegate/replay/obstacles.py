@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.core.accepting.adoption import is_complete
+from tidegate.core.checking import required_checks
 from tidegate.core.deciding.readiness import readiness
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import forest
@@ -25,6 +26,19 @@ class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
 def obstacles(draft: Draft, workload: Workload) -> list[Obstacle]:
     """Return all that keeps a pending workload from being tried."""
     return [*_of_the_lists(draft), *_of_its_own(draft, workload), *_of_queues(draft, workload)]
+
+
+def checks_in_the_way(draft: Draft, workload: Workload) -> Iterator[Obstacle]:
+    """Yield the admission checks that a workload with quota waits for, and what each said last."""
+    for name in required_checks(draft, workload.cluster_queue, workload.assignment):
+        said = workload.checks.get(name)
+        if said is None:
+            text = f"Admission check {name} has not answered: see its controller."
+            yield Obstacle(what="AdmissionCheck", text=text)
+        elif said.state != "Ready":
+            more = f": {said.message}" if said.message else "."
+            text = f"Admission check {name} is {said.state}{more}"
+            yield Obstacle(what="AdmissionCheck", text=text)
 
 
 def _of_the_lists(draft: Draft) -> Iterator[Obstacle]:

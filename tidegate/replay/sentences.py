@@ -151,7 +151,9 @@ def _queueing(event: Queueing) -> str:
         case decided.QuotaReserved():
             borrowing = f", borrowing at height {event.borrows}" if event.borrows else ""
             given = assignments(event.assignment)
-            return f"Quota reserved in {event.cluster_queue}{borrowing}: {given}."
+            text = f"Quota reserved in {event.cluster_queue}{borrowing}: {given}"
+            checks = f"; it starts once these admission checks are ready: {', '.join(event.checks)}"
+            return f"{text}{checks if event.checks else ''}."
         case decided.WorkloadAdmitted():
             waited_s = event.waited_us // _SECOND_US
             return f"Admitted by {event.cluster_queue}, {waited_s} s after its creation."

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from tidegate.contracts.decisions import FlavorTried
+from tidegate.model.reasons import UNSATISFIED_CHECKS
 from tidegate.replay.around import Around, Freed
+from tidegate.replay.sentences import tried_text
 from tidegate.replay.why import Line, Story
 
 _BEGINS = ("WorkloadSubmitted", "WorkloadRequeued")
@@ -33,6 +35,7 @@ class Wait(msgspec.Struct, kw_only=True):
     reason: str = ""  # why it was held last; empty: never
     held_seq: int = 0
     tried: tuple[FlavorTried, ...] = ()
+    checks: dict[str, str] = {}  # with quota: its admission checks, and what each said last
     ahead: int = 0
     ahead_first: tuple[str, ...] = ()
     freed: tuple[Freed, ...] = ()
@@ -58,6 +61,14 @@ def lines(story: Story, notes: Mapping[int, Around]) -> Iterator[tuple[Line, str
         yield line, "" if note is None else " ".join(_words(note, story.cluster_queue))
 
 
+def needed_text(wait: Wait) -> str:
+    """Say what a wait was for: what was tried of flavors, or admission checks; empty: neither."""
+    if wait.reason == UNSATISFIED_CHECKS:
+        checks = (f"{name} ({said})" for name, said in sorted(wait.checks.items()))
+        return f"it has quota, and waits for admission checks: {', '.join(checks)}"
+    return "; ".join(map(tried_text, wait.tried))
+
+
 def freed_text(freed: Freed) -> str:
     """Say what made room, with its seq."""
     amounts = _amounts(freed.amounts)
@@ -75,6 +86,11 @@ def _note(wait: Wait, line: Line, note: Around) -> None:
         wait.ahead, wait.ahead_first = note.ahead, note.ahead_first
     elif line.what == "QuotaReserved":
         wait.freed, wait.reserved_seq = note.freed, line.seq
+        wait.checks = dict(line.checks)
+        if wait.checks:
+            wait.reason, wait.held_seq, wait.tried = UNSATISFIED_CHECKS, line.seq, ()
+    elif line.what == "CheckReported":
+        wait.checks |= {name: said for name, said in line.checks.items() if name in wait.checks}
     elif line.what in _ENDS and not (line.what == "WorkloadEvicted" and not wait.reserved_seq):
         wait.outcome, wait.to_seq, wait.to_us = _ENDS[line.what], line.seq, line.at_us
 

@@ -44,6 +44,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     text: str  # one sentence
     reason: str = ""  # where the event has one, e.g. WaitingForQuota
     tried: tuple[decided.FlavorTried, ...] = ()  # of WorkloadHeld
+    checks: dict[str, str] = {}  # admission checks to what is known of them, e.g. "Pending"
 
 
 class Story(msgspec.Struct, kw_only=True):
@@ -139,7 +140,18 @@ def _line(entry: Entry, event: Told, workload: str, whose: str) -> Line:
         text=f"{whose}: {text}" if in_its_stead else text,
         reason=str(getattr(event, "reason", "")),
         tried=event.tried if isinstance(event, decided.WorkloadHeld) else (),
+        checks=_checks(event),
     )
+
+
+def _checks(event: Told) -> dict[str, str]:
+    match event:
+        case decided.QuotaReserved():
+            return dict.fromkeys(event.checks, "Pending")
+        case told.CheckReported():
+            return {event.check: f"{event.state}: {event.message}".removesuffix(": ")}
+        case _:
+            return {}
 
 
 def _spellings(event: told.WorkloadSubmitted) -> list[tuple[str, ...]]:

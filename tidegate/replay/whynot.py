@@ -9,8 +9,9 @@ import msgspec
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import forest
 from tidegate.errors import TidegateError
+from tidegate.model.reasons import UNSATISFIED_CHECKS
 from tidegate.replay.ending_search import TRIALS_MAX, Endings, search_endings
-from tidegate.replay.obstacles import Obstacle, obstacles
+from tidegate.replay.obstacles import Obstacle, checks_in_the_way, obstacles
 from tidegate.replay.quota_search import QuotaChange, search_quota
 from tidegate.replay.trial import Outcome, Trial
 
@@ -34,18 +35,22 @@ def why_not(
     trials_max: int = TRIALS_MAX,
     tick: Callable[[], None] = lambda: None,
 ) -> WhyNot:
-    """Return what would have to change for a pending workload to start now.
+    """Return what would have to change for a workload that waits to start now.
+
+    One that has quota waits for its admission checks, which is all that is answered.
 
     Args:
         draft: the state; it is not changed.
-        workload: the key of a pending one.
+        workload: the key of one that is pending, or has quota and waits for its checks.
         trials_max: how many trials may be spent on looking for fewer workloads that must end.
         tick: is called at each trial, to show how far it got.
 
     Raises:
-        TidegateError: it is not pending; the message says what it is.
+        TidegateError: it does not wait; the message says what it is.
     """
     found = draft.workloads.get(workload)
+    if found is not None and found.phase == "reserved":
+        return _answer(found, tuple(checks_in_the_way(draft, found)))
     if found is None or found.phase != "pending":
         if found is not None and found.variants:
             raise TidegateError(
@@ -68,6 +73,12 @@ def why_not(
     return _answer(found, in_the_way, now=now, quota=quota, endings=endings, trials=trial.count)
 
 
+def _reason(workload: Workload) -> str:
+    if workload.phase == "reserved":
+        return UNSATISFIED_CHECKS
+    return workload.held.reason if workload.held is not None else ""
+
+
 def _answer(  # noqa: PLR0913 - the answer's parts
     workload: Workload,
     in_the_way: tuple[Obstacle, ...],
@@ -80,7 +91,7 @@ def _answer(  # noqa: PLR0913 - the answer's parts
     return WhyNot(
         workload=workload.key,
         cluster_queue=workload.cluster_queue,
-        reason=workload.held.reason if workload.held is not None else "",
+        reason=_reason(workload),
         obstacles=in_the_way,
         now=now,
         quota=quota,

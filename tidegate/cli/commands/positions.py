@@ -83,28 +83,34 @@ def _rows(reader: Reader) -> list[Row]:
     ahead, local = defaultdict[str, list[str]](list), defaultdict[tuple[str, str], int](int)
     found = list[Row]()
     newest = str(reader.info()["headAt"] or "") if reader.end else ""
-    queued = sorted(reader.report("queue_now"), key=lambda one: int(one["position"]))
-    for row in queued:
+    for row in sorted(reader.report("queue_now"), key=_place):
         queue, door = row["cluster_queue"], (row["namespace"], row["local_queue"])
-        local[door] += 1
-        pace = None if row["reason"] in NEVER else pace_of.get(queue)
+        is_queued = row["position"] is not None
+        local[door] += is_queued
+        pace = None if row["reason"] in NEVER or not is_queued else pace_of.get(queue)
         found.append(
             {
                 "reason": row["reason"] or "NotTried",
                 "position": row["position"],
-                "positionInLocalQueue": local[door],
+                "positionInLocalQueue": local[door] if is_queued else None,
                 "workload": row["workload"],
                 "namespace": row["namespace"],
                 "clusterQueue": queue,
                 "localQueue": row["local_queue"],
                 "priority": row["priority"],
                 "waitedSeconds": row["waited_s"],
-                "ahead": list(ahead[queue]),
+                "ahead": list(ahead[queue]) if is_queued else [],
                 "estimatedStart": _start(newest, row["position"], pace),
             }
         )
-        ahead[queue].append(row["workload"])
-    return sorted(found, key=lambda one: (one["clusterQueue"], one["position"]))
+        if is_queued:
+            ahead[queue].append(row["workload"])
+    return sorted(found, key=lambda one: (one["clusterQueue"], *_place(one)))
+
+
+def _place(row: Row) -> tuple[bool, int]:
+    """Return where a row stands: those without position, who have quota, behind the others."""
+    return row["position"] is None, row["position"] or 0
 
 
 def _start(newest: str, position: int, pace_us: int | None) -> str | None:

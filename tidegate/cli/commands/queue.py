@@ -66,6 +66,8 @@ def pending(
 ) -> None:
     """List who waits, in order, with the reason.
 
+    Who has quota and waits for its admission checks has no position.
+
     Examples:
       tidegate queue pending
 
@@ -98,14 +100,16 @@ def _queues(reader: Reader) -> list[dict[str, Any]]:
     for row in reader.report("queues"):
         name = row["cluster_queue"]
         mine = [one for one in waiting if one["cluster_queue"] == name]
-        head = min(mine, key=lambda one: int(one["position"]), default=None)
+        queued = [one for one in mine if one["position"] is not None]
+        head = min(queued, key=lambda one: int(one["position"]), default=None)
+        head = head or next(iter(mine), None)  # else who has quota, and waits for its checks
         records.append(
             {
                 "name": name,
                 "cohort": row["cohort"],
                 "strategy": row["strategy"],
                 "stopPolicy": row["stop_policy"],
-                "pending": len(mine),
+                "pending": len(queued),
                 "reserving": count[name, "reserved"],
                 "admitted": count[name, "admitted"] + count[name, "evicting"],
                 "longestWaitSeconds": max((one["waited_s"] for one in mine), default=None),

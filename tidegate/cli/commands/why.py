@@ -12,8 +12,7 @@ from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.subject import WithinOption, WorkloadArgument, find
 from tidegate.cli.times import span, utc
 from tidegate.replay.around import Around, Freed, around
-from tidegate.replay.sentences import tried_text
-from tidegate.replay.waits import Wait, freed_text, lines, waits
+from tidegate.replay.waits import Wait, freed_text, lines, needed_text, waits
 from tidegate.replay.why import Line, Story
 from tidegate.replay.why import why as story_of
 
@@ -89,7 +88,7 @@ def _wait(wait: Wait) -> str:
         text = f"Waits since {utc(wait.from_us)}, seq {wait.from_seq}"
     if wait.reason:
         text += f"; held for {wait.reason} (seq {wait.held_seq}): "
-        text += "; ".join(map(tried_text, wait.tried)) or "no quota was looked at"
+        text += needed_text(wait) or "no quota was looked at"
     if wait.freed:
         text += f"; ended when {'; '.join(map(freed_text, wait.freed))}"
     return text + "."
@@ -164,6 +163,7 @@ def _waited(wait: Wait) -> dict[str, Any]:
         "reason": wait.reason,
         "heldSeq": wait.held_seq or None,
         "tried": wait.tried,
+        "checks": wait.checks,
         "ahead": wait.ahead,
         "aheadFirst": wait.ahead_first,
         "freedBy": [_freed(one) for one in wait.freed],

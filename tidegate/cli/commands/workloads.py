@@ -11,6 +11,7 @@ from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.subject import among, draft_of
 from tidegate.cli.times import utc
 from tidegate.core.draft import Workload
+from tidegate.model.reasons import UNSATISFIED_CHECKS
 
 _Found: TypeAlias = tuple[list[dict[str, Any]], list[str]]
 """Records of workloads, and the names of the ClusterQueues that there are."""
@@ -79,10 +80,20 @@ def _phases(text: str) -> set[str]:
 
 
 def _reported(reader: Reader) -> _Found:
-    waiting = [_record(row, "pending", row["since"], row) for row in reader.report("queue_now")]
+    queued = {row["workload"]: row for row in reader.report("queue_now")}
+    waiting = [
+        _record(row, "pending", row["since"], row)
+        for row in queued.values()
+        if row["position"] is not None
+    ]
     holding = {row["workload"]: row for row in reader.report("admitted_now")}
     held = [
-        _record(row, row["phase"], row["admitted_at"] or row["reserved_at"], {})
+        _record(
+            row,
+            row["phase"],
+            row["admitted_at"] or row["reserved_at"],
+            queued.get(row["workload"], {}),
+        )
         for row in holding.values()
     ]
     return waiting + held, [row["cluster_queue"] for row in reader.report("queues")]
@@ -116,8 +127,11 @@ def _of(workload: Workload) -> dict[str, Any]:
         "evicting": workload.admitted_us or workload.reserved_us,
         "finished": workload.finished_us,
     }.get(workload.phase, workload.evicted_us or workload.created_us)
-    held = workload.held.reason if workload.held is not None else ""
-    reason = {"pending": held, "inactive": workload.deactivated_cause}.get(workload.phase, "")
+    reasons = {
+        "pending": workload.held.reason if workload.held is not None else "",
+        "reserved": UNSATISFIED_CHECKS,
+        "inactive": workload.deactivated_cause,
+    }
     return {
         "workload": workload.key,
         "namespace": workload.key.partition("/")[0],
@@ -129,5 +143,5 @@ def _of(workload: Workload) -> dict[str, Any]:
         "priorityClass": workload.priority_class,
         "author": workload.author,
         "since": utc(since_us) if since_us else None,
-        "reason": reason,
+        "reason": reasons.get(workload.phase, ""),
     }

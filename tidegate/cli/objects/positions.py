@@ -16,7 +16,11 @@ def positions(ledger: str) -> dict[str, int]:
     """
     try:
         with open_reader(ledger) as reader:
-            return {row["workload"]: row["position"] for row in reader.report("queue_now")}
+            return {
+                row["workload"]: row["position"]
+                for row in reader.report("queue_now")
+                if row["position"]
+            }
     except (LedgerUnreachableError, NotSupportedError):
         if ledger:
             raise
