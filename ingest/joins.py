@@ -22,8 +22,8 @@ from ingest.variants import Variants, is_made
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import NotSupportedError
 from tidegate.jobs import workload
-from tidegate.jobs.asking import identified
-from tidegate.jobs.kind import JobKind
+from tidegate.jobs.asking import astray, identified
+from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
@@ -36,6 +36,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     kind: JobKind[Any]
     meta: ObjectMeta
     alone: JobObserved
+    asks: bool = True  # False: it only has an owner, who may be managed
 
 
 class Joins:
@@ -99,14 +100,35 @@ class Joins:
         meta: ObjectMeta = found.metadata
         self._jobs.pop(meta.uid, None)
         asks = self.asks(kind, meta)
-        below = list(self._lineage.note(kind, meta, asks=asks))
-        if asks:
-            self._jobs[meta.uid] = self._asking(kind, found)
+        below = list(self._lineage.note(kind, meta, asks=asks, waits=True))  # if it is unreadable
+        job = self._asking(kind, found) if asks else self._owned(kind, found)
+        waits = job is None or job.alone.state.suspended
+        below += self._lineage.note(kind, meta, asks=asks, waits=waits)
+        if job is not None:
+            self._jobs[meta.uid] = job
             yield from self._retold([meta.uid])
         else:
             yield kind.resource, identified(kind, meta)
             yield from self._released(self._prebuilt.claim(meta.uid, None))
-        yield from self._retold(below)
+        yield from self._retold(dict.fromkeys(below))
+
+    def unreadable(
+        self, kind: JobKind[Any], meta: ObjectMeta, found: Object, why: str
+    ) -> JobObserved | None:
+        """Return what is told of a job that cannot be read; None: it is nobody's business."""
+        covered = self._scope.covers(meta.namespace, self._labels.get(meta.namespace))
+        if not (self.asks(kind, meta) and covered) or self._lineage.is_child(kind, meta):
+            return None
+        return astray(kind, meta, found, "Unreadable", why)
+
+    def _owned(self, kind: JobKind[Any], found: Any) -> Asking | None:  # noqa: ANN401 - as above
+        """Return an object that does not ask, but may be the child of one that does."""
+        meta: ObjectMeta = found.metadata
+        if not kind.owns or not self._lineage.owner(meta):
+            return None
+        state = kind.standing(meta, msgspec.to_builtins(found))
+        alone = msgspec.structs.replace(identified(kind, meta), state=state)
+        return Asking(kind=kind, meta=meta, alone=alone, asks=False)
 
     def _asking(self, kind: JobKind[Any], found: Any) -> Asking:  # noqa: ANN401 - as above
         alone = kind.observe(found)
@@ -213,7 +235,7 @@ class Joins:
     def _is_ours(self, job: Asking) -> bool:
         namespace = job.meta.namespace
         covered = self._scope.covers(namespace, self._labels.get(namespace))
-        return covered and not self._lineage.is_child(job.meta)
+        return job.asks and covered and not self._lineage.is_child(job.kind, job.meta)
 
     def _remove(self, uid: str) -> None:
         job = self._jobs.pop(uid, None)
@@ -235,7 +257,7 @@ class Joins:
 
     def _told(self, job: Asking) -> Told:
         if not self._is_ours(job):
-            return job.kind.resource, identified(job.kind, job.meta)
+            return job.kind.resource, self._beside(job)
         if job.alone.prebuilt:
             return job.kind.resource, self._claims.joined(self._prebuilt.joined(job.alone))
         over = self._overrides.get(_called(job), NONE)
@@ -253,6 +275,14 @@ class Joins:
             deactivated=over.deactivated,
         )
         return job.kind.resource, self._claims.joined(told)
+
+    def _beside(self, job: Asking) -> JobObserved:
+        """Return what is told of a job that is no workload: perhaps its owner waits."""
+        told, namespace = identified(job.kind, job.meta), job.meta.namespace
+        why = self._lineage.astray(job.kind, job.meta, asks=job.asks)
+        if why is None or not self._scope.covers(namespace, self._labels.get(namespace)):
+            return told
+        return msgspec.structs.replace(told, stray=why, state=job.alone.state)
 
 
 def job_is_one(job: Asking) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from tidegate.contracts.observations import Stray
 from tidegate.jobs.kind import JobKind
 from tidegate.kinds.meta import ObjectMeta, OwnerReference
 
@@ -25,6 +26,11 @@ class Ancestor(msgspec.Struct, frozen=True, kw_only=True):
     resource: str
     owner: str  # uid of its own controller, if that is of a watched kind
     asks: bool  # to be managed
+    waits: bool  # it is suspended
+
+
+UNKNOWN = Ancestor(resource="", owner="", asks=True, waits=True)
+"""Stands for an object that was not seen: perhaps it comes, perhaps there is none."""
 
 
 class Lineage:
@@ -40,29 +46,50 @@ class Lineage:
         group, _, _ = owner.api_version.rpartition("/")
         return (group, owner.kind) in self._kinds
 
-    def note(self, kind: JobKind[Any], meta: ObjectMeta, *, asks: bool) -> Iterator[str]:
+    def note(
+        self, kind: JobKind[Any], meta: ObjectMeta, *, asks: bool, waits: bool
+    ) -> Iterator[str]:
         """Remember an object; yield the uids of those below it if that may change for them."""
         owner = self.owner(meta)
         if owner and (kind.owns or asks):
             self._children.setdefault(owner, {})[meta.uid] = None
         if not kind.owns:
             return
-        found = Ancestor(resource=kind.resource, owner=owner, asks=asks)
+        found = Ancestor(resource=kind.resource, owner=owner, asks=asks, waits=asks and waits)
         if self._seen.get(meta.uid) != found:
             self._seen[meta.uid] = found
             yield from self._below(meta.uid)
 
-    def is_child(self, meta: ObjectMeta) -> bool:
-        """Tell whether a managed object is above it, or one of which nobody knows yet."""
+    def is_child(self, kind: JobKind[Any], meta: ObjectMeta) -> bool:
+        """Tell whether a managed object is above it, or one of which nobody knows yet.
+
+        No controller makes objects of its own kind: who says so of his job does not say why it
+        should run on the quota of another.
+        """
+        above = self._managed_above(meta)
+        return above is not None and (above == UNKNOWN or above.resource != kind.resource)
+
+    def astray(self, kind: JobKind[Any], meta: ObjectMeta, *, asks: bool) -> Stray | None:
+        """Return why an object that is no workload must not run; None: it may.
+
+        Source: behaviour.md 15.1: it is kept suspended while its ancestor is not admitted.
+        """
+        above = self._managed_above(meta)
+        if above is None or (above == UNKNOWN and not asks) or not above.waits:
+            return None
+        return "OwnerWaits" if above.resource == kind.resource else "OwnerMayWait"
+
+    def _managed_above(self, meta: ObjectMeta) -> Ancestor | None:
+        """Return the nearest managed object above one; UNKNOWN where nobody has seen it."""
         owner = self.owner(meta)
         for _ in range(DEPTH_MAX):
             if not owner:
-                return False
-            above = self._seen.get(owner)
-            if above is None or above.asks:
-                return True
+                return None
+            above = self._seen.get(owner, UNKNOWN)
+            if above.asks:
+                return above
             owner = above.owner
-        return False
+        return None
 
     def forget(self, uid: str, owner: str = "") -> None:
         """Forget an object that is gone; what it owned goes too, or is told anew."""

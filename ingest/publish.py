@@ -30,6 +30,9 @@ from tidegate.service.tracing import OFF, Tracing, spanned
 
 HEARTBEATS = "heartbeats"
 """Stands where an object's resource stands in the subject of a heartbeat."""
+JOB_BYTES_MAX = 256 * 1_024
+"""The most that is told of one job: a ledger keeps each change of it for ever."""
+ERROR_MAX = 1_024
 _DIGEST_BYTES = 16
 
 
@@ -92,10 +95,11 @@ class Publisher:
     def _encoded(self, resource: str, found: Observed, round: int) -> bytes:  # noqa: A002 - see tell
         told = msgspec.structs.replace(found, session=self.session, round=round)
         try:
-            return encode(cast("Observation", told))
+            return _fitting(told)
         except TooLargeError as error:
             self._metrics.observations.labels(resource, "refused").inc()
-            return encode(refused(resource, told, str(error)))
+            why = str(error)
+            return encode(refused(resource, told, why, _unread(told, why)))
 
     async def _send_traced(self, found: JobObserved, subject: str, payload: bytes) -> None:
         about = {"tidegate.workload": found.workload, "tidegate.job": found.name}
@@ -122,7 +126,16 @@ class Publisher:
                 return
 
 
-def refused(resource: str, found: Observed, error: str) -> ObjectRefused:
+def _fitting(told: Observed) -> bytes:
+    payload = encode(cast("Observation", told))
+    if isinstance(told, JobObserved) and len(payload) > JOB_BYTES_MAX:
+        raise TooLargeError(f"at most {JOB_BYTES_MAX} bytes", len(payload))
+    return payload
+
+
+def refused(
+    resource: str, found: Observed, error: str, job: JobObserved | None = None
+) -> ObjectRefused:
     """Return what is told of an object that cannot be read or is too large."""
     return ObjectRefused(
         namespace=found.namespace,
@@ -132,7 +145,27 @@ def refused(resource: str, found: Observed, error: str) -> ObjectRefused:
         session=found.session,
         round=found.round,
         resource=resource,
-        error=error,
+        error=error[:ERROR_MAX],
+        job=job,
+    )
+
+
+def _unread(found: Observed, error: str) -> JobObserved | None:
+    """Return of a job that is too large who it is and how it stands; None of what is no job."""
+    if not isinstance(found, JobObserved) or not found.queue:
+        return None
+    return JobObserved(
+        namespace=found.namespace,
+        name=found.name,
+        uid=found.uid,
+        version=found.version,
+        session=found.session,
+        round=found.round,
+        kind=found.kind,
+        workload=found.workload,
+        message=error,
+        stray="Unreadable",
+        state=found.state,
     )
 
 

@@ -13,10 +13,11 @@ from ingest.groups import PodGroups
 from ingest.joins import Joins
 from ingest.ownership import Told
 from ingest.scope import Scope
-from tidegate.contracts.observations import Observed
+from tidegate.contracts.observations import JobObserved, Observed
 from tidegate.jobs import pod, pod_group, workload
-from tidegate.jobs.kind import JobKind
+from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds import checks, flavors, queues, seen
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import API_VERSION, GROUP
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.workload import Workload
@@ -34,6 +35,8 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     kind: type[Any]  # what an object is decoded into
     observe: Callable[[Any], Iterable[Told]]
     """Reduce an object, leaving session and round empty; raises errors of ``tidegate.errors``."""
+    unreadable: Callable[[ObjectMeta, Object, str], JobObserved | None] = lambda _m, _o, _why: None
+    """Return what is told of a job that cannot be read, and why; None of what is no job."""
     gone: Callable[[str, int], Iterable[Told]] = lambda _uid, _version: ()
     """Return what else the deletion of an object, at a version, changes."""
     listed: Callable[[Collection[str], int], Iterable[Told]] = lambda _present, _version: ()
@@ -143,6 +146,7 @@ def _job(kind: JobKind[Any], joins: Joins) -> Watched:
         path=kind.path(),
         kind=kind.seen,
         observe=lambda found: joins.job(kind, found),
+        unreadable=lambda meta, found, why: joins.unreadable(kind, meta, found, why),
         gone=lambda uid, _version: joins.forget(uid),
         listed=lambda present, _version: joins.listed_jobs(kind.resource, present),
         optional=kind.optional,

@@ -12,7 +12,9 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
 from random import Random
-from typing import Any
+from typing import Any, cast
+
+import msgspec
 
 from ingest.definitions import who
 from ingest.metrics import Metrics
@@ -27,7 +29,8 @@ from tidegate.contracts.observations import (
     SyncStarted,
 )
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
-from tidegate.kinds.decode import Unreadable
+from tidegate.jobs.kind import Object
+from tidegate.kinds.decode import FAILURES, Unreadable, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.backoff import delays
@@ -197,16 +200,20 @@ class Sync:
     def _observed(self, found: Any) -> list[Told]:  # noqa: ANN401 - of the resource's kind
         """Reduce an object; one that cannot be read is told as refused, and the others go on."""
         if isinstance(found, Unreadable):
-            return [self._refused(found.metadata, found.error)]
+            return [self._refused(found, found.error)]
         try:
             return list(self.watched.observe(found))
         except TidegateError as error:
-            return [self._refused(found.metadata, str(error))]
+            return [self._refused(found, said(error))]
+        except Exception as error:  # noqa: BLE001 - of one object: the others go on
+            _log.exception("not observed", resource=self.watched.resource, uid=found.metadata.uid)
+            return [self._refused(found, f"{type(error).__name__}: {said(error)}")]
 
-    def _refused(self, meta: ObjectMeta, error: str) -> Told:
-        resource = self.watched.resource
+    def _refused(self, found: Any, error: str) -> Told:  # noqa: ANN401 - of the kind, or Unreadable
+        resource, meta = self.watched.resource, found.metadata
         self._metrics.observations.labels(resource, "refused").inc()
-        return resource, refused(resource, Observed(**who(meta)), error)
+        job = self.watched.unreadable(meta, _plain(found), error)
+        return resource, refused(resource, Observed(**who(meta)), error, job)
 
     def _note(self, error: TidegateError) -> None:
         absent = isinstance(error, ApiStatusError) and error.status == HTTPStatus.NOT_FOUND
@@ -214,6 +221,15 @@ class Sync:
             return
         self.absent = absent
         _log.info("not listed", resource=self.watched.resource, absent=absent, error=str(error))
+
+
+def _plain(found: Any) -> Object:  # noqa: ANN401 - of a resource's kind, or Unreadable
+    if not isinstance(found, Unreadable):
+        return cast("Object", msgspec.to_builtins(found))
+    try:
+        return msgspec.json.decode(found.body, type=Object)
+    except FAILURES:
+        return {}
 
 
 async def _together(told: Iterable[Coroutine[Any, Any, None]]) -> None:

@@ -1,0 +1,99 @@
+"""What nobody can read, or what a waiting job owns, is told with how it stands; others go on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from ingest.joins import Joins
+from ingest.scope import Scope
+from tidegate.contracts.observations import JobObserved
+from tidegate.errors import TidegateError
+from tidegate.jobs import batch_job, jobset
+from tidegate.kinds.decode import decode_object
+
+Object = dict[str, Any]
+KIND = batch_job.KIND
+TEMPLATE = {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}}
+
+
+def job(name: str, *, runs: bool, owner: Object | None = None, **about: object) -> Object:
+    meta: Object = {
+        "namespace": "team",
+        "name": name,
+        "uid": f"uid-{name}",
+        "resourceVersion": "7",
+        "labels": {"kueue.x-k8s.io/queue-name": "main"},
+        **about,
+    }
+    meta |= {"ownerReferences": [owner]} if owner else {}
+    return {"metadata": meta, "spec": {"suspend": not runs, "template": TEMPLATE}}
+
+
+def owner(name: str, api_version: str = "batch/v1", kind: str = "Job") -> Object:
+    uid = f"uid-{name}"
+    return {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": True}
+
+
+def told(joins: Joins, found: Object) -> dict[str, JobObserved]:
+    """Observe a Job; return what is told of whom."""
+    seen = decode_object(msgspec.json.encode(found), KIND.seen)
+    observed = (one for _, one in joins.job(KIND, seen))
+    return {one.name: one for one in observed if isinstance(one, JobObserved)}
+
+
+@pytest.fixture
+def joins() -> Joins:
+    return Joins([KIND, jobset.KIND], Scope())
+
+
+BAD: dict[str, Object] = {
+    "a slice of nonsense": {"kueue.x-k8s.io/podset-slice-size": "9" * 5_000},
+    "a Workload elsewhere": {"kueue.x-k8s.io/prebuilt-workload-name": "../../../secrets/key"},
+    "a list without end": {"kueue.x-k8s.io/admission-gated-by": "a," * 100_000},
+    "an elastic job": {"kueue.x-k8s.io/elastic-job": "true"},
+}
+
+
+@pytest.mark.parametrize("runs", [True, False])
+@pytest.mark.parametrize("name", BAD)
+def test_a_job_that_cannot_be_read_is_told_with_how_it_stands(
+    joins: Joins, name: str, *, runs: bool
+) -> None:
+    bad = job("bad", runs=runs, annotations=BAD[name])
+    bad["spec"]["template"] = {**TEMPLATE, "metadata": {"annotations": BAD[name]}}
+    seen = decode_object(msgspec.json.encode(bad), KIND.seen)
+    with pytest.raises(TidegateError) as caught:
+        list(joins.job(KIND, seen))
+    why = joins.unreadable(KIND, seen.metadata, bad, str(caught.value))
+    assert why is not None
+    assert (why.stray, why.queue, why.state.suspended) == ("Unreadable", "", not runs)
+    assert len(why.message) <= 1_024
+
+
+def test_the_child_of_a_job_that_waits_must_not_run_until_that_does(joins: Joins) -> None:
+    told(joins, job("above", runs=False))
+    below = job("below", runs=True, owner=owner("above"), labels={})
+    assert told(joins, below)["below"].stray == "OwnerWaits"
+    again = told(joins, job("above", runs=True, resourceVersion="8"))
+    assert again["below"].stray is None
+
+
+def test_a_job_that_names_a_job_as_its_owner_is_queued_like_any_other(joins: Joins) -> None:
+    told(joins, job("above", runs=True))
+    seen = told(joins, job("below", runs=False, owner=owner("above")))["below"]
+    assert (seen.queue, seen.stray) == ("main", None)
+
+
+@pytest.mark.parametrize("version", ["batch/v1", "batch/v9", "jobset.x-k8s.io/v1alpha2"])
+def test_an_owner_that_does_not_exist_lets_nobody_run(joins: Joins, version: str) -> None:
+    kind = "JobSet" if "jobset" in version else "Job"
+    below = job("below", runs=True, owner=owner("nowhere", version, kind))
+    assert told(joins, below)["below"].stray is not None
+
+
+def test_a_job_that_asks_for_nothing_may_have_any_owner(joins: Joins) -> None:
+    below = job("below", runs=True, owner=owner("nowhere"), labels={})
+    assert told(joins, below)["below"].stray is None
