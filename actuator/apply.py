@@ -16,6 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from actuator.calls import CACHED, Calls, passing
+from actuator.marks import Ahead, genuine, nothing_ahead
 from actuator.members import deletion, listed, mustered, object_path
 from actuator.metrics import Metrics
 from actuator.orders import Expire, Order, job_of
@@ -37,6 +38,7 @@ from tidegate.jobs.kind import (
     Wait,
 )
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.decode import said
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
@@ -88,6 +90,7 @@ class Applier:
     metrics: Metrics
     patience: Patience = field(default_factory=Patience)
     traces: Traces = field(default_factory=Traces)
+    ahead: Ahead = nothing_ahead
     along: Along = alone
     """What a Workload made directly is to show beside its order: one write for both."""
 
@@ -155,7 +158,9 @@ class Applier:
             for one in await listed(self.calls, tried.path, job_of(order), members):
                 await self._stepped(object_path(tried.path, one), one, Delete())
             return Done()
-        todo = await mustered(self.calls, tried.path, members, order)
+        there = await listed(self.calls, tried.path, job_of(order), members)
+        genuine = [await self._genuine(order, one) for one in there]
+        todo = mustered(genuine, members, order)
         if isinstance(todo, Refused) or not todo:
             return todo if isinstance(todo, Refused) else Done()
         if tried.patches == PATCHES_MAX:
@@ -191,7 +196,7 @@ class Applier:
             return Refused(reason="gone", message="The job was deleted.")
         if tried.found["metadata"]["uid"] != uid:
             return Refused(reason="gone", message="Another job has its name.")
-        return tried.found
+        return await self._genuine(order, tried.found)
 
     def _step(self, order: Start | Stop, job: Object, tried: _Try) -> Step:
         kind = JOB_KINDS[job_of(order).kind]
@@ -203,6 +208,18 @@ class Applier:
                     return kind.stop(order, job, self._waiting_s(tried))
         except UndecodableError as error:
             return Refused(reason="invalid", message=str(error))
+
+    async def _genuine(self, order: Order, job: Object) -> Object:
+        """Return an object without a decision that nobody took; see ``genuine``."""
+        found = await genuine(job, order, self.ahead)
+        if found is not job:
+            self._count(order, "forged")
+        return found
+
+    async def gave_up(self, order: Order, error: Exception) -> None:
+        """Report an order that met what nobody thought of."""
+        _log.error("cannot be carried out", seq=order.seq, exc_info=error)
+        await self.reporter.failed(order, "invalid", f"{type(error).__name__}: {said(error)}")
 
     def _dressed(self, order: Order, step: Patch, tried: _Try) -> Patch:
         if job_of(order).kind != workload.NAME or tried.found is None:

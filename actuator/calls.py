@@ -165,3 +165,8 @@ def _object(answer: Response) -> Object:
     if answer.status >= HTTPStatus.BAD_REQUEST:
         raise ApiStatusError(answer.status, status_message(answer.body))
     return _decoder.decode(answer.body)
+
+
+def is_outdated(error: Exception) -> bool:
+    """Tell whether a patch met a change that it did not know: it is read and tried at once."""
+    return isinstance(error, ApiStatusError) and error.status == HTTPStatus.CONFLICT

@@ -15,7 +15,6 @@ from actuator.showing import reading
 from actuator.showing.board import Board, Seed
 from actuator.showing.shares import SharesShown
 from actuator.write import KUEUE, Writer
-from tidegate.errors import QuantityError, UndecodableError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.decode import read
 from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
@@ -78,7 +77,7 @@ class Comparison:
         try:
             for seed in _seeds(kind, found):
                 self.board.seed(seed)
-        except (UndecodableError, QuantityError) as error:
+        except Exception as error:  # noqa: BLE001 - of one object: the others go on
             _log.warning("cannot be read back", kind=kind, name=_key(found), error=str(error))
 
     def _workload_is_same(self, found: Object) -> bool:
@@ -86,10 +85,18 @@ class Comparison:
         if shown is None:
             return False
         shown.object_uid = found["metadata"]["uid"]
-        return self.writer.is_shown(shown, found)
+        try:
+            return self.writer.is_shown(shown, found)
+        except Exception as error:  # noqa: BLE001 - of one object: the others go on
+            _log.warning("cannot be compared", name=_key(found), error=str(error))
+            return False
 
     def _queue_is_same(self, kind: str, found: Object) -> bool:
-        return not self.writer.queue_patch(kind, _key(found), found)
+        try:
+            return not self.writer.queue_patch(kind, _key(found), found)
+        except Exception as error:  # noqa: BLE001 - of one object: the others go on
+            _log.warning("cannot be compared", kind=kind, name=_key(found), error=str(error))
+            return False
 
 
 def _seeds(kind: str, found: Object) -> list[Seed]:

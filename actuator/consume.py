@@ -8,12 +8,13 @@ What EVENTS no longer holds the scheduler orders again: observed is not wanted.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Protocol
 
 from actuator.apply import Applier
-from actuator.orders import OrderBook
+from actuator.orders import Order, OrderBook
 from actuator.outstanding import Outstanding
 from tidegate.bus.ports import EventFeed
 from tidegate.contracts.codec import decode
@@ -54,7 +55,7 @@ class Consumer:
 
     def __init__(self, feed: EventFeed, applier: Applier, learner: Learner, random: Random) -> None:
         self.learner = learner
-        self._feed, self._applier = feed, applier
+        self._feed, self._applier = feed, replace(applier, ahead=self.is_ahead)
         self._random, self._metrics = random, applier.metrics
         self._book, self._outstanding = OrderBook(), Outstanding()
         self._active = False
@@ -105,6 +106,8 @@ class Consumer:
             order = await self._book.take()
             try:
                 await self._applier.carry_out(order, partial(self._book.superseded, order))
+            except Exception as error:  # noqa: BLE001 - of one object: the others go on
+                await self._applier.gave_up(order, error)
             finally:
                 self._book.finish(order)
                 self.learner.carried_out(order.order.workload)
@@ -149,13 +152,40 @@ class Consumer:
             # A newer scheduler writes events that this actuator does not know: readers roll first.
             _log.warning("entry not understood", seq=told.seq, error=str(error))
             return
-        self.learner.learn(told, event, live=self._live)
-        order = self._outstanding.learn(told, event)
+        self._learn(told, event)
+        order = self._ordered(told, event)
         if isinstance(event, WorkloadRemoved | WorkloadFinished):
             self._book.withdraw(event.uid)
         if order is not None and self._live and self._active:
             self._book.offer(order)
         self._catch_up()
+
+    def _learn(self, told: Published, event: FactEvent | DecisionEvent) -> None:
+        try:
+            self.learner.learn(told, event, live=self._live)
+        except Exception:  # noqa: BLE001 - of one object: the others go on
+            self._pass_over(told)
+
+    def _ordered(self, told: Published, event: FactEvent | DecisionEvent) -> Order | None:
+        try:
+            return self._outstanding.learn(told, event)
+        except Exception:  # noqa: BLE001 - of one object: the others go on
+            self._pass_over(told)
+            return None
+
+    def _pass_over(self, told: Published) -> None:
+        """Note that an entry makes no sense to this actuator: it stands in EVENTS for ever."""
+        self._metrics.passed_over.inc()
+        _log.exception("entry passed over", seq=told.seq, subject=told.subject)
+
+    async def is_ahead(self, seq: int) -> bool:
+        """See ``actuator.apply.Ahead``."""
+        if seq <= self._read:
+            return False
+        try:
+            return seq <= (await self._feed.newest())[1]
+        except BusUnreachableError:
+            return True  # nobody can tell
 
     def _catch_up(self) -> None:
         if not self._live and self._read >= self._history:

@@ -96,7 +96,10 @@ class LetGo:
             ]
             if self._working and self._mirror.complete:
                 for job in waiting:
-                    await self._settle(job)
+                    try:
+                        await self._settle(job)
+                    except Exception:  # noqa: BLE001 - of one object: the others go on
+                        _log.exception("pods not let go", job=job)
             self._changed.clear()
             try:
                 async with asyncio.timeout(LOOKS_AGAIN_S if waiting else None):

@@ -18,8 +18,14 @@ class Together:
 
     def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Learner.learn``."""
+        failed = list[Exception]()
         for one in self._learners:
-            one.learn(told, event, live=live)
+            try:
+                one.learn(told, event, live=live)
+            except Exception as error:  # noqa: BLE001 - the others learn it
+                failed.append(error)
+        if failed:
+            raise failed[0]
 
     def carried_out(self, workload: str) -> None:
         """See ``Learner.carried_out``."""

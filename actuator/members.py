@@ -16,11 +16,10 @@ async def listed(calls: Calls, path: str, job: ObjectRef, members: Members) -> l
     return items
 
 
-async def mustered(
-    calls: Calls, path: str, members: Members, order: Start | Stop
+def mustered(
+    there: list[Object], members: Members, order: Start | Stop
 ) -> Refused | list[tuple[Object, Step]]:
     """Return what is still to be done on each object; empty: all are as ordered."""
-    there = await listed(calls, path, order.order.job, members)
     if not there:
         return Refused(reason="gone", message="All of its objects were deleted.")
     try:

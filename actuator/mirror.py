@@ -115,7 +115,10 @@ class Mirror(Generic[T]):
         if new is not None:
             self.items[key] = new
         if old is not None or new is not None:
-            self._source.changed(old, new)
+            try:
+                self._source.changed(old, new)
+            except Exception:  # noqa: BLE001 - of one object: the others go on
+                _log.exception("change passed over", path=self._source.path, name=key)
 
     async def _watch(self) -> None:
         query = {**self._source.selected, **watch_query(self._version, self._random)}

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from http import HTTPStatus
 from random import Random
 
 from actuator.agenda import Agenda, Due, Place
 from actuator.attention import Attention
-from actuator.calls import Calls
+from actuator.calls import Calls, is_outdated
 from actuator.compare import ORPHAN, Comparison
 from actuator.metrics import Metrics
 from actuator.pace import Pace, Rate
@@ -196,8 +195,12 @@ class Projector:
                 took_s = asyncio.get_running_loop().time() - since_s
                 waits = delays(self._random, first_s=0.5, most_s=10.0)
             except (ApiUnreachableError, ApiStatusError) as error:
-                if self._again(due, error) and not _outdated(error, due):
+                if self._again(due, error) and not (
+                    due.tries < CONFLICTS_MAX and is_outdated(error)
+                ):
                     await asyncio.sleep(next(waits))
+            except Exception as error:  # noqa: BLE001 - of one object: the others go on
+                self._give_up(due, error)
             finally:
                 self._agenda.finish(due.place)
                 self._changed.set()
@@ -248,16 +251,21 @@ class Projector:
         People and controllers act on what is shown: that a check is asked for, that a workload was
         deactivated. So nothing is given up for good.
         """
-        kind, key = due.place
         if due.tries + 1 < TRIES_MAX:
             self._agenda.add(due.place, now=due.urgent, tries=due.tries + 1)
-            self._metrics.projected.labels(kind, "tried again").inc()
+            self._metrics.projected.labels(due.place[0], "tried again").inc()
             return True
+        self._give_up(due, error)
+        return False
+
+    def _give_up(self, due: Due, error: Exception) -> None:
+        kind, key = due.place
         self._teller.drop(key)
         asyncio.get_running_loop().call_later(LOOKS_AGAIN_S, self._add, [due.place])
         self._metrics.projected.labels(kind, "given up").inc()
-        _log.warning("cannot show", kind=kind, name=key, error=str(error))
-        return False
+        expected = isinstance(error, ApiUnreachableError | ApiStatusError)
+        cause = None if expected else error
+        _log.warning("cannot show", kind=kind, name=key, error=str(error), exc_info=cause)
 
     def _add(self, places: Iterable[Place], *, now: bool = False) -> None:
         for place in places:
@@ -289,12 +297,3 @@ class Projector:
             if shown is not None:
                 self._agenda.add(("Workload", about))
                 self._teller.note(about, event_object(one, shown, seq, event.at_us))
-
-
-def _outdated(error: ApiUnreachableError | ApiStatusError, due: Due) -> bool:
-    """Tell whether a patch met a change that it did not know: it is read and tried at once."""
-    return (
-        isinstance(error, ApiStatusError)
-        and error.status == HTTPStatus.CONFLICT
-        and due.tries < CONFLICTS_MAX
-    )

@@ -21,6 +21,7 @@ from actuator.write import Writer
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.reception import ObservationRefused
+from tidegate.contracts.strays import StrayReported
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
 from tidegate.service.backoff import delays
@@ -71,7 +72,9 @@ class Teller:
     def learn(self, event: FactEvent | DecisionEvent, seq: int, *, now: bool) -> None:
         """Tell on a job why it was refused, ``now`` or as soon as this is the active one."""
         self._now_us = event.at_us
-        found = refusal(event, seq) if isinstance(event, ObservationRefused) else None
+        found = None
+        if isinstance(event, ObservationRefused | StrayReported):
+            found = refusal(event, seq)
         if found is not None:
             self._refused.append((event.at_us, found))
             if now:
@@ -105,7 +108,11 @@ class Teller:
             await self._pace.turn()
             if self._ready:
                 since_s = asyncio.get_running_loop().time()
-                await self._tell(writer(), self._ready.popleft())
+                found = self._ready.popleft()
+                try:
+                    await self._tell(writer(), found)
+                except Exception:  # noqa: BLE001 - of one object: the others go on
+                    _log.exception("not told", reason=found["reason"])
                 await self._pace.rest(asyncio.get_running_loop().time() - since_s)
 
     async def _tell(self, writer: Writer, found: Object) -> None:

@@ -143,6 +143,9 @@ class Attendance:
                 await self._see_to(due.place)
             except TidegateError as error:
                 self._later(due, error)
+            except Exception as error:  # noqa: BLE001 - of one object: the others go on
+                _log.exception("not provided", what=due.place)
+                self._later(due, error)
             finally:
                 self._agenda.finish(due.place)
                 self._changed.set()

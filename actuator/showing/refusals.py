@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from actuator.showing.told import event_about
 from tidegate.contracts.reception import ObservationRefused
+from tidegate.contracts.strays import StrayReported
 from tidegate.contracts.subjects import name_of
+from tidegate.core.strays import SAID
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 
 _TOKENS = 6
 
 
-def refusal(event: ObservationRefused, seq: int) -> Object | None:
-    """Return the Event about a job that was refused; None if it is no job, or has no name."""
+NOT_ADMITTED = "NotAdmitted"
+"""Of an object that runs though no workload stands for it."""
+
+
+def refusal(event: ObservationRefused | StrayReported, seq: int) -> Object | None:
+    """Return the Event about a job that was refused or must not run; None: nobody needs it."""
+    if isinstance(event, StrayReported):
+        return _stopped(event, seq)
     tokens = event.subject.split(".")
     if len(tokens) != _TOKENS or not event.uid:
         return None
@@ -28,3 +36,18 @@ def refusal(event: ObservationRefused, seq: int) -> Object | None:
         "uid": event.uid,
     }
     return event_about(regarding, f"{seq:x}.r", event.at_us, ("Warning", event.reason, event.error))
+
+
+def _stopped(event: StrayReported, seq: int) -> Object | None:
+    kind = JOB_KINDS.get(event.job.kind)
+    if kind is None or event.state.suspended:
+        return None
+    regarding = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "namespace": event.job.namespace,
+        "name": event.job.name,
+        "uid": event.uid,
+    }
+    said = f"It must not run: {SAID[event.reason]}"
+    return event_about(regarding, f"{seq:x}.s", event.at_us, ("Warning", NOT_ADMITTED, said))

@@ -25,7 +25,7 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
     WorkloadRequeued,
 )
-from tidegate.contracts.facts import FactEvent, WorkloadFinished
+from tidegate.contracts.facts import ActuationFailed, FactEvent, WorkloadFinished
 from tidegate.core import families
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
@@ -67,6 +67,9 @@ def told(event: FactEvent | DecisionEvent) -> tuple[Told, ...]:
             return _preempted(event)
         case WorkloadEvicted():
             return _evicted(event)
+        case ActuationFailed():
+            said = f"{event.reason}: {event.message}" if event.message else event.reason
+            return (replace(_of_job("ActuationFailed", said), kind="Warning"),)
         case WorkloadFinished() if not event.variant_of:
             said = f"Workload '{event.workload}' is declared finished"
             return (_of_job("FinishedWorkload", said),)

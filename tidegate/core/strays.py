@@ -19,11 +19,12 @@ from tidegate.core.draft import Draft, Order, Stray
 FAMILY = "stray"
 DOUBLINGS_MAX = 5
 """A stop that does not arrive is repeated after ``Policy.repair_after_us``, doubled so often."""
-_MESSAGES = {
+SAID = {
     "Unreadable": "It cannot be read, so nobody knows what it would use.",
     "OwnerWaits": "The job that owns it waits for quota.",
     "OwnerMayWait": "The job that owns it waits for quota, or does not exist.",
 }
+"""Why an object is stopped, for whoever looks at it."""
 
 
 def fold_stray(draft: Draft, event: StrayReported | StrayCleared | StopOrdered) -> None:
@@ -65,7 +66,7 @@ def stop_strays(draft: Draft) -> Iterator[list[DecisionEvent]]:
                     uid=uid,
                     job=stray.job,
                     reason=stray.reason,
-                    message=_MESSAGES[stray.reason],
+                    message=SAID[stray.reason],
                 )
             ]
 

@@ -9,6 +9,7 @@ import msgspec
 
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object, decided
+from tidegate.jobs.paths import found_at
 from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES
 
@@ -18,6 +19,28 @@ Note = TypeVar("Note")
 def decided_on(job: Object, ledger_id: str) -> int:
     """Return the seq of the decision that stands on a job; see ``decided``."""
     return decided(job["metadata"].get("annotations", {}).get(names.DECISION, ""), ledger_id)
+
+
+def mark(job: Object, ledger_id: str) -> int:
+    """Return the newest decision that an object bears, wherever its kind bears it."""
+    found = found_at(job, ("status", "conditions"))
+    told = found if isinstance(found, list) else []
+    ordered = [one for one in told if found_at(one, ("type",)) == names.ORDERED]
+    texts = [found_at(one, ("message",)) for one in ordered]
+    seqs = [decided(text, ledger_id) for text in texts if isinstance(text, str)]
+    return max(decided_on(job, ledger_id), *seqs, 0)
+
+
+def unmarked(job: Object) -> Object:
+    """Return a copy of an object that bears no decision."""
+    meta, status = dict(job["metadata"]), dict(job.get("status") or {})
+    notes = meta.get("annotations", {})
+    meta["annotations"] = {key: text for key, text in notes.items() if key != names.DECISION}
+    told = status.get("conditions")
+    if isinstance(told, list):
+        kept = [one for one in told if found_at(one, ("type",)) != names.ORDERED]
+        status["conditions"] = kept
+    return {**job, "metadata": meta, **({"status": status} if "status" in job else {})}
 
 
 def noted(job: Object, decision: str, note: object | None) -> Object:
