@@ -1,17 +1,15 @@
-"""When a backoff is over: with its event, and for good once its workload holds quota."""
+"""When a backoff is over: with its event."""
 
 from __future__ import annotations
 
 from typing import Any
-
-from msgspec.structs import replace
 
 from bench.loads import Arrival, beginning, queue, submitted
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import type_name
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
-from tidegate.core.rules import VERSION, decide
+from tidegate.core.rules import decide
 from tidegate.core.snapshot import decode, encode
 
 SECOND = 1_000_000
@@ -19,13 +17,11 @@ JOB = submitted(Arrival(at_us=0, name="train", queue=0, cpu=2, priority=0, run_u
 ABOUT: dict[str, Any] = {"workload": JOB.workload, "uid": JOB.uid}
 
 
-def backing_off(rules: int = VERSION) -> Draft:
+def backing_off() -> Draft:
     """Return a draft in which the one workload may not be tried before second 5."""
     draft = Draft()
     for fact in (*beginning("tidegate", fair=False), *queue(0, cohort=""), JOB):
         apply(draft, fact)
-    policy = replace(draft.policy, rules=rules)
-    apply(draft, facts.PolicyConfigured(at_us=0, name="policy", policy=policy))
     decide(draft)
     for told in (
         decisions.WorkloadEvicted(at_us=SECOND, reason="PodsReadyTimeout", **ABOUT),
@@ -45,16 +41,6 @@ def changed() -> facts.WorkloadChanged:
     return facts.WorkloadChanged(
         at_us=6 * SECOND, queue=JOB.queue, priority=1, podsets=JOB.podsets, **ABOUT
     )
-
-
-def test_a_reservation_after_the_backoff_is_not_taken_back_by_its_deadline() -> None:
-    draft = backing_off(rules=1)
-    assert decide(draft) == []
-    apply(draft, changed())
-    assert any(isinstance(one, decisions.QuotaReserved) for one in decide(draft))
-    apply(draft, facts.TimePassed(at_us=7 * SECOND))
-    assert decide(draft) == []
-    assert draft.workloads[JOB.workload].phase == "admitted"
 
 
 def test_a_backoff_ends_by_its_event_whoever_was_asked_before() -> None:

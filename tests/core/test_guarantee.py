@@ -9,7 +9,6 @@ from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
-from tidegate.core.gaps import BY_EVENT
 from tidegate.core.rules import VERSION, decide
 from tidegate.core.snapshot import decode, encode
 from tidegate.model.policy import Policy
@@ -18,10 +17,10 @@ SECOND_US = 1_000_000
 LEAST_US = 10 * SECOND_US
 
 
-def waiting(rules: int) -> Draft:
+def waiting() -> Draft:
     """Return a draft in which one waits until another's guaranteed time is over."""
     draft = Draft()
-    policy = facts.PolicyConfigured(at_us=0, name="policy", policy=Policy(rules=rules))
+    policy = facts.PolicyConfigured(at_us=0, name="policy", policy=Policy(rules=VERSION))
     small, large = (
         submitted(Arrival(at_us=at, name=name, queue=0, cpu=20, priority=priority, run_us=0))
         for at, name, priority in ((SECOND_US, "small", 1), (2 * SECOND_US, "large", 2))
@@ -47,11 +46,7 @@ def later(draft: Draft) -> list[DecisionEvent]:
 
 
 def test_it_is_not_over_before_that_is_told() -> None:
-    draft = waiting(VERSION)
+    draft = waiting()
     assert later(draft) == []
     apply(draft, facts.TimePassed(at_us=21 * SECOND_US))
     assert any(isinstance(one, StopOrdered) for one in decide(draft))
-
-
-def test_before_version_3_of_the_rules_who_began_to_lead_found_it_over() -> None:
-    assert later(waiting(BY_EVENT - 1)) != []

@@ -65,16 +65,12 @@ def _open_queues(draft: Draft) -> Iterator[tuple[str, ClusterQueueSpec]]:
 
 
 def _waits(draft: Draft, workload: Workload, queue: str) -> bool:
-    """Tell whether a workload is offered now: who backs off is not before its time has come.
-
-    That time is a deadline, so a draft with such a workload is at rest until then only.
-    """
-    until_us = 0 if workload.held is None else workload.held.until_us
+    """Tell whether a workload is offered now: who backs off is not before its time has come."""
     return (
         workload.phase == "pending"
         and workload.active
         and workload.cluster_queue == queue
-        and max(workload.requeue_after_us, until_us) <= draft.now_us
+        and workload.requeue_after_us <= draft.now_us
     )
 
 

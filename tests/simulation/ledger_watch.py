@@ -21,7 +21,6 @@ from tidegate.contracts.decisions import (
     StartOrdered,
     StopOrdered,
     WorkloadEvicted,
-    WorkloadHeld,
 )
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.contracts.facts import (
@@ -63,7 +62,6 @@ class LedgerWatch:
         self.jobs = dict[str, str]()  # workload to its job's uid, of whoever is not over
         self.made = set[str]()  # uids of Workloads that stand for themselves
         self.evicting = set[str]()  # who holds quota and was told to leave
-        self.until_us = dict[str, int]()  # until when somebody said that it waits; 0: no time
         self.newest = dict[str, StartOrdered | StopOrdered]()  # order of each job, by uid
         self.orders = dict[int, StartOrdered | StopOrdered]()  # by seq
         self.quota = dict[str, tuple[int, int | None]]()  # nominal and borrowing limit
@@ -116,8 +114,6 @@ class LedgerWatch:
                 self.orders[seq] = self.newest[event.job.uid] = event
             case WorkloadEvicted():
                 self.evicting.add(event.workload)
-            case WorkloadHeld():
-                self.until_us[event.workload] = event.until_us
             case _:
                 pass
 

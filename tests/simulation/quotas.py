@@ -57,7 +57,7 @@ def _waits(one: Object, ledger: LedgerWatch) -> bool:
         return False
     if held.get("Finished") == "True" or held.get("Requeued") == "False":
         return False
-    return not ledger.until_us.get(key) and "requeueAt" not in status.get("requeueState", {})
+    return "requeueAt" not in status.get("requeueState", {})
 
 
 def _is_leaving(queue: str, ledger: LedgerWatch) -> bool:

@@ -24,7 +24,6 @@ HeldReason = Literal[
     "AdmissionGated",
     "OnHold",
     "Deactivated",
-    "BackingOff",
     "ReservedForPreemptor",
     "Draining",
 ]
@@ -97,7 +96,6 @@ class WorkloadHeld(
     parked: bool = False  # out of the running until something frees quota
     shape: str = ""  # the scheduling shape that was parked with it
     scan: tuple[dict[str, int], ...] = ()  # by podset: resource to the flavor last tried
-    until_us: int = 0  # BackingOff: it is tried again by then; 0: no time is set
 
 
 class Victim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -85,11 +85,11 @@ def flavor_resource(flavor: str, resource: str) -> FlavorResource:
 def shape_key(draft: Draft, workload: Workload) -> bytes:
     """Return what scheduling can tell of a workload, its place in the queue apart.
 
-    The last byte tells whether it was displaced, since it may not preempt everywhere then; see
-    ``kind_of``. Source: behaviour.md 2.4, scheduling hash; Tidegate tells namespaces apart too.
+    Source: behaviour.md 2.4, scheduling hash; Tidegate tells namespaces apart too, and whether it
+    was displaced, since it may not preempt everywhere then.
     """
     kueue = draft.policy.compatibility == "kueue"
-    kind = _encode(
+    return _encode(
         (
             workload.priority,
             workload.podsets,
@@ -100,14 +100,9 @@ def shape_key(draft: Draft, workload: Workload) -> bytes:
             workload.replaces,
             workload.never_preempts,
             "" if kueue else workload.key.partition("/")[0],
+            bool(workload.displaced_seq) and not kueue,
         )
     )
-    return kind + (b"1" if workload.displaced_seq and not kueue else b"0")
-
-
-def kind_of(shape: bytes) -> bytes:
-    """Return a shape's key without what happened to its workloads."""
-    return shape[:-1]
 
 
 def invalid(draft: Draft, workload: Workload) -> str:

@@ -63,7 +63,6 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[str, ...] = ()
     tried: tuple[tuple[str, str, str, str], ...] = ()  # podset, flavor, resource, reason
     parked: bool = False
-    until_us: int = 0
 
 
 class CheckState(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,20 +93,6 @@ class LocalUsage(msgspec.Struct, kw_only=True):
     consumed: dict[str, str] = {}  # resource to natural units, decimal text
     updated_us: int = 0
     penalties: dict[str, dict[str, str]] = {}  # workload to what its admission will add
-
-
-class Arrivals(msgspec.Struct, kw_only=True):
-    """When workloads of one priority come to a ClusterQueue."""
-
-    last_us: int = 0
-    every_us: int = 0  # between the last two times; 0: not known
-
-
-class Vain(msgspec.Struct, kw_only=True):
-    """What is known of a kind of workload that was preempted after it had run."""
-
-    need_us: int = 0  # how long one runs, as far as is known: to its end, or until it was stopped
-    by: dict[str, int] = {}  # the preemptors' ClusterQueues and their priorities, the newest last
 
 
 class Workload(msgspec.Struct, kw_only=True, eq=False):
@@ -249,8 +234,6 @@ class Draft(msgspec.Struct, kw_only=True):
     sticky: dict[str, str] = {}  # Kueue's: ClusterQueue to the workload that sorts first in it
     readiness: dict[str, tuple[bool, str, str]] = {}  # ClusterQueue to what was last told of it
     local_usage: dict[str, LocalUsage] = {}  # "<namespace>/<LocalQueue>" to what it has consumed
-    arrivals: dict[str, dict[int, Arrivals]] = {}  # by ClusterQueue and priority
-    vain: dict[str, dict[bytes, Vain]] = {}  # ClusterQueue and kind to what its last run came to
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
     forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot
     heard: Heard = msgspec.field(default_factory=Heard)  # not folded: in no snapshot

@@ -31,7 +31,6 @@ SENTENCES: dict[HeldReason, str] = {
     "AdmissionGated": "A gate on it is closed",
     "OnHold": "It is on hold",
     "Deactivated": "It is deactivated",
-    "BackingOff": "It waits before it is tried again",
     "ReservedForPreemptor": "What is free is kept for a workload that preempted others",
     "Draining": "Its queue is being drained",
 }

@@ -43,7 +43,6 @@ from tidegate.core.folding.admissions import apply_decision
 from tidegate.core.folding.definitions import apply_definition
 from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.workloads import apply_workload
-from tidegate.core.gaps import end_due
 from tidegate.core.preemption import guarantee
 from tidegate.core.strays import fold_stray
 
@@ -95,7 +94,6 @@ def _apply_reception(
             fold_stray(draft, event)
         case TimePassed():
             apply_observed(draft, event)
-            end_due(draft)
             guarantee.end_due(draft)
             families.end_due(draft)
         case LedgerOpened() | RoundStarted() | RoundCompleted() | WatchesExpected():

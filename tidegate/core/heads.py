@@ -20,8 +20,6 @@ from tidegate.core.rooms import Room, Shape, Tree
 from tidegate.core.shapes import first_of, unpark
 from tidegate.core.sharing import share_request
 
-ENDS_BACKOFFS = 2
-"""The version of the rules since which a backoff ends by its event alone."""
 OUTDATED_MAX = 1_024
 """How many outdated entries a heap may hold beyond one for each valid entry."""
 
@@ -102,8 +100,6 @@ def _backs_off(draft: Draft, workload: Workload) -> bool:
     Time moves with every fact, but only a heartbeat ends a backoff: who is asked in between, such
     as after a start from a snapshot, must answer as who was not.
     """
-    if draft.policy.rules < ENDS_BACKOFFS:
-        return workload.requeue_after_us > draft.now_us
     key = f"requeue/{workload.key}"
     return key in draft.deadlines.at or key in draft.deadlines.due
 

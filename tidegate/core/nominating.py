@@ -10,11 +10,10 @@ from typing import Literal
 from tidegate.contracts.decisions import HeldReason
 from tidegate.core.admissibility import NAMESPACE_MISMATCH, refused
 from tidegate.core.draft import Draft, Intent, Workload
-from tidegate.core.gaps import ACTS_FIRST, backs_off, closes_at_us
 from tidegate.core.ordering import Entry, gate
 from tidegate.core.passing import Pass, Scan
 from tidegate.core.proposing import Proposal, propose
-from tidegate.core.rooms import Room, Shape
+from tidegate.core.rooms import Room
 from tidegate.model.ids import FlavorResource
 
 Outcome = Literal[
@@ -41,7 +40,6 @@ class Nominee(Entry, kw_only=True, eq=False):
     outcome: Outcome = "skipped"
     reason: HeldReason = "WaitingForQuota"
     details: str = ""  # in words; empty: what was tried tells
-    until_us: int = 0  # it is held back until then
 
     @property
     def usage(self) -> dict[FlavorResource, int]:
@@ -53,8 +51,6 @@ def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> N
     """Return what could be done for a head now; remembered until something in its tree changes."""
     shape = workload.shape
     assert shape is not None
-    if draft.policy.compatibility != "kueue" and backs_off(draft, workload):
-        return _backing_off(room, workload)
     known = shape.proposed == room.tree.stamp and shape.proposed_rank is workload.rank
     if known and not scan and isinstance(shape.nominee, Nominee):
         found = _again(shape.nominee)
@@ -63,8 +59,6 @@ def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> N
         if not scan:
             shape.nominee, shape.proposed = _again(found), room.tree.stamp
             shape.proposed_rank = workload.rank
-    if draft.vain and found.proposal is not None and found.proposal.works:
-        return _unless_in_gap(draft, found, shape)
     return found
 
 
@@ -97,7 +91,7 @@ def _again(before: Nominee) -> Nominee:
     )
     if made.proposal is None:
         made.outcome, made.reason = before.outcome, before.reason
-        made.details, made.until_us = before.details, before.until_us
+        made.details = before.details
     return made
 
 
@@ -109,38 +103,6 @@ def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nomin
         made.borrows = made.proposal.assignment.borrows
         made.is_preemptor = draft.sticky.get(room.name) == workload.key
     return made
-
-
-def _unless_in_gap(draft: Draft, found: Nominee, shape: Shape) -> Nominee:
-    """Hold a workload that could start back from a gap that is about to close.
-
-    So until version 2 of the rules; since then it is asked later, see ``gaps.foreseen_us``.
-    """
-    asked_later = draft.policy.compatibility == "kueue" or draft.policy.rules >= ACTS_FIRST
-    until_us = 0 if asked_later else closes_at_us(draft, found.workload, shape)
-    return (
-        hold_back(Nominee(workload=found.workload, room=found.room), until_us)
-        if until_us
-        else found
-    )
-
-
-def _backing_off(room: Room, workload: Workload) -> Nominee:
-    """Return a workload that waits until the time it was told."""
-    shape, held = workload.shape, workload.held
-    assert shape is not None
-    assert held is not None
-    shape.nominee, shape.proposed = None, room.tree.stamp
-    shape.proposed_rank = None
-    return hold_back(Nominee(workload=workload, room=room), held.until_us)
-
-
-def hold_back(nominee: Nominee, until_us: int) -> Nominee:
-    """Refuse a head, whatever could be done for it, until the gap is over."""
-    nominee.proposal, nominee.outcome, nominee.reason = None, "refused", "BackingOff"
-    nominee.details = "its kind was preempted here before, and the same is about to happen again"
-    nominee.until_us = until_us
-    return nominee
 
 
 def _admissible(draft: Draft, workload: Workload, made: Nominee) -> bool:

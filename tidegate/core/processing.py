@@ -11,8 +11,7 @@ from tidegate.core.deciding.intents import fulfil
 from tidegate.core.deciding.preempt import preempt
 from tidegate.core.deciding.variants import attend_variant
 from tidegate.core.families import PREEMPTION_GATE
-from tidegate.core.gaps import foreseen_us
-from tidegate.core.nominating import Nominee, hold_back, look_again
+from tidegate.core.nominating import Nominee, look_again
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
 from tidegate.core.proposing import Proposal, propose_again
@@ -75,8 +74,6 @@ def _act(run_of: Pass, nominee: Nominee, proposal: Proposal) -> None:
         _skip(nominee, "another workload took the quota in this cycle")
     elif not found.targets and not _has_room(run_of, nominee, found):
         _skip(nominee, "", "WaitingForPreemptedWorkloads")
-    elif until_us := foreseen_us(run_of.draft, nominee.workload):
-        hold_back(nominee, until_us)
     else:
         _take(run_of, nominee, found)
 

@@ -120,7 +120,6 @@ def _held(nominee: Nominee, *, parked: bool) -> Held:
         reason=nominee.reason,
         tried=kinds(assignment),
         parked=parked,
-        until_us=nominee.until_us,
     )
 
 
@@ -152,7 +151,6 @@ def _tell(
             parked=held.parked,
             shape=sha256(shape.key).hexdigest()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,
-            until_us=held.until_us,
             cycle=run_of.number,
         )
     )

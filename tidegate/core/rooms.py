@@ -36,11 +36,6 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     nominee: object = None  # what was proposed for ``proposed_rank`` at ``proposed``
     proposed: int = -1  # a stamp of the tree
     proposed_rank: Rank | None = None
-    kind: bytes = b""  # see ``tidegate.core.charging.kind_of``
-
-    def __post_init__(self) -> None:
-        """Cut the kind off the key."""
-        self.kind = self.key[:-1]
 
     def __lt__(self, other: Shape) -> bool:
         """Order heap entries of one rank: who changed its shape left an outdated one behind."""

@@ -29,13 +29,13 @@ from tidegate.errors import UnknownRulesError
 Rule: TypeAlias = Callable[[Draft], Iterator[list[DecisionEvent]]]
 """Yields what follows, group by group; each is folded before the next is asked for."""
 
-VERSION = 3
+VERSION = 1
 """Raised whenever these rules would decide otherwise on the same facts; see docs/adr/0008.
 
 The scheduler records it with its policy. What an older version decided is decided again by what
 ``draft.policy.rules`` still reaches; a version in ``KNOWN`` must stay so.
 """
-KNOWN = range(1, VERSION + 1)
+KNOWN = (VERSION,)
 
 RULES: tuple[Rule, ...] = (
     tell_readiness,  # before anything is refused because of it

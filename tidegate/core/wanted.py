@@ -19,8 +19,6 @@ INTERVAL_US_MAX = 300_000_000
 DOUBLINGS_MAX = 16
 PATIENCE = 6
 """How many intervals the pods of a job that carries out its stop may take to end."""
-COUNTS_REPEATED = 2
-"""The version of the rules since which the proof of a stop holds for its repetitions."""
 
 
 def wanted(workload: Workload) -> Literal["start", "stop"] | None:
@@ -85,7 +83,7 @@ def _has_arrived(draft: Draft, workload: Workload, order: Order, state: JobState
     seq = decision_seq(draft, state.decision)
     if not seq:
         return False
-    repeats = (order.first, *order.between) if draft.policy.rules >= COUNTS_REPEATED else ()
+    repeats = (order.first, *order.between)
     later = (one.order.seq for one in _kin(draft, workload) if one.order is not None)
     return seq == order.seq or seq in repeats or (seq > order.seq and seq in later)
 

@@ -26,7 +26,6 @@ from tidegate.core import deadlines, decay
 from tidegate.core.charging import charged
 from tidegate.core.draft import Draft, Held, Intent, Order, Workload
 from tidegate.core.forest import HOLDING, forest, intend, touch
-from tidegate.core.gaps import hold, note_loss
 from tidegate.core.heads import leave, place
 from tidegate.core.holding import begin_leaving, deactivate, give, let_in, take
 from tidegate.core.shapes import park
@@ -157,14 +156,11 @@ def _hold(draft: Draft, workload: Workload, event: WorkloadHeld) -> None:
         others=event.others,
         tried=tuple((one.podset, one.flavor, one.resource, one.reason) for one in event.tried),
         parked=event.parked,
-        until_us=event.until_us,
     )
     if event.cycle:
         workload.scan, workload.scan_cycle = event.scan, event.cycle
         workload.scan_seq = draft.seq
         draft.cycle = max(draft.cycle, event.cycle)
-    if event.until_us:
-        hold(draft, workload, event.until_us)
     if draft.policy.compatibility != "kueue":
         return
     if event.reason == "WaitingForPreemptedWorkloads":
@@ -191,7 +187,6 @@ def _fold_preemption(draft: Draft, workload: Workload, event: _Preemption) -> No
         case WorkloadPreempted():
             workload.preempted_reason, workload.displaced_seq = event.reason, draft.seq
             workload.preempted_us = event.at_us
-            note_loss(draft, workload, draft.workloads.get(event.by))
             if draft.policy.compatibility != "kueue":
                 workload.made_way_for = event.by
         case _:

@@ -22,7 +22,6 @@ from tidegate.core import deadlines, decay
 from tidegate.core.draft import CheckState, Draft, Workload
 from tidegate.core.families import leave_family, revived
 from tidegate.core.forest import HOLDING, forest
-from tidegate.core.gaps import note_arrival, note_end
 from tidegate.core.heads import leave, note, place, wake
 from tidegate.core.holding import give, recharge, take
 from tidegate.core.ordering import gate
@@ -96,8 +95,6 @@ def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
     resolve(draft, workload)
     if workload.shape is None:
         place(draft, workload)
-    if not workload.parent:  # that came when its job did
-        note_arrival(draft, workload)
     room = draft.forest.rooms.get(workload.cluster_queue)
     idle = workload.shape is None or room is None or not room.active
     if idle or not workload.active or not workload.state.suspended:
@@ -151,7 +148,6 @@ def _forget(draft: Draft, workload: Workload) -> None:
         "ready",
         "execution",
         "retention",
-        "gap",
         "guarantee",
         "asked",
     ):
@@ -201,7 +197,6 @@ def _wake_all(draft: Draft, workload: Workload) -> None:
 
 def _finish(draft: Draft, workload: Workload, event: WorkloadFinished) -> None:
     _forget(draft, workload)
-    note_end(draft, workload)
     give(draft, workload, outside=True)
     workload.phase, workload.finished_us = "finished", event.at_us
     workload.out_of_sync = bool(workload.prebuilt) and event.reason == "OutOfSync"

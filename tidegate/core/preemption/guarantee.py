@@ -16,7 +16,6 @@ from tidegate.core import deadlines
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.fitting import IN_USE
 from tidegate.core.forest import forest, touch
-from tidegate.core.gaps import BY_EVENT
 from tidegate.core.heads import wake
 from tidegate.core.rooms import Room
 from tidegate.model.quantity import render
@@ -28,8 +27,8 @@ _SECOND_US = 1_000_000
 def guarantee(draft: Draft, workload: Workload) -> None:
     """Set or clear until when a workload may not be preempted; folds call it.
 
-    Since version 3 of the rules its time is over with the event that says so, and with no other
-    fact that moves the clock: nobody would be tried for that but by whoever begins to lead.
+    Its time is over with the event that says so, and with no other fact that moves the clock:
+    nobody would be tried for that but by whoever begins to lead.
     """
     defined = draft.objects.cluster_queues.get(workload.cluster_queue)
     least_us = 0 if defined is None else defined.spec.min_runtime_us
@@ -47,7 +46,7 @@ def guarantee(draft: Draft, workload: Workload) -> None:
 
 
 def _ends_by_event(draft: Draft, key: str, until_us: int) -> bool:
-    return draft.policy.rules >= BY_EVENT and draft.deadlines.at.get(key) == until_us
+    return draft.deadlines.at.get(key) == until_us
 
 
 def end_due(draft: Draft) -> None:
