@@ -41,7 +41,7 @@ async def actuate(service: Service, settings: Settings) -> None:
     async with (
         connect(settings.access()) as api,
         open_bus(
-            settings.nats_url,
+            settings.bus_url(),
             cluster=settings.cluster,
             name=service.name,
             credentials=settings.nats_credentials,

@@ -40,7 +40,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
     for warning in configured.warnings:
         get_log("configuration").warning(warning)
     async with open_bus(
-        settings.nats_url,
+        settings.bus_url(),
         cluster=settings.cluster,
         name=service.name,
         credentials=settings.nats_credentials,

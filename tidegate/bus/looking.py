@@ -11,9 +11,10 @@ from nats.aio.client import Client
 
 from tidegate.bus.jetstream import JetStream
 from tidegate.bus.streams import Names, Streams, differences, names_of, wanted
-from tidegate.bus.tls import shown, trusted
+from tidegate.bus.tls import parted, trusted
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
+from tidegate.urls import shown
 
 _CHOSEN = ("num_replicas", "max_bytes", "max_msgs", "max_age")
 """Fields of a stream that an installation may choose."""
@@ -38,6 +39,7 @@ async def look(
         BusRefusedError: the rights lack.
     """
     client, names, tls = Client(), names_of(cluster), trusted(ca)
+    servers, login = parted(url)
     told = list[Exception]()
 
     async def note(error: Exception) -> None:
@@ -46,7 +48,10 @@ async def look(
     try:
         async with asyncio.timeout(patience_s):
             await client.connect(
-                servers=[part.strip() for part in url.split(",")],
+                servers=servers,
+                user=login.user,
+                password=login.password,
+                token=login.token,
                 name="tidegate-doctor",
                 user_credentials=credentials or None,
                 inbox_prefix=names.inbox("client"),  # what the user `reader` may hear

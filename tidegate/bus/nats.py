@@ -17,9 +17,10 @@ from tidegate.bus.lease import NatsLease
 from tidegate.bus.outbox import NatsOutbox
 from tidegate.bus.outlet import NatsOutlet
 from tidegate.bus.streams import Streams, differences, names_of, wanted
-from tidegate.bus.tls import shown, trusted
+from tidegate.bus.tls import parted, trusted
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
+from tidegate.urls import shown
 
 PATIENCE_S = 30.0
 
@@ -118,6 +119,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
         BusUnreachableError: no connection within ``patience_s`` seconds.
     """
     tls = trusted(ca)
+    servers, login = parted(url)
     client = Client()
     bus = NatsBus(client, cluster, patience_s)
 
@@ -127,7 +129,10 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     try:
         async with asyncio.timeout(patience_s):
             await client.connect(
-                servers=[part.strip() for part in url.split(",")],
+                servers=servers,
+                user=login.user,
+                password=login.password,
+                token=login.token,
                 name=f"tidegate-{name}",
                 user_credentials=credentials or None,
                 tls=tls,

@@ -1,14 +1,20 @@
-"""What a connection to NATS is made with: certificates that are trusted, no secret in a text."""
+"""What a connection to NATS is made with: servers, who we are, certificates that are trusted."""
 
 from __future__ import annotations
 
-import re
 import ssl
+from typing import NamedTuple
+from urllib.parse import urlsplit, urlunsplit
 
 from tidegate.errors import BusUnreachableError
 
-_PASSWORD = re.compile(r"(?<=:)[^:@/,]*(?=@)")
-_TOKEN = re.compile(r"(?<=//)[^:@/,]*(?=@)")
+
+class Login(NamedTuple):
+    """Who we are to NATS; None is not told."""
+
+    user: str | None = None
+    password: str | None = None
+    token: str | None = None
 
 
 def trusted(ca: str) -> ssl.SSLContext | None:
@@ -23,7 +29,16 @@ def trusted(ca: str) -> ssl.SSLContext | None:
         raise BusUnreachableError(f"The CA file {ca} cannot be read: {error}") from error
 
 
-def shown(url: str) -> str:
-    """Return the URLs of a bus for people: without passwords or tokens."""
-    bare = _PASSWORD.sub("***", url)
-    return bare if bare != url else _TOKEN.sub("***", url)
+def parted(url: str) -> tuple[list[str], Login]:
+    """Return the servers of a URL without a login, and the login as options of a connection.
+
+    As options it also goes to servers that the cluster tells of later, which bear none.
+    """
+    servers, login = list[str](), Login()
+    for one in (urlsplit(part.strip()) for part in url.split(",")):
+        user, _, place = one.netloc.rpartition("@")
+        name, colon, password = user.partition(":")
+        if user and login == Login():
+            login = Login(user=name, password=password) if colon else Login(token=name)
+        servers.append(urlunsplit(one._replace(netloc=place)))
+    return servers, login

@@ -26,6 +26,7 @@ from tidegate.errors import (
     NotSupportedError,
     TidegateError,
 )
+from tidegate.urls import shown
 
 NO, USED_WRONGLY, UNREACHABLE = 1, 2, 3
 _UNREACHABLE = (LedgerUnreachableError, BusUnreachableError, ApiUnreachableError)
@@ -96,7 +97,7 @@ class Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except TidegateError as error:
-            say(f"error: {error}")
+            say(f"error: {shown(str(error))}")
             if to_do := advice(error):
                 say(f"to do: {to_do}")
             raise typer.Exit(_exit_code(error)) from error

@@ -31,7 +31,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
 class Supervisor:
     """Starts programs in order, restarts those that die, and stops them in reverse order."""
 
-    def __init__(self, tell: Callable[[str], None], *, patience_s: float = 15.0) -> None:
+    def __init__(self, tell: Callable[[str], None], *, patience_s: float = 25.0) -> None:
         self._tell, self._patience_s = tell, patience_s
         self._processes: dict[str, asyncio.subprocess.Process] = {}
         self._keepers: dict[str, asyncio.Task[None]] = {}

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager, suppress
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
+from tidegate.urls import shown
+
 REQUEST_BYTES_MAX = 16 * 1024
 REQUEST_S = 5.0
 PLAIN = "text/plain; charset=utf-8"
@@ -44,7 +46,7 @@ class Health:
         ready = self._ready or {"service": _starting}
         asked = self._live if path == "/healthz" else {**self._live, **ready}
         wrong = [f"{name}: {fault}" for name, ask in asked.items() if (fault := ask())]
-        return (503 if wrong else 200), PLAIN, ("\n".join(wrong) or "ok").encode() + b"\n"
+        return (503 if wrong else 200), PLAIN, (shown("\n".join(wrong)) or "ok").encode() + b"\n"
 
 
 @asynccontextmanager

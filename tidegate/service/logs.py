@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from typing import Literal
 
 import structlog
-from structlog.typing import FilteringBoundLogger, Processor
+from structlog.typing import EventDict, FilteringBoundLogger, Processor
+
+from tidegate.urls import shown
 
 
 def configure_logs(
@@ -37,11 +39,8 @@ def get_log(name: str) -> FilteringBoundLogger:
 
 
 def _processors(*, console: bool) -> Sequence[Processor]:
-    # A richer traceback would print the values of variables, and a token is one.
     render: Processor = (
-        structlog.dev.ConsoleRenderer(
-            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
-        )
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
         if console
         else structlog.processors.JSONRenderer()
     )
@@ -50,7 +49,15 @@ def _processors(*, console: bool) -> Sequence[Processor]:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    return [*first, render] if console else [*first, structlog.processors.format_exc_info, render]
+    # A richer traceback would print the values of variables, and a token is one.
+    return [*first, structlog.processors.format_exc_info, _without_secrets, render]
+
+
+def _without_secrets(_logger: object, _method: str, event: EventDict) -> EventDict:
+    """Hide what a library's sentence or a traceback may quote of a URL."""
+    for name, value in event.items():
+        event[name] = shown(value) if isinstance(value, str) else value
+    return event
 
 
 class _Forwarder(logging.Handler):

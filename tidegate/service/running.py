@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random, SystemRandom
+from typing import Any
 
 from prometheus_client import (
     CollectorRegistry,
@@ -26,6 +26,7 @@ from prometheus_client import (
 )
 
 from tidegate.errors import TidegateError
+from tidegate.service.ending import SOFT, Ending, on_signals
 from tidegate.service.health import Health, serve_health
 from tidegate.service.logs import configure_logs, get_log
 from tidegate.service.loop import loop_factory, tune_garbage
@@ -52,17 +53,19 @@ Body = Callable[[Service], Awaitable[None]]
 def run_service(name: str, settings: ServiceSettings, body: Body) -> int:
     """Run ``body`` to its end or until SIGTERM or SIGINT; return the process's exit code.
 
-    0 after a drain, 1 after a failure. A second signal stops at once.
+    0 after a drain, 1 after a failure. A second signal stops at once, and whatever happens, the
+    process ends within the drain time after the first.
     """
     if not __debug__:
         sys.stderr.write(f"{name}: python -O is not supported: assertions are promises here.\n")
         return 2
     configure_logs(name, settings.log_format, settings.log_level)
+    ending = Ending(name, settings.drain_s)
     try:
         with open_tracing(name, settings.traces) as tracing:
             tune_garbage()
             with asyncio.Runner(loop_factory=loop_factory()) as runner:
-                runner.run(_live(_service(name, tracing), settings, body))
+                runner.run(_live(_service(name, tracing), settings, body, ending))
     except TidegateError as error:
         get_log("main").error("stopped", error=str(error), kind=type(error).__name__)
         return 1
@@ -87,27 +90,40 @@ def _service(name: str, tracing: Tracing) -> Service:
     return Service(name, Health(registry), registry, random, session, tracing)
 
 
-async def _live(service: Service, settings: ServiceSettings, body: Body) -> None:
+async def _live(service: Service, settings: ServiceSettings, body: Body, ending: Ending) -> None:
     log = get_log("main")
     loop = asyncio.get_running_loop()
     async with serve_health(service.health, settings.health_host, settings.health_port) as port:
         working = asyncio.ensure_future(body(service))
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, _stop, service, working)
-        log.info("started", session=service.session, health_port=port)
-        stopping = asyncio.ensure_future(service.stopping.wait())
-        try:
-            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if not working.done():
-                log.info("draining", drain_s=settings.drain_s)
-                await asyncio.wait({working}, timeout=settings.drain_s)
-        finally:
-            stopping.cancel()
-            working.cancel()
-            with suppress(asyncio.CancelledError):
-                await stopping
-        await working
+
+        def heard() -> None:
+            ending.begin()
+            loop.call_soon_threadsafe(_stop, service, working)
+
+        with on_signals(heard):
+            log.info("started", session=service.session, health_port=port)
+            try:
+                await _work(service, working, settings.drain_s)
+            finally:
+                ending.begin()  # a thread of what failed may hang, too
         log.info("stopped")
+
+
+async def _work(service: Service, working: asyncio.Future[None], drain_s: float) -> None:
+    """Wait for the end of the work; once it is asked to stop, for most of the drain time."""
+    stopping = asyncio.ensure_future(service.stopping.wait())
+    try:
+        waited: set[asyncio.Future[Any]] = {working, stopping}
+        await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            get_log("main").info("draining", drain_s=drain_s)
+            await asyncio.wait({working}, timeout=SOFT * drain_s)
+    finally:
+        stopping.cancel()
+        working.cancel()
+        with suppress(asyncio.CancelledError):
+            await stopping
+    await working
 
 
 def _stop(service: Service, working: asyncio.Future[None]) -> None:

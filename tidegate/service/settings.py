@@ -8,18 +8,44 @@ from __future__ import annotations
 
 from argparse import SUPPRESS, ArgumentDefaultsHelpFormatter, ArgumentParser, BooleanOptionalAction
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, inspect
 
 from tidegate.contracts.subjects import CLUSTER_NAME
+from tidegate.errors import NotSupportedError
+from tidegate.urls import HIDDEN, shown
 
 PREFIX = "TIDEGATE_"
 
 
 class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What every service can be told; each adds its own by inheriting."""
+
+    def bus_url(self) -> str:
+        """Return the URL of NATS with the password, where that lies in a file of its own.
+
+        Raises:
+            NotSupportedError: the file cannot be read.
+        """
+        scheme, _, rest = self.nats_url.partition("://")
+        user, at, place = rest.rpartition("@")
+        if not self.nats_password_file or not at or ":" in user:
+            return self.nats_url
+        try:
+            password = Path(self.nats_password_file).read_text().strip()
+        except OSError as error:
+            raise NotSupportedError(f"The bus's password cannot be read: {error}") from error
+        return f"{scheme}://{user}:{password}@{place}"
+
+    def __repr__(self) -> str:
+        """Return the settings for a log or a traceback: no password and no token is among them."""
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        values |= {name: HIDDEN for name in ("api_token",) if values.get(name)}
+        told = ", ".join(f"{name}={value!r}" for name, value in values.items())
+        return shown(f"{type(self).__name__}({told})")
 
     cluster: Annotated[
         str,
@@ -31,6 +57,10 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     nats_url: Annotated[
         str, Meta(description="NATS servers, comma between them; a user or token may stand in it")
     ] = "nats://127.0.0.1:4222"
+    nats_password_file: Annotated[
+        str,
+        Meta(description="path of a file with the password, where --nats-url names only a user"),
+    ] = ""
     nats_credentials: Annotated[str, Meta(description="path of a NATS credentials file")] = ""
     nats_ca: Annotated[
         str, Meta(description="path of the CA that signed NATS' certificate; the system's own")

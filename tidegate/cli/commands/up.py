@@ -31,6 +31,7 @@ from tidegate.cluster.local import up as bring_up
 from tidegate.cluster.running import SERVICES, Running, Wanted, run_services
 from tidegate.cluster.telling import Lines
 from tidegate.kube.client import Access, connect
+from tidegate.urls import shown
 
 _NO, _POLL_S, _PATIENCE_S = 1, 0.3, 40.0
 
@@ -140,7 +141,7 @@ async def _run(
                 started_us=time.time_ns() // 1_000,
             )
         )
-        told.say(f"up: KUBECONFIG={cluster.kubeconfig} ledger {running.ledger}")
+        told.say(f"up: KUBECONFIG={cluster.kubeconfig} ledger {shown(running.ledger)}")
         await _show(running, stopping)
         told.say("draining")
     told.say(f"local Kubernetes: {cluster.form} (stays up; `tidegate down` ends it)")

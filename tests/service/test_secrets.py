@@ -1,0 +1,77 @@
+"""No secret that a service is given stands in anything that it says when all around it fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from actuator.settings import Settings as ActuatorSettings
+from ingest.settings import Settings as IngestSettings
+from scheduler.settings import Settings as SchedulerSettings
+
+SECRETS = {"bus": "only-the-bus-knows", "ledger": "only-sql-knows", "api": "only-the-api-knows"}
+GIVEN = {
+    "TIDEGATE_NATS_URL": f"nats://user:{SECRETS['bus']}@127.0.0.1:1",
+    "TIDEGATE_LEDGER": f"postgresql://tidegate:{SECRETS['ledger']}@127.0.0.1:1/x?connect_timeout=2",
+    "TIDEGATE_API_URL": "http://127.0.0.1:1",
+    "TIDEGATE_API_TOKEN": SECRETS["api"],
+    "TIDEGATE_DRAIN_S": "1",
+}
+TOLD = {name.removeprefix("TIDEGATE_").lower(): value for name, value in GIVEN.items()} | {
+    "drain_s": 1.0
+}
+SETTINGS = {"scheduler": SchedulerSettings, "ingest": IngestSettings, "actuator": ActuatorSettings}
+COMMANDS = {
+    "scheduler": ["-m", "scheduler"],
+    "ingest": ["-m", "ingest"],
+    "actuator": ["-m", "actuator"],
+    "doctor": [
+        "-m",
+        "tidegate.cli.main",
+        "doctor",
+        "--only",
+        "ledger,bus",
+        "--bus",
+        "",
+        "--ledger",
+        "",
+    ],
+    "verify": ["-m", "tidegate.cli.main", "ledger", "verify", "--witness", "", "--ledger", ""],
+}
+
+
+def filled(command: list[str]) -> list[str]:
+    given = {"--bus": GIVEN["TIDEGATE_NATS_URL"], "--witness": GIVEN["TIDEGATE_NATS_URL"]}
+    given["--ledger"] = GIVEN["TIDEGATE_LEDGER"]
+    return [given.get(before, word) for before, word in zip(["", *command], command, strict=False)]
+
+
+@pytest.mark.parametrize("log_format", ["json", "console"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_whoever_cannot_reach_anything_says_so_without_a_secret(
+    name: str, log_format: str, tmp_path: Path
+) -> None:
+    environment = {**os.environ, **GIVEN, "TIDEGATE_LOG_FORMAT": log_format}
+    environment |= {"TIDEGATE_STATE": str(tmp_path), "TIDEGATE_LOG_LEVEL": "debug"}
+    command = [sys.executable, *filled(COMMANDS[name])]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode != 0
+    said = done.stdout + done.stderr
+    assert said.strip()
+    assert [which for which, secret in SECRETS.items() if secret in said] == []
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_as_a_text_hold_no_secret(name: str) -> None:
+    fields = SETTINGS[name].__struct_fields__
+    told = {field: value for field, value in TOLD.items() if field in fields}
+    text = repr(msgspec.convert(told, SETTINGS[name]))
+    assert "cluster='local'" in text
+    assert [which for which, secret in SECRETS.items() if secret in text] == []

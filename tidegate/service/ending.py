@@ -1,0 +1,54 @@
+"""The end of a process that was asked to stop, whatever its loop or its threads are doing.
+
+A loop that is busy hears no signal, a task may swallow its cancellation, and a thread that waits
+for a database cannot be stopped at all. So a timer beside all of them ends the process.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
+
+SOFT = 0.8
+"""Of the drain time, for what ends by itself; the rest is for a cancellation to be heard."""
+
+
+class Ending:
+    """Ends this process some seconds after it was first asked to stop."""
+
+    def __init__(self, name: str, drain_s: float) -> None:
+        self._name, self._drain_s = name, drain_s
+        self._timer: threading.Timer | None = None
+
+    def begin(self) -> None:
+        """Begin to count; a second call changes nothing."""
+        if self._timer is None:
+            self._timer = threading.Timer(self._drain_s, self._end)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _end(self) -> None:
+        sys.stderr.write(f"{self._name}: did not end within {self._drain_s:g} s, and is ended.\n")
+        sys.stderr.flush()
+        os._exit(1)
+
+
+@contextmanager
+def on_signals(heard: Callable[[], None]) -> Generator[None]:
+    """Call ``heard`` at each SIGTERM and SIGINT until the block ends; a busy loop is no excuse."""
+
+    def told(_number: int, _frame: FrameType | None) -> None:
+        heard()
+
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.signal(number, told) for number in numbers]
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
