@@ -22,6 +22,7 @@ from tidegate.kinds.names import CHECKS_SINCE
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real
+UNSATISFIED = "Admitted=False UnsatisfiedAdmissionChecks"
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "admission_check.py"
 ACTIVE = {
     "type": "Active",
@@ -149,7 +150,7 @@ async def test_a_reservation_begins_with_pending_checks_whatever_was_said_before
         await life.shows("one", "Evicted=True LocalQueueStopped", "QuotaReserved=False Suspended")
         await life.until("one", lambda found: state(found) == "Pending", "begins anew")
         await life.stop_queue("localqueues", "None")
-        await life.shows("one", "QuotaReserved=True QuotaReserved", "Admitted=False NoReservation")
+        await life.shows("one", "QuotaReserved=True QuotaReserved", UNSATISFIED)
         await asked(life, running, "one")
         await say(life, "one", "Retry", requeueAfterSeconds=15)
         await life.shows("one", "Evicted=True AdmissionCheck", "Requeued=False AdmissionCheck")
