@@ -16,7 +16,7 @@ SEED ?= 1
 WORKERS ?= 3
 RUN = .venv/bin/python -m
 
-.PHONY: help env lint types arrows tests test test-all nightly generate rewrite migrate demo bench chaos controlplane clean
+.PHONY: help env lint types arrows tests test test-all nightly generate rewrite pins migrate demo bench chaos controlplane clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -62,6 +62,10 @@ generate: env ## CRDs, AsyncAPI, JSON Schemas, man pages: from the code
 
 rewrite: env ## write today's answers into the scenarios; review the diff
 	REWRITE=1 $(RUN) pytest tests/core tests/cli -k "scenario or cli" -q
+
+pins: env ## write what the default mode answers to Kueue's records anew; review the diff
+	$(RUN) tests.conformance.pins
+	$(RUN) tests.differential.pins
 
 migrate: env ## a new migration: make migrate M="what it does"
 	$(RUN) alembic --config migrations/alembic.ini revision --autogenerate --message "$(M)"

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
 from tests.differential import outcome
+from tests.differential.causes import causes
 from tests.differential.play import Step, run_step
 from tests.differential.reasons import Pair, remaining, why
 from tests.differential.scenarios import DATA, Scenario, classes
-from tests.differential.without import PARTS, without
+from tests.differential.without import without
 from tests.differential.world import World
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "differences.md"
@@ -52,7 +52,7 @@ class _Played:
 
     @property
     def running(self) -> dict[str, str]:
-        return _running(self.world)
+        return running(self.world)
 
     def seen(self, level: Level) -> object:
         """Return what is compared."""
@@ -115,24 +115,15 @@ def _told(level: Level, number: int, kueue: _Played, ours: _Played) -> Differenc
 
 
 def _causes(level: Level, number: int, kueue: _Played, ours: _Played) -> tuple[str, ...]:
-    """Return the rules without which ours goes as Kueue's, or else those without which it changes.
+    """Return the rules by which a step goes otherwise; the steps before it are played with all."""
 
-    Two together are tried where neither alone does anything.
-    """
-    wanted, usual = kueue.seen(level), ours.seen(level)
-    changing: list[str] = []
-    for rules in [*combinations(PARTS, 1), *combinations(PARTS, 2)]:
-        if changing and len(rules) > 1:
-            break
+    def play(left_out: tuple[str, ...]) -> object:
         world = World(ours.world.scenario, "tidegate")
         for earlier in range(number):
             _play(world, earlier)
-        found = _play(world, number, rules).seen(level)
-        if found == wanted:
-            return rules
-        if found != usual:
-            changing += rules
-    return tuple(dict.fromkeys(changing))
+        return _play(world, number, left_out).seen(level)
+
+    return causes(play, ours.seen(level), kueue.seen(level))
 
 
 def _what(kueue: _Played, ours: _Played) -> tuple[str, str]:
@@ -153,8 +144,8 @@ def _side(one: _Played, other: _Played) -> str:
     return "; ".join(parts)
 
 
-def _running(world: World) -> dict[str, str]:
-    """Return who holds quota, and where in words."""
+def running(world: World) -> dict[str, str]:
+    """Return by workload who holds quota, and where in words."""
     return {
         one.job.name: ", ".join(
             f"{given.count} {'/'.join(dict.fromkeys(given.flavors.values()))}"
