@@ -135,7 +135,8 @@ class Writer:
         if shown.elastic and shown.phase != "finished":
             wanted["spec"]["podSets"] = slices.counted(found["spec"]["podSets"], shown)
         if not shown.direct:
-            wanted["spec"] |= objects.wanted_spec(shown, self.board.priorities)
+            told = objects.wanted_spec(shown, self.board.priorities)
+            wanted["spec"] |= objects.with_class_kept(told, found["spec"])
         families.put(wanted, shown)
         activity.put(wanted, shown, found)
         return difference({"metadata": meta, "spec": found["spec"]}, wanted)

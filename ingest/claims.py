@@ -2,7 +2,8 @@
 
 ``resources.deviceClassMappings`` says which resource stands for a device class. A podset that
 claims devices by a ResourceClaimTemplate is told with what that makes of the resource. While a
-template is not there, or cannot be charged, the job waits behind a gate that names it.
+template is not there, or cannot be charged, the job waits behind a gate that names it, or the
+device class that is not mapped: nobody gets devices that no quota counts.
 
 Source: behaviour.md 1.
 """
@@ -10,11 +11,12 @@ Source: behaviour.md 1.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import msgspec
 
 from tidegate.contracts.observations import JobObserved
+from tidegate.core.admissibility import UNMAPPED
 from tidegate.kinds.seen import DeviceRequest, ResourceClaimTemplate
 from tidegate.model.podset import PodSet
 
@@ -22,18 +24,20 @@ RESOURCE = "resourceclaimtemplates.resource.k8s.io"
 PATH = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
 
 
+class Charge(msgspec.Struct, frozen=True, kw_only=True):
+    """What one claim by a template is charged."""
+
+    devices: Counter[str]
+    unmapped: tuple[str, ...] = ()  # device classes that stand for no resource
+
+
 class Claims:
     """The claim templates that there are, by their charge."""
 
     def __init__(self, device_classes: Mapping[str, str]) -> None:
         self._classes = device_classes  # to the resource that each is charged as
-        self._charges = dict[tuple[str, str], Counter[str]]()  # by namespace and name
+        self._charges = dict[tuple[str, str], Charge]()  # by namespace and name
         self._keys = dict[str, tuple[str, str]]()  # by uid
-
-    @property
-    def used(self) -> bool:
-        """Tell whether any device class is charged at all."""
-        return bool(self._classes)
 
     def take(self, found: ResourceClaimTemplate) -> str:
         """Remember a template; return its namespace, whose jobs it may change."""
@@ -58,29 +62,46 @@ class Claims:
 
     def joined(self, told: JobObserved) -> JobObserved:
         """Return a job with what its podsets claim, or behind the gates of what is missing."""
-        if not self._classes or not any(podset.claims for podset in told.podsets):
+        if not claims_devices(told):
             return told
-        claimed = dict.fromkeys(name for podset in told.podsets for name in podset.claims)
-        missing = [name for name in claimed if (told.namespace, name) not in self._charges]
-        gates = tuple(f"ResourceClaimTemplate/{name}" for name in missing)
+        gates = dict.fromkeys(gate for podset in told.podsets for gate in self._gates(told, podset))
         podsets = tuple(self._charged(told.namespace, podset) for podset in told.podsets)
         return msgspec.structs.replace(told, podsets=podsets, gates=(*told.gates, *gates))
+
+    def _gates(self, told: JobObserved, podset: PodSet) -> Iterator[str]:
+        for name in podset.shared_claims:
+            yield f"ResourceClaim/{name}"
+        for name in podset.claims:
+            charge = self._charges.get((told.namespace, name))
+            if charge is None:
+                yield f"ResourceClaimTemplate/{name}"
+            else:
+                yield from (f"{UNMAPPED}{one}" for one in charge.unmapped)
 
     def _charged(self, namespace: str, podset: PodSet) -> PodSet:
         total = Counter[str]()
         for name in podset.claims:
-            total += self._charges.get((namespace, name), Counter())
+            charge = self._charges.get((namespace, name))
+            total += Counter() if charge is None else charge.devices
         return msgspec.structs.replace(
             podset, devices={name: total[name] for name in sorted(total)}
         )
 
-    def _charge(self, requests: tuple[DeviceRequest, ...]) -> Counter[str] | None:
+    def _charge(self, requests: tuple[DeviceRequest, ...]) -> Charge | None:
         """Return what one claim is charged; None if a request of it cannot be counted."""
-        charge = Counter[str]()
+        devices, unmapped = Counter[str](), dict[str, None]()
         for request in requests:
             exactly = request.exactly
-            resource = "" if exactly is None else self._classes.get(exactly.device_class_name, "")
-            if exactly is None or not resource or exactly.allocation_mode == "All":
+            if exactly is None or exactly.allocation_mode == "All":
                 return None
-            charge[resource] += exactly.count
-        return charge
+            resource = self._classes.get(exactly.device_class_name, "")
+            if resource:
+                devices[resource] += exactly.count
+            else:
+                unmapped[exactly.device_class_name] = None
+        return Charge(devices=devices, unmapped=tuple(unmapped))
+
+
+def claims_devices(told: JobObserved) -> bool:
+    """Tell whether any pods of a job claim devices."""
+    return any(podset.claims or podset.shared_claims for podset in told.podsets)

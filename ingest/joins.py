@@ -56,7 +56,7 @@ class Joins:
         self._prebuilt = Prebuilt()
         self._variants = Variants()
         self._direct = any(kind.name == workload.NAME for kind in kinds)
-        self._alone = DirectWorkloads(self._lineage.knows)
+        self._alone = DirectWorkloads(self._lineage.knows, self._claims)
 
     def stands_for(self, found: Workload) -> str:
         """Return the uid of the job that a Workload stands for; empty: it was made directly.
@@ -159,6 +159,7 @@ class Joins:
             asks = any(podset.claims for podset in job.alone.podsets)
             if asks and job.meta.namespace == namespace:
                 yield self._told(job)
+        yield from self._alone.claimed(namespace)
 
     def workload(self, found: Workload) -> Iterator[Told]:
         """Remember a Workload, and yield what it changes: the job that it stands for, or itself."""

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
+from ingest.claims import Claims, claims_devices
 from ingest.definitions import who
 from tidegate.contracts.observations import JobObserved, ObjectGone, ObjectRefused, Observed
 from tidegate.jobs import workload
@@ -32,10 +33,11 @@ UNMANAGED_OWNER = "OwnerNotManaged"
 class DirectWorkloads:
     """The Workloads that were told as jobs themselves in this session."""
 
-    def __init__(self, is_watched: Callable[[OwnerReference], bool]) -> None:
+    def __init__(self, is_watched: Callable[[OwnerReference], bool], claims: Claims) -> None:
         """``is_watched`` tells whether an owner is of an enabled job kind."""
-        self._is_watched = is_watched
+        self._is_watched, self._claims = is_watched, claims
         self._told = set[str]()  # uids
+        self._claiming = dict[str, JobObserved]()  # those whose pods claim devices
 
     def take(self, found: Workload) -> Iterator[Told]:
         """Yield a Workload as a job, or that it is none."""
@@ -61,21 +63,30 @@ class DirectWorkloads:
     def tell(self, observed: JobObserved) -> Told:
         """Return a Workload as it is told, and remember that it was."""
         self._told.add(observed.uid)
-        return RESOURCE, observed
+        if claims_devices(observed):
+            self._claiming[observed.uid] = observed
+        return RESOURCE, self._claims.joined(observed)
+
+    def claimed(self, namespace: str) -> Iterator[Told]:
+        """Yield the Workloads of a namespace that claim devices."""
+        found = [one for one in self._claiming.values() if one.namespace == namespace]
+        yield from map(self.tell, found)
 
     def withdraw(self, meta: ObjectMeta) -> Iterator[Told]:
         """Yield that a Workload is no job any more, if it was told as one."""
         if meta.uid in self._told:
-            self._told.discard(meta.uid)
+            self.forget(meta.uid)
             yield RESOURCE, ObjectGone(**who(meta), resource=RESOURCE)
 
     def forget(self, uid: str) -> None:
         """Forget a Workload that is gone."""
         self._told.discard(uid)
+        self._claiming.pop(uid, None)
 
     def present(self, listed: Collection[str]) -> Iterable[str]:
         """Return the uids of a list that are told as jobs: a round removes all others."""
-        self._told.intersection_update(listed)
+        for uid in self._told.difference(listed):
+            self.forget(uid)
         return [uid for uid in listed if uid in self._told]
 
 

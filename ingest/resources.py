@@ -103,8 +103,13 @@ def watched(
     claims = Claims(device_classes)
     joins = Joins(kinds, scope, claims)
     jobs = [_watched_job(kind, joins) for kind in kinds if kind.name not in _NOT_WATCHED]
-    claimed = [_claim_templates(claims, joins)] if claims.used else []
-    return (*DEFINITIONS, _namespaces(joins), _workloads(joins), *claimed, *jobs)
+    return (
+        *DEFINITIONS,
+        _namespaces(joins),
+        _workloads(joins),
+        _claim_templates(claims, joins),
+        *jobs,
+    )
 
 
 _NOT_WATCHED = (workload.NAME, pod_group.NAME)

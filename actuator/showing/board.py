@@ -88,10 +88,8 @@ class Board:
             case ClusterQueueReadinessChanged():
                 self.readiness[event.cluster_queue] = event
                 self._mark_queue(event.cluster_queue)
-            case WorkloadPriorityClassDefined():
-                self.priorities["WorkloadPriorityClass", event.name] = event.value
-            case PriorityClassDefined():
-                self.priorities["PriorityClass", event.name] = event.value
+            case WorkloadPriorityClassDefined() | PriorityClassDefined():
+                self._revalue(event)
             case _:
                 self._learn_queue(event)
                 self._learn_workload(event, decision)
@@ -128,10 +126,9 @@ class Board:
 
     def mark_all(self) -> None:
         """Let everything count as changed: nobody knows what the cluster shows."""
-        self.changed.update(dict.fromkeys(("Workload", key) for key in self.workloads))
-        self.changed.update(dict.fromkeys(("ClusterQueue", key) for key in self.cluster_queues))
-        self.changed.update(dict.fromkeys(("LocalQueue", key) for key in self.local_queues))
-        self.changed.update(dict.fromkeys(("Cohort", key) for key in self.cohorts))
+        kept = (("Workload", self.workloads), ("ClusterQueue", self.cluster_queues))
+        for kind, keys in (*kept, ("LocalQueue", self.local_queues), ("Cohort", self.cohorts)):
+            self.changed.update(dict.fromkeys((kind, key) for key in keys))
 
     def mark_moved(self) -> None:
         """Let the queues and cohorts count as changed whose share a redefinition has moved."""
@@ -163,8 +160,7 @@ class Board:
             self._show_parent(parent.key, decision)
 
     def _show_parent(self, key: str, decision: str) -> None:
-        parent = self.workloads.get(key)
-        if parent is not None:
+        if (parent := self.workloads.get(key)) is not None:
             parent.decision = decision
             self._count(parent)
             self.changed["Workload", key] = None
@@ -197,6 +193,12 @@ class Board:
                 self._lead(_key(event), "")
             case _:
                 pass
+
+    def _revalue(self, event: WorkloadPriorityClassDefined | PriorityClassDefined) -> None:
+        """Learn a class's value, which the Workloads that name it show."""
+        self.priorities[type(event).__name__.removesuffix("Defined"), event.name] = event.value
+        named = (key for key, one in self.workloads.items() if event.name in one.priority_classes)
+        self.changed.update(dict.fromkeys(("Workload", key) for key in named))
 
     def _redefine(self, event: Redefined) -> None:
         self.shares.define(event)

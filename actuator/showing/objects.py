@@ -133,6 +133,16 @@ def wanted_spec(shown: Shown, priorities: Mapping[tuple[str, str], int]) -> Obje
     return spec
 
 
+def with_class_kept(wanted: Object, found: Object) -> Object:
+    """Return wanted fields of a spec without a priority that its class does not have.
+
+    A Workload's class is never taken out, so neither is the priority that stands beside it.
+    """
+    if "priorityClassRef" in wanted or "priorityClassRef" not in found:
+        return wanted
+    return {field: value for field, value in wanted.items() if field != "priority"}
+
+
 def workload_status(shown: Shown, found: Object) -> Object:
     """Return a Workload's status as it shall be; ``found`` is the present one.
 

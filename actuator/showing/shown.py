@@ -72,6 +72,11 @@ class Shown(msgspec.Struct, kw_only=True):
         return f"{self.namespace}/{self.queue}"
 
     @property
+    def priority_classes(self) -> tuple[str, str]:
+        """Return the names of its WorkloadPriorityClass and PriorityClass; empty: none."""
+        return self.priority_class, self.pod_priority_class
+
+    @property
     def direct(self) -> bool:
         """Tell whether somebody made the Workload object, and no job."""
         return self.job.kind == "workload"

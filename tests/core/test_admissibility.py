@@ -10,8 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from tests.core.revoking import CHANGES, Change, Scene
+from tests.core.telling import flavor
 from tidegate.contracts import observations as seen
 from tidegate.core.accepting.adoption import adopt
+from tidegate.model.quota import FlavorSpec
 
 each_change = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 FREEING = {name: one for name, one in CHANGES.items() if one.frees}
@@ -94,3 +96,21 @@ def test_what_waits_for_a_check_of_kueues_is_not_adopted_as_admitted() -> None:
     ready = (seen.CheckSeen(name="c", state="Ready"),)
     stage.bus.tell(stage.change("big", checks=ready))
     assert [one.workload for one in adopt(stage.bus.draft, 0)] == ["team/big"]
+
+
+def test_a_device_class_that_no_quota_counts_is_named() -> None:
+    scene = Scene().open()
+    stage = scene.stage
+    stage.turn(stage.submit("big", {"gates": ("DeviceClass/gpus.example.com",)}))
+    assert "device class gpus.example.com is in no resources.deviceClassMappings" in scene.said()
+
+
+def test_a_queue_with_a_flavor_that_has_a_topology_admits_nobody_and_says_so() -> None:
+    scene = Scene().open()
+    stage = scene.stage
+    stage.turn(
+        flavor("any", uid="rf-any-0", version=scene.version(), spec=FlavorSpec(topology="racks"))
+    )
+    stage.turn(stage.submit("big", {"cpu": 1}))
+    assert "ClusterQueueReadinessChanged cq TopologyNotSupported" in stage.decided
+    assert "cq is inactive" in scene.said()

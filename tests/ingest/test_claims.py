@@ -9,7 +9,7 @@ import pytest
 
 from tests.ingest.scene import session
 from tests.parts.foreign import foreign_crd
-from tests.parts.stage import CRDS, JOBS, Object, Stage, alongside, job
+from tests.parts.stage import CRDS, JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved
 
@@ -57,14 +57,14 @@ def test_a_job_waits_for_its_template_and_asks_for_its_devices_then() -> None:
 
 
 @pytest.mark.parametrize(
-    "found",
+    ("found", "gate"),
     [
-        template(request(1, of="unmapped.example.com")),
-        template(request(1, allocationMode="All")),
-        template({"name": "r", "firstAvailable": []}),
+        (template(request(1, of="other.example.com")), "DeviceClass/other.example.com"),
+        (template(request(1, allocationMode="All")), "ResourceClaimTemplate/gpus"),
+        (template({"name": "r", "firstAvailable": []}), "ResourceClaimTemplate/gpus"),
     ],
 )
-def test_a_claim_that_cannot_be_counted_holds_its_job(found: Object) -> None:
+def test_a_claim_that_cannot_be_counted_holds_its_job(found: Object, gate: str) -> None:
     async def run() -> None:
         stage = Stage()
         stage.make(CRDS, foreign_crd("claims"))
@@ -72,19 +72,48 @@ def test_a_claim_that_cannot_be_counted_holds_its_job(found: Object) -> None:
         stage.make(JOBS, claiming())
         async with alongside(session(stage, device_classes=CLASSES).run()):
             await stage.hear(Heartbeat)
-            told = await stage.hear(JobObserved)
-        assert told.gates == ("ResourceClaimTemplate/gpus",)
+            await stage.hear(JobObserved, lambda one: one.gates == (gate,))
 
     run_virtually(run())
 
 
-def test_without_a_mapping_nobody_looks_at_claims() -> None:
+def test_without_any_mapping_a_claim_holds_its_job_and_names_the_class() -> None:
     async def run() -> None:
         stage = Stage()
+        stage.make(CRDS, foreign_crd("claims"))
+        stage.make(TEMPLATES, template(request(1)))
         stage.make(JOBS, claiming())
+        gate = "DeviceClass/gpus.example.com"
         async with alongside(session(stage).run()):
-            told = await stage.hear(JobObserved)
-        assert told.gates == ()
-        assert told.podsets[0].claims == ("gpus",)
+            await stage.hear(JobObserved, lambda one: one.gates == (gate,))
+
+    run_virtually(run())
+
+
+def test_a_claim_that_pods_share_holds_their_job() -> None:
+    async def run() -> None:
+        stage = Stage()
+        found = claiming()
+        claim = {"name": "c", "resourceClaimName": "ours"}
+        found["spec"]["template"]["spec"]["resourceClaims"] = [claim]
+        stage.make(JOBS, found)
+        async with alongside(session(stage, device_classes=CLASSES).run()):
+            await stage.hear(JobObserved, lambda one: one.gates == ("ResourceClaim/ours",))
+
+    run_virtually(run())
+
+
+def test_a_workload_that_was_made_directly_claims_devices_too() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make(CRDS, foreign_crd("claims"))
+        podset = {"name": "main", "count": 1, "template": claiming()["spec"]["template"]}
+        path = f"{KUEUE}/namespaces/default/workloads"
+        stage.make(path, kueue("Workload", "mine", queueName="main", podSets=[podset]))
+        async with alongside(session(stage, device_classes=CLASSES).run()):
+            await stage.hear(JobObserved, lambda one: one.gates == ("ResourceClaimTemplate/gpus",))
+            stage.make(TEMPLATES, template(request(5)))
+            told = await stage.hear(JobObserved, lambda one: one.gates == ())
+            assert told.podsets[0].devices == ASKED
 
     run_virtually(run())

@@ -1,7 +1,4 @@
-"""Facts: events of the ledger that come from outside, once accepted as news.
-
-``workload`` is "<namespace>/<name>"; definitions are in ``tidegate.contracts.definitions``.
-"""
+"""Facts: events of the ledger that came from outside and were accepted as news."""
 
 from __future__ import annotations
 
@@ -166,9 +163,10 @@ class WorkloadChanged(
 class WorkloadRemoved(
     WorkloadFact, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadRemoved/1"
 ):
-    """A job is gone: its object was deleted, or it left our management; its quota is free."""
+    """A job is gone, left our management or is not watched any more; its quota is free."""
 
     version: int = 0
+    reason: str = ""  # NotWatched: its kind was disabled, or its CRD removed
 
 
 class WorkloadAdopted(

@@ -42,6 +42,10 @@ INVALID = "PodSetInvalid"
 TOPOLOGY = "TopologyNotSupported"
 
 
+UNMAPPED = "DeviceClass/"
+"""How a gate begins that stands for a device class that no quota counts."""
+
+
 class Barrier(msgspec.Struct, frozen=True, kw_only=True):
     """Why a workload may not be admitted, until something other than quota changes."""
 
@@ -147,8 +151,15 @@ def _gated(draft: Draft, workload: Workload) -> Barrier | None:
     del draft
     if not workload.gates:
         return None
-    details = f"it is gated by {', '.join(workload.gates)}"
+    details = "; ".join(_gate(name) for name in workload.gates)
     return Barrier(code=GATED, reason="AdmissionGated", details=details)
+
+
+def _gate(name: str) -> str:
+    if name.startswith(UNMAPPED):
+        device_class = name.removeprefix(UNMAPPED)
+        return f"device class {device_class} is in no resources.deviceClassMappings"
+    return f"it is gated by {name}"
 
 
 def _replaced(draft: Draft, workload: Workload) -> Barrier | None:

@@ -50,5 +50,8 @@ class Heard(msgspec.Struct, kw_only=True):
     which is told as a gap, and a resync follows."""
     beats: dict[str, Beat] = {}
     """The newest heartbeats by session. Lost: the next one is believed."""
+    unwatched: dict[str, int] = {}
+    """Resource of known jobs to the time since when no heartbeat has named it. Lost: the wait
+    begins anew."""
     names: dict[str, str] | None = None
     """"<kind> <namespace>/<name>" to a workload: an index of the draft, made when first needed."""

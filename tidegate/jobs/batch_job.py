@@ -14,7 +14,7 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError
-from tidegate.jobs.asking import asked, state
+from tidegate.jobs.asking import asked, identified, state
 from tidegate.jobs.batch_job_binding import MANAGED_BY, is_bound, unbound
 from tidegate.jobs.batch_job_numbers import (
     PODSET,
@@ -66,6 +66,9 @@ class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
 
 def observe(job: Job) -> JobObserved:
     """See ``JobKind.observe``."""
+    managed_by = {"spec": {"managedBy": job.spec.managed_by}}
+    if MANAGED_BY.is_elsewhere(managed_by):
+        return identified(KIND, job.metadata)
     template, least = job.spec.template, fewest_pods(job.spec, job.metadata.annotations)
     ended, message = outcome(job.status)
     elastic = is_elastic(job.metadata.annotations)
@@ -78,7 +81,7 @@ def observe(job: Job) -> JobObserved:
     seen = asked(KIND, job.metadata)
     return msgspec.structs.replace(
         seen,
-        gates=(*seen.gates, *MANAGED_BY.gates({"spec": {"managedBy": job.spec.managed_by}})),
+        gates=(*seen.gates, *MANAGED_BY.gates(managed_by)),
         pod_priority_class=template.spec.priority_class_name,
         podsets=(podset,),
         reclaimable={} if elastic else reclaimable_pods(job),

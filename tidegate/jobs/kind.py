@@ -120,6 +120,10 @@ class ManagedBy(msgspec.Struct, frozen=True, kw_only=True):
         named = text_at(obj, self.path)
         return "" if named == self.own else named
 
+    def is_elsewhere(self, obj: Object) -> bool:
+        """Tell whether an object is another controller's business, which Kueue knows nothing of."""
+        return self.other(obj) not in ("", MULTIKUEUE)
+
     def gates(self, obj: Object) -> tuple[str, ...]:
         """Return what keeps an object from starting: that another cluster is to run it."""
         return (MULTIKUEUE,) if self.other(obj) == MULTIKUEUE else ()

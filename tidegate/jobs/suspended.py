@@ -11,7 +11,7 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
-from tidegate.jobs.asking import asked, state
+from tidegate.jobs.asking import asked, identified, state
 from tidegate.jobs.kind import (
     Done,
     JobKind,
@@ -51,6 +51,8 @@ class Engine(msgspec.Struct, frozen=True):
     def observe(self, kind: JobKind[Loose], found: Loose) -> JobObserved:
         """See ``JobKind.observe``."""
         obj = found.plain()
+        if kind.managed_by is not None and kind.managed_by.is_elsewhere(obj):
+            return identified(kind, found.metadata)
         standing = self.layout.standing(obj)
         podsets = model_podsets(obj, self.layout.places(obj))
         self.layout.check(podsets)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tidegate.kinds.crds import crds
 from tidegate.kinds.people import people
+from tidegate.kinds.policies.disabled import WARN, warn_of_disabled
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import (
     FRAMEWORKS,
@@ -19,7 +20,14 @@ from tidegate.kinds.policies.frameworks import (
 )
 from tidegate.kinds.policies.guards import quota_guards
 from tidegate.kinds.policies.job_guards import job_guards
-from tidegate.kinds.policies.jobs import default_priority, default_queue, gate_pods, suspend
+from tidegate.kinds.policies.jobs import (
+    QUEUED_JOBS,
+    Managed,
+    default_priority,
+    default_queue,
+    gate_pods,
+    suspend,
+)
 from tidegate.kinds.policies.spelling import job_authors, quota_objects
 from tidegate.kinds.policies.workload_guards import workload_guards
 from tidegate.model.declaration import Declaration
@@ -29,7 +37,10 @@ DEFAULT_FRAMEWORKS = ("batch/job",)
 
 
 def files(
-    frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS, declared: tuple[Declaration, ...] = ()
+    frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS,
+    declared: tuple[Declaration, ...] = (),
+    managed: Managed = QUEUED_JOBS,
+    on_disabled: tuple[str, ...] = WARN,
 ) -> dict[str, list[Manifest]]:
     """Return every manifest by the file below ``deploy/`` that it belongs in, CRDs first.
 
@@ -49,18 +60,24 @@ def files(
     told["policies/default-queue.yaml"] = default_queue(kinds, pods=pods)
     told["policies/default-priority.yaml"] = default_priority(kinds, pods=pods)
     for kind in kinds:
-        told[f"policies/suspend-{kind.slug}.yaml"] = suspend(kind)
+        told[f"policies/suspend-{kind.slug}.yaml"] = suspend(kind, managed)
     if pods:
-        told["policies/gate-pods.yaml"] = gate_pods()
+        told["policies/gate-pods.yaml"] = gate_pods(managed)
+    told["policies/disabled-kinds.yaml"] = warn_of_disabled(
+        frameworks, managed.namespaces, on_disabled
+    )
     told["rbac/people.yaml"] = people(FRAMEWORKS)
     return {path: [_knowing(one, others) for one in made] for path, made in told.items()}
 
 
 def policies(
-    frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS, declared: tuple[Declaration, ...] = ()
+    frameworks: tuple[str, ...] = DEFAULT_FRAMEWORKS,
+    declared: tuple[Declaration, ...] = (),
+    managed: Managed = QUEUED_JOBS,
+    on_disabled: tuple[str, ...] = WARN,
 ) -> list[Manifest]:
     """Return the policies about these job kinds, by the names of Kueue's configuration."""
-    told = files(frameworks, declared).items()
+    told = files(frameworks, declared, managed, on_disabled).items()
     return [one for path, manifests in told if path.startswith("policies/") for one in manifests]
 
 

@@ -50,7 +50,8 @@ def pod_set(
         runtime_class=spec.runtime_class_name,
         priority_class=spec.priority_class_name,
         topology=topology or topology_request(template.metadata.annotations),
-        claims=_claims(spec),
+        claims=_claims(spec, "resourceClaimTemplateName"),
+        shared_claims=_claims(spec, "resourceClaimName"),
         shape=_shape(spec),
     )
 
@@ -152,8 +153,8 @@ def _requirements(found: Iterable[SelectorRequirement]) -> tuple[model.Requireme
     )
 
 
-def _claims(spec: pods.PodSpec) -> tuple[str, ...]:
-    named = (claim.get("resourceClaimTemplateName") for claim in spec.resource_claims)
+def _claims(spec: pods.PodSpec, field: str) -> tuple[str, ...]:
+    named = (claim.get(field) for claim in spec.resource_claims)
     return tuple(str(name) for name in named if name)
 
 

@@ -88,6 +88,7 @@ class PodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     priority_class: str = ""  # the pod template's priorityClassName
     topology: TopologyRequest | None = None
     claims: tuple[str, ...] = ()  # ResourceClaimTemplates, one entry for each claim of a pod
+    shared_claims: tuple[str, ...] = ()  # ResourceClaims that its pods share: cannot be charged
     devices: dict[str, int] = {}  # what those are charged as: resource to units of one pod
     shape: str = ""  # digest of what else scheduling equivalence looks at (ports, claims, spread)
 

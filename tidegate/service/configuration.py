@@ -59,6 +59,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     frameworks: tuple[str, ...] = ("batch/job",)  # job kinds by Kueue's names
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: not given
     declared: tuple[Declaration, ...] = ()  # those of integrations.externalFrameworks
+    denies_disabled_kinds: bool = False  # tidegate.dev.disabledKinds is Deny
     elastic: bool = False  # the gate ElasticJobsViaWorkloadSlices is named and open
     device_classes: dict[str, str] = {}  # to the resource that each is charged as
     label_keys_to_copy: tuple[str, ...] = ()
@@ -100,6 +101,7 @@ def parse_configuration(text: str) -> Configuration:
         policy=_policy(file),
         frameworks=integrations.frameworks,
         declared=tuple(_declared(file)),
+        denies_disabled_kinds=file.tidegate.disabled_kinds == "Deny",
         elastic=file.feature_gates.get(ELASTIC_GATE, False),
         device_classes=_device_classes(file.resources),
         namespaces=_selector(selector) if selector is not None else None,

@@ -131,6 +131,7 @@ class TidegateSection(msgspec.Struct, rename="camel", forbid_unknown_fields=True
     """``tidegate.dev``: what Kueue's file has no field for."""
 
     kinds: tuple[Declaration, ...] = ()  # of integrations.externalFrameworks
+    disabled_kinds: Literal["Warn", "Deny"] = "Warn"  # what a queued object of one meets
 
 
 class ConfigurationFile(msgspec.Struct, rename="camel", forbid_unknown_fields=True):

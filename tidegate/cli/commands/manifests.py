@@ -11,7 +11,9 @@ from tidegate.cli.output import say
 from tidegate.generate.documents import as_yaml
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.manifests import policies
+from tidegate.kinds.policies.disabled import DENY, WARN
 from tidegate.kinds.policies.forms import Manifest
+from tidegate.kinds.policies.jobs import Managed
 from tidegate.kinds.roles import kind_roles
 from tidegate.service.configuration import Configuration, read_configuration
 
@@ -48,4 +50,8 @@ def of_configuration(told: Configuration) -> list[Manifest]:
     known = tuple(name for name in told.frameworks if name in JOB_KINDS)
     devices = bool(told.device_classes)
     roles = kind_roles(known, told.declared, devices=devices, elastic=told.elastic)
-    return [*policies(known, told.declared), *roles]
+    managed = Managed(
+        without_queue=told.policy.manage_jobs_without_queue_name, namespaces=told.namespaces
+    )
+    on_disabled = DENY if told.denies_disabled_kinds else WARN
+    return [*policies(known, told.declared, managed, on_disabled), *roles]

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from tidegate.contracts.facts import ClockSkewed, FactEvent, TimePassed, WatchesExpected
 from tidegate.contracts.observations import Heartbeat
 from tidegate.core import deadlines
+from tidegate.core.accepting.unwatched import note_unwatched, release_unwatched
 from tidegate.core.draft import Draft
 from tidegate.core.heard import Beat
 
@@ -49,6 +50,9 @@ def hear(draft: Draft, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
     at_us = max(at_us, draft.now_us)
     _remember(draft, beat, at_us)
     yield from _watches(draft, known, beat, at_us)
+    if known is None or known.resources != beat.resources:
+        note_unwatched(draft, beat, at_us)
+    yield from release_unwatched(draft, at_us)
     due_us = deadlines.next_due(draft)
     if due_us is not None and due_us <= at_us:
         yield TimePassed(at_us=at_us)

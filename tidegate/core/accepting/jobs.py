@@ -75,16 +75,27 @@ def remove_job(
     draft: Draft, at_us: int, known: Workload, version: int
 ) -> Iterator[WorkloadRemoved]:
     """Yield that a job is gone with all its workloads, and remember its uid as gone."""
-    for one in list(slices.family(draft, known)):
-        yield _let_go(draft, at_us, one, version)
     bury(draft, known.resource, known.job.uid, version)
-    yield _let_go(draft, at_us, known, version)
+    yield from let_go_all(draft, at_us, known, version)
 
 
-def _let_go(draft: Draft, at_us: int, known: Workload, version: int) -> WorkloadRemoved:
+def let_go_all(
+    draft: Draft, at_us: int, known: Workload, version: int, reason: str = ""
+) -> Iterator[WorkloadRemoved]:
+    """Yield that all workloads of a job are no more, though the job may be there."""
+    for one in list(slices.family(draft, known)):
+        yield _let_go(draft, at_us, one, version, reason)
+    yield _let_go(draft, at_us, known, version, reason)
+
+
+def _let_go(
+    draft: Draft, at_us: int, known: Workload, version: int, reason: str = ""
+) -> WorkloadRemoved:
     """Return the fact that a workload is no more, though its object may be there."""
     names(draft).pop(name(known.job), None)
-    return WorkloadRemoved(at_us=at_us, workload=known.key, uid=known.uid, version=version)
+    return WorkloadRemoved(
+        at_us=at_us, workload=known.key, uid=known.uid, version=version, reason=reason
+    )
 
 
 def _become(draft: Draft, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:

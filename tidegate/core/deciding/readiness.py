@@ -68,6 +68,10 @@ def _wrong(draft: Draft, cluster_queue: str) -> Iterator[tuple[str, str]]:
     flavors = [flavor.flavor for group in spec.groups for flavor in group.flavors]
     if missing := [name for name in flavors if name not in objects.flavors]:
         yield "FlavorNotFound", f"There is no ResourceFlavor {', '.join(missing)}."
+    defined_flavors = (objects.flavors[name] for name in flavors if name in objects.flavors)
+    if placed := [one.name for one in defined_flavors if one.spec.topology]:
+        said = f"ResourceFlavor {', '.join(placed)} has a topology: placement is not supported."
+        yield "TopologyNotSupported", said
     yield from _wrong_with_checks(spec.checks, objects.checks)
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from tidegate.kinds import names
+from tidegate.model.podset import LabelSelector
 
 Manifest: TypeAlias = dict[str, Any]
 API_VERSION = "admissionregistration.k8s.io/v1"
@@ -58,6 +59,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     targets: Sequence[Target]
     conditions: dict[str, str] = {}
     param: Param | None = None
+    namespaces: LabelSelector | None = None  # whose objects; None: all but the system's
+    actions: tuple[str, ...] = ("Deny",)  # of a validation that fails
 
 
 def kueue(resource: str, operations: tuple[str, ...] = ("CREATE", "UPDATE")) -> Target:
@@ -111,7 +114,7 @@ def validating(
     if variables:
         spec["variables"] = [{"name": key, "expression": v} for key, v in variables.items()]
     spec["validations"] = [msgspec.to_builtins(check) | {"reason": "Invalid"} for check in checks]
-    binding = _binding(name, scope) | {"validationActions": ["Deny"]}
+    binding = _binding(name, scope) | {"validationActions": list(scope.actions)}
     return [
         _manifest("ValidatingAdmissionPolicy", name, spec),
         _manifest("ValidatingAdmissionPolicyBinding", name, binding),
@@ -152,7 +155,7 @@ def _scoped(scope: Scope) -> Manifest:
     spec: Manifest = {"failurePolicy": "Ignore"}
     if scope.param is not None:
         spec["paramKind"] = {"apiVersion": scope.param.api_version, "kind": scope.param.kind}
-    spec["matchConstraints"] = _constraints(scope.targets)
+    spec["matchConstraints"] = _constraints(scope)
     if scope.conditions:
         told = [{"name": key, "expression": value} for key, value in scope.conditions.items()]
         spec["matchConditions"] = told
@@ -167,13 +170,26 @@ def _binding(name: str, scope: Scope) -> Manifest:
     return spec
 
 
-def _constraints(targets: Sequence[Target]) -> Manifest:
-    excluded = {
+def _constraints(scope: Scope) -> Manifest:
+    return {
+        "namespaceSelector": _selector(scope.namespaces),
+        "resourceRules": [target.rule() for target in scope.targets],
+    }
+
+
+def _selector(namespaces: LabelSelector | None) -> Manifest:
+    """Return a namespaceSelector; the system's namespaces are left alone whatever it selects."""
+    excluded: Manifest = {
         "key": "kubernetes.io/metadata.name",
         "operator": "NotIn",
         "values": list(NAMESPACES_LEFT_ALONE),
     }
-    return {
-        "namespaceSelector": {"matchExpressions": [excluded]},
-        "resourceRules": [target.rule() for target in targets],
-    }
+    if namespaces is None:
+        return {"matchExpressions": [excluded]}
+    told = [
+        {"key": one.key, "operator": one.operator}
+        | ({"values": list(one.values)} if one.values else {})
+        for one in namespaces.expressions
+    ]
+    labels = {"matchLabels": dict(namespaces.labels)} if namespaces.labels else {}
+    return {**labels, "matchExpressions": [*told, excluded]}

@@ -7,6 +7,18 @@ import msgspec
 from tidegate.kinds.policies.forms import Target
 from tidegate.model.declaration import Declaration
 
+_CONTROLLERS = (
+    "",
+    "kubernetes.io/job-controller",
+    "jobset.sigs.k8s.io/jobset-controller",
+    "kubeflow.org/mpi-operator",
+    "kubeflow.org/training-operator",
+    "kueue.x-k8s.io/multikueue",
+    "ray.io/kuberay-operator",
+    "trainer.kubeflow.org/trainjob-controller",
+)
+"""What ``managedBy`` of an object says that its kind's own controller runs, or MultiKueue."""
+
 
 class Framework(msgspec.Struct, frozen=True, kw_only=True):
     """A job kind, by the name that Kueue's configuration gives it."""
@@ -22,6 +34,13 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
     def slug(self) -> str:
         """Return its name as part of a policy's name: ``batch-job``."""
         return self.name.replace("/", "-").replace(".", "-").lower()
+
+    @property
+    def own_controller(self) -> str:
+        """Return the expression of whether no controller of somebody else's runs an object."""
+        *parents, _ = self.suspend.split(".")
+        managed_by = ".?".join(["object", *parents, "managedBy"])
+        return f"{managed_by}.orValue('') in {list(_CONTROLLERS)}"
 
     @property
     def running(self) -> str:

@@ -70,6 +70,10 @@ _CHANGES = (
         " but not be added or removed",
     ),
     Check(
+        f"{label(PRIORITY_CLASS)} != '' || {label(PRIORITY_CLASS, 'oldObject')} == ''",
+        f"metadata.labels[{PRIORITY_CLASS}] may change, but not be removed",
+    ),
+    Check(
         f"!variables.running || {annotation(ELASTIC_JOB)}"
         f" == {annotation(ELASTIC_JOB, 'oldObject')}",
         f"metadata.annotations[{ELASTIC_JOB}] is immutable while the job is not suspended",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from tidegate.kinds.names import ADMISSION_GATE, MANAGED, PRIORITY_CLASS, QUEUE_NAME
 from tidegate.kinds.policies.forms import (
     Manifest,
@@ -15,21 +17,43 @@ from tidegate.kinds.policies.forms import (
     patched,
 )
 from tidegate.kinds.policies.frameworks import TOPMOST, Framework
+from tidegate.model.podset import LabelSelector
 
 _QUEUED = f"{label(QUEUE_NAME)} != ''"
 _PODS = Target(group="", versions=("v1",), resources=("pods",), operations=("CREATE",))
 
 
-def suspend(framework: Framework) -> list[Manifest]:
-    """Return the policy that suspends a queued job when it is made.
+class Managed(msgspec.Struct, frozen=True, kw_only=True):
+    """Which jobs are managed: the same as ``ingest.scope`` has it."""
+
+    without_queue: bool = False  # manageJobsWithoutQueueName
+    namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector
+
+    @property
+    def condition(self) -> str:
+        """Return the expression of whether an object of such a namespace is managed."""
+        return "true" if self.without_queue else _QUEUED
+
+
+QUEUED_JOBS = Managed()
+"""What is managed unless it is configured otherwise."""
+
+
+def suspend(framework: Framework, managed: Managed = QUEUED_JOBS) -> list[Manifest]:
+    """Return the policy that suspends a managed job when it is made.
 
     Policies are invoked again after each that changed something; the second condition keeps this
     one from patching what it has suspended already.
     """
     *parents, field = framework.suspend.split(".")
     running = {"not-suspended": framework.running}
-    scope = Scope(targets=[framework.target("CREATE")], conditions=TOPMOST | running)
-    mutation = patched(f"{_QUEUED} ? {_suspended(parents, field)} : []")
+    own = {"its-own-controller": framework.own_controller}
+    scope = Scope(
+        targets=[framework.target("CREATE")],
+        conditions=TOPMOST | running | own,
+        namespaces=managed.namespaces,
+    )
+    mutation = patched(f"{managed.condition} ? {_suspended(parents, field)} : []")
     return mutating(f"suspend-{framework.slug}", scope, [mutation])
 
 
@@ -46,16 +70,17 @@ def default_priority(frameworks: tuple[Framework, ...], *, pods: bool = False) -
     return mutating("default-priority", scope, [_given(PRIORITY_CLASS, wanting)])
 
 
-def gate_pods() -> list[Manifest]:
-    """Return the policy that gates a queued Pod when it is made; one with a node is left alone."""
+def gate_pods(managed: Managed = QUEUED_JOBS) -> list[Manifest]:
+    """Return the policy that gates a managed Pod when it is made; one with a node is left alone."""
     gate = f'Object.spec.schedulingGates{{name: "{ADMISSION_GATE}"}}'
     gated = (
         f"Object{{metadata: Object.metadata{{labels: {{'{MANAGED}': 'true'}}}},"
         f" spec: Object.spec{{schedulingGates: [{gate}]}}}}"
     )
     waiting = {"without-a-node": "object.spec.?nodeName.orValue('') == ''"}
-    scope = Scope(targets=[_PODS], conditions=TOPMOST | waiting)
-    return mutating("gate-pods", scope, [applied(f"{_QUEUED} ? {gated} : Object{{}}")])
+    conditions = TOPMOST | waiting
+    scope = Scope(targets=[_PODS], conditions=conditions, namespaces=managed.namespaces)
+    return mutating("gate-pods", scope, [applied(f"{managed.condition} ? {gated} : Object{{}}")])
 
 
 def _defaults(frameworks: tuple[Framework, ...], kind: str, *, pods: bool) -> Scope:

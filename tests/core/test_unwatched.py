@@ -1,0 +1,57 @@
+"""Jobs whose kind nobody watches any more: disabled in the configuration, or without its CRD."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.telling import JOBS, SECOND, Bus, beat, completed, job, queues, started
+from tidegate.contracts.facts import FactEvent, WorkloadRemoved
+from tidegate.core.heard import Heard
+
+CREWS = "voyages.ships.example.com"
+
+
+@pytest.fixture
+def bus() -> Bus:
+    """Return a ledger with one job, whose kind and another are watched."""
+    bus = Bus().opened()
+    for resource in (JOBS, CREWS):
+        bus.tell(started(resource), completed(5, resource=resource))
+    bus.tell(*queues(), beat(1, JOBS, CREWS), job())
+    return bus
+
+
+def after(bus: Bus, seconds: int, *resources: str, session: str = "b") -> list[FactEvent]:
+    bus.at_us += seconds * SECOND
+    return bus.tell(beat(1 + bus.at_us // SECOND, *resources, session=session))
+
+
+def released(facts: list[FactEvent]) -> list[str]:
+    return [one.reason for one in facts if isinstance(one, WorkloadRemoved)]
+
+
+def test_what_nobody_watches_is_released_after_a_while(bus: Bus) -> None:
+    assert released(after(bus, 20, CREWS)) == []
+    assert released(after(bus, 9, CREWS)) == []
+    assert released(after(bus, 1, CREWS)) == ["NotWatched"]
+    assert bus.draft.workloads == {}
+
+
+def test_what_is_watched_again_in_time_is_kept(bus: Bus) -> None:
+    after(bus, 20, CREWS)
+    after(bus, 5, JOBS, CREWS)
+    assert released(after(bus, 20, JOBS, CREWS)) == []
+
+
+def test_what_another_session_watches_is_kept(bus: Bus) -> None:
+    after(bus, 1, JOBS, CREWS, session="new")
+    after(bus, 1, CREWS)
+    after(bus, 8, JOBS, CREWS, session="new")
+    assert released(after(bus, 2, CREWS)) == []
+
+
+def test_a_scheduler_that_starts_again_waits_anew(bus: Bus) -> None:
+    after(bus, 20, CREWS)
+    bus.draft.heard = Heard()
+    assert released(after(bus, 9, CREWS)) == []
+    assert released(after(bus, 10, CREWS)) == ["NotWatched"]

@@ -1,0 +1,68 @@
+"""Queued objects of job kinds that are not enabled: nobody queues them, and their maker is told.
+
+They run at once and no quota counts them. Kueue enables some of these kinds by default, so whoever
+comes from there may not expect it.
+"""
+
+from __future__ import annotations
+
+from tidegate.kinds.names import QUEUE_NAME
+from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, label, validating
+from tidegate.kinds.policies.frameworks import FRAMEWORKS
+from tidegate.model.podset import LabelSelector
+
+WARN, DENY = ("Warn", "Audit"), ("Deny",)
+_MADE = ("CREATE", "UPDATE")
+_WITHOUT_SUSPENSION = {
+    "deployment": Target(
+        group="apps", versions=("v1",), resources=("deployments",), operations=_MADE
+    ),
+    "statefulset": Target(
+        group="apps", versions=("v1",), resources=("statefulsets",), operations=_MADE
+    ),
+    "leaderworkerset.x-k8s.io/leaderworkerset": Target(
+        group="leaderworkerset.x-k8s.io",
+        versions=("v1",),
+        resources=("leaderworkersets",),
+        operations=_MADE,
+    ),
+    "pod": Target(group="", versions=("v1",), resources=("pods",), operations=_MADE),
+}
+"""Kinds of Kueue's that no field suspends, by its names for them."""
+_SAID = (
+    f"metadata.labels[{QUEUE_NAME}]: this kind is not enabled in integrations.frameworks, or not"
+    " supported, so it is not queued: it runs at once, and no quota counts it"
+)
+
+
+def disabled_kinds(enabled: tuple[str, ...]) -> dict[str, Target]:
+    """Return the requests about each kind that Kueue knows and that is not enabled, by its name."""
+    suspended = {one.name: one.target(*_MADE) for one in FRAMEWORKS}
+    known = {**suspended, **_WITHOUT_SUSPENSION}
+    return {name: target for name, target in known.items() if name not in enabled}
+
+
+def warn_of_disabled(
+    enabled: tuple[str, ...],
+    namespaces: LabelSelector | None = None,
+    actions: tuple[str, ...] = WARN,
+) -> list[Manifest]:
+    """Return the policy about objects that name a queue and whose kind is not enabled.
+
+    Of an object that has a controller its maker is told, and one that named the queue before may
+    still change: its finalizers must come off.
+    """
+    named = f"{label(QUEUE_NAME)} != ''"
+    conditions = {
+        "names-a-queue": named,
+        "newly": f"request.operation == 'CREATE' || {label(QUEUE_NAME, 'oldObject')} == ''",
+        "made-by-nobody": "!object.metadata.?ownerReferences.orValue([])"
+        ".exists(o, o.?controller.orValue(false))",
+    }
+    scope = Scope(
+        targets=list(disabled_kinds(enabled).values()),
+        conditions=conditions,
+        namespaces=namespaces,
+        actions=actions,
+    )
+    return validating("disabled-kinds", scope, [Check("false", _SAID)])
