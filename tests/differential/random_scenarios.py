@@ -76,7 +76,7 @@ def _play_drawn(seed: int, mode: str) -> tuple[World, Verdict]:
     rng = Random(f"{seed}/actions")
     fresh = [one["name"] for one in told.input["workloads"]]
     for number in range(rng.randint(2, 5)):
-        verdict = termination(world, run_step(world, number, _actions(rng, world, fresh)))
+        verdict = termination(world, run_step(world, number, actions(rng, world, fresh)))
         if verdict.differences:
             return world, verdict
     return world, Verdict()
@@ -105,7 +105,7 @@ def _config(rng: Random) -> Json:
     return {"fairSharing": {"preemptionStrategies": list(strategies)}}
 
 
-def _actions(rng: Random, world: World, fresh: list[str]) -> list[Json]:
+def actions(rng: Random, world: World, fresh: list[str]) -> list[Json]:
     """Draw a step's actions: some arrive, some that run end, now and then a quota moves."""
     running = [one.job.name for one in world.draft.workloads.values() if one.phase in _HOLDING]
     ending = rng.sample(running, rng.randint(0, min(2, len(running))))

@@ -2,7 +2,7 @@
 
 A rule is the cause if the step goes differently once it is left out. Where none of those that can
 be left out is, it is the durable intent, that flavors are looked at from the first on, or that
-trees without anything in common have cycles of their own.
+a queue's head is the first of its workloads that can act.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tests.differential.without import AGAIN, DISPLACED, FLAVORS, NO_KEEPING, OWNERS, RESOURCES
+from tests.differential.without import DISPLACED, FLAVORS, OWNERS, RESOURCES
 from tidegate.contracts.decisions import (
     DecisionEvent,
     PreemptionIntended,
@@ -23,7 +23,8 @@ from tidegate.contracts.decisions import (
 from tidegate.contracts.facts import FactEvent
 
 Event: TypeAlias = FactEvent | DecisionEvent
-INTENT, SCAN, TREES = "durable intent", "from the first flavor", "own cycles"
+INTENT, SCAN = "durable intent", "from the first flavor"
+ABLE = "heads that can act"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def remaining(pair: Pair) -> str:
     moved = [one for one in moves(pair.theirs) if one.workload == name and one.kind == "admit"]
     if scans and (moved or not preempts):
         return SCAN
-    return INTENT if preempts else TREES
+    return INTENT if preempts else ABLE
 
 
 def why(rule: str, pair: Pair) -> str:
@@ -86,12 +87,10 @@ def why(rule: str, pair: Pair) -> str:
 _WHY = {
     OWNERS: "{} borrows only once no owner has anybody to start",
     DISPLACED: "{}: a preempted workload does not pass it on to other queues",
-    NO_KEEPING: "{} takes what is free, kept idle for a head that could not start in it",
     SCAN: "{} is looked at from its preferred flavor on, not where a scan once stopped",
     FLAVORS: "{} starts on a flavor that is free, though not the one it was tried on",
     RESOURCES: "{} is not given a flavor on which one of its resources has no room",
-    AGAIN: "{} was overtaken, and looked at again at once: on another flavor, or with fewer pods",
-    TREES: "{} does not wait for the cycles of queues that share nothing with it",
+    ABLE: "{} does not wait behind heads that could neither start nor preempt",
 }
 
 
@@ -144,5 +143,5 @@ def _made_way(journal: Iterable[Event], name: str) -> str:
     return by
 
 
-RULES = (OWNERS, INTENT, DISPLACED, NO_KEEPING, SCAN, FLAVORS, RESOURCES, AGAIN, TREES)
+RULES = (OWNERS, INTENT, DISPLACED, SCAN, FLAVORS, RESOURCES, ABLE)
 """All rules by their names in docs/differences.md."""

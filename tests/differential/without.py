@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from tidegate.core import fitting, processing, proposing
-from tidegate.core.nominating import Nominee
-from tidegate.core.passing import Pass
 from tidegate.core.preemption import trial
 
 
@@ -33,19 +31,13 @@ def _nothing(*_: object, **__: object) -> None:
     return None
 
 
-def _keeps(_: Pass, nominee: Nominee) -> bool:
-    return nominee.room.spec.preemption.reclaim_within_cohort != "Any"
-
-
 OWNERS, DISPLACED, FLAVORS = "owners first", "preempted once", "any flavor"
-AGAIN, NO_KEEPING, RESOURCES = "looked at again", "no idle room", "all resources"
+RESOURCES = "all resources"
 PARTS: dict[str, tuple[Part, ...]] = {
     OWNERS: (Part(processing, "_yields_to_owners", _no),),
     DISPLACED: (Part(trial, "is_displaced", _no),),
-    NO_KEEPING: (Part(processing, "_keeps_room", _keeps),),
     FLAVORS: (Part(proposing, "fit_anywhere", _nothing),),
     RESOURCES: (Part(fitting, "_all_must_fit", _no),),
-    AGAIN: (Part(processing, "_propose_now", _nothing),),
 }
 """Rules that can be left out one by one, by the names of docs/differences.md."""
 

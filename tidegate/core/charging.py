@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from hashlib import blake2b
 
 import msgspec
 
@@ -103,6 +104,12 @@ def shape_key(draft: Draft, workload: Workload) -> bytes:
             bool(workload.displaced_seq) and not kueue,
         )
     )
+
+
+def requests_digest(draft: Draft, workload: Workload) -> bytes:
+    """Return 8 bytes that tell whether a workload asks for as much as when something was said."""
+    counts = [count(workload, podset) for podset in workload.podsets]
+    return blake2b(_encode((counts, per_pod(draft, workload))), digest_size=8).digest()
 
 
 def invalid(draft: Draft, workload: Workload) -> str:

@@ -57,11 +57,13 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a workload was last said to wait: it is said again when this changes."""
+    """Why a workload was last said to wait: see ``tidegate.core.explain.stands``."""
 
     reason: HeldReason
     others: tuple[str, ...] = ()
     tried: tuple[tuple[str, str, str, str], ...] = ()  # podset, flavor, resource, reason
+    asked: tuple[int, ...] = ()  # of each of these, in base units
+    requests: bytes = b""  # see ``tidegate.core.charging.requests_digest``
     parked: bool = False
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tidegate.contracts.decisions import FlavorTried, HeldReason
+from tidegate.core.charging import per_pod, requests_digest
 from tidegate.core.draft import Draft, Workload
-from tidegate.core.fitting import Attempt
+from tidegate.core.fitting import TOO_MUCH, Attempt
 from tidegate.core.flavors import Assignment, PodSetChoice
+from tidegate.core.nominating import Nominee
 from tidegate.core.preemption.candidates import preemptable
 from tidegate.core.rooms import Room
 from tidegate.core.tree import bounded, free
 from tidegate.model.quantity import render
 
+_OF_QUOTA: tuple[HeldReason, ...] = ("WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor")
 Tried = tuple[tuple[str, str, str, str], ...]
 
 SENTENCES: dict[HeldReason, str] = {
@@ -39,14 +42,56 @@ SENTENCES: dict[HeldReason, str] = {
 
 def kinds(assignment: Assignment | None) -> Tried:
     """Return what was tried without amounts: what a reason is compared by."""
-    if assignment is None:
-        return ()
     return tuple(
         (podset.name, attempt.flavor, attempt.resource, attempt.said)
-        for podset in assignment.podsets
-        for attempt in podset.attempts
-        if attempt.said
+        for podset, attempt in _decisive_attempts(assignment)
     )
+
+
+def stands(draft: Draft, nominee: Nominee) -> bool:
+    """Tell whether what was said last of why a head waits is still so.
+
+    It is as long as the workload asks for as much, and each constraint that was named is violated
+    still, whichever others are by now.
+    So when something new is said follows from the state alone.
+    """
+    held, workload = nominee.workload.held, nominee.workload
+    if held is None or held.others:
+        return False
+    if nominee.outcome not in ("no fit", "no candidates"):
+        return held.reason == nominee.reason
+    if held.reason not in _OF_QUOTA:
+        return False
+    if not held.tried:
+        return _is_uncovered(draft, nominee.room, workload)
+    if held.requests != requests_digest(draft, workload):
+        return False
+    assert nominee.proposal is not None
+    now = {(one[0], one[1]): one[3] for one in kinds(nominee.proposal.assignment)}
+    return all(
+        _blocks(nominee.room, told, asked)
+        if told[2]
+        else now.get((told[0], told[1]), told[3]) == told[3]
+        for told, asked in zip(held.tried, held.asked, strict=True)
+    )
+
+
+def _blocks(room: Room, told: tuple[str, str, str, str], asked: int) -> bool:
+    """Tell whether a constraint that was named is violated still."""
+    _, flavor, resource, said = told
+    group = room.group_of.get(resource)
+    slot = next((one for one in group.slots if one.flavor == flavor), None) if group else None
+    if slot is None or resource not in slot.cells:
+        return False
+    cell = slot.cells[resource]
+    return asked > (cell.potential if said == TOO_MUCH else free(cell))
+
+
+def _is_uncovered(draft: Draft, room: Room, workload: Workload) -> bool:
+    """Tell whether a podset asks for a resource that the ClusterQueue has no quota of."""
+    each = (one for pod in per_pod(draft, workload) for one in pod.items())
+    ignored = draft.policy.ignore_undeclared
+    return not ignored and any(units and name not in room.group_of for name, units in each)
 
 
 def tried(
@@ -55,9 +100,7 @@ def tried(
     """Return what was tried with the amounts of this moment."""
     return tuple(
         _tried(draft, room, workload, podset, attempt)
-        for podset in assignment.podsets
-        for attempt in podset.attempts
-        if attempt.said
+        for podset, attempt in _decisive_attempts(assignment)
     )
 
 
@@ -87,6 +130,16 @@ def _tried(
         reason=attempt.said,
         preemptable=preemptable(draft, room, workload, cell.fr),
     )
+
+
+def _decisive_attempts(
+    assignment: Assignment | None,
+) -> Iterator[tuple[PodSetChoice, Attempt]]:
+    """Yield what was tried in vain for the podset that decides why there is no fit."""
+    podset = _decisive(assignment)
+    for attempt in () if podset is None else podset.attempts:
+        if podset is not None and attempt.said:
+            yield podset, attempt
 
 
 def _decisive(assignment: Assignment | None) -> PodSetChoice | None:

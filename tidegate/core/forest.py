@@ -54,7 +54,6 @@ def cohort(draft: Draft, name: str) -> Node:
 def touch(draft: Draft, tree: Tree) -> None:
     """Note that what fits in a tree, or may be preempted there, may have changed."""
     tree.stamp += 1
-    tree.moved = True
     if not tree.dirty:
         tree.dirty = True
         draft.forest.dirty.append(tree)
@@ -226,7 +225,7 @@ def _move_in(draft: Draft, old: Forest, new: Forest) -> None:
         if now is not None:
             now.shapes, now.heap, now.waiting = was.shapes, was.heap, was.waiting
             for shape in now.shapes.values():
-                shape.tested = -1
+                shape.aside = -1
     for workload in draft.workloads.values():
         new.agenda[workload.key] = None  # what the old forest had on it, and no rule has seen
         if workload.phase in HOLDING:

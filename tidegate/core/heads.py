@@ -44,7 +44,7 @@ def first(draft: Draft, room: Room) -> Workload | None:
         top = first_of(shape)
         if top is not None and not shape.parked:
             if top.rank is found:
-                return top
+                return None if found is room.blocked else top
             heappush(heap, (top.rank, shape))
         heappop(heap)
     return None
@@ -104,21 +104,25 @@ def _backs_off(draft: Draft, workload: Workload) -> bool:
     return key in draft.deadlines.at or key in draft.deadlines.due
 
 
-def wake(draft: Draft, tree: Tree, *, unless_tested: bool = False) -> None:
-    """Put what is parked in a tree back into the running.
-
-    Args:
-        draft: whose tree it is.
-        tree: all its ClusterQueues are woken.
-        unless_tested: leave parked what was tested since the tree last changed.
-    """
+def wake(draft: Draft, tree: Tree) -> None:
+    """Put what is parked in a tree's ClusterQueues back into the running."""
     for room in tree.rooms:
+        room.blocked = None
         for shape in list(room.shapes.values()):
-            if not (unless_tested and shape.tested == tree.stamp):
-                unpark(room, shape)
+            unpark(room, shape)
         for workload in [one for one in room.waiting.values() if one.parked]:
             workload.parked = False
             place(draft, workload)
+
+
+def wake_changed(tree: Tree) -> None:
+    """Offer again whoever was set aside before a tree last changed."""
+    for room in tree.rooms:
+        if room.blocked is not None:
+            room.blocked = None
+        for shape in list(room.shapes.values()):
+            if shape.parked and shape.aside != tree.stamp:
+                unpark(room, shape)
 
 
 def pending(draft: Draft, cluster_queue: str) -> tuple[list[str], list[str]]:

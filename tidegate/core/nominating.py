@@ -24,7 +24,6 @@ Outcome = Literal[
     "gated",
     "deferred",
     "skipped",
-    "left",  # the turn was full: it was not looked at
     "refused",  # it may not be admitted at all
     "elsewhere",  # its namespace may not use the ClusterQueue
 ]
@@ -48,23 +47,13 @@ class Nominee(Entry, kw_only=True, eq=False):
 
 
 def nominate(draft: Draft, room: Room, workload: Workload, scan: Scan = ()) -> Nominee:
-    """Return what could be done for a head now; remembered until something in its tree changes."""
-    shape = workload.shape
-    assert shape is not None
-    known = shape.proposed == room.tree.stamp and shape.proposed_rank is workload.rank
-    if known and not scan and isinstance(shape.nominee, Nominee):
-        found = _again(shape.nominee)
-    else:
-        found = _nominate(draft, room, workload, scan)
-        if not scan:
-            shape.nominee, shape.proposed = _again(found), room.tree.stamp
-            shape.proposed_rank = workload.rank
-    return found
-
-
-def look_again(draft: Draft, nominee: Nominee) -> Proposal | None:
-    """Return what could be done for a head on the tree as the cycle has left it so far."""
-    return _nominate(draft, nominee.room, nominee.workload, ()).proposal
+    """Return what could be done for a workload now; changes nothing."""
+    made = Nominee(workload=workload, room=room)
+    if _admissible(draft, workload, made):
+        made.proposal = propose(draft, room, workload, scan)
+        made.borrows = made.proposal.assignment.borrows
+        made.is_preemptor = draft.sticky.get(room.name) == workload.key
+    return made
 
 
 def scan_of(run_of: Pass, room: Room, workload: Workload) -> Scan:
@@ -78,31 +67,6 @@ def scan_of(run_of: Pass, room: Room, workload: Workload) -> Scan:
     if preserved and cycle >= run_of.cycle - 1:
         return scan
     return scan if seq >= room.tree.left_seq else ()
-
-
-def _again(before: Nominee) -> Nominee:
-    """Return a nominee as it was before its turn."""
-    made = Nominee(
-        workload=before.workload,
-        borrows=before.borrows,
-        is_preemptor=before.is_preemptor,
-        room=before.room,
-        proposal=before.proposal,
-    )
-    if made.proposal is None:
-        made.outcome, made.reason = before.outcome, before.reason
-        made.details = before.details
-    return made
-
-
-def _nominate(draft: Draft, room: Room, workload: Workload, scan: Scan) -> Nominee:
-    """Return what could be done, whether it is worth while or not."""
-    made = Nominee(workload=workload, room=room)
-    if _admissible(draft, workload, made):
-        made.proposal = propose(draft, room, workload, scan)
-        made.borrows = made.proposal.assignment.borrows
-        made.is_preemptor = draft.sticky.get(room.name) == workload.key
-    return made
 
 
 def _admissible(draft: Draft, workload: Workload, made: Nominee) -> bool:

@@ -9,57 +9,29 @@ from hashlib import sha256
 
 from tidegate.contracts.decisions import FlavorTried, WorkloadHeld
 from tidegate.core.draft import Draft, Held
-from tidegate.core.explain import kinds, sentence, tried
+from tidegate.core.explain import kinds, sentence, stands, tried
 from tidegate.core.nominating import Nominee, Outcome
 from tidegate.core.ordering import gate
 from tidegate.core.passing import Pass
 from tidegate.core.preemption.guarantee import trace
-from tidegate.core.shapes import park
 
 _SHAPE_DIGITS = 16
-_PASSED_OVER: tuple[Outcome, ...] = ("skipped", "deferred")
 _PARKED_ALONE: tuple[Outcome, ...] = ("gated", "refused", "elsewhere")
 _PARKED_TOGETHER: tuple[Outcome, ...] = ("no fit", "no candidates")
 
 
-def requeue(run_of: Pass, heads: list[Nominee]) -> None:
-    """Say why each head waits that does, and park it; note in each tree what happened."""
-    for nominee in heads:
-        tree, outcome = nominee.room.tree, nominee.outcome
-        if outcome == "left":
-            continue
-        if outcome == "admitted" or (_requeue_kueue if run_of.kueue else _requeue)(run_of, nominee):
-            tree.acted = True
-        elif outcome in _PASSED_OVER:
-            tree.skipped = True
+def explain(run_of: Pass, nominee: Nominee) -> bool:
+    """Say why a head waits, unless what was said last is still so; tell whether it was news."""
+    if nominee.outcome != "preempting" and stands(run_of.draft, nominee):
+        return False
+    _tell(run_of, nominee, _held(nominee, parked=False))
+    return True
 
 
-def _requeue(run_of: Pass, nominee: Nominee) -> bool:
-    """Tidegate's way: what is parked is parked until the tree changes, and no event says so."""
-    tree, workload = nominee.room.tree, nominee.workload
-    if nominee.outcome == "preempting":
-        _tell(run_of, nominee, _held(nominee, parked=False))
+def requeue_kueue(run_of: Pass, nominee: Nominee) -> bool:
+    """Say why a head waits, and park it until an event ends that; tell whether anything changed."""
+    if nominee.outcome == "admitted":
         return True
-    parks = nominee.outcome in _PARKED_ALONE
-    if nominee.outcome in _PARKED_TOGETHER:
-        parks = nominee.room.spec.strategy == "BestEffortFIFO"
-    if nominee.outcome not in _PASSED_OVER or tree.idle:
-        tell_waiting(run_of, nominee)
-    if parks and workload.shape is not None:
-        park(nominee.room, workload.shape)
-        workload.shape.tested = workload.shape.proposed  # what it was looked at with
-    return parks
-
-
-def tell_waiting(run_of: Pass, nominee: Nominee) -> None:
-    """Say why a head waits if that is news."""
-    held = _held(nominee, parked=False)
-    if nominee.workload.held != held:
-        _tell(run_of, nominee, held)
-
-
-def _requeue_kueue(run_of: Pass, nominee: Nominee) -> bool:
-    """Kueue's way: parking, and how far the scan of flavors got, last until an event ends them."""
     workload, best_effort = nominee.workload, nominee.room.spec.strategy == "BestEffortFIFO"
     scan = _progress(nominee)
     untried = any(at != -1 for stopped in scan for at in stopped.values())

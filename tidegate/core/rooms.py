@@ -32,10 +32,7 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     key: bytes
     heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
     parked: bool = False
-    tested: int = -1  # the tree's stamp at which its first workload was parked
-    nominee: object = None  # what was proposed for ``proposed_rank`` at ``proposed``
-    proposed: int = -1  # a stamp of the tree
-    proposed_rank: Rank | None = None
+    aside: int = -1  # the tree's stamp at which its first workload was set aside
 
     def __lt__(self, other: Shape) -> bool:
         """Order heap entries of one rank: who changed its shape left an outdated one behind."""
@@ -69,13 +66,7 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     left_seq: int = 0  # when quota last came back, or was given anew
     outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
-    fresh: bool = True  # no cycle has looked at it since it became dirty
-    looked: bool = False  # a cycle has looked at it since it was last woken
-    moved: bool = False  # it changed since it was last woken
-    acted: bool = False  # the cycle that runs admitted, preempted or parked somebody
-    skipped: bool = False  # the cycle that runs passed somebody over
     owners_served: bool = False  # the cycle that runs admitted somebody to quota of its queue's own
-    idle: bool = False  # the last cycle only passed over: the next one says whom
 
 
 class Room(msgspec.Struct, kw_only=True, eq=False):
@@ -94,6 +85,7 @@ class Room(msgspec.Struct, kw_only=True, eq=False):
     intended: dict[FlavorResource, int] = {}  # what is kept for preemptors that wait
     shapes: dict[bytes, Shape] = {}
     heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
+    blocked: Rank | None = None  # StrictFIFO: its first workload, which cannot act
     waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own
 
 

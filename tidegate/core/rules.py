@@ -57,7 +57,8 @@ def decide(
     Args:
         draft: changed in place; afterwards settled, unless a bound was reached.
         cycles_max: at most so many scheduling cycles; 0: the rules alone.
-        decisions_max: begin nothing new after so many decisions: the rest follows in a next turn.
+        decisions_max: begin no cycle after so many decisions: the rest follows in a next turn.
+            A turn ends between two cycles only, so it changes no decision where it ends.
 
     Raises:
         UnknownRulesError: the ledger says that rules decide here which this version does not have.
@@ -73,15 +74,10 @@ def decide(
         kueue=draft.policy.compatibility == "kueue",
         cycle=draft.cycle,
     )
-    if not run_of.kueue:
-        cycle.wake_fresh(draft)
+    run = cycle.run_kueue if run_of.kueue else cycle.run
     done = 0
-    while _settle(run_of) and (cycles_max is None or done < cycles_max) and _cycle(run_of):
+    while _settle(run_of) and (cycles_max is None or done < cycles_max) and run(run_of):
         done += 1
-        if run_of.full:  # a cycle that may decide nothing would call its trees settled
-            break
-    if run_of.full:
-        cycle.begin_anew(draft)
     tell_scans(run_of)
     return run_of.decisions
 
@@ -95,17 +91,4 @@ def _settle(run_of: Pass) -> bool:
             for group in rule(run_of.draft):
                 for decision in group:
                     run_of.tell(decision)
-                if run_of.full:
-                    return False
-    return True
-
-
-def _cycle(run_of: Pass) -> bool:
-    """Run one cycle over the trees that changed; tell whether there was anything."""
-    draft = run_of.draft
-    if run_of.kueue:
-        return cycle.run_kueue(run_of)
-    trees = cycle.unsettled(draft)
-    if trees:
-        cycle.run(run_of, trees)
-    return bool(trees)
+    return not run_of.full

@@ -19,9 +19,23 @@ def first_of(shape: Shape) -> Workload | None:
     return None
 
 
-def park(room: Room, shape: Shape) -> None:
+def park(shape: Shape) -> None:
     """Take a shape out of the running until its tree is woken."""
-    shape.parked, shape.tested = True, room.tree.stamp
+    shape.parked = True
+
+
+def set_aside(room: Room, workload: Workload) -> None:
+    """Offer nobody of a workload's shape until something in the tree changes.
+
+    Of a StrictFIFO queue nobody behind it either.
+    """
+    shape = workload.shape
+    assert shape is not None
+    shape.aside = room.tree.stamp
+    if room.spec.strategy == "StrictFIFO":
+        room.blocked = workload.rank
+    else:
+        shape.parked = True
 
 
 def unpark(room: Room, shape: Shape) -> None:

@@ -56,7 +56,7 @@ def in_turns(draft: Draft, entries: Iterable[Nominee]) -> Iterator[Nominee]:
     for entry in entries:
         by_tree.setdefault(id(entry.room.tree), []).append(entry)
     for left in by_tree.values():
-        if not left[0].room.tree.root.is_cohort or not any(_acts(one) for one in left):
+        if len(left) == 1 or not any(_acts(one) for one in left):
             yield from left  # one at most, or nobody whom the order could matter to
         else:
             yield from _tournament(draft.policy, left)

@@ -34,10 +34,21 @@ def attend_variant(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
 
     Tells whether that was all: without such a sibling it is like any workload.
     """
-    draft, workload, room = run_of.draft, nominee.workload, nominee.room
-    if not workload.variant_of or not gate(draft.policy, GATE, default=False):
+    if waits_for_variant(run_of.draft, nominee):
+        if nominee.intent is not None and nominee.outcome == "refused":
+            _abandon(run_of, nominee)
+        return True
+    sibling = holder(run_of.draft, nominee.workload)
+    if sibling is None or proposal.assignment.mode != "Fit":
         return False
-    sibling = _holder(draft, workload)
+    _migrate(run_of, nominee, proposal, sibling)
+    return True
+
+
+def waits_for_variant(draft: Draft, nominee: Nominee) -> bool:
+    """Tell whether a variant waits because of the one that holds quota, and note why."""
+    workload, room = nominee.workload, nominee.room
+    sibling = holder(draft, workload)
     if sibling is None:
         return False
     if sibling.phase == "evicting":
@@ -47,18 +58,19 @@ def attend_variant(run_of: Pass, nominee: Nominee, proposal: Proposal) -> bool:
     own = min((places.get(name, 0) for name in workload.allowed_flavors or places), default=0)
     last = places.get(room.spec.last_acceptable_flavor, len(places))
     if _place(places, sibling) <= own:
-        _wait(run_of, nominee, _BETTER)
+        details = _BETTER
     elif own > last or not room.spec.migrates:
-        _wait(run_of, nominee, _STAYS)
-    elif proposal.assignment.mode == "Fit":
-        _migrate(run_of, nominee, proposal, sibling)
+        details = _STAYS
     else:
         return False
+    nominee.outcome, nominee.reason, nominee.details = "refused", "PendingEvaluation", details
     return True
 
 
-def _holder(draft: Draft, workload: Workload) -> Workload | None:
-    """Return the variant that holds quota, the one that does not leave first."""
+def holder(draft: Draft, workload: Workload) -> Workload | None:
+    """Return the variant that holds quota, the one that does not leave first; None: no variant."""
+    if not workload.variant_of or not gate(draft.policy, GATE, default=False):
+        return None
     if workload.parent:
         parent = draft.workloads.get(workload.parent)
         return None if parent is None else draft.workloads.get(parent.acting)
@@ -80,20 +92,17 @@ def _place(places: dict[str, int], sibling: Workload) -> int:
     return max((places.get(name, 0) for name in given), default=0)
 
 
-def _wait(run_of: Pass, nominee: Nominee, details: str) -> None:
-    """Let a variant wait, and keep nothing for it that it had made room for."""
-    workload = nominee.workload
-    if nominee.intent is not None:
-        run_of.tell(
-            PreemptionAbandoned(
-                at_us=run_of.draft.now_us,
-                workload=workload.key,
-                uid=workload.uid,
-                cluster_queue=nominee.room.name,
-                reason="a variant of it holds quota",
-            )
+def _abandon(run_of: Pass, nominee: Nominee) -> None:
+    """Keep nothing for a variant that it had made room for."""
+    run_of.tell(
+        PreemptionAbandoned(
+            at_us=run_of.draft.now_us,
+            workload=nominee.workload.key,
+            uid=nominee.workload.uid,
+            cluster_queue=nominee.room.name,
+            reason="a variant of it holds quota",
         )
-    nominee.outcome, nominee.reason, nominee.details = "refused", "PendingEvaluation", details
+    )
 
 
 def _migrate(run_of: Pass, nominee: Nominee, proposal: Proposal, sibling: Workload) -> None:

@@ -23,7 +23,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core import deadlines, decay
-from tidegate.core.charging import charged
+from tidegate.core.charging import charged, requests_digest
 from tidegate.core.draft import Draft, Held, Intent, Order, Workload
 from tidegate.core.forest import HOLDING, forest, intend, touch
 from tidegate.core.heads import leave, place
@@ -155,6 +155,8 @@ def _hold(draft: Draft, workload: Workload, event: WorkloadHeld) -> None:
         reason=event.reason,
         others=event.others,
         tried=tuple((one.podset, one.flavor, one.resource, one.reason) for one in event.tried),
+        asked=tuple(one.asked for one in event.tried),
+        requests=requests_digest(draft, workload) if event.tried else b"",
         parked=event.parked,
     )
     if event.cycle:
@@ -170,7 +172,7 @@ def _hold(draft: Draft, workload: Workload, event: WorkloadHeld) -> None:
     room = forest(draft).rooms.get(workload.cluster_queue)
     shape = workload.shape
     if room is not None and shape is not None and event.shape:
-        park(room, shape)
+        park(shape)
     else:
         workload.parked = True
         place(draft, workload)
