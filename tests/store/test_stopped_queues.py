@@ -1,0 +1,40 @@
+"""Since when a ClusterQueue is stopped, and by whom: whatever else of it changed in between."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from sqlalchemy import Engine
+
+from store.ledger import SqlLedger
+from store.reports import rows
+from tests.store.histories import AT, LEASE_US, sealed
+from tests.store.story import cluster_queue
+from tidegate.contracts.facts import ClusterQueueDefined
+from tidegate.model.quota import StopPolicy
+
+
+def stopped(at: float, author: str, policy: StopPolicy, cohort: str) -> ClusterQueueDefined:
+    defined = cluster_queue(at, "q", 4, author)
+    return replace(defined, spec=replace(defined.spec, stop_policy=policy, cohort=cohort))
+
+
+def test_the_report_names_who_stopped_a_queue_and_not_who_changed_it_since(engine: Engine) -> None:
+    ledger = SqlLedger(engine)
+    ledger.lead("a", LEASE_US)
+    turns = sealed(
+        [stopped(0, "kim", "Hold", "a")],
+        [stopped(1, "kim", "None", "a")],
+        [stopped(2, "ann", "Hold", "a")],
+        [stopped(3, "bob", "Hold", "b")],
+    )
+    seen = list[tuple[object, object]]()
+    for entries in turns:
+        ledger.append(1, entries[0].seq - 1, entries, AT)
+        [row] = rows(engine, "queues")
+        seen.append((row["stopped_at"], row["stopped_by"]))
+    assert seen == [
+        ("2026-03-01T07:00:00Z", "kim"),
+        (None, ""),
+        ("2026-03-01T07:02:00Z", "ann"),
+        ("2026-03-01T07:02:00Z", "ann"),
+    ]
