@@ -16,6 +16,8 @@ NAMES = names_of(CLUSTER)
 EPOCH_US = 1_750_000_000_000_000
 """When the loop's clock was at 0, UTC microseconds: the simulation has no other calendar."""
 LAG_S_MAX = 0.01
+BELIEVED_US = 300_000_000
+"""A step ahead of more than that is taken for a broken clock."""
 
 
 class Bus:
@@ -24,13 +26,24 @@ class Bus:
     def __init__(self, *, observations_max: int = 500) -> None:
         self._loop = asyncio.get_running_loop()
         self.ahead_us = 0  # of the true time: clocks are stepped
+        self.latest_us = 0  # that was told and is believed
         self.server = Server(self.now_us)
         self.streams = Streams(observations_messages=observations_max)
         self._connections = list[Connection]()
 
     def now_us(self) -> int:
         """Return the server's time, UTC microseconds."""
-        return EPOCH_US + self.ahead_us + round(self._loop.time() * 1_000_000)
+        told_us = self._true_us() + self.ahead_us
+        if self.ahead_us <= BELIEVED_US:
+            self.latest_us = max(self.latest_us, told_us)
+        return told_us
+
+    def told_ahead(self) -> bool:
+        """Tell whether somebody was told a time that has not come yet, and believes it."""
+        return self.latest_us > self._true_us()
+
+    def _true_us(self) -> int:
+        return EPOCH_US + round(self._loop.time() * 1_000_000)
 
     def connect(self, random: Random, life: Life | None = None) -> NatsBus:
         """Return the bus as one process has it; without a life nothing befalls it."""
@@ -58,6 +71,12 @@ class Bus:
         stream = self.server.streams.get(NAMES.observations)
         if stream is not None:
             stream.delete(stream.last_seq)
+
+    def empty_observations(self) -> None:
+        """Purge the stream of observations, read or not."""
+        stream = self.server.streams.get(NAMES.observations)
+        if stream is not None:
+            stream.purge(None)
 
     def recreate(self, name: str) -> None:
         """Delete a stream and make it anew, if it is there."""

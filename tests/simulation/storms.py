@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 class Storms:
     """Makes and ends bad weather in one world."""
 
-    def __init__(self, world: World, random: Random) -> None:
+    def __init__(self, world: World, random: Random, *, lossy: bool = False) -> None:
         self._world, self._random = world, random
         self.raging = False
         self._over = False
-        self.lossless = random.random() < 0.4  # whatever dies, nothing that was told is lost
+        self.lossless = (
+            random.random() < 0.4 and not lossy
+        )  # whatever dies, nothing that was told is lost
         self._ledger_lost = self.lossless or random.random() < 0.6  # at most once, if at all
 
     async def run(self) -> None:

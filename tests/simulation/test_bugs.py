@@ -9,7 +9,8 @@ from tests.simulation.bugs.page import PAGE, table
 from tests.simulation.bugs.patches import Bug, every_bug, tree_with
 
 BUGS = every_bug()
-SAMPLE = [one for one in BUGS if one.seed is not None][::24]
+SAMPLE = [one for one in BUGS if one.name == "never-ordered-again"]
+"""What costs one world; the others are tried by `make test-all`."""
 SEEDS = range(30)
 """Which seed finds a bug changes with whatever else the worlds do: the known one may not still."""
 
@@ -28,7 +29,7 @@ def test_a_bug_is_found(bug: Bug) -> None:
 @pytest.mark.parametrize("bug", SAMPLE, ids=_named)
 def test_a_bug_of_the_sample_is_found(bug: Bug) -> None:
     assert bug.seed is not None
-    assert hunt(bug, [bug.seed, *SEEDS]) is not None, "no world of these seeds shows it"
+    assert hunt(bug, [bug.seed, 1, 2]) is not None, "no world of these seeds shows it"
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from tests.simulation.bus import Bus
 from tests.simulation.checker import Checker
 from tests.simulation.cluster import QUEUE_LABEL, Cluster
 from tests.simulation.differences import Differences
+from tests.simulation.disasters import Disasters, strikes
 from tests.simulation.growers import Growers, grows
 from tests.simulation.ledger_watch import LedgerWatch, WatchedLedger
 from tests.simulation.life import Life
@@ -38,7 +39,7 @@ from tests.simulation.weather import Weather
 from tidegate.contracts.entry import Published
 from tidegate.errors import TidegateError
 
-JOBS_MAX = 16
+JOBS_MAX = 10
 REST_S_MAX = 1_200.0  # repetitions back off to 300 s
 SETTLED_S = 20.0
 
@@ -62,7 +63,8 @@ class World:
         self.observer = Observer(self.cluster, self.watch)
         self.differences = Differences(self.cluster, self.watch)
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
-        self.storms = Storms(self, Random(self.random.random()))
+        self.storms = Storms(self, Random(self.random.random()), lossy=strikes(seed))
+        self.disasters = Disasters(self, seed)
         self.owners = Owners(self.cluster, Random(self.random.random()))
         self.checker = Checker(self.cluster, Random(self.random.random()))
         self.makers = Makers(self.cluster, seed)
@@ -99,6 +101,7 @@ class World:
             around = [tasks.create_task(work) for work in self._surroundings()]
             await self.people.work()
             self.storms.end()
+            self.disasters.settle()
             self.people.settle()
             self.owners.settle()
             self.checker.settle()
@@ -124,6 +127,7 @@ class World:
             *(self._keep(name, body) for name, body in kept),
             self.cluster.machinery.run(),
             self.storms.run(),
+            self.disasters.run(),
             self.owners.work(),
             self.checker.run(),
             self.makers.work(),
@@ -171,7 +175,11 @@ class World:
     def _all_is_well(self) -> bool:
         now_s = asyncio.get_running_loop().time()
         steady = all(life.alive and life.stalled_until_s <= now_s for life in self.lives.values())
-        return steady and not self.storms.raging
+        return steady and not self.storms.raging and not self.bus.told_ahead()
+
+    def disturbed(self) -> None:
+        """Note that something failed just now."""
+        self.calm_since_s = asyncio.get_running_loop().time()
 
     async def _rest(self) -> None:
         """Wait until every Job is done and everything is told, written and published."""

@@ -160,9 +160,10 @@ class Connection:
     async def _come_back(self) -> None:
         await asyncio.sleep(self._random.uniform(*AWAY_S))
         self.is_connected = True
-        while self._unsent:
-            self._send(*self._unsent.popleft())
-        if self.reconnected is not None:
+        unsent, self._unsent = self._unsent, deque()
+        for one in unsent:  # and perhaps it breaks again at one of these
+            self._send(*one)
+        if self.reconnected is not None and self.is_connected:
             await self.reconnected()
 
     def _lose(self) -> None:

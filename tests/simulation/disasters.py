@@ -1,0 +1,75 @@
+"""What an operator or a power cut does to the bus as a whole, in some worlds only.
+
+Like the makers they draw from a generator of their own: whatever else a world does by its seed
+stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+AN_HOUR_US = 3_600_000_000
+STEPS_S = (-40, -5, 5, 40, 900)
+"""By how much a clock is stepped; one of more than five minutes is not believed."""
+STEPPED_S = 3.0, 20.0
+_FIRST, _SEEDS, _EVERY = 100, (3,), 4
+
+
+def strikes(seed: int) -> bool:
+    """Tell whether the bus as a whole is struck in the world of a seed."""
+    return seed >= _FIRST and seed % _EVERY in _SEEDS
+
+
+class Disasters:
+    """Deals one blow after another to the bus of one world."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self._world, self._random = world, Random(f"disasters {seed}")
+        self._over = not strikes(seed)
+        self._blows: dict[str, Callable[[], None]] = {
+            "nats restarted": lambda: self._world.bus.crash(lost=0),
+            "nats rolled back": lambda: self._world.bus.crash(lost=self._random.randint(1, 4)),
+            "observations truncated": world.bus.empty_observations,
+            "observations made anew, earlier": self._make_anew_earlier,
+            "events made anew": world.bus.recreate_events,
+            "clock stepped": self._step_the_clock,
+        }
+
+    def settle(self) -> None:
+        """Let nothing more happen, and the clocks be right."""
+        self._over = True
+        self._world.bus.ahead_us = 0
+
+    async def run(self) -> None:
+        """Deal blows until that is over."""
+        while not self._over:
+            await asyncio.sleep(self._random.uniform(8, 30))
+            if not self._over:
+                name = self._random.choice(list(self._blows))
+                self._world.weather.struck[name] += 1
+                self._world.disturbed()
+                self._blows[name]()
+
+    def _make_anew_earlier(self) -> None:
+        """Make OBSERVATIONS anew on a server whose clock is behind."""
+        bus = self._world.bus
+        ahead_us, bus.ahead_us = bus.ahead_us, bus.ahead_us - AN_HOUR_US
+        bus.recreate_observations()
+        bus.ahead_us = ahead_us
+
+    def _step_the_clock(self) -> None:
+        """Step the clock of bus and database, and step it back a while later."""
+        bus, step_s = self._world.bus, self._random.choice(STEPS_S)
+        bus.ahead_us = step_s * 1_000_000
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._random.uniform(*STEPPED_S), self._set_right)
+
+    def _set_right(self) -> None:
+        self._world.bus.ahead_us = 0
+        self._world.disturbed()
