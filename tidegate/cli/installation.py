@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from tidegate.cli.commands.manifests import of_configuration
 from tidegate.cli.finding import Finding, good, skipped, wrong
+from tidegate.cli.left_workloads import examine_left
 from tidegate.cli.objects.asking import Asking, Object
 from tidegate.cli.rights import examine_rights
 from tidegate.cluster.install import includes, manifests_folder, read_manifests
@@ -65,6 +66,7 @@ def examine_installation(api: Asking, config: str = "") -> Iterator[Finding]:
     roles += [one for one in wanted if one not in policies]
     yield from _installation(api, "Rights", roles, found.to_do)
     yield from examine_rights(api, roles)
+    yield from examine_left(api, found.told)
 
 
 def in_force(api: Asking, config: str = "") -> InForce:

@@ -1,0 +1,55 @@
+"""Workloads whose job kind is not enabled: ``tidegate doctor`` names them around a switch.
+
+They hold no quota, and nobody starts or stops their jobs; see docs/kinds.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidegate.cli.finding import Finding, skipped, wrong
+from tidegate.cli.objects.asking import Asking, Object
+from tidegate.errors import ApiStatusError
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds import names
+from tidegate.kinds.policies.frameworks import is_known_kind
+from tidegate.service.configuration import Configuration
+
+_PATH = f"/apis/{names.API_VERSION}/workloads"
+_NAMED_MAX = 10
+_TO_DO = "enable their kinds in integrations.frameworks, or finish and delete them"
+
+
+def examine_left(api: Asking, told: Configuration) -> Iterator[Finding]:
+    """Say which Workloads are left of jobs whose kinds a configuration does not enable."""
+    try:
+        found = left_behind(api.every(_PATH), told)
+    except ApiStatusError as error:
+        yield skipped("WorkloadsUnknown", f"Workloads: {error.message}", "ask with rights on them")
+        return
+    if found:
+        more = f" and {len(found) - _NAMED_MAX} more" if len(found) > _NAMED_MAX else ""
+        text = f"of kinds that are not enabled: {', '.join(found[:_NAMED_MAX])}{more}"
+        yield wrong("WorkloadsLeft", text, _TO_DO)
+
+
+def left_behind(items: Iterable[Object], told: Configuration) -> list[str]:
+    """Return unfinished Workloads whose owner is of no enabled kind, each with that owner."""
+    known = (JOB_KINDS[name] for name in told.frameworks if name in JOB_KINDS)
+    enabled = {(kind.group, kind.kind) for kind in known}
+    enabled |= {(one.group, one.kind) for one in told.declared}
+    return [said for one in items if (said := _left(one, enabled))]
+
+
+def _left(found: Object, enabled: set[tuple[str, str]]) -> str:
+    meta = found["metadata"]
+    owners = [one for one in meta.get("ownerReferences", ()) if one["kind"] != "Workload"]
+    told = found.get("status", {}).get("conditions", ())
+    if not owners or any((one["type"], one["status"]) == ("Finished", "True") for one in told):
+        return ""
+    owner = next((one for one in owners if one.get("controller")), owners[0])
+    version, kind = owner["apiVersion"], owner["kind"]
+    made = names.JOB_UID in meta.get("labels", {}) or names.IN_USE in meta.get("finalizers", ())
+    if (version.rpartition("/")[0], kind) in enabled or not (made or is_known_kind(version, kind)):
+        return ""
+    return f"{meta['namespace']}/{meta['name']} of {kind} {owner['name']}"
