@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import partial
 
 from actuator.apply import Applier, alone
 from actuator.calls import Calls
@@ -21,9 +22,12 @@ from actuator.settings import Settings
 from actuator.traces import Traces
 from tidegate.bus.nats import NatsBus, open_bus
 from tidegate.bus.ports import Lease
+from tidegate.bus.register import CLUSTER
 from tidegate.jobs.registry import declare
 from tidegate.kube.client import connect
+from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
+from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.configuration import Configuration, read_configuration
 from tidegate.service.holder import Holder, take_place
 from tidegate.service.running import Service, run_service
@@ -54,7 +58,14 @@ async def actuate(service: Service, settings: Settings) -> None:
         with take_place(settings.holder_file, service.session) as holder:
             lease = await _lease(bus, holder, settings.lease_s)
             session = Session(consumer, lease, settings.lease_s, settings.workers)
-            await until_stopped(service, session.run(), consumer.drain)
+            work = _work(session, api, bus)
+            await until_stopped(service, work, consumer.drain)
+
+
+async def _work(session: Session, api: KubernetesApi, bus: NatsBus) -> None:
+    """Carry out decisions, unless they are another cluster's."""
+    await refuse_other_cluster(partial(cluster_uid, api), partial(bus.register().claim, CLUSTER))
+    await session.run()
 
 
 def _consumer(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
@@ -12,9 +13,13 @@ from ingest.scope import Scope
 from ingest.session import Session
 from ingest.settings import Settings
 from ingest.sync import Means
-from tidegate.bus.nats import open_bus
+from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.register import CLUSTER
 from tidegate.jobs.registry import declare
 from tidegate.kube.client import connect
+from tidegate.kube.identity import cluster_uid
+from tidegate.kube.ports import KubernetesApi
+from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.configuration import read_configuration
 from tidegate.service.logs import get_log
 from tidegate.service.running import Service, run_service
@@ -60,7 +65,13 @@ async def ingest(service: Service, settings: Settings) -> None:
         session = Session(watched(kinds, scope, configured.device_classes), means, outlet)
         service.health.ready_if("watches", session.waits_for)
         service.health.ready_if("bus", bus.fault)
-        await until_stopped(service, session.run())
+        await until_stopped(service, _observe(session, api, bus))
+
+
+async def _observe(session: Session, api: KubernetesApi, bus: NatsBus) -> None:
+    """Tell what happens, unless the bus is another cluster's."""
+    await refuse_other_cluster(partial(cluster_uid, api), partial(bus.register().claim, CLUSTER))
+    await session.run()
 
 
 def main() -> int:

@@ -59,6 +59,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
             means = Means(
                 inbox=bus.inbox(),
                 outbox=bus.outbox(),
+                register=bus.register(),
                 ledger=ledger,
                 run_sync=in_thread,
                 status=status,

@@ -14,6 +14,7 @@ from itertools import islice
 
 from msgspec.structs import replace
 
+from scheduler.binding import Bound, confirm
 from scheduler.means import Means
 from scheduler.snapshots import restored
 from scheduler.window import CHUNK_ENTRIES, begin
@@ -56,6 +57,7 @@ async def open_desk(means: Means, term: Term) -> Desk:
 
     Raises:
         LostTailError: EVENTS holds entries that the ledger does not have.
+        OtherClusterError, OtherLedgerError: the bus belongs to another.
         FencedError: a newer term has begun meanwhile.
         ChainError: the ledger's history was altered.
         BusUnreachableError, LedgerUnreachableError, CommitUnknownError: try again.
@@ -76,11 +78,12 @@ async def open_desk(means: Means, term: Term) -> Desk:
         moved_s=now_s,
         kept=head.seq,
     )
+    await confirm(means.register, draft)
     await catch_up(desk)
     return desk
 
 
-def opening(desk: Desk) -> list[FactEvent]:
+def opening(desk: Desk, bound: Bound) -> list[FactEvent]:
     """Fold and return what a term must tell first: a new ledger's name, another configuration.
 
     The time of genesis is the bus's, when EVENTS was made: the scheduler has no clock.
@@ -91,6 +94,8 @@ def opening(desk: Desk) -> list[FactEvent]:
             at_us=desk.counts.incarnation,
             ledger_id=means.new_ledger_id(),
             cluster=means.cluster,
+            cluster_uid=bound.cluster_uid,
+            streams=bound.streams,
             software=means.software,
         )
         facts.append(opened)

@@ -12,7 +12,7 @@ import msgspec
 from scheduler.health import Status
 from scheduler.traces import Traces
 from scheduler.window import Window
-from tidegate.bus.ports import Inbox, Ledger, Outbox
+from tidegate.bus.ports import Inbox, Ledger, Outbox, Register
 from tidegate.contracts.entry import Snapshot
 from tidegate.model.policy import Policy
 from tidegate.service.holder import Holder
@@ -77,4 +77,5 @@ class Means:
     software: str = "tidegate"  # with its version, for the record
     snapshots: Snapshots | None = None
     window: Window = field(default_factory=Window)
+    register: Register | None = None  # None: nobody asks whose bus it is
     traces: Traces = field(default_factory=Traces)

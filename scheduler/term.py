@@ -22,6 +22,8 @@ from tidegate.errors import (
     FencedError,
     LedgerUnreachableError,
     LostTailError,
+    OtherClusterError,
+    OtherLedgerError,
     SequenceConflictError,
     TidegateError,
 )
@@ -58,6 +60,10 @@ async def schedule(means: Means, stopping: asyncio.Event, random: Random) -> Non
         except LostTailError as error:
             _log.error("does not lead", why=str(error), remedy="tidegate ledger recover")
             means.status.become("standby", f"{error} Run `tidegate ledger recover`.")
+            await _pause(stopping, means.pace.lost_tail_s)
+        except (OtherClusterError, OtherLedgerError) as error:
+            _log.error("does not lead", why=str(error))
+            means.status.become("standby", str(error))
             await _pause(stopping, means.pace.lost_tail_s)
         except PASSING as error:
             _log.warning("starts again from the ledger", why=str(error))

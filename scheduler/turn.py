@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from scheduler.binding import Bound, learn
 from scheduler.desk import Desk, look, opening, publish
 from scheduler.snapshots import keep
+from tidegate.bus.register import LEDGER
 from tidegate.contracts.entry import Message, Positions
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.contracts.reception import GapObserved, StreamReplaced
@@ -33,11 +35,16 @@ async def first_turn(desk: Desk) -> int:
     Raises:
         Whatever ``turn`` raises.
     """
+    register, bound = desk.means.register, Bound()
     if desk.head.seq == 0:
+        bound = await learn(register)
         await desk.means.inbox.ask_resync("a new ledger begins")
         desk.means.status.resyncs.inc()
     desk.sound = False
-    return await _write(desk, opening(desk))
+    facts = opening(desk, bound)
+    if bound.cluster_uid and register is not None:
+        await register.put(LEDGER, desk.draft.ledger_id)
+    return await _write(desk, facts)
 
 
 async def turn(desk: Desk) -> int:

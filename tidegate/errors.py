@@ -31,6 +31,14 @@ class LostTailError(ExpectationError):
     """EVENTS is ahead of the ledger, which lost its tail: do not lead, recover it."""
 
 
+class OtherClusterError(ExpectationError):
+    """This bus belongs to another cluster: give each cluster a --cluster name of its own."""
+
+
+class OtherLedgerError(ExpectationError):
+    """Another ledger is published on this bus: name its ledger, or give this one another bus."""
+
+
 class ChainError(ExpectationError):
     """An entry does not follow from the one before: the history was altered there."""
 

@@ -32,6 +32,8 @@ MAY = {
     EVENT: {"scheduler"},
     LEASE: {"actuator"},
     "tidegate.local.resync": {"scheduler"},
+    "$KV.tidegate_local_register.cluster": {"ingest", "actuator", "scheduler"},
+    "$KV.tidegate_local_register.ledger": {"scheduler"},
     API + "STREAM.CREATE.tidegate_local_events": {"scheduler"},
     API + "STREAM.CREATE.OTHERS": set[str](),
     API + "STREAM.DELETE.tidegate_local_events": set[str](),

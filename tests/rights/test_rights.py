@@ -12,6 +12,7 @@ from tests.parts.stage import alongside
 from tests.rights.asked import Right, role
 from tests.rights.story import Story, account, heartbeat, ingest
 from tidegate.kube.client import KubernetesClient
+from tidegate.kube.identity import cluster_uid
 
 pytestmark = pytest.mark.real
 IMPLIED = Right("batch", "jobs/finalizers", "update")
@@ -21,6 +22,7 @@ IMPLIED = Right("batch", "jobs/finalizers", "update")
 @pytest.mark.usefixtures("admin")
 async def test_ingest_asks_for_just_the_rights_of_its_role(real_api: str) -> None:
     async with account(real_api, "tidegate-ingest") as recorded:
+        await cluster_uid(recorded)
         session, bus = ingest(recorded)
         async with alongside(session.run()):
             await heartbeat(bus)
@@ -32,6 +34,7 @@ async def test_the_actuator_asks_for_just_the_rights_of_its_role(
     real_api: str, admin: KubernetesClient, namespace: str
 ) -> None:
     async with account(real_api, "tidegate-actuator") as recorded:
+        await cluster_uid(recorded)
         story = Story(admin, recorded, namespace)
         async with alongside(story.actuator().run()):
             await story.play()

@@ -31,6 +31,7 @@ from tests.scheduler.killing import PLACES
 from tests.scheduler.stage import QUEUES, beat, queue
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.register import CLUSTER
 from tidegate.bus.streams import Streams
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry, Published
@@ -77,6 +78,8 @@ async def bus(
         embedded_server(tmp_path) as url,
         open_bus(url, cluster="local", name="tests") as made,
     ):
+        await made.ensure(Streams())
+        await made.register().claim(CLUSTER, "uid-1")  # as ingest does
         yield url, made
 
 

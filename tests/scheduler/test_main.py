@@ -18,8 +18,11 @@ from store.ledger import SqlLedger
 from tests.scheduler.stage import QUEUES, first_round
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.nats import NatsBus, open_bus
-from tidegate.contracts.codec import encode
+from tidegate.bus.register import CLUSTER, LEDGER
+from tidegate.bus.streams import Streams
+from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import LedgerOpened
 from tidegate.contracts.subjects import observed
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.real]
@@ -68,6 +71,8 @@ async def bus(tmp_path: Path) -> AsyncGenerator[tuple[str, NatsBus], None]:
         embedded_server(tmp_path) as url,
         open_bus(url, cluster="local", name="tests") as made,
     ):
+        await made.ensure(Streams())
+        await made.register().claim(CLUSTER, "uid-1")  # as ingest does
         yield url, made
 
 
@@ -181,3 +186,41 @@ def test_help_and_nonsense_need_nothing() -> None:
     )
     assert wrong.returncode == 2
     assert "lease_s" in wrong.stderr
+
+
+async def test_a_ledger_says_which_cluster_and_which_bus_it_belongs_to(
+    tmp_path: Path, bus: tuple[str, NatsBus]
+) -> None:
+    url, made = bus
+    running = Running(url, tmp_path)
+    try:
+        await running.told("leads")
+        assert await running.end(signal.SIGTERM) == 0
+    finally:
+        running.close()
+    opened = decode(entries(tmp_path)[0].payload)
+    assert isinstance(opened, LedgerOpened)
+    assert (opened.cluster_uid, opened.streams) == ("uid-1", await made.register().made())
+    assert await made.register().read(LEDGER) == opened.ledger_id
+
+
+@pytest.mark.parametrize(
+    ("key", "why"), [(CLUSTER, "another cluster"), (LEDGER, "Another ledger is published")]
+)
+async def test_a_bus_of_another_cluster_or_ledger_is_refused_with_a_sentence(
+    key: str, why: str, tmp_path: Path, bus: tuple[str, NatsBus]
+) -> None:
+    url, made = bus
+    await say_first_round(made)
+    for standing in ("", "somebody else's"):
+        if standing:
+            await made.register().put(key, standing)
+        running = Running(url, tmp_path)
+        try:
+            if standing:
+                assert why in str((await running.told("does not lead"))["why"])
+            else:
+                await until_published(made, 5)
+        finally:
+            running.close()
+    assert {entry.epoch for entry in entries(tmp_path)} == {1}, "nothing was written after it"

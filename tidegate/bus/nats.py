@@ -16,6 +16,7 @@ from tidegate.bus.jetstream import JetStream
 from tidegate.bus.lease import NatsLease
 from tidegate.bus.outbox import NatsOutbox
 from tidegate.bus.outlet import NatsOutlet
+from tidegate.bus.register import NatsRegister
 from tidegate.bus.streams import Streams, differences, names_of, wanted
 from tidegate.bus.tls import parted, trusted
 from tidegate.bus.witness import Witness, newest_witness
@@ -74,6 +75,10 @@ class NatsBus:
     async def witness(self) -> Witness | None:
         """See ``tidegate.bus.witness.newest_witness``."""
         return await newest_witness(self._js, self._names)
+
+    def register(self) -> NatsRegister:
+        """Return what says whose streams these are."""
+        return NatsRegister(self._js, self._names, self._patience_s)
 
     def lease(self, name: str, holder: str, ttl_s: int = 10) -> NatsLease:
         """Return a lease that expires ``ttl_s`` seconds after it was last held."""

@@ -150,6 +150,41 @@ class EventFeed(Protocol):
         ...
 
 
+class Register(Protocol):
+    """What the streams of one cluster belong to: a key is written once and then compared with."""
+
+    async def made(self) -> str:
+        """Return when the register was made, UTC microseconds: another register is another bus.
+
+        Raises:
+            BusUnreachableError: no answer, or there is none.
+        """
+        ...
+
+    async def read(self, key: str) -> str:
+        """Return what stands at a key; empty: nobody has claimed it.
+
+        Raises:
+            BusUnreachableError: no answer, or there is no register.
+        """
+        ...
+
+    async def claim(self, key: str, value: str) -> str:
+        """Write a value where none stands, and return what stands there now.
+
+        Raises:
+            BusUnreachableError: no answer within the port's patience.
+        """
+        ...
+
+    async def put(self, key: str, value: str) -> None:
+        """Write a value over what stands there: the ledger goes on under another name.
+
+        Raises:
+            BusUnreachableError: no answer.
+        """
+
+
 class Lease(Protocol):
     """One active actuator a shard; losing it may cost work twice, never correctness."""
 

@@ -28,6 +28,8 @@ class Names(msgspec.Struct, frozen=True):
     leases: str  # the stream behind the bucket of leases
     lease_subject: str  # what a lease's key follows
     event_subjects: str  # of every event
+    register: str  # the stream that says what all of these belong to
+    register_subject: str  # what a key of it follows
 
     def inbox(self, user: str) -> str:
         """Return the prefix under which a user of the bus receives its answers."""
@@ -54,6 +56,8 @@ def names_of(cluster: str) -> Names:
         leases=f"KV_{prefix}_leases",
         lease_subject=f"$KV.{prefix}_leases.",
         event_subjects=f"tidegate.{token(cluster)}.event.>",
+        register=f"KV_{prefix}_register",
+        register_subject=f"$KV.{prefix}_register.",
     )
 
 
@@ -80,8 +84,9 @@ def wanted(names: Names, chosen: Streams) -> list[dict[str, object]]:
         "allow_direct": True,
         "duplicate_window": DUPLICATE_WINDOW_S * _NS,
     }
-    own = (_observations(names, chosen), _events(names, chosen), _resyncs(names), _leases(names))
-    return [{**common, **one} for one in own]
+    large = (_observations(names, chosen), _events(names, chosen))
+    small = (_resyncs(names), _leases(names), _register(names))
+    return [{**common, **one} for one in (*large, *small)]
 
 
 def differences(config: Mapping[str, object], found: Mapping[str, object]) -> list[str]:
@@ -132,5 +137,16 @@ def _leases(names: Names) -> dict[str, object]:
         "max_msgs_per_subject": 1,
         "allow_msg_ttl": True,
         "allow_rollup_hdrs": True,
+        "deny_delete": True,
+    }
+
+
+def _register(names: Names) -> dict[str, object]:
+    return {
+        "name": names.register,
+        "subjects": [names.register_subject + ">"],
+        "discard": "new",
+        "max_bytes": _MIB,
+        "max_msgs_per_subject": 1,
         "deny_delete": True,
     }

@@ -16,9 +16,12 @@ import aiohttp
 import msgspec
 
 from tidegate.bus.embedded import embedded_server
+from tidegate.cluster.belongings import belong_to
 from tidegate.cluster.ports import free_ports
 from tidegate.cluster.supervisor import Program, Supervisor
 from tidegate.errors import TidegateError
+from tidegate.kube.client import Access, connect
+from tidegate.kube.identity import cluster_uid
 
 SERVICES = ("scheduler", "ingest", "actuator")
 READY_S = 60.0
@@ -59,8 +62,11 @@ async def run_services(
     Raises:
         NotReadyError: a service did not become ready.
         BusUnreachableError: nats-server did not start.
+        ApiStatusError, ApiUnreachableError: the API server does not say which cluster it is of.
     """
-    wanted.state.mkdir(parents=True, exist_ok=True)
+    wanted.state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    async with connect(Access(kubeconfig=str(wanted.kubeconfig))) as api:
+        belong_to(await cluster_uid(api), wanted.state, tell)
     supervisor = Supervisor(tell)
     async with embedded_server(wanted.state / "nats", *free_ports(1)) as nats_url:
         running = _plan(wanted, nats_url, supervisor)

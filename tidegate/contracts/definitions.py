@@ -36,6 +36,8 @@ class LedgerOpened(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="Led
 
     ledger_id: str
     cluster: str = "local"
+    cluster_uid: str = ""  # of the Namespace kube-system: another cluster's is refused
+    streams: str = ""  # the bus it began on: when its register was made, UTC microseconds
     software: str = ""  # tidegate's version
 
 

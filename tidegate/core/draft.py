@@ -221,6 +221,7 @@ class Draft(msgspec.Struct, kw_only=True):
     now_us: int = 0  # the newest time an event has told: the core reads no clock
     ledger_id: str = ""
     cluster: str = "local"
+    cluster_uid: str = ""  # of the Namespace kube-system
     policy: Policy = Policy()
     objects: Objects = msgspec.field(default_factory=Objects)
     workloads: dict[str, Workload] = {}

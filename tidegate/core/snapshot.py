@@ -18,7 +18,7 @@ from tidegate.core.heads import place
 from tidegate.core.rooms import Shape
 from tidegate.errors import UndecodableError
 
-VERSION = 4
+VERSION = 5
 """Raised whenever the draft's fields change their meaning; older bytes are not read."""
 
 _WORKLOAD_DERIVED = frozenset({"requests", "charges", "rank", "shape"})

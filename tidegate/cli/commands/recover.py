@@ -92,6 +92,7 @@ async def _bring_back(engine: Any, url: str, cluster: str) -> str:  # noqa: ANN4
 
 async def _recover(ledger: Ledger, url: str, cluster: str) -> LedgerOpened:
     from tidegate.bus.nats import open_bus  # noqa: PLC0415 - only here a command writes to a bus
+    from tidegate.bus.register import LEDGER  # noqa: PLC0415
 
     async with open_bus(url, cluster=cluster, name="recover") as bus:
         term = await _lead(ledger)
@@ -100,6 +101,7 @@ async def _recover(ledger: Ledger, url: str, cluster: str) -> LedgerOpened:
             opened, head = _rename(
                 ledger, term, cluster, Position(counts.incarnation, last + counts.seq)
             )
+            await bus.register().put(LEDGER, opened.ledger_id)
             await bus.inbox().ask_resync(WHY)
         finally:
             ledger.renew(term.epoch, 0)
@@ -123,6 +125,7 @@ def _rename(ledger: Ledger, term: Term, cluster: str, end: Position) -> tuple[Le
         at_us=max(draft.now_us, 0),
         ledger_id=secrets.token_hex(ID_BYTES),
         cluster=cluster,
+        cluster_uid=draft.cluster_uid,
         software=f"tidegate {version('tidegate')}",
     )
     entries = seal(head, term.epoch, cluster, [opened])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import sys
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +30,7 @@ from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.local import Cluster, choose
 from tidegate.cluster.local import down as bring_down
 from tidegate.cluster.local import up as bring_up
+from tidegate.cluster.ownership import owned
 from tidegate.cluster.running import SERVICES, Running, Wanted, run_services
 from tidegate.cluster.telling import Lines
 from tidegate.kube.client import Access, connect
@@ -130,7 +133,12 @@ async def _run(
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
     told.say(f"starting NATS, {', '.join(services)}")
-    async with run_services(wanted, told.say) as running:
+    async with AsyncExitStack() as stack:
+        if "actuator" in services:  # a shadow touches nothing
+            api = await stack.enter_async_context(connect(Access(kubeconfig=cluster.kubeconfig)))
+            holder = f"tidegate up in {state_folder().resolve()} on {socket.gethostname()}"
+            await stack.enter_async_context(owned(api, holder))
+        running = await stack.enter_async_context(run_services(wanted, told.say))
         write_instance(
             Instance(
                 ledger=running.ledger,

@@ -64,6 +64,7 @@ def _open(draft: Draft, event: LedgerOpened) -> None:
     # Under another identity everything has to be told again before anything is decided: what ran
     # by orders that this ledger lost is then adopted.
     draft.ledger_id, draft.cluster = event.ledger_id, event.cluster
+    draft.cluster_uid = event.cluster_uid
     draft.expected = None
     draft.rounds.clear()
 

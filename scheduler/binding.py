@@ -1,0 +1,58 @@
+"""A ledger is bound to one cluster and to the streams of one bus, from its first entry on.
+
+Without that a scheduler that was given another cluster's observations would take them for a cluster
+that was restored from a backup, and forget every quota that is in use.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from tidegate.bus.ports import Register
+from tidegate.bus.register import CLUSTER, LEDGER
+from tidegate.core.draft import Draft
+from tidegate.errors import BusUnreachableError, OtherClusterError, OtherLedgerError
+
+POLL_S, POLLS = 0.1, 50
+
+
+class Bound(msgspec.Struct, frozen=True):
+    """What a ledger belongs to."""
+
+    cluster_uid: str = ""  # of the Namespace kube-system; empty: nobody asks
+    streams: str = ""  # when the bus's register was made, UTC microseconds
+
+
+async def learn(register: Register | None) -> Bound:
+    """Return what a ledger that begins will belong to: the cluster that ingest claimed the bus for.
+
+    Raises:
+        BusUnreachableError: no ingest has said yet which cluster it observes, or no answer.
+    """
+    if register is None:
+        return Bound()
+    for _ in range(POLLS):
+        if uid := await register.read(CLUSTER):
+            return Bound(uid, await register.made())
+        await asyncio.sleep(POLL_S)
+    raise BusUnreachableError("No ingest has said yet which cluster it observes: start one.")
+
+
+async def confirm(register: Register | None, draft: Draft) -> None:
+    """Make sure that the bus belongs to a ledger that has begun, and to its cluster.
+
+    Raises:
+        OtherClusterError: it belongs to another cluster.
+        OtherLedgerError: another ledger is published there.
+        BusUnreachableError: no answer.
+    """
+    if register is None or not draft.cluster_uid:
+        return
+    cluster = await register.claim(CLUSTER, draft.cluster_uid)
+    if cluster != draft.cluster_uid:
+        raise OtherClusterError(draft.cluster_uid, cluster)
+    ledger = await register.claim(LEDGER, draft.ledger_id)
+    if ledger != draft.ledger_id:
+        raise OtherLedgerError(draft.ledger_id, ledger)

@@ -1,0 +1,50 @@
+"""What a bus belongs to is written once, by whoever comes first; the others compare with it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tidegate.bus.embedded import embedded_server
+from tidegate.bus.nats import open_bus
+from tidegate.bus.register import CLUSTER, LEDGER
+from tidegate.bus.streams import Streams
+from tidegate.errors import ApiUnreachableError, BusUnreachableError, OtherClusterError
+from tidegate.service.belonging import refuse_other_cluster
+
+pytestmark = pytest.mark.real
+
+
+async def test_the_first_claim_stands_and_another_cluster_is_refused(tmp_path: Path) -> None:
+    async with (
+        embedded_server(tmp_path) as url,
+        open_bus(url, cluster="local", name="tests", patience_s=5) as bus,
+    ):
+        claiming = asyncio.create_task(bus.register().claim(CLUSTER, "uid-1"))
+        await bus.ensure(Streams())  # it is waited for
+        assert await claiming == "uid-1"
+        assert await bus.register().claim(CLUSTER, "uid-2") == "uid-1"
+        assert await bus.register().read(LEDGER) == ""
+        await bus.register().put(LEDGER, "a")
+        await bus.register().put(LEDGER, "b")
+        assert await bus.register().read(LEDGER) == "b"
+        answers = iter(["", "uid-2"])
+
+        async def asked() -> str:
+            if uid := next(answers):
+                return uid
+            raise ApiUnreachableError("it starts")
+
+        with pytest.raises(OtherClusterError, match="Expected uid-1, found uid-2"):
+            await refuse_other_cluster(asked, lambda uid: bus.register().claim(CLUSTER, uid))
+
+
+async def test_a_register_that_nobody_makes_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    async with (
+        embedded_server(tmp_path) as url,
+        open_bus(url, cluster="local", name="tests", patience_s=0.5) as bus,
+    ):
+        with pytest.raises(BusUnreachableError, match="No scheduler has made"):
+            await bus.register().claim(CLUSTER, "uid-1")

@@ -1,0 +1,41 @@
+"""Of two instances on one cluster the second refuses; what another cluster left is set aside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.parts.kubernetes import embedded_api
+from tidegate.cluster.belongings import belong_to
+from tidegate.cluster.embedded.api import EmbeddedApi
+from tidegate.cluster.ownership import OwnedError, owned
+
+__all__ = ["embedded_api"]
+NAMESPACE = b'{"metadata": {"name": "tidegate-system"}}'
+
+
+async def test_a_second_instance_refuses_and_names_the_first(embedded_api: EmbeddedApi) -> None:
+    await embedded_api.request("POST", "/api/v1/namespaces", body=NAMESPACE)
+    async with owned(embedded_api, "the first"):
+        with pytest.raises(OwnedError, match="decides for this cluster: the first"):
+            async with owned(embedded_api, "the second"):
+                pass
+    async with owned(embedded_api, "the second"):
+        pass
+
+
+def test_another_cluster_s_ledger_is_set_aside_and_comes_back_with_its_cluster(
+    tmp_path: Path,
+) -> None:
+    said = list[str]()
+    belong_to("one", tmp_path, said.append)
+    (tmp_path / "ledger.db").write_text("of one")
+    belong_to("one", tmp_path, said.append)
+    assert said == []
+    belong_to("two", tmp_path, said.append)
+    assert not (tmp_path / "ledger.db").exists()
+    assert "another cluster" in said[0]
+    (tmp_path / "ledger.db").write_text("of two")
+    belong_to("one", tmp_path, said.append)
+    assert (tmp_path / "ledger.db").read_text() == "of one"

@@ -1,0 +1,36 @@
+"""Which cluster an instance's own ledger and bus belong to: another's are set aside, never mixed.
+
+An embedded cluster is a new one after each ``tidegate down``. Its ledger waits in a folder of its
+own for the cluster to come back, and the new cluster begins with an empty one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+NOTE = "cluster-uid"
+KEPT = ("ledger.db", "ledger.db-wal", "ledger.db-shm", "nats")
+
+
+def belong_to(uid: str, state: Path, tell: Callable[[str], None]) -> None:
+    """Make a state folder one cluster's: put away what is another's, bring back what is its own."""
+    note = state / NOTE
+    before = note.read_text().strip() if note.exists() else uid
+    if before != uid:
+        away, back = state / "clusters" / before, state / "clusters" / uid
+        _move(state, away)
+        tell(f"this is another cluster than the last one, whose ledger is kept in {away}")
+        if back.exists():
+            _move(back, state)
+    note.write_text(f"{uid}\n")
+
+
+def _move(start: Path, end: Path) -> None:
+    end.mkdir(parents=True, exist_ok=True)
+    for part in _parts(start):
+        part.rename(end / part.name)
+
+
+def _parts(folder: Path) -> Iterator[Path]:
+    yield from (folder / name for name in KEPT if (folder / name).exists())
