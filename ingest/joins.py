@@ -99,7 +99,7 @@ class Joins:
         """Remember a job that asks to be managed; yield it, and what it owns if that changes."""
         meta: ObjectMeta = found.metadata
         self._jobs.pop(meta.uid, None)
-        asks = self.asks(kind, meta)
+        asks = self.asks(kind, meta) and not kind.skips(found)
         below = list(self._lineage.note(kind, meta, asks=asks, waits=True))  # if it is unreadable
         job = self._asking(kind, found) if asks else self._owned(kind, found)
         waits = job is None or job.alone.state.suspended

@@ -22,7 +22,7 @@ class Act:
     path: str
     make: Callable[[str, str, float], Object]  # name, queue, seconds; it asks for 2 CPUs
     templates: Callable[[Object], list[Object]]
-    finished: Callable[[Object], bool]
+    finished: Callable[[Object], bool] | None  # None: it serves until it is deleted
     active: Callable[[Object], bool]
     suspend: str = "spec.suspend"
     crd: Object | None = None
@@ -52,7 +52,11 @@ class Act:
         """Return the stand-in for the kind's controller, if it needs one."""
         if self.children is None or self.status is None:
             return None
-        return Operator(self.collection, self.children, self.status, self.finished)
+        return Operator(self.collection, self.children, self.status, self.ended)
+
+    def ended(self, found: Object) -> bool:
+        """Tell whether an object is over; one that serves never is."""
+        return self.finished is not None and self.finished(found)
 
     def is_suspended(self, found: Object) -> bool:
         """Tell whether an object may not run."""

@@ -142,7 +142,7 @@ async def test_a_pod_is_gated_placed_run_and_deleted_for_a_greater(
         await here.make(pod("high", here.namespace, 10), "high")
         await until(here.seen("low", gone), "the lesser is deleted")
         shown = await here.workload("pod-high")
-        await until(here.seen("high", here.act.finished), "the greater finishes")
+        await until(here.seen("high", here.act.ended), "the greater finishes")
         await until(here.finished(shown["metadata"]["name"]), "its Workload says so")
 
 
@@ -152,7 +152,7 @@ async def test_a_group_starts_together_and_takes_a_replacement(
     async with yard(api, own_api, tmp_path, "life-group") as (here, _):
         await here.member("one", "crew", 40)
         await here.make(pod("alone", here.namespace, 1))
-        await until(here.seen("alone", here.act.finished), "who waits for nobody goes first")
+        await until(here.seen("alone", here.act.ended), "who waits for nobody goes first")
         assert "crew" not in await here.workloads()
         await here.member("two", "crew", 15, **{"simulate/exit-code": "1"})
         for name in ("one", "two"):
@@ -162,7 +162,7 @@ async def test_a_group_starts_together_and_takes_a_replacement(
         assert len(workload["metadata"]["ownerReferences"]) == 2
         await until(here.seen("two", lambda one: one["status"]["phase"] == "Failed"), "it fails")
         await here.member("three", "crew", 1)
-        await until(here.seen("three", here.act.finished), "its replacement runs to its end")
+        await until(here.seen("three", here.act.ended), "its replacement runs to its end")
         await until(here.finished("crew"), "all are done", patience_s=90)
 
 
@@ -185,7 +185,7 @@ async def test_pods_too_many_are_deleted_and_one_goes_ahead_of_its_group(
         await until(one_is_gone, "one is too many")
         await until(here.finished("crowd"), "the others are done")
         await here.member("ahead", "slow", 1, **fast)
-        await until(here.seen("ahead", here.act.finished), "it goes before the other is there")
+        await until(here.seen("ahead", here.act.ended), "it goes before the other is there")
         await here.member("after", "slow", 1, **fast)
         await until(here.finished("slow"), "both are done")
 
@@ -201,7 +201,7 @@ async def test_a_group_is_deleted_together_for_a_greater(
         await here.make(pod("high", here.namespace, 1), "high")
         for name in ("one", "two"):
             await until(here.seen(name, gone), f"{name} is deleted")
-        await until(here.seen("high", here.act.finished), "the greater finishes")
+        await until(here.seen("high", here.act.ended), "the greater finishes")
         await until(here.has_no("flock"), "its Workload goes with it")
         for name in ("one", "two"):
             await here.member(name, "flock", 5)

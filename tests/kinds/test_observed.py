@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.kinds.observed.answers import is_restored
 from tests.kinds.observed.cases import kinds
 from tests.kinds.observed.compare import differences
 from tests.kinds.observed.deliberate import TABLE, Row
 
 UNBUILT = (
-    "appwrapper",
     "deployment",
     "leaderworkerset",
-    "raycluster",
-    "rayjob",
-    "rayservice",
-    "sparkapplication",
     "statefulset",
     "trainjob",
 )
@@ -26,6 +22,12 @@ CASES = {name: cases for name, cases in kinds() if name not in UNBUILT}
 def test_each_answer_is_kueues_but_for_what_is_done_otherwise_on_purpose(kind: str) -> None:
     told = {case.id: differences(case) for case in CASES[kind]}
     assert {name: lines for name, lines in told.items() if lines} == {}
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_stop_makes_the_spec_what_it_was_before_the_start_byte_for_byte(kind: str) -> None:
+    changed = [case.id for case in CASES[kind] if not is_restored(case)]
+    assert changed == []
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.why[:40])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -45,7 +46,7 @@ def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
             the API server's policies ask for, or a name or a list is none, or too long.
         NotSupportedError: it asks for what is not built.
     """
-    if meta.annotations.get(names.ELASTIC_JOB) == "true" and not kind.elastic:
+    if is_elastic(meta.annotations) and not kind.elastic:
         raise NotSupportedError(
             f"Jobs of the kind {kind.name} cannot be elastic: remove {names.ELASTIC_JOB}."
         )
@@ -74,6 +75,11 @@ def _max_execution_s(text: str | None) -> int:
             f"label {names.MAX_EXECUTION_S}: {text!r} is not a positive number of seconds."
         )
     return seconds
+
+
+def is_elastic(annotations: Mapping[str, str]) -> bool:
+    """Tell whether a job may grow and shrink while it runs."""
+    return annotations.get(names.ELASTIC_JOB) == "true"
 
 
 def positive(text: str) -> int:

@@ -14,9 +14,10 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError
-from tidegate.jobs.asking import asked, identified, state
+from tidegate.jobs.asking import asked, identified, is_elastic, state
 from tidegate.jobs.batch_job_binding import MANAGED_BY, is_bound, unbound
 from tidegate.jobs.batch_job_numbers import (
+    INDEX,
     PODSET,
     Job,
     JobSpec,
@@ -25,7 +26,6 @@ from tidegate.jobs.batch_job_numbers import (
     check_fewest_pods,
     completes_as_parallel,
     fewest_pods,
-    is_elastic,
     outcome,
     pods_at_once,
     reclaimable_pods,
@@ -43,16 +43,15 @@ from tidegate.jobs.kind import (
 from tidegate.jobs.merging import difference
 from tidegate.jobs.notes import before_start, decided_on, noted
 from tidegate.jobs.paths import found_at, number_of
-from tidegate.jobs.template import Added, conflicts, gated, injected, known, restored
+from tidegate.jobs.template import Added, conflicts, held_back, injected, known, restored
 from tidegate.jobs.written import with_fewest, written_podset
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.podsets import pod_set
-from tidegate.kinds.topologies import PodIndex, check_slices
+from tidegate.kinds.topologies import check_slices
 
 NAME = "batch/job"
-_INDEX = PodIndex(label="batch.kubernetes.io/job-completion-index")
 _CONTROLLERS_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid")
 
 
@@ -135,7 +134,7 @@ def podsets(job: Object) -> list[Object]:
         labels.pop(name, None)
     spec = read(source["spec"], JobSpec)
     least = fewest_pods(spec, source["metadata"].get("annotations", {}))
-    return [with_fewest(written_podset(PODSET, pods_at_once(spec), template, index=_INDEX), least)]
+    return [with_fewest(written_podset(PODSET, pods_at_once(spec), template, index=INDEX), least)]
 
 
 def standing(meta: ObjectMeta, job: Object) -> JobState:
@@ -168,15 +167,11 @@ def _started(before: Object, start: Start) -> Object | Refused:
         return podset
     elastic = is_elastic(before["metadata"].get("annotations", {}))
     if elastic:
-        podset = msgspec.structs.replace(
-            podset, labels={**podset.labels, names.ELASTIC_POD: "true"}
-        )
+        podset = held_back(podset)
     problem = conflicts(before["spec"]["template"], podset)
     if problem:
         return Refused(reason="invalid", message=problem)
     template, added = injected(before["spec"]["template"], podset)
-    if elastic:
-        template, added = gated(template, added, (names.ELASTIC_JOB,))
     sizes = {} if elastic else _resized(before, podset.count)
     note = Note(main=added, **{name: before["spec"].get(name, 1) for name in sizes})
     spec = {**before["spec"], "suspend": False, "template": template, **sizes}

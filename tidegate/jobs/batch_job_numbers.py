@@ -11,10 +11,11 @@ from tidegate.jobs.asking import positive
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodCondition, PodTemplateSpec
-from tidegate.kinds.topologies import says_true
+from tidegate.kinds.topologies import PodIndex, says_true
 from tidegate.model.numbers import INT32_MAX, whole
 
 PODSET = "main"
+INDEX = PodIndex(label="batch.kubernetes.io/job-completion-index")
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -54,11 +55,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     metadata: ObjectMeta
     spec: JobSpec
     status: JobStatus = JobStatus()
-
-
-def is_elastic(annotations: Mapping[str, str]) -> bool:
-    """Tell whether a Job may grow and shrink while it runs."""
-    return annotations.get(names.ELASTIC_JOB) == "true"
 
 
 def pods_at_once(spec: JobSpec) -> int:

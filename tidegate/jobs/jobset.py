@@ -11,7 +11,7 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import outcome
 from tidegate.jobs.kind import ManagedBy, Object
 from tidegate.jobs.layout import Layout, Place, Standing
-from tidegate.jobs.paths import found_at, number_at, text_at
+from tidegate.jobs.paths import listed_at, number_at, text_at
 from tidegate.jobs.suspended import Identity, suspended_kind
 from tidegate.kinds.topologies import PodIndex
 
@@ -33,21 +33,21 @@ def places(obj: Object) -> tuple[Place, ...]:
                 groups=number_at(one, ("replicas",), 1),
             ),
         )
-        for at, one in enumerate(_listed(obj, _JOBS))
+        for at, one in enumerate(listed_at(obj, _JOBS))
     )
 
 
 def standing(obj: Object) -> Standing:
     """Return how a JobSet stands; its status counts Jobs, not pods."""
     finished, message = ended(obj)
-    statuses = _listed(obj, _STATUSES)
-    jobs = sum(number_at(one, ("replicas",), 1) for one in _listed(obj, _JOBS))
+    statuses = listed_at(obj, _STATUSES)
+    jobs = sum(number_at(one, ("replicas",), 1) for one in listed_at(obj, _JOBS))
     done = sum(number_at(one, (field,)) for one in statuses for field in ("ready", "succeeded"))
     return Standing(
         finished=finished,
         message=message,
         active=sum(number_at(one, ("active",)) for one in statuses),
-        ready=0 < jobs <= done,
+        ready=0 < jobs == done,
         reclaimable=_reclaimable(obj),
     )
 
@@ -59,11 +59,11 @@ def ended(obj: Object) -> tuple[str, str]:
 
 
 def _reclaimable(obj: Object) -> dict[str, int]:
-    pods = {_named(one): _pods_of_one(one) for one in _listed(obj, _JOBS)}
+    pods = {_named(one): _pods_of_one(one) for one in listed_at(obj, _JOBS)}
     succeeded = {
-        text_at(one, ("name",)): number_at(one, ("succeeded",)) for one in _listed(obj, _STATUSES)
+        text_at(one, ("name",)): number_at(one, ("succeeded",)) for one in listed_at(obj, _STATUSES)
     }
-    jobs = {_named(one): number_at(one, ("replicas",), 1) for one in _listed(obj, _JOBS)}
+    jobs = {_named(one): number_at(one, ("replicas",), 1) for one in listed_at(obj, _JOBS)}
     return {
         name: count * pods[name]
         for name, count in succeeded.items()
@@ -83,15 +83,6 @@ def _named(replicated: Object) -> str:
     if not name:
         raise UndecodableError("spec.replicatedJobs: each has a name.")
     return name
-
-
-def _listed(obj: Object, path: tuple[str, ...]) -> list[Object]:
-    found = found_at(obj, path)
-    if found is None:
-        return []
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
-        raise UndecodableError(f"{'.'.join(path)}: this is not a list of objects.")
-    return found
 
 
 KIND = suspended_kind(

@@ -50,7 +50,8 @@ class Loose(msgspec.Struct, frozen=True, kw_only=True):
 
     def plain(self) -> Object:
         """Return what paths lead into."""
-        return {"spec": self.spec, "status": self.status}
+        meta = {"name": self.metadata.name, "annotations": self.metadata.annotations}
+        return {"metadata": meta, "spec": self.spec, "status": self.status}
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +95,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     standing: Callable[[Object], Standing]  # raises UndecodableError
     priority_class: Callable[[Object], str] = lambda _: ""
     """The kind's own choice; without one, the first podset that names a class decides."""
+    elastic: bool = False  # its objects may grow and shrink while they run
     check: Callable[[tuple[PodSet, ...]], None] = lambda _: None
     """Raise UndecodableError if the podsets do not fit together."""
     inject: Inject | None = None
@@ -115,9 +117,13 @@ def template_at(obj: Object, place: Place) -> Object:
     """
     if place.template is not None:
         found = found_at(obj, place.template)
+        if found is None and place.built is not None:
+            return place.built
         if not isinstance(found, dict):
             raise UndecodableError(f"{shown(place.template)}: there is no pod template.")
         return found
+    if not place.parts and place.built is not None:
+        return place.built
     template: Object = {"spec": {}}
     for part, path in place.parts.items():
         value = found_at(obj, path)

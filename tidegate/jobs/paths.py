@@ -34,6 +34,20 @@ def found_at(obj: Any, path: Path) -> Any:  # noqa: ANN401 - any JSON
     return obj
 
 
+def listed_at(obj: Any, path: Path) -> list[dict[str, Any]]:  # noqa: ANN401 - any JSON
+    """Return the list of objects at a path, empty where there is none.
+
+    Raises:
+        UndecodableError: something else stands there.
+    """
+    found = found_at(obj, path)
+    if found is None:
+        return []
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise UndecodableError(f"{shown(path)}: this is not a list of objects.")
+    return found
+
+
 def with_value(obj: Any, path: Path, value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return a copy in which a path has a value; ``None`` takes the field out of its parent.
 

@@ -8,6 +8,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
+from tidegate.jobs.asking import is_elastic
 from tidegate.jobs.kind import Object, Refused, Start
 from tidegate.jobs.layout import (
     Layout,
@@ -18,7 +19,7 @@ from tidegate.jobs.layout import (
     without_made,
 )
 from tidegate.jobs.paths import found_at, parsed, shown, with_value
-from tidegate.jobs.template import Added, conflicts, injected, known, restored
+from tidegate.jobs.template import Added, conflicts, held_back, injected, known, restored
 
 
 class PodSetNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -41,7 +42,9 @@ class Note(
 def placed(layout: Layout, before: Object, start: Start) -> tuple[Object, Note] | Refused:
     """Return a job with what a start puts in, and the note of it; or why it cannot."""
     places = layout.places(before)
-    given = {one.name: one for one in start.order.podsets}
+    elastic = is_elastic(before["metadata"].get("annotations", {}))
+    told = (held_back(one) if elastic else one for one in start.order.podsets)
+    given = {one.name: one for one in told}
     problem = _mismatch(before, places, given)
     if problem:
         return Refused(reason="invalid", message=problem)
@@ -102,12 +105,14 @@ def _mismatch(job: Object, places: tuple[Place, ...], given: dict[str, PodSetSta
 def _put_in(
     job: Object, places: tuple[Place, ...], given: dict[str, PodSetStart]
 ) -> tuple[Object, Note]:
-    notes = dict[str, PodSetNote]()
+    notes, was = dict[str, PodSetNote](), dict[str, Any]()
     for place in places:
+        if place.template is not None and found_at(job, place.template) is None:
+            was[shown(place.template)] = None
         job, note = _placed(job, place, given[place.name])
         if note != PodSetNote():
             notes[place.name] = note
-    return job, Note(podsets=notes)
+    return job, Note(podsets=notes, was=was)
 
 
 def _placed(job: Object, place: Place, given: PodSetStart) -> tuple[Object, PodSetNote]:

@@ -7,6 +7,5 @@ from __future__ import annotations
 
 from tidegate.jobs.kubeflow import Roles, kubeflow_kind
 
-KIND = kubeflow_kind(
-    "PyTorchJob", Roles(path=("spec", "pytorchReplicaSpecs"), names=("Master", "Worker"))
-)
+ROLES = Roles(path=("spec", "pytorchReplicaSpecs"), names=("Master", "Worker"))
+KIND = kubeflow_kind("PyTorchJob", ROLES)

@@ -7,6 +7,7 @@ from typing import Any
 
 from tidegate.errors import NotSupportedError
 from tidegate.jobs import (
+    app_wrapper,
     batch_job,
     jax_job,
     jobset,
@@ -15,6 +16,10 @@ from tidegate.jobs import (
     pod,
     pod_group,
     pytorch_job,
+    ray_cluster,
+    ray_job,
+    ray_service,
+    spark_application,
     tf_job,
     workload,
     xgboost_job,
@@ -34,6 +39,11 @@ JOB_KINDS: dict[str, JobKind[Any]] = {
         xgboost_job.KIND,
         paddle_job.KIND,
         jax_job.KIND,
+        ray_job.KIND,
+        ray_cluster.KIND,
+        ray_service.KIND,
+        app_wrapper.KIND,
+        spark_application.KIND,
         pod.KIND,
         pod_group.KIND,
         workload.KIND,

@@ -6,12 +6,14 @@ active, then restore, for most kinds refuse to change the template of what runs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
-from tidegate.jobs.asking import asked, identified, state
+from tidegate.jobs.asking import asked, identified, is_elastic, state
 from tidegate.jobs.kind import (
     Done,
     JobKind,
@@ -64,7 +66,8 @@ class Engine(msgspec.Struct, frozen=True):
             gates=(*seen.gates, *standing.gates, *elsewhere),
             pod_priority_class=next((name for name in classes if name), ""),
             podsets=podsets,
-            reclaimable=standing.reclaimable,
+            reclaimable={} if is_elastic(found.metadata.annotations) else standing.reclaimable,
+            elastic=is_elastic(found.metadata.annotations),
             finished=standing.finished,
             message=standing.message,
             state=self._state(found, standing, sum(one.count for one in podsets)),
@@ -74,6 +77,8 @@ class Engine(msgspec.Struct, frozen=True):
         """See ``JobKind.start``: one patch unsuspends, puts in, notes and names the decision."""
         if decided_on(job, start.ledger_id) >= start.seq or self._is_finished(job):
             return Done()
+        if self._runs_elastically(job):  # its pods are let go by their gates
+            return Patch(body=_marked(start.decision))
         before = self._before_start(job)
         wanted = self._started(before, start)
         if isinstance(wanted, Refused):
@@ -134,6 +139,12 @@ class Engine(msgspec.Struct, frozen=True):
         known = lambda: known_note(self.layout, job, given)  # noqa: E731 - only if it is needed
         return before_start(job, Note, self._restored, known)
 
+    def _runs_elastically(self, job: Object) -> bool:
+        """Tell whether an elastic job was started: its templates stay as they are."""
+        annotations = job["metadata"].get("annotations", {})
+        started = names.INJECTED in annotations and not self._is_suspended(job)
+        return started and is_elastic(annotations)
+
     def _restored(self, job: Object, note: Note) -> Object:
         return unplaced(self.layout, job, note)
 
@@ -181,6 +192,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
     plural: str
     managed_by: ManagedBy | None = None
+    skips: Callable[[Loose], bool] = lambda _: False
 
 
 def suspended_kind(who: Identity, layout: Layout) -> JobKind[Loose]:
@@ -198,5 +210,6 @@ def suspended_kind(who: Identity, layout: Layout) -> JobKind[Loose]:
         stop=engine.stop,
         standing=engine.stands,
         podsets=engine.podsets,
+        elastic=layout.elastic,
     )
     return kind

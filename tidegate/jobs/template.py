@@ -101,6 +101,13 @@ def known(template: Object, start: PodSetStart) -> Added:
     )
 
 
+def held_back(start: PodSetStart) -> PodSetStart:
+    """Return what a podset of an elastic job is given: its pods wait behind a gate, and a label."""
+    labels = {**start.labels, names.ELASTIC_POD: "true"}
+    gates = (*start.gates, names.ELASTIC_JOB)
+    return msgspec.structs.replace(start, labels=labels, gates=gates)
+
+
 def gated(template: Object, note: Added, gates: Iterable[str]) -> tuple[Object, Added]:
     """Return a template, and the note of its start, with scheduling gates on its pods as well."""
     held = template.get("spec", {}).get("schedulingGates", [])
@@ -113,6 +120,18 @@ def gated(template: Object, note: Added, gates: Iterable[str]) -> tuple[Object, 
     spec = {**template.get("spec", {}), "schedulingGates": kept}
     told = msgspec.structs.replace(note, gates=(*note.gates, *new), absent=absent)
     return {**template, "spec": spec}, told
+
+
+def as_fields(start: PodSetStart) -> Object:
+    """Return what a podset is given under the names that a pod's fields have, none if empty."""
+    told: Object = {
+        "labels": start.labels,
+        "annotations": start.annotations,
+        "nodeSelector": start.node_selector,
+        "tolerations": [_written(one) for one in start.tolerations],
+        "schedulingGates": [{"name": gate} for gate in start.gates],
+    }
+    return {name: value for name, value in told.items() if value}
 
 
 def restored(template: Object, note: Added) -> Object:

@@ -93,12 +93,29 @@ def _moved(case: Case, kind: JobKind[Any]) -> Object:
         if refused is not None:
             told["run"] = {"error": refused.message, "permanent": refused.reason == "invalid"}
             started = case.object
-    stopped, refused = _carried_out(kind, started, stop_order())
+    stopped, refused = _carried_out(kind, started, stop_order(seq=7))
     told["restore"] = {
         "object": shown(stopped),
         "isSuspendedAfterSuspend": refused is None and _suspended(kind, stopped),
     }
     return told
+
+
+def is_restored(case: Case) -> bool:
+    """Tell whether a start and the stop that follows leave a case's spec as it was.
+
+    A case without a start, or of pods, which end at a stop, is.
+    """
+    kind = _kind_of(case)
+    if kind is None or case.infos is None or not kind.owns:
+        return True
+    try:
+        before, _ = _carried_out(kind, case.object, stop_order(seq=3))
+        started, _ = _carried_out(kind, before, start_of(case.infos))
+        stopped, _ = _carried_out(kind, started, stop_order(seq=7))
+    except TidegateError:  # it is no job
+        return True
+    return msgspec.json.encode(stopped["spec"]) == msgspec.json.encode(before["spec"])
 
 
 def _suspended(kind: JobKind[Any], found: Object) -> bool:

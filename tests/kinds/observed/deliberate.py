@@ -35,8 +35,9 @@ def is_refused_alone(case: Case) -> bool:
 
 
 def is_empty(case: Case) -> bool:
-    """Tell whether the object has no pods at all, which no Workload can stand for."""
-    return case.expected.get("podSets") == []
+    """Tell whether the object has no pods at all, or two podsets of one name."""
+    names = [one["name"] for one in case.expected.get("podSets", [{"name": ""}])]
+    return not names or len(set(names)) < len(names)
 
 
 def is_handed_other_podsets(case: Case) -> bool:
@@ -111,6 +112,33 @@ _ANSWERS = (
     "workloadName",
     "managedBy",
 )
+
+
+def is_starting_or_failed(case: Case) -> bool:
+    """Tell whether a Ray cluster has a status and is neither ready nor suspended."""
+    state = case.object.get("status", {}).get("state")
+    return state is not None and state not in ("ready", "suspended")
+
+
+def has_no_submitter(case: Case) -> bool:
+    """Tell whether a RayJob leaves the pod that submits to its controller."""
+    return "submitterPodTemplate" not in case.object["spec"]
+
+
+def contradicts(case: Case) -> bool:
+    """Tell whether a start gives a label or a node selector another value than stands there."""
+    templates = [one["template"] for one in case.expected.get("podSets", ())]
+    return any(
+        template.get(part, {}).get(field, {}).get(key, value) != value
+        for template, info in zip(templates, case.infos or (), strict=False)
+        for part, field, wanted in (
+            ("metadata", "labels", info.labels),
+            ("spec", "nodeSelector", info.node_selector),
+        )
+        for key, value in wanted.items()
+    )
+
+
 TABLE = (
     Row(
         (
@@ -130,12 +158,12 @@ TABLE = (
     ),
     Row(
         (*_ANSWERS, "webhook.validateCreate"),
-        "so is what has no pods",
+        "so is what has no podsets, or two of one name: no Workload can stand for it",
         when=is_empty,
     ),
     Row(
-        ("finished.success",),
-        "means something only of a job that finished, says the index of the cases",
+        ("finished.success", "finished.message"),
+        "they mean something only of a job that finished",
         when=is_unfinished,
     ),
     Row(
@@ -194,6 +222,52 @@ TABLE = (
         ("workloadName",),
         "the Workload of a group has the group's name, as composableWorkload says",
         kinds=GROUPS,
+    ),
+    Row(
+        ("podSets.template.spec",),
+        "a template stands in the Workload as its owner wrote it, without Kubernetes' defaults",
+        kinds=("appwrapper",),
+        drops=(
+            "dnsPolicy",
+            "preemptionPolicy",
+            "restartPolicy",
+            "schedulerName",
+            "securityContext",
+            "terminationGracePeriodSeconds",
+        ),
+    ),
+    Row(
+        (
+            "podSets.template.spec.containers.imagePullPolicy",
+            "podSets.template.spec.containers.terminationMessagePath",
+            "podSets.template.spec.containers.terminationMessagePolicy",
+        ),
+        "nor those of its containers",
+        kinds=("appwrapper",),
+    ),
+    Row(
+        ("run",),
+        "what contradicts a component's template is found before the start, not by AppWrapper",
+        kinds=("appwrapper",),
+        when=contradicts,
+    ),
+    Row(
+        ("restore.object",),
+        "each field is again what it was, not what its podset says",
+        kinds=("sparkapplication",),
+    ),
+    Row(
+        ("isActive",),
+        "a cluster that is not ready, or failed, may have pods that hold its quota",
+        kinds=("raycluster",),
+        when=is_starting_or_failed,
+    ),
+    Row(
+        ("restore.object.spec",),
+        "a template that the start had to write is gone after the stop, as it was before",
+        kinds=("rayjob",),
+        when=has_no_submitter,
+        drops=("submitterPodTemplate",),
     ),
     Row(
         ("isActive",),

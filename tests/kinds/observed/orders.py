@@ -72,9 +72,10 @@ def start_of(infos: Sequence[Info], uid: str = "u") -> Start:
     return Start(order=order, ledger_id="L1", seq=5)
 
 
-def stop_order() -> Stop:
-    """Return the order to stop that follows the start."""
-    return Stop(order=StopOrdered(at_us=2, workload="lab/w", job=_job("u")), ledger_id="L1", seq=7)
+def stop_order(seq: int) -> Stop:
+    """Return an order to stop; the start's number is 5."""
+    order = StopOrdered(at_us=2, workload="lab/w", job=_job("u"))
+    return Stop(order=order, ledger_id="L1", seq=seq)
 
 
 def _job(uid: str) -> ObjectRef:

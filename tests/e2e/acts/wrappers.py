@@ -1,0 +1,146 @@
+"""AppWrappers and SparkApplications: what they say of their pods becomes Jobs here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.e2e.act import Act, condition, has_condition
+from tests.e2e.operators import count
+from tests.parts.definitions import APP_WRAPPER, SPARK_APPLICATION
+from tests.parts.foreign import pods_template
+
+Object = dict[str, Any]
+QUEUE = "kueue.x-k8s.io/queue-name"
+SECONDS = "simulate/seconds"
+PODS = 2
+ROLES = ("driver", "executor")
+
+
+def app_wrapper(name: str, queue: str, seconds: float) -> Object:
+    """Return an AppWrapper of a Job of two pods, which names the queue as well."""
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": f"{name}-inner", "labels": {QUEUE: queue}},
+        "spec": {"parallelism": PODS, "completions": PODS, "template": pods_template("1", seconds)},
+    }
+    return {
+        "apiVersion": "workload.codeflare.dev/v1beta2",
+        "kind": "AppWrapper",
+        "metadata": {"name": name, "labels": {QUEUE: queue}},
+        "spec": {"components": [{"template": job}]},
+    }
+
+
+def infos(found: Object) -> list[Object]:
+    """Return what an AppWrapper was given, as templates."""
+    return [
+        _template(info)
+        for component in found["spec"]["components"]
+        for info in component["podSetInfos"]
+    ]
+
+
+def wrapped(parent: Object) -> list[tuple[str, Object]]:
+    """Return the Job of an AppWrapper that may run, with what was given put in."""
+    if parent["spec"].get("suspend"):
+        return []
+    job = parent["spec"]["components"][0]["template"]
+    given, own = infos(parent)[0], job["spec"]["template"]
+    template = {
+        "metadata": {**own["metadata"], "labels": given["metadata"]["labels"]},
+        "spec": {**own["spec"], **given["spec"]},
+    }
+    made = {"metadata": job["metadata"], "spec": {**job["spec"], "template": template}}
+    return [(job["metadata"]["name"], made)]
+
+
+def wrapper_status(parent: Object, jobs: list[Object]) -> Object:
+    """Return the status of an AppWrapper, as its Job stands."""
+    if any(has_condition(job, "Complete") for job in jobs):
+        return {"phase": "Succeeded", "conditions": [condition("ResourcesDeployed")]}
+    if not jobs:
+        return {"phase": "Suspended" if parent["spec"].get("suspend") else "Resuming"}
+    ready = [condition("PodsReady")] if count(jobs, "ready") == PODS else []
+    return {"phase": "Running", "conditions": [condition("QuotaReserved"), *ready]}
+
+
+def spark(name: str, queue: str, seconds: float) -> Object:
+    """Return a SparkApplication of a driver and an executor of one core each."""
+    role = {"coreRequest": "1", "memory": "64m", "annotations": {SECONDS: str(seconds)}}
+    return {
+        "apiVersion": "sparkoperator.k8s.io/v1beta2",
+        "kind": "SparkApplication",
+        "metadata": {"name": name, "labels": {QUEUE: queue}},
+        "spec": {
+            "type": "Python",
+            "mode": "cluster",
+            "sparkVersion": "4.0.0",
+            "driver": role,
+            "executor": {**role, "instances": 1},
+        },
+    }
+
+
+def roles(found: Object) -> list[Object]:
+    """Return what the roles of a SparkApplication were given, as templates."""
+    return [_template(found["spec"][role]) for role in ROLES]
+
+
+def submitted(parent: Object) -> list[tuple[str, Object]]:
+    """Return a Job for each role of a SparkApplication that may run."""
+    if parent["spec"].get("suspend"):
+        return []
+    name = parent["metadata"]["name"]
+    seconds = float(parent["spec"]["driver"]["annotations"][SECONDS])
+    return [
+        (f"{name}-{role}", {"spec": {"template": pods_template("1", seconds)}}) for role in ROLES
+    ]
+
+
+def spark_status(parent: Object, jobs: list[Object]) -> Object:
+    """Return the status of a SparkApplication, as its Jobs stand."""
+    if len(jobs) == PODS and all(has_condition(job, "Complete") for job in jobs):
+        return {"applicationState": {"state": "COMPLETED"}}
+    if not jobs:
+        told = "SUSPENDED" if parent["spec"].get("suspend") else "NEW"
+        return {"applicationState": {"state": told}}
+    up = "RUNNING" if count(jobs, "ready") == PODS else "PENDING"
+    return {"applicationState": {"state": "RUNNING"}, "executorState": {"one": up}}
+
+
+def _template(fields: Object) -> Object:
+    spec = {name: fields.get(name) for name in ("nodeSelector", "tolerations")}
+    return {"metadata": {"labels": fields.get("labels", {})}, "spec": spec}
+
+
+ACTS = (
+    Act(
+        namespace="life-appwrapper",
+        framework="workload.codeflare.dev/appwrapper",
+        path="/apis/workload.codeflare.dev/v1beta2/namespaces/{}/appwrappers",
+        make=app_wrapper,
+        templates=infos,
+        finished=lambda found: found.get("status", {}).get("phase") == "Succeeded",
+        active=lambda found: has_condition(found, "PodsReady"),
+        crd=APP_WRAPPER,
+        children=wrapped,
+        status=wrapper_status,
+        slow=True,
+    ),
+    Act(
+        namespace="life-spark",
+        framework="sparkoperator.k8s.io/sparkapplication",
+        path="/apis/sparkoperator.k8s.io/v1beta2/namespaces/{}/sparkapplications",
+        make=spark,
+        templates=roles,
+        finished=lambda found: (
+            found.get("status", {}).get("applicationState", {}).get("state") == "COMPLETED"
+        ),
+        active=lambda found: "RUNNING" in found.get("status", {}).get("executorState", {}).values(),
+        crd=SPARK_APPLICATION,
+        children=submitted,
+        status=spark_status,
+        slow=True,
+    ),
+)

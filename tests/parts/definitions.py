@@ -1,0 +1,167 @@
+"""CRDs of other people's kinds, written from their public API as far as the modules read and write.
+
+What is not named here is kept unseen, as a complete schema would keep it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Object = dict[str, Any]
+OPEN: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+TEXT: Object = {"type": "string"}
+FLAG: Object = {"type": "boolean"}
+COUNT: Object = {"type": "integer", "format": "int32"}
+TEXTS: Object = {"type": "object", "additionalProperties": TEXT}
+OBJECTS: Object = {"type": "array", "items": OPEN}
+CONDITIONS: Object = {"type": "array", "items": {**OPEN, "required": ["type", "status"]}}
+
+
+def fields(**properties: Object) -> Object:
+    """Return the schema of an object with these fields, and any others."""
+    return {**OPEN, "properties": properties}
+
+
+def required(schema: Object, *names: str) -> Object:
+    """Return an object's schema that asks for these fields."""
+    return {**schema, "required": list(names)}
+
+
+def definition(api_version: str, kind: str, spec: Object, status: Object) -> Object:
+    """Return the CRD of a kind with a status of its own."""
+    group, _, version = api_version.partition("/")
+    plural = f"{kind.lower()}s"
+    schema = {"type": "object", "properties": {"spec": spec, "status": status}}
+    served = {
+        "name": version,
+        "served": True,
+        "storage": True,
+        "subresources": {"status": {}},
+        "schema": {"openAPIV3Schema": schema},
+    }
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [served]},
+    }
+
+
+_GROUP = required(
+    fields(
+        groupName=TEXT,
+        replicas={**COUNT, "default": 0},
+        minReplicas={**COUNT, "default": 0},
+        maxReplicas={**COUNT, "default": 2147483647},
+        numOfHosts={**COUNT, "default": 1},
+        template=OPEN,
+    ),
+    "groupName",
+    "template",
+)
+_CLUSTER = required(
+    fields(
+        suspend=FLAG,
+        managedBy=TEXT,
+        enableInTreeAutoscaling=FLAG,
+        autoscalerOptions=OPEN,
+        gcsFaultToleranceOptions=OPEN,
+        headGroupSpec=required(fields(template=OPEN), "template"),
+        workerGroupSpecs={"type": "array", "items": _GROUP},
+    ),
+    "headGroupSpec",
+)
+_SERVICE_STATUS = fields(rayClusterName=TEXT, rayClusterStatus=fields(state=TEXT))
+RAY_CLUSTER = definition(
+    "ray.io/v1",
+    "RayCluster",
+    _CLUSTER,
+    fields(state=TEXT, reason=TEXT, availableWorkerReplicas=COUNT),
+)
+RAY_JOB = definition(
+    "ray.io/v1",
+    "RayJob",
+    fields(
+        suspend=FLAG,
+        managedBy=TEXT,
+        entrypoint=TEXT,
+        clusterSelector=TEXTS,
+        shutdownAfterJobFinishes=FLAG,
+        submissionMode={**TEXT, "default": "K8sJobMode"},
+        submitterPodTemplate=OPEN,
+        rayClusterSpec=_CLUSTER,
+    ),
+    fields(jobStatus=TEXT, jobDeploymentStatus=TEXT, message=TEXT, rayClusterStatus=OPEN),
+)
+RAY_SERVICE = definition(
+    "ray.io/v1",
+    "RayService",
+    fields(managedBy=TEXT, serveConfigV2=TEXT, rayClusterConfig=_CLUSTER),
+    fields(
+        conditions=CONDITIONS,
+        activeServiceStatus=_SERVICE_STATUS,
+        pendingServiceStatus=_SERVICE_STATUS,
+    ),
+)
+_COMPONENT = fields(
+    annotations=TEXTS,
+    template={**OPEN, "x-kubernetes-embedded-resource": True},
+    podSets={
+        "type": "array",
+        "items": required(fields(path=TEXT, replicas=COUNT, annotations=TEXTS), "path"),
+    },
+    podSetInfos={
+        "type": "array",
+        "items": fields(labels=TEXTS, annotations=TEXTS, nodeSelector=TEXTS, tolerations=OBJECTS),
+    },
+)
+APP_WRAPPER = definition(
+    "workload.codeflare.dev/v1beta2",
+    "AppWrapper",
+    required(
+        fields(suspend=FLAG, managedBy=TEXT, components={"type": "array", "items": _COMPONENT}),
+        "components",
+    ),
+    fields(phase=TEXT, conditions=CONDITIONS),
+)
+_ROLE = fields(
+    cores=COUNT,
+    coreRequest=TEXT,
+    coreLimit=TEXT,
+    memory=TEXT,
+    memoryLimit=TEXT,
+    gpu=fields(name=TEXT, quantity=COUNT),
+    labels=TEXTS,
+    annotations=TEXTS,
+    nodeSelector=TEXTS,
+    tolerations=OBJECTS,
+    affinity=OPEN,
+    sidecars=OBJECTS,
+    initContainers=OBJECTS,
+    priorityClassName=TEXT,
+    volumeMounts=OBJECTS,
+    template=OPEN,
+)
+_EXECUTOR = {**_ROLE, "properties": {**_ROLE["properties"], "instances": COUNT}}
+SPARK_APPLICATION = definition(
+    "sparkoperator.k8s.io/v1beta2",
+    "SparkApplication",
+    required(
+        fields(
+            suspend=FLAG,
+            mode={**TEXT, "enum": ["cluster", "client"]},
+            dynamicAllocation=fields(enabled=FLAG),
+            nodeSelector=TEXTS,
+            volumes=OBJECTS,
+            driver=_ROLE,
+            executor=_EXECUTOR,
+        ),
+        "driver",
+        "executor",
+    ),
+    fields(
+        applicationState=fields(state=TEXT, errorMessage=TEXT),
+        executorState=TEXTS,
+    ),
+)
