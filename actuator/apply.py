@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from actuator.beside import with_beside
 from actuator.calls import CACHED, Calls, passing
 from actuator.marks import Ahead, genuine, nothing_ahead
 from actuator.members import deletion, listed, mustered, object_path
@@ -138,7 +139,7 @@ class Applier:
         job = await self._job(order, tried)
         if isinstance(order, Expire):
             return Done() if isinstance(job, Refused) else await self._deleted(order, tried)
-        step = job if isinstance(job, Refused) else self._step(order, job, tried)
+        step = job if isinstance(job, Refused) else await self._step(order, job, tried)
         match step:
             case Refused() if not tried.fresh:
                 tried.found, tried.fresh = None, True  # perhaps the cache was behind
@@ -198,9 +199,10 @@ class Applier:
             return Refused(reason="gone", message="Another job has its name.")
         return await self._genuine(order, tried.found)
 
-    def _step(self, order: Start | Stop, job: Object, tried: _Try) -> Step:
+    async def _step(self, order: Start | Stop, job: Object, tried: _Try) -> Step:
         kind = JOB_KINDS[job_of(order).kind]
         try:
+            job = await with_beside(self.calls, kind, job)
             match order:
                 case Start():
                     return kind.start(order, job)

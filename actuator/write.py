@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from actuator.apply import pinned
+from actuator.beside import with_beside
 from actuator.calls import CACHED, Calls
 from actuator.removal import Removal, workload_path
 from actuator.showing import activity, check_states, families, objects, queues, slices
 from actuator.showing.board import Board
 from actuator.showing.counts import Numbers
 from actuator.showing.shown import Shown
-from tidegate.errors import ApiStatusError
+from tidegate.errors import ApiStatusError, UndecodableError
 from tidegate.jobs import workload
 from tidegate.jobs.kind import Object
 from tidegate.jobs.merging import difference
@@ -174,9 +175,14 @@ class Writer:
         if not shown.made or shown.phase == "finished":
             return None
         kind = job_kind(shown.job.kind)
-        there = await self.removal.job(shown, kind)
-        if kind.members is None:
-            there = [one for one in there if "deletionTimestamp" not in one["metadata"]]
+        try:
+            there = [
+                await with_beside(self.calls, kind, one)
+                for one in await self.removal.job(shown, kind)
+                if kind.members is not None or "deletionTimestamp" not in one["metadata"]
+            ]
+        except UndecodableError:  # ingest tells on the job what is wrong with it
+            return None
         if not there:
             return None
         job = there[0] if kind.members is None else {"items": there}

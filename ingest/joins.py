@@ -17,13 +17,15 @@ from ingest.lineage import Lineage
 from ingest.overrides import NONE, WorkloadOverrides, is_beside, overrides_of
 from ingest.ownership import DirectWorkloads, Told
 from ingest.prebuilt import Prebuilt
+from ingest.referred import Referred, waiting
 from ingest.scope import Scope
 from ingest.variants import Variants, is_made
 from tidegate.contracts.observations import JobObserved
-from tidegate.errors import NotSupportedError
+from tidegate.errors import NotSupportedError, TidegateError
 from tidegate.jobs import workload
 from tidegate.jobs.asking import astray, identified
 from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.layout import Loose
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
@@ -54,6 +56,7 @@ class Joins:
         self._jobs = dict[str, Asking]()  # by uid
         self._groups = dict[str, str]()  # a Workload's key to the uid of the group it stands for
         self._prebuilt = Prebuilt()
+        self.referred = Referred()
         self._variants = Variants()
         self._direct = any(kind.name == workload.NAME for kind in kinds)
         self._alone = DirectWorkloads(self._lineage.knows, self._claims)
@@ -131,7 +134,7 @@ class Joins:
         return Asking(kind=kind, meta=meta, alone=alone, asks=False)
 
     def _asking(self, kind: JobKind[Any], found: Any) -> Asking:  # noqa: ANN401 - as above
-        alone = kind.observe(found)
+        alone = self.referred.observe(kind, found)
         if alone.elastic and not self._scope.elastic:
             raise NotSupportedError(
                 "Elastic jobs are not enabled: say featureGates: {ElasticJobsViaWorkloadSlices: "
@@ -152,6 +155,16 @@ class Joins:
             yield from self._retold(
                 [uid for uid, job in self._jobs.items() if job.meta.namespace == name]
             )
+
+    def described(self, jobs: Iterable[tuple[JobKind[Any], Loose]]) -> Iterator[Told]:
+        """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""
+        for kind, found in list(jobs):
+            try:
+                yield from list(self.job(kind, found))
+            except TidegateError:
+                meta = found.metadata
+                self._jobs[meta.uid] = Asking(kind=kind, meta=meta, alone=waiting(kind, found))
+                yield from self._retold([meta.uid])
 
     def claimed(self, namespace: str) -> Iterator[Told]:
         """Yield the jobs of a namespace that claim devices by a template."""
@@ -239,6 +252,7 @@ class Joins:
         return job.asks and covered and not self._lineage.is_child(job.kind, job.meta)
 
     def _remove(self, uid: str) -> None:
+        self.referred.leave(uid)
         job = self._jobs.pop(uid, None)
         self._lineage.forget(uid, "" if job is None else self._lineage.owner(job.meta))
         self._drop(uid)

@@ -12,6 +12,7 @@ from ingest.claims import PATH, RESOURCE, Claims
 from ingest.groups import PodGroups
 from ingest.joins import Joins
 from ingest.ownership import Told
+from ingest.referred import Described
 from ingest.scope import Scope
 from tidegate.contracts.observations import JobObserved, Observed
 from tidegate.jobs import pod, pod_group, workload
@@ -103,11 +104,13 @@ def watched(
     claims = Claims(device_classes)
     joins = Joins(kinds, scope, claims)
     jobs = [_watched_job(kind, joins) for kind in kinds if kind.name not in _NOT_WATCHED]
+    described = [_described(kind, plural, joins) for kind in kinds for plural in kind.referred]
     return (
         *DEFINITIONS,
         _namespaces(joins),
         _workloads(joins),
         _claim_templates(claims, joins),
+        *described,
         *jobs,
     )
 
@@ -178,6 +181,20 @@ def _claim_templates(claims: Claims, joins: Joins) -> Watched:
         observe=observe,
         gone=gone,
         listed=listed,
+        optional=True,
+    )
+
+
+def _described(kind: JobKind[Any], plural: str, joins: Joins) -> Watched:
+    """Watch what says what the pods of a kind's jobs are like."""
+    path, referred = f"/apis/{kind.group}/{kind.version}/{plural}", joins.referred
+    return Watched(
+        resource=f"{plural}.{kind.group}",
+        path=path,
+        kind=Described,
+        observe=lambda found: joins.described(referred.take(path, found)),
+        gone=lambda uid, _version: joins.described(referred.forget(uid)),
+        listed=lambda present, _version: joins.described(referred.listed(path, present)),
         optional=True,
     )
 

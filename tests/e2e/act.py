@@ -26,6 +26,7 @@ class Act:
     active: Callable[[Object], bool]
     suspend: str = "spec.suspend"
     crd: Object | None = None
+    also: tuple[Object, ...] = ()  # other CRDs and objects that its objects refer to
     children: Children | None = None  # None: the kind's controller is there
     status: Status | None = None
     declared: Declaration | None = None

@@ -135,8 +135,8 @@ def starts(api: KubernetesApi, kind: str, name: str) -> Callable[[], Awaitable[b
 
 async def prepare(api: KubernetesApi, config: str) -> None:
     for act in KINDS.values():
-        if act.crd is not None:
-            await apply(api, act.crd)
+        for found in (*([act.crd] if act.crd else []), *act.also):
+            await apply(api, found)
     for one in enabling(config):
         await apply(api, one)
     quota = [{"name": "cpu", "nominalQuota": "100"}]

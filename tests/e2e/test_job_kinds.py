@@ -95,8 +95,8 @@ def configuration(act: Act) -> str:
 
 async def prepare(api: KubernetesApi, act: Act) -> None:
     """Define the kind, its policies, two priorities, labelled nodes and a queue of 2 CPUs."""
-    if act.crd is not None:
-        await apply(api, act.crd)
+    for found in (*([act.crd] if act.crd else []), *act.also):
+        await apply(api, found)
     for policy in policies(act.frameworks, () if act.declared is None else (act.declared,)):
         await apply(api, policy)
     for node in await nodes(api):

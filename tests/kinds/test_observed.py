@@ -13,7 +13,6 @@ UNBUILT = (
     "deployment",
     "leaderworkerset",
     "statefulset",
-    "trainjob",
 )
 CASES = {name: cases for name, cases in kinds() if name not in UNBUILT}
 

@@ -27,7 +27,9 @@ def required(schema: Object, *names: str) -> Object:
     return {**schema, "required": list(names)}
 
 
-def definition(api_version: str, kind: str, spec: Object, status: Object) -> Object:
+def definition(
+    api_version: str, kind: str, spec: Object, status: Object, scope: str = "Namespaced"
+) -> Object:
     """Return the CRD of a kind with a status of its own."""
     group, _, version = api_version.partition("/")
     plural = f"{kind.lower()}s"
@@ -44,7 +46,7 @@ def definition(api_version: str, kind: str, spec: Object, status: Object) -> Obj
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{group}"},
-        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [served]},
+        "spec": {"group": group, "scope": scope, "names": names, "versions": [served]},
     }
 
 
@@ -164,4 +166,30 @@ SPARK_APPLICATION = definition(
         applicationState=fields(state=TEXT, errorMessage=TEXT),
         executorState=TEXTS,
     ),
+)
+
+_RUNTIME = fields(
+    mlPolicy=OPEN,
+    template=fields(spec=fields(replicatedJobs={"type": "array", "items": OPEN})),
+)
+CLUSTER_TRAINING_RUNTIME = definition(
+    "trainer.kubeflow.org/v1alpha1", "ClusterTrainingRuntime", _RUNTIME, OPEN, "Cluster"
+)
+TRAINING_RUNTIME = definition("trainer.kubeflow.org/v1alpha1", "TrainingRuntime", _RUNTIME, OPEN)
+_RUNTIME_PATCH = required(fields(manager=TEXT, time=TEXT, trainingRuntimeSpec=_RUNTIME), "manager")
+TRAIN_JOB = definition(
+    "trainer.kubeflow.org/v1alpha1",
+    "TrainJob",
+    required(
+        fields(
+            suspend=FLAG,
+            managedBy=TEXT,
+            runtimeRef=required(fields(name=TEXT, apiGroup=TEXT, kind=TEXT), "name"),
+            trainer=fields(numNodes=COUNT, resourcesPerNode=OPEN, env=OBJECTS),
+            initializer=fields(dataset=OPEN, model=OPEN),
+            runtimePatches={"type": "array", "items": _RUNTIME_PATCH},
+        ),
+        "runtimeRef",
+    ),
+    fields(conditions=CONDITIONS, jobsStatus=OBJECTS),
 )

@@ -7,6 +7,10 @@ Source: behaviour.md 16, JobSet.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
 from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import outcome
 from tidegate.jobs.kind import ManagedBy, Object
@@ -40,15 +44,27 @@ def places(obj: Object) -> tuple[Place, ...]:
 def standing(obj: Object) -> Standing:
     """Return how a JobSet stands; its status counts Jobs, not pods."""
     finished, message = ended(obj)
-    statuses = listed_at(obj, _STATUSES)
-    jobs = sum(number_at(one, ("replicas",), 1) for one in listed_at(obj, _JOBS))
+    jobs = {_named(one): number_at(one, ("replicas",), 1) for one in listed_at(obj, _JOBS)}
+    pods = {_named(one): _pods_of_one(one) for one in listed_at(obj, _JOBS)}
+    found = counted(listed_at(obj, _STATUSES), jobs, pods)
+    return replace(found, finished=finished, message=message)
+
+
+def counted(statuses: list[Object], jobs: Mapping[str, int], pods: Mapping[str, int]) -> Standing:
+    """Return how Jobs stand, by what a status says of each podset's.
+
+    ``jobs`` are the Jobs of each podset, ``pods`` the pods of one of them.
+    """
     done = sum(number_at(one, (field,)) for one in statuses for field in ("ready", "succeeded"))
+    succeeded = {text_at(one, ("name",)): number_at(one, ("succeeded",)) for one in statuses}
     return Standing(
-        finished=finished,
-        message=message,
         active=sum(number_at(one, ("active",)) for one in statuses),
-        ready=0 < jobs == done,
-        reclaimable=_reclaimable(obj),
+        ready=0 < sum(jobs.values()) == done,
+        reclaimable={
+            name: count * pods[name]
+            for name, count in succeeded.items()
+            if pods.get(name) and 0 < count <= jobs[name]
+        },
     )
 
 
@@ -56,19 +72,6 @@ def ended(obj: Object) -> tuple[str, str]:
     """Return how a job ended that has Completed and Failed; Completed counts first."""
     found = (outcome(obj, {kind: told}) for kind, told in _OUTCOMES.items())
     return next((one for one in found if one[0]), ("", ""))
-
-
-def _reclaimable(obj: Object) -> dict[str, int]:
-    pods = {_named(one): _pods_of_one(one) for one in listed_at(obj, _JOBS)}
-    succeeded = {
-        text_at(one, ("name",)): number_at(one, ("succeeded",)) for one in listed_at(obj, _STATUSES)
-    }
-    jobs = {_named(one): number_at(one, ("replicas",), 1) for one in listed_at(obj, _JOBS)}
-    return {
-        name: count * pods[name]
-        for name, count in succeeded.items()
-        if pods.get(name) and 0 < count <= jobs[name]
-    }
 
 
 def _pods_of_one(replicated: Object) -> int:

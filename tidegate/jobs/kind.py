@@ -154,6 +154,12 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     owns: bool = True  # its controller makes objects that may be jobs of another kind
     skips: Callable[[Seen], bool] = lambda _: False
     """Tell whether an object runs on what another one was admitted for."""
+    refers: Callable[[Object], tuple[str, ...]] = lambda _: ()
+    """Return the paths of the objects that say what an object's pods are like.
+
+    Whoever calls the other functions puts them into the object, as a list under ``beside``.
+    """
+    referred: tuple[str, ...] = ()  # the plurals of those objects, of the kind's own group
     managed_by: ManagedBy | None = None  # None: an object cannot say who runs it
     elastic: bool = False  # it knows jobs that grow and shrink while they run
     optional: bool = True  # a CRD that a cluster may lack; False: built into Kubernetes

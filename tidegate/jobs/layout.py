@@ -47,11 +47,18 @@ class Loose(msgspec.Struct, frozen=True, kw_only=True):
     metadata: ObjectMeta
     spec: dict[str, Any] = {}
     status: dict[str, Any] = {}
+    beside: tuple[dict[str, Any], ...] = ()  # the objects that it refers to; see ``JobKind.refers``
 
     def plain(self) -> Object:
         """Return what paths lead into."""
-        meta = {"name": self.metadata.name, "annotations": self.metadata.annotations}
-        return {"metadata": meta, "spec": self.spec, "status": self.status}
+        found = self.metadata
+        meta = {
+            "name": found.name,
+            "namespace": found.namespace,
+            "annotations": found.annotations,
+        }
+        beside = list(self.beside)
+        return {"metadata": meta, "spec": self.spec, "status": self.status, "beside": beside}
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +102,7 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     standing: Callable[[Object], Standing]  # raises UndecodableError
     priority_class: Callable[[Object], str] = lambda _: ""
     """The kind's own choice; without one, the first podset that names a class decides."""
+    writes_suspended: bool = False  # it may be unsuspended only in an update of its own
     elastic: bool = False  # its objects may grow and shrink while they run
     check: Callable[[tuple[PodSet, ...]], None] = lambda _: None
     """Raise UndecodableError if the podsets do not fit together."""

@@ -21,6 +21,7 @@ from tidegate.jobs import (
     ray_service,
     spark_application,
     tf_job,
+    train_job,
     workload,
     xgboost_job,
 )
@@ -39,6 +40,7 @@ JOB_KINDS: dict[str, JobKind[Any]] = {
         xgboost_job.KIND,
         paddle_job.KIND,
         jax_job.KIND,
+        train_job.KIND,
         ray_job.KIND,
         ray_cluster.KIND,
         ray_service.KIND,

@@ -88,6 +88,9 @@ class Engine(msgspec.Struct, frozen=True):
                 return Refused(reason="stale", message="The job changed after this was decided.")
             if not self._is_suspended(job) and not self._only_unsuspends(job, wanted):
                 return Patch(body=self._suspending(job))
+            prepared = self._prepared(job, wanted)
+            if self.layout.writes_suspended and prepared["spec"] != job["spec"]:
+                return Patch(body=difference(job, prepared))
         return Patch(body=difference(job, wanted))
 
     def stop(self, stop: Stop, job: Object, waited_s: float) -> Step:
@@ -138,6 +141,13 @@ class Engine(msgspec.Struct, frozen=True):
         """Return the job as its owner wrote it; ``given``: what the ledger knows was put in."""
         known = lambda: known_note(self.layout, job, given)  # noqa: E731 - only if it is needed
         return before_start(job, Note, self._restored, known)
+
+    def _prepared(self, job: Object, wanted: Object) -> Object:
+        """Return a job with all of a start but that it runs, and without the decision to."""
+        found: Object = with_value(wanted, self.layout.suspend, value=True)
+        decision = found_at(job, ("metadata", "annotations", names.DECISION))
+        result: Object = with_value(found, ("metadata", "annotations", names.DECISION), decision)
+        return result
 
     def _runs_elastically(self, job: Object) -> bool:
         """Tell whether an elastic job was started: its templates stay as they are."""
@@ -193,6 +203,8 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     plural: str
     managed_by: ManagedBy | None = None
     skips: Callable[[Loose], bool] = lambda _: False
+    refers: Callable[[Object], tuple[str, ...]] = lambda _: ()
+    referred: tuple[str, ...] = ()
 
 
 def suspended_kind(who: Identity, layout: Layout) -> JobKind[Loose]:

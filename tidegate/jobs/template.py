@@ -134,6 +134,13 @@ def as_fields(start: PodSetStart) -> Object:
     return {name: value for name, value in told.items() if value}
 
 
+def as_template(start: PodSetStart) -> Object:
+    """Return what a podset is given as a pod template that says nothing else."""
+    fields = as_fields(start)
+    meta = {name: fields.pop(name) for name in ("labels", "annotations") if name in fields}
+    return {"metadata": meta, "spec": fields}
+
+
 def restored(template: Object, note: Added) -> Object:
     """Return the template as it was before ``injected`` gave this note; ``template`` stays."""
     result = copy.deepcopy(template)

@@ -33,7 +33,11 @@ def kind_roles(
     kinds = [one for one in chosen(frameworks) if one.name != _DEFAULT]
     kinds += map(declared_framework, declared)
     pods = "pod" in frameworks
-    looks = [_rule(one.group, one.resource, "list", "watch") for one in kinds]
+    looks = [
+        _rule(one.group, resource, "list", "watch")
+        for one in kinds
+        for resource in (one.resource, *one.looks_at)
+    ]
     acts = [rule for one in kinds for rule in _acting(one)]
     if devices:
         looks.append(_rule("resource.k8s.io", "resourceclaimtemplates", "list", "watch"))
@@ -54,6 +58,7 @@ def _acting(kind: Framework) -> list[Manifest]:
     return [
         _rule(kind.group, kind.resource, "get", "patch", "delete"),
         _rule(kind.group, f"{kind.resource}/finalizers", "update"),
+        *(_rule(kind.group, resource, "get") for resource in kind.looks_at),
     ]
 
 

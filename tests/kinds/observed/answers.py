@@ -29,6 +29,7 @@ _PENDING: Object = {"status": None}
 
 def answered(case: Case) -> Object:
     """Return every answer there is."""
+    case = _with_beside(case)
     if case.object["kind"] == "PodList":
         return group_answers(case)
     kind = _kind_of(case)
@@ -55,6 +56,20 @@ def answered(case: Case) -> Object:
     except TidegateError as error:
         told["webhook"]["validateCreate"] = {"error": str(error)}
         return told | {"podSetsError": str(error)}
+
+
+def _with_beside(case: Case) -> Case:
+    """Return a case whose object has those that it refers to beside it."""
+    kind = _kind_of(case)
+    if kind is None or not kind.referred:
+        return case
+    try:
+        paths = kind.refers(case.object)
+    except TidegateError:
+        return case
+    named = [path.rpartition("/")[2] for path in paths]
+    beside = [one for one in case.extra if one["metadata"]["name"] in named]
+    return replace(case, object={**case.object, "beside": beside})
 
 
 def _alone(found: Pod) -> Pod:
@@ -106,6 +121,7 @@ def is_restored(case: Case) -> bool:
 
     A case without a start, or of pods, which end at a stop, is.
     """
+    case = _with_beside(case)
     kind = _kind_of(case)
     if kind is None or case.infos is None or not kind.owns:
         return True

@@ -139,6 +139,12 @@ def contradicts(case: Case) -> bool:
     )
 
 
+def has_no_patch(case: Case) -> bool:
+    """Tell whether a TrainJob was made without Kueue's webhook."""
+    patches = case.object["spec"].get("runtimePatches", [])
+    return all(one.get("manager") != "kueue.x-k8s.io/manager" for one in patches)
+
+
 TABLE = (
     Row(
         (
@@ -247,9 +253,21 @@ TABLE = (
     ),
     Row(
         ("run",),
-        "what contradicts a component's template is found before the start, not by AppWrapper",
-        kinds=("appwrapper",),
+        "what contradicts a template is found before the start, not by the kind's controller",
+        kinds=("appwrapper", "trainjob"),
         when=contradicts,
+    ),
+    Row(
+        ("webhook.default.object.spec",),
+        "the start writes Kueue's patch of the runtime; there is none before",
+        kinds=("trainjob",),
+        drops=("runtimePatches",),
+    ),
+    Row(
+        ("run",),
+        "so it needs none to be there",
+        kinds=("trainjob",),
+        when=has_no_patch,
     ),
     Row(
         ("restore.object",),

@@ -29,6 +29,7 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
     resource: str
     kind: str
     suspend: str = "spec.suspend"  # where true means: do not run
+    looks_at: tuple[str, ...] = ()  # resources of its group that say what its pods are like
 
     @property
     def slug(self) -> str:
@@ -100,6 +101,7 @@ FRAMEWORKS: tuple[Framework, ...] = (
         versions=("v1alpha1",),
         resource="trainjobs",
         kind="TrainJob",
+        looks_at=("clustertrainingruntimes", "trainingruntimes"),
     ),
     _ray("RayJob"),
     _ray("RayCluster"),

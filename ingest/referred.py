@@ -1,0 +1,104 @@
+"""Objects that say what a job's pods are like, and whose jobs each of them changes.
+
+They are no facts themselves. A job that refers to one that is not there waits behind a gate that
+names it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from typing import Any
+
+import msgspec
+
+from tidegate.contracts.observations import JobObserved
+from tidegate.jobs.asking import asked
+from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.layout import Loose
+from tidegate.kinds.meta import ObjectMeta
+
+
+class Described(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """An object that is read whole by the kind whose jobs refer to it."""
+
+    metadata: ObjectMeta
+    spec: dict[str, Any] = {}
+
+
+class Referred:
+    """The objects that there are, by their paths, and the jobs that refer to them."""
+
+    def __init__(self) -> None:
+        self._objects = dict[str, Object]()
+        self._paths = dict[str, tuple[str, str]]()  # by uid: collection and path
+        self._jobs = dict[str, tuple[JobKind[Any], Loose]]()  # by uid
+        self._by_path = defaultdict[str, dict[str, None]](dict)  # uids of jobs
+
+    def take(self, collection: str, found: Described) -> Iterator[tuple[JobKind[Any], Loose]]:
+        """Remember an object; yield the jobs that refer to it."""
+        path = _path(collection, found.metadata)
+        self._paths[found.metadata.uid] = (collection, path)
+        before, self._objects[path] = self._objects.get(path), {"spec": found.spec}
+        if before != self._objects[path]:
+            yield from self._referring(path)
+
+    def forget(self, uid: str) -> Iterator[tuple[JobKind[Any], Loose]]:
+        """Forget an object that is gone; yield the jobs that refer to it."""
+        _, path = self._paths.pop(uid, ("", ""))
+        if self._objects.pop(path, None) is not None:
+            yield from self._referring(path)
+
+    def listed(
+        self, collection: str, present: Collection[str]
+    ) -> Iterator[tuple[JobKind[Any], Loose]]:
+        """Forget the objects of a collection that a list no longer has; yield who refers to one."""
+        here = [uid for uid, (where, _) in self._paths.items() if where == collection]
+        for uid in here:
+            if uid not in present:
+                yield from self.forget(uid)
+
+    def observe(self, kind: JobKind[Any], found: Any) -> JobObserved:  # noqa: ANN401 - of the kind's own type
+        """Observe a job with the objects that it refers to; errors as in ``JobKind.observe``."""
+        if not isinstance(found, Loose) or not kind.referred:
+            observed: JobObserved = kind.observe(found)
+            return observed
+        uid = found.metadata.uid
+        self.leave(uid)
+        paths = kind.refers(found.plain())
+        self._jobs[uid] = (kind, found)
+        for path in paths:
+            self._by_path[path][uid] = None
+        if any(path not in self._objects for path in paths):
+            return waiting(kind, found)
+        beside = tuple(self._objects[path] for path in paths)
+        return kind.observe(msgspec.structs.replace(found, beside=beside))
+
+    def leave(self, uid: str) -> None:
+        """Forget a job."""
+        if self._jobs.pop(uid, None) is None:
+            return
+        for path in [path for path, uids in self._by_path.items() if uid in uids]:
+            del self._by_path[path][uid]
+            if not self._by_path[path]:
+                del self._by_path[path]
+
+    def _referring(self, path: str) -> Iterator[tuple[JobKind[Any], Loose]]:
+        for uid in list(self._by_path.get(path, ())):
+            yield self._jobs[uid]
+
+
+def waiting(kind: JobKind[Any], found: Loose) -> JobObserved:
+    """Return a job behind a gate for each object that it refers to, so that it is known of."""
+    alone = asked(kind, found.metadata)
+    gates = tuple("/".join(path.split("/")[-2:]) for path in kind.refers(found.plain()))
+    state = kind.standing(found.metadata, found.plain())
+    return msgspec.structs.replace(alone, gates=(*alone.gates, *gates), state=state)
+
+
+def _path(collection: str, meta: ObjectMeta) -> str:
+    """Return the path of one object, from that of its collection over all namespaces."""
+    if not meta.namespace:
+        return f"{collection}/{meta.name}"
+    root, _, plural = collection.rpartition("/")
+    return f"{root}/namespaces/{meta.namespace}/{plural}/{meta.name}"
