@@ -10,12 +10,13 @@ import re
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
 from tidegate.jobs.paths import found_at, listed_at, text_at
+from tidegate.model.numbers import whole
 
 ROLES = ("driver", "executor")
 _COPIED = ("affinity", "nodeSelector", "priorityClassName", "tolerations", "initContainers")
 _LOCAL_DIRECTORY = "spark-local-dir-"
 """Volumes of this name are Spark's own to make."""
-_JAVA = re.compile(r"(\d{1,18})([bkmgtp]?)b?", re.IGNORECASE)
+_JAVA = re.compile(r"([0-9]+)([bkmgtp]?)b?", re.IGNORECASE)
 _POWERS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
@@ -58,9 +59,10 @@ def quantity(java: str) -> str:
         UndecodableError: it says none.
     """
     found = _JAVA.fullmatch(java)
-    if found is None:
+    number = None if found is None else whole(found[1])
+    if found is None or number is None:
         raise UndecodableError(f"memory: {java[:80]!r} is not a size such as 512m or 2g.")
-    number, power = int(found[1]), _POWERS[found[2].lower()]
+    power = _POWERS[found[2].lower()]
     while number and number % 1024 == 0 and power < len(_UNITS) - 1:
         number, power = number // 1024, power + 1
     return f"{number}{_UNITS[power]}"
