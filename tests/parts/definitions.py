@@ -16,6 +16,9 @@ TEXTS: Object = {"type": "object", "additionalProperties": TEXT}
 OBJECTS: Object = {"type": "array", "items": OPEN}
 CONDITIONS: Object = {"type": "array", "items": {**OPEN, "required": ["type", "status"]}}
 
+_APPROVED = {"api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements/pull/1111"}
+"""The API server asks for it where a group ends in k8s.io."""
+
 
 def fields(**properties: Object) -> Object:
     """Return the schema of an object with these fields, and any others."""
@@ -45,7 +48,7 @@ def definition(
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
+        "metadata": {"name": f"{plural}.{group}", "annotations": _APPROVED},
         "spec": {"group": group, "scope": scope, "names": names, "versions": [served]},
     }
 

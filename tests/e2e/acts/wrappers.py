@@ -60,7 +60,8 @@ def wrapper_status(parent: Object, jobs: list[Object]) -> Object:
     if any(has_condition(job, "Complete") for job in jobs):
         return {"phase": "Succeeded", "conditions": [condition("ResourcesDeployed")]}
     if not jobs:
-        return {"phase": "Suspended" if parent["spec"].get("suspend") else "Resuming"}
+        told = "Suspended" if parent["spec"].get("suspend") else "Resuming"
+        return {"phase": told, "conditions": []}
     ready = [condition("PodsReady")] if count(jobs, "ready") == PODS else []
     return {"phase": "Running", "conditions": [condition("QuotaReserved"), *ready]}
 
