@@ -113,5 +113,6 @@ KIND = suspended_kind(
         standing=standing,
         inject=inject,
         written_over=written_over,
+        unnoted=lambda obj: tuple((path, None) for path in written_over(obj)),
     ),
 )

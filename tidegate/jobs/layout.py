@@ -110,6 +110,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """Write what a start gives to each podset; None: it is put into the templates themselves."""
     written_over: Callable[[Object], tuple[Path, ...]] = lambda _: ()
     """Return the fields that ``inject`` may change; a stop makes them what they were."""
+    unnoted: Callable[[Object], tuple[tuple[Path, Any], ...]] = lambda _: ()
+    """Return what those fields were, as far as that can be told without the start's note."""
 
 
 def charged_at(obj: Object, place: Place) -> Object:

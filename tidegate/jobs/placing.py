@@ -75,7 +75,7 @@ def unplaced(layout: Layout, job: Object, note: Note) -> Object:
 def known_note(layout: Layout, job: Object, given: tuple[PodSetStart, ...]) -> Note:
     """Return the note that the ledger's knowledge of a start amounts to; see ``before_start``."""
     if layout.inject is not None:
-        return Note(was={shown(path): None for path in layout.written_over(job)} if given else {})
+        return Note(was={shown(path): one for path, one in layout.unnoted(job)} if given else {})
     starts, notes = {one.name: one for one in given}, dict[str, PodSetNote]()
     for place in layout.places(job):
         start = starts.get(place.name)

@@ -119,6 +119,7 @@ KIND = suspended_kind(
         standing=standing,
         inject=inject,
         written_over=written_over,
+        unnoted=lambda obj: ((_PATCHES, _patches_of_others(obj) or None),),
         writes_suspended=True,
     ),
 )

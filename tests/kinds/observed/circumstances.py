@@ -101,3 +101,11 @@ def has_no_patch(case: Case) -> bool:
     """Tell whether a TrainJob was made without Kueue's webhook."""
     patches = case.object["spec"].get("runtimePatches", [])
     return all(one.get("manager") != "kueue.x-k8s.io/manager" for one in patches)
+
+
+def is_fast_and_mixed(case: Case) -> bool:
+    """Tell whether pods that ask for different things are admitted by what the first one asks."""
+    pods = case.object.get("items", [])
+    fast = "kueue.x-k8s.io/pod-group-fast-admission"
+    told = any(fast in one["metadata"].get("annotations", {}) for one in pods)
+    return told and len({str(one["spec"]) for one in pods}) > 1

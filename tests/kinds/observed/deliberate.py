@@ -17,6 +17,7 @@ from tests.kinds.observed.circumstances import (
     has_offset,
     is_elastic,
     is_empty,
+    is_fast_and_mixed,
     is_finished,
     is_handed_other_podsets,
     is_refused,
@@ -232,6 +233,12 @@ TABLE = (
         "no Workload is made of a pod that is refused",
         kinds=PODS,
         when=is_refused_alone,
+    ),
+    Row(
+        (*_ANSWERS, "composableWorkload"),
+        "a group that is charged by its first pod has no pods that ask for something else",
+        kinds=GROUPS,
+        when=is_fast_and_mixed,
     ),
     Row(
         ("load",),
