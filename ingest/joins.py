@@ -17,15 +17,13 @@ from ingest.lineage import Lineage
 from ingest.overrides import NONE, WorkloadOverrides, is_beside, overrides_of
 from ingest.ownership import DirectWorkloads, Told
 from ingest.prebuilt import Prebuilt
-from ingest.referred import Referred, waiting
+from ingest.referred import Referred
 from ingest.scope import Scope
 from ingest.variants import Variants, is_made
 from tidegate.contracts.observations import JobObserved
-from tidegate.errors import NotSupportedError, TidegateError
 from tidegate.jobs import workload
 from tidegate.jobs.asking import astray, identified
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.layout import Loose
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
@@ -135,15 +133,7 @@ class Joins:
 
     def _asking(self, kind: JobKind[Any], found: Any) -> Asking:  # noqa: ANN401 - as above
         alone = self.referred.observe(kind, found)
-        if alone.elastic and not self._scope.elastic:
-            raise NotSupportedError(
-                "Elastic jobs are not enabled: say featureGates: {ElasticJobsViaWorkloadSlices: "
-                f"true}} in the configuration, or remove the annotation {names.ELASTIC_JOB}."
-            )
-        if alone.elastic and alone.prebuilt:
-            raise NotSupportedError(
-                f"An elastic job has no {names.PREBUILT_WORKLOAD}: its Workloads are made from it."
-            )
+        self._scope.check_elastic(alone)
         return Asking(kind=kind, meta=found.metadata, alone=alone)
 
     def namespace(self, found: Namespace) -> Iterator[Told]:
@@ -156,15 +146,10 @@ class Joins:
                 [uid for uid, job in self._jobs.items() if job.meta.namespace == name]
             )
 
-    def described(self, jobs: Iterable[tuple[JobKind[Any], Loose]]) -> Iterator[Told]:
-        """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""
-        for kind, found in list(jobs):
-            try:
-                yield from list(self.job(kind, found))
-            except TidegateError:
-                meta = found.metadata
-                self._jobs[meta.uid] = Asking(kind=kind, meta=meta, alone=waiting(kind, found))
-                yield from self._retold([meta.uid])
+    def wait(self, kind: JobKind[Any], meta: ObjectMeta, alone: JobObserved) -> Iterator[Told]:
+        """Remember a job as one that waits for what it refers to, and yield it."""
+        self._jobs[meta.uid] = Asking(kind=kind, meta=meta, alone=alone)
+        yield from self._retold([meta.uid])
 
     def claimed(self, namespace: str) -> Iterator[Told]:
         """Yield the jobs of a namespace that claim devices by a template."""

@@ -12,11 +12,13 @@ from ingest.claims import PATH, RESOURCE, Claims
 from ingest.groups import PodGroups
 from ingest.joins import Joins
 from ingest.ownership import Told
-from ingest.referred import Described
+from ingest.referred import Described, waiting
 from ingest.scope import Scope
 from tidegate.contracts.observations import JobObserved, Observed
+from tidegate.errors import TidegateError
 from tidegate.jobs import pod, pod_group, workload
 from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.layout import Loose
 from tidegate.kinds import checks, flavors, queues, seen
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import API_VERSION, GROUP
@@ -192,11 +194,20 @@ def _described(kind: JobKind[Any], plural: str, joins: Joins) -> Watched:
         resource=f"{plural}.{kind.group}",
         path=path,
         kind=Described,
-        observe=lambda found: joins.described(referred.take(path, found)),
-        gone=lambda uid, _version: joins.described(referred.forget(uid)),
-        listed=lambda present, _version: joins.described(referred.listed(path, present)),
+        observe=lambda found: _told_again(joins, referred.take(path, found)),
+        gone=lambda uid, _version: _told_again(joins, referred.forget(uid)),
+        listed=lambda present, _version: _told_again(joins, referred.listed(path, present)),
         optional=True,
     )
+
+
+def _told_again(joins: Joins, jobs: Iterable[tuple[JobKind[Any], Loose]]) -> Iterator[Told]:
+    """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""
+    for kind, found in list(jobs):
+        try:
+            yield from list(joins.job(kind, found))
+        except TidegateError:
+            yield from joins.wait(kind, found.metadata, waiting(kind, found))
 
 
 def _namespaces(joins: Joins) -> Watched:

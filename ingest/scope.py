@@ -9,7 +9,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tidegate.contracts.observations import JobObserved
 from tidegate.core.eligibility import selects
+from tidegate.errors import NotSupportedError
+from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.kinds.policies.forms import NAMESPACES_LEFT_ALONE
@@ -34,3 +37,19 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         if self.namespaces is None:
             return namespace not in NAMESPACES_LEFT_ALONE
         return labels is not None and selects(self.namespaces, {NAME_LABEL: namespace, **labels})
+
+    def check_elastic(self, job: JobObserved) -> None:
+        """Demand that a job is elastic only where it may be.
+
+        Raises:
+            NotSupportedError: elastic jobs are not enabled, or it has a Workload of its owner's.
+        """
+        if job.elastic and not self.elastic:
+            raise NotSupportedError(
+                "Elastic jobs are not enabled: say featureGates: {ElasticJobsViaWorkloadSlices: "
+                f"true}} in the configuration, or remove the annotation {names.ELASTIC_JOB}."
+            )
+        if job.elastic and job.prebuilt:
+            raise NotSupportedError(
+                f"An elastic job has no {names.PREBUILT_WORKLOAD}: its Workloads are made from it."
+            )
