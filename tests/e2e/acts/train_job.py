@@ -102,5 +102,6 @@ ACTS = (
         also=(CLUSTER_TRAINING_RUNTIME, TRAINING_RUNTIME, runtime()),
         children=children,
         status=status,
+        slow=True,
     ),
 )

@@ -68,7 +68,7 @@ def wrapper_status(parent: Object, jobs: list[Object]) -> Object:
 
 def spark(name: str, queue: str, seconds: float) -> Object:
     """Return a SparkApplication of a driver and an executor of one core each."""
-    role = {"coreRequest": "1", "memory": "64m", "annotations": {SECONDS: str(seconds)}}
+    role = {"coreRequest": "1", "annotations": {SECONDS: str(seconds)}}
     return {
         "apiVersion": "sparkoperator.k8s.io/v1beta2",
         "kind": "SparkApplication",
