@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,6 +15,7 @@ from tidegate.cli.reading import open_reader
 from tidegate.cluster.install import apply
 from tidegate.contracts import facts
 from tidegate.contracts.codec import decode
+from tidegate.errors import ApiStatusError
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi, Response
 
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -59,6 +61,21 @@ async def submit(
     path = f"/apis/batch/v1/namespaces/{namespace}/jobs"
     answer = await api.request("POST", path, body=msgspec.json.encode(job))
     assert answer.status == 201, answer.body
+
+
+async def define(api: KubernetesApi, found: Object) -> None:
+    """Apply an object, as soon as the API server serves its kind, whose CRD may be new."""
+
+    async def is_served() -> bool:
+        try:
+            await apply(api, found)
+        except ApiStatusError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            return False
+        return True
+
+    await until(is_served, f"{found['kind']} is served")
 
 
 async def post(api: KubernetesApi, path: str, found: Object) -> Response:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.e2e.act import Act
-from tests.e2e.cast import post, told, until
+from tests.e2e.cast import define, post, told, until
 from tests.e2e.kinds import ACTS
 from tests.e2e.test_job_kinds import get, kueue
 from tests.e2e.test_pods import GROUP, TOTAL, GatedAct, is_gated, pod
@@ -139,7 +139,7 @@ def starts(api: KubernetesApi, kind: str, name: str) -> Callable[[], Awaitable[b
 async def prepare(api: KubernetesApi, config: str) -> None:
     for act in KINDS.values():
         for found in (*([act.crd] if act.crd else []), *act.also):
-            await apply(api, found)
+            await define(api, found)
     for one in enabling(config):
         await apply(api, one)
     quota = [{"name": "cpu", "nominalQuota": "100"}]

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from tests.e2e.act import Act, has_condition
-from tests.e2e.cast import KUEUE, tidegate, until
+from tests.e2e.cast import KUEUE, define, tidegate, until
 from tests.e2e.kinds import ACTS
 from tests.e2e.operators import at_work
 from tidegate.cluster.go.plane import NODES_COUNT
@@ -96,7 +96,7 @@ def configuration(act: Act) -> str:
 async def prepare(api: KubernetesApi, act: Act) -> None:
     """Define the kind, its policies, two priorities, labelled nodes and a queue of 2 CPUs."""
     for found in (*([act.crd] if act.crd else []), *act.also):
-        await apply(api, found)
+        await define(api, found)
     for policy in policies(act.frameworks, () if act.declared is None else (act.declared,)):
         await apply(api, policy)
     for node in await nodes(api):
