@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 import msgspec
 
 from scheduler.health import Status
+from scheduler.poison import Poison
 from scheduler.traces import Traces
 from scheduler.window import Window
 from tidegate.bus.ports import Inbox, Ledger, Outbox, Register
@@ -78,4 +79,5 @@ class Means:
     snapshots: Snapshots | None = None
     window: Window = field(default_factory=Window)
     register: Register | None = None  # None: nobody asks whose bus it is
+    poison: Poison = field(default_factory=Poison)
     traces: Traces = field(default_factory=Traces)

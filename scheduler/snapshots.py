@@ -25,7 +25,10 @@ def restored(means: Means) -> tuple[Draft, Entry]:
         LedgerUnreachableError: the database does not answer.
     """
     draft, head = _newest(means) or (Draft(), GENESIS)
-    return rebuild(means.ledger.read(head.seq), draft, head)
+    draft, head = rebuild(means.ledger.read(head.seq), draft, head)
+    if draft.passed_over:
+        _log.error("entries passed over", count=draft.passed_over)
+    return draft, head
 
 
 async def keep(means: Means, draft: Draft, head: Entry) -> None:

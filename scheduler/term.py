@@ -24,6 +24,7 @@ from tidegate.errors import (
     LostTailError,
     OtherClusterError,
     OtherLedgerError,
+    PoisonedTurnError,
     SequenceConflictError,
     TidegateError,
 )
@@ -65,7 +66,7 @@ async def schedule(means: Means, stopping: asyncio.Event, random: Random) -> Non
             _log.error("does not lead", why=str(error))
             means.status.become("standby", str(error))
             await _pause(stopping, means.pace.lost_tail_s)
-        except PASSING as error:
+        except (*PASSING, PoisonedTurnError) as error:
             _log.warning("starts again from the ledger", why=str(error))
             means.status.become("starting", str(error))
             await _pause(stopping, next(waits))

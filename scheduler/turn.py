@@ -21,6 +21,7 @@ from tidegate.contracts.reception import GapObserved, StreamReplaced
 from tidegate.core.accept import accept
 from tidegate.core.chain import seal
 from tidegate.core.rules import decide
+from tidegate.errors import TidegateError, TooLargeError
 
 DECISIONS_MAX = 1_000
 """In one turn; the rest follows in the next ones. An audit decides again at the same bound."""
@@ -55,15 +56,33 @@ async def turn(desk: Desk) -> int:
         LostTailError: EVENTS is ahead of the ledger: do not lead.
         CommitUnknownError, LedgerUnreachableError: open a new desk.
         BusUnreachableError: if the desk is still sound, try again; else open a new one.
+        PoisonedTurnError: open a new desk; what is to blame is refused then, or found.
     """
     means, pace = desk.means, desk.means.pace
     await look(desk)
     wait_s = 0.0 if desk.more else pace.wait_s
-    told = await means.inbox.pull(desk.accepted, count_max=pace.messages_max, wait_s=wait_s)
+    count_max = means.poison.count_max(desk.accepted, pace.messages_max)
+    told = await means.inbox.pull(desk.accepted, count_max=count_max, wait_s=wait_s)
     means.traces.heard(told)
     desk.sound = False
-    before = desk.accepted
-    facts, desk.accepted = accept(desk.draft, before, told)
+    try:
+        written = await _taken(desk, told)
+    except TidegateError as error:
+        if not isinstance(error, TooLargeError):
+            raise
+        raise means.poison.blame(told, error) from error
+    except Exception as error:
+        raise means.poison.blame(told, error) from error
+    await _forget(desk, told)
+    if means.snapshots is not None and desk.head.seq - desk.kept >= pace.snapshot_entries:
+        desk.kept = desk.head.seq
+        await keep(means, desk.draft, desk.head)
+    return written
+
+
+async def _taken(desk: Desk, told: Sequence[Message]) -> int:
+    means, before = desk.means, desk.accepted
+    facts, desk.accepted = accept(desk.draft, before, told, means.poison.refused)
     means.status.read(len(told), before, moved=desk.accepted != before)
     if told:
         means.status.heard_us = told[-1].at_us
@@ -71,12 +90,7 @@ async def turn(desk: Desk) -> int:
         # Asked before the loss is committed: who crashes here meets it again, and asks again.
         await means.inbox.ask_resync(loss)
         means.status.resyncs.inc()
-    written = await _write(desk, facts)
-    await _forget(desk, told)
-    if means.snapshots is not None and desk.head.seq - desk.kept >= pace.snapshot_entries:
-        desk.kept = desk.head.seq
-        await keep(means, desk.draft, desk.head)
-    return written
+    return await _write(desk, facts)
 
 
 async def _forget(desk: Desk, told: Sequence[Message]) -> None:

@@ -70,6 +70,10 @@ class BusRefusedError(TidegateError):
         self.code, self.description = code, description
 
 
+class PoisonedTurnError(TidegateError):
+    """An observation made the core raise: the turn is thrown away, and that one is refused."""
+
+
 class LedgerUnreachableError(TidegateError):
     """The ledger's database does not answer, or its schema is not the one expected."""
 

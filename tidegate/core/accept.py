@@ -6,7 +6,7 @@ Everything decided on later stands in the facts returned here. What is remembere
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 
 from msgspec import structs
@@ -45,16 +45,21 @@ from tidegate.errors import UndecodableError
 
 ENVELOPE_BYTES = 4_096
 """What a fact may add to the observation that it is made from."""
+NONE_POISONED: Mapping[Position, str] = {}
 _RESOURCE_TOKEN = 3  # tidegate.<cluster>.observed.<resource>.…
 
 
 def accept(
-    draft: Draft, position: Position, messages: Iterable[Message]
+    draft: Draft,
+    position: Position,
+    messages: Iterable[Message],
+    poisoned: Mapping[Position, str] = NONE_POISONED,
 ) -> tuple[list[FactEvent], Position]:
     """Fold what follows a position into the draft; return the facts and the new position.
 
     Messages may come repeated and in any order. One that is missing is told as ``GapObserved``,
     another stream as ``StreamReplaced``: whoever called asks for a resync when it finds these.
+    Of a message that is ``poisoned``, by its position, only the error is told.
     Incarnations are equal or not and have no order: a stream made anew, or brought back from a
     copy, may be the older one by its clock.
     """
@@ -62,7 +67,7 @@ def accept(
     for message in _in_order(position, messages):
         if message.at.incarnation == position.incarnation and message.at.seq <= position.seq:
             continue  # it came before
-        for fact in spread(draft, _adopting(draft, _told(draft, position, message))):
+        for fact in spread(draft, _adopting(draft, _told(draft, position, message, poisoned))):
             apply(draft, fact)
             facts.append(fact)
         position = message.at
@@ -87,10 +92,15 @@ def _adopting(draft: Draft, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
             yield from adopt(draft, fact.at_us)
 
 
-def _told(draft: Draft, position: Position, message: Message) -> Iterator[FactEvent]:
+def _told(
+    draft: Draft, position: Position, message: Message, poisoned: Mapping[Position, str]
+) -> Iterator[FactEvent]:
     """Yield the facts of one message, each to be folded before the next is asked for."""
     at_us = time_of(draft, message.at_us)
     yield from _lost(draft, at_us, position, message.at)
+    if message.at in poisoned:
+        yield _refused(at_us, message, poisoned[message.at])
+        return
     if len(message.payload) > PAYLOAD_BYTES_MAX - ENVELOPE_BYTES:
         yield _refused(at_us, message, "It is too large to be recorded.")
         return

@@ -227,6 +227,7 @@ class Draft(msgspec.Struct, kw_only=True):
     workloads: dict[str, Workload] = {}
     by_uid: dict[str, str] = {}  # a job's uid to its workload's key
     strays: dict[str, Stray] = {}  # by uid: what must not run, though it is no workload's job
+    passed_over: int = 0  # entries that make no sense
     expected: tuple[str, ...] | None = None  # resources that must complete a first round
     rounds: dict[str, Round] = {}  # by resource
     skew_us: int = 0  # how far the bus's clock is ahead of ours, since a step that was not followed

@@ -75,6 +75,18 @@ def apply(draft: Draft, event: FactEvent | DecisionEvent) -> None:
             _apply_reception(draft, event)
 
 
+def apply_recorded(draft: Draft, event: FactEvent | DecisionEvent) -> None:
+    """Apply an entry of the ledger; one that makes no sense is passed over and counted.
+
+    It stands there for ever, and everybody who folds it meets the same error at the same place:
+    so all drafts of one version agree.
+    """
+    try:
+        apply(draft, event)
+    except Exception:  # noqa: BLE001 - of one entry: the history goes on
+        draft.passed_over += 1
+
+
 def _apply_reception(
     draft: Draft,
     event: LedgerOpened

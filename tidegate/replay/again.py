@@ -16,7 +16,7 @@ from tidegate.contracts.decisions import Decision, DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
+from tidegate.core.fold import apply_recorded
 from tidegate.core.rules import decide
 
 DECISIONS_MAX = 1_000
@@ -80,7 +80,7 @@ def _fold_facts(draft: Draft, told: Sequence[Entry]) -> list[FactEvent | Decisio
         event = decode(entry.payload)
         if isinstance(event, Decision):
             break
-        apply(draft, event)
+        apply_recorded(draft, event)
         facts.append(event)
     return facts
 

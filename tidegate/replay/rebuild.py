@@ -8,13 +8,15 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.core.chain import GENESIS, verify
 from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
+from tidegate.core.fold import apply_recorded
 
 
 def rebuild(
     entries: Iterable[Entry], draft: Draft | None = None, head: Entry = GENESIS
 ) -> tuple[Draft, Entry]:
     """Verify and fold a history; return the draft and the entry that new ones must follow.
+
+    An entry that makes no sense is passed over: ``draft.passed_over`` counts them.
 
     ``draft`` and ``head``, if given, are a snapshot's: the entries follow it. The draft given is
     changed and returned. Constant memory beside the draft.
@@ -26,6 +28,6 @@ def rebuild(
     draft = Draft() if draft is None else draft
     assert draft.seq == head.seq, "the draft ends where the entries begin"
     for entry in verify(entries, head):
-        apply(draft, decode(entry.payload))
+        apply_recorded(draft, decode(entry.payload))
         head = entry
     return draft, head

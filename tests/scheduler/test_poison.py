@@ -1,0 +1,69 @@
+"""An observation that makes the core or the ledger raise is refused, and all else goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+import msgspec
+
+from scheduler.term import schedule
+from tests.scheduler.stage import Stage, beat, first_round, play, queue, until
+from tidegate.contracts.codec import decode, encode
+from tidegate.contracts.facts import ClusterQueueDefined, JobStateReported, ObservationRefused
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply_recorded
+
+HUGE = 10**30
+JOB = JobObserved(
+    namespace="team",
+    name="huge",
+    uid="u",
+    version=9,
+    session="s",
+    kind="batch/job",
+    workload="team/huge",
+    queue="main",
+)
+
+
+def poison() -> bytes:
+    """Return the observation of a job that was made at a time that no database keeps."""
+    plain = msgspec.json.decode(encode(JOB))
+    return msgspec.json.encode(plain | {"created_us": HUGE})
+
+
+def test_what_makes_a_turn_fail_is_refused_and_the_next_goes_on() -> None:
+    async def story(stage: Stage) -> None:
+        stopping = asyncio.Event()
+        means = stage.means()
+        leading = asyncio.ensure_future(schedule(means, stopping, Random(1)))
+        await until(lambda: means.status.role == "leading")
+        await stage.say(*first_round(), poison(), queue("after", 9), beat(2))
+        await until(lambda: "after" in defined(stage))
+        stopping.set()
+        await leading
+        assert len(refused(stage)) == 1
+        assert stage.all_is_published()
+
+    play(story)
+
+
+def defined(stage: Stage) -> set[str]:
+    events = [decode(entry.payload) for entry in stage.entries()]
+    return {event.name for event in events if isinstance(event, ClusterQueueDefined)}
+
+
+def refused(stage: Stage) -> list[str]:
+    events = [decode(entry.payload) for entry in stage.entries()]
+    return [event.error for event in events if isinstance(event, ObservationRefused)]
+
+
+def test_an_entry_that_makes_no_sense_is_passed_over_and_counted() -> None:
+    draft = Draft()
+    draft.workloads["team/odd"] = "odd"  # type: ignore[assignment]  # what no fold leaves behind
+    odd = JobStateReported(at_us=1, workload="team/odd", uid="u", state=JobState())
+    for passed_over in (1, 2):
+        apply_recorded(draft, odd)
+        assert (draft.seq, draft.passed_over) == (passed_over, passed_over)
