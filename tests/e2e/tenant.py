@@ -1,0 +1,167 @@
+"""What a tenant tries: each attempt is a row, done as a user who may edit one namespace.
+
+Add a row to ``ATTEMPTS``: what is done to a Job, and what must hold of it a while later.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi, Response
+
+Object = dict[str, Any]
+NAMESPACE, USER = "tenant", "mallory"
+JOBS = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs"
+QUEUE = "kueue.x-k8s.io/queue-name"
+ROLES = "rbac.authorization.k8s.io"
+BINDING: Object = {
+    "apiVersion": f"{ROLES}/v1",
+    "kind": "RoleBinding",
+    "metadata": {"name": "edit", "namespace": NAMESPACE},
+    "roleRef": {"apiGroup": ROLES, "kind": "ClusterRole", "name": "edit"},
+    "subjects": [{"apiGroup": ROLES, "kind": "User", "name": USER}],
+}
+DIGITS = "9" * 5_000
+STARTED = {"spec": {"suspend": False}}
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that a tenant does; whatever it is, others must go on."""
+
+    name: str
+    job: Object = {}  # merged into a Job of one pod and one CPU before it is made
+    cpu: str = "1"  # 9: it never fits, so it waits
+    once: Literal["made", "running"] = "made"  # when the patches follow
+    patches: tuple[Object, ...] = ()  # of the Job, one after another
+    child: Object = {}  # of a second Job that names the first as its owner, and is not suspended
+    then: Literal["waits", "anything"] = "waits"  # it must not run in the end, or may
+
+
+def annotated(key: str, value: str, **more: Object) -> Object:
+    return {"metadata": {"annotations": {key: value}}, **more}
+
+
+def in_template(key: str, value: str) -> Object:
+    return {"spec": {"template": {"metadata": {"annotations": {key: value}}}}}
+
+
+def affinity(*values: str) -> Object:
+    wanted = [{"key": "size", "operator": "Gt", "values": list(values)}]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": wanted}]}
+    found = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return {"spec": {"template": {"spec": {"affinity": found}}}}
+
+
+DECISION, INJECTED = "tidegate.dev/decision", "tidegate.dev/injected"
+MANY, MUCH = {"spec": {"parallelism": 1, "completions": 12}}, {"spec": {"parallelism": 12}}
+ATTEMPTS: tuple[Attempt, ...] = (
+    Attempt(
+        name="a decision of 5,000 digits",
+        cpu="9",
+        patches=(annotated(DECISION, f"{{ledger}}/{DIGITS}"),),
+    ),
+    Attempt(
+        name="a slice of 5,000 digits",
+        cpu="9",
+        job=in_template("kueue.x-k8s.io/podset-slice-size", DIGITS),
+    ),
+    Attempt(name="an affinity of 5,000 digits", job=affinity(DIGITS), then="anything"),
+    Attempt(
+        name="a Workload somewhere else",
+        cpu="9",
+        job=annotated("kueue.x-k8s.io/prebuilt-workload-name", "../../../secrets/key"),
+    ),
+    Attempt(
+        name="an endless list of gates",
+        cpu="9",
+        job=annotated("kueue.x-k8s.io/admission-gated-by", "a," * 100_000),
+    ),
+    Attempt(name="start it by hand", cpu="9", patches=(STARTED,)),
+    Attempt(name="start it by hand, again and again", cpu="9", patches=(STARTED,) * 5),
+    Attempt(
+        name="more pods while it runs", once="running", job=MANY, patches=(MUCH,), then="waits"
+    ),
+    Attempt(
+        name="a forged decision, and start",
+        cpu="9",
+        patches=(annotated(DECISION, "{ledger}/999999999", **STARTED),),
+    ),
+    Attempt(
+        name="a forged decision on what runs, and more pods",
+        once="running",
+        job=MANY,
+        patches=(annotated(DECISION, "{ledger}/999999999"), MUCH),
+    ),
+    Attempt(
+        name="unreadable, and start",
+        cpu="9",
+        patches=(annotated("kueue.x-k8s.io/prebuilt-workload-name", "../x", **STARTED),),
+    ),
+    Attempt(
+        name="elastic where that is not enabled, and start",
+        cpu="9",
+        patches=(annotated("kueue.x-k8s.io/elastic-job", "true", **STARTED),),
+    ),
+    Attempt(
+        name="a garbled note on what runs, and more pods",
+        once="running",
+        job=MANY,
+        patches=(annotated(INJECTED, "garbage"), MUCH),
+    ),
+    Attempt(name="the child of a job that waits", cpu="9", child={"metadata": {"labels": {}}}),
+    Attempt(
+        name="the queued child of a job that waits",
+        cpu="9",
+        child={"metadata": {"labels": {QUEUE: NAMESPACE}}},
+    ),
+)
+
+
+def job(name: str, cpu: str) -> Object:
+    """Return a queued Job of one pod that runs for long."""
+    container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "metadata": {"name": name, "labels": {QUEUE: NAMESPACE}},
+        "spec": {
+            "template": {
+                "metadata": {"annotations": {"simulate/seconds": "600"}},
+                "spec": {"restartPolicy": "Never", "containers": [container]},
+            }
+        },
+    }
+
+
+def merged(one: Object, other: Object) -> Object:
+    """Return one object with another merged in."""
+    found = dict(one)
+    for key, value in other.items():
+        both = isinstance(value, dict) and isinstance(found.get(key), dict)
+        found[key] = merged(found[key], value) if both else value
+    return found
+
+
+def owned(child: Object, owner: Object) -> Object:
+    """Return a Job that names another as its controller."""
+    meta = owner["metadata"]
+    reference = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+    }
+    found = job(f"{meta['name']}-child", "9")
+    found["metadata"] |= {"ownerReferences": [reference], **child.get("metadata", {})}
+    return found
+
+
+async def create(api: KubernetesApi, found: Object) -> Response:
+    return await api.request("POST", JOBS, body=msgspec.json.encode(found))
+
+
+async def change(api: KubernetesApi, name: str, patch: Object, ledger: str) -> Response:
+    """Patch a Job; ``{ledger}`` in it is the id of the ledger, which stands on every job."""
+    body = msgspec.json.encode(patch).replace(b"{ledger}", ledger.encode())
+    return await api.request("PATCH", f"{JOBS}/{name}", body=body, content_type=MERGE_PATCH)
