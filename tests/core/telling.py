@@ -16,7 +16,7 @@ from tidegate.contracts.subjects import observed
 from tidegate.core.accept import accept
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.fold import apply
-from tidegate.model.podset import Container, PodSet
+from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.quota import (
     ClusterQueueSpec,
     FlavorQuotas,
@@ -123,7 +123,10 @@ def queues(version: int = 1) -> list[seen.Observation]:
     flavors = tuple(
         FlavorQuotas(flavor=name, quotas={"cpu": Quota(nominal=2_000)}) for name in ("big", "small")
     )
-    spec = ClusterQueueSpec(groups=(ResourceGroup(resources=("cpu",), flavors=flavors),))
+    spec = ClusterQueueSpec(
+        groups=(ResourceGroup(resources=("cpu",), flavors=flavors),),
+        namespace_selector=LabelSelector(),
+    )
     local = LocalQueueSpec(cluster_queue="cq")
     return [
         flavor("big", version=version, spec=FlavorSpec(node_labels={"size": "big"})),

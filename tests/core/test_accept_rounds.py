@@ -203,9 +203,12 @@ def test_what_a_restore_brings_back_is_asked_for(bus: Bus) -> None:
     assert types(bus.tell(flavor(version=10, round=3))) == ["FlavorDefined"]
 
 
+TEAM = seen.NamespaceObserved(name="team", uid="ns", version=1, session="a")
+
+
 def listing(bus: Bus, *told: seen.JobObserved) -> list[str]:
     """Tell queues and jobs as running clusters have them, and complete the first round."""
-    bus.tell(beat(1, JOBS), *queues(), started(), *told)
+    bus.tell(beat(1, JOBS), TEAM, *queues(), started(), *told)
     return types(bus.tell(completed(50, *(each.uid for each in told))))
 
 
@@ -228,7 +231,7 @@ def test_what_runs_or_holds_quota_when_the_first_rounds_end_is_adopted(
 
 
 def test_quota_that_another_held_counts_until_the_first_rounds_end(bus: Bus) -> None:
-    bus.tell(beat(1, JOBS), *queues(), started(), job(), job("late"))
+    bus.tell(beat(1, JOBS), TEAM, *queues(), started(), job(), job("late"))
     assert types(bus.tell(job(held_quota=True))) == ["WorkloadChanged"]
     told = bus.tell(completed(50, "uid-train", "uid-late"))
     assert types(told) == ["SyncCompleted", "WorkloadAdopted"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from random import Random
 from typing import Any
 
@@ -60,6 +61,8 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import Heartbeat
+from tidegate.jobs.batch_job_binding import unbound
+from tidegate.jobs.kind import Patch
 from tidegate.jobs.names import workload_key
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kube.client import Access, KubernetesClient, connect
@@ -144,7 +147,7 @@ class Story:
         await self._try_beside(ref, key)
         await self._history.write(PodsReadyReported(at_us=AT_US, workload=key, ready=True))
         await self._until(shown, lambda one: "Started" in str(one["status"]))
-        await self._patch(f"{self._job}/status", {"status": {"startTime": "2026-03-01T08:00:00Z"}})
+        await self._help_its_controller(made)
         await self._stop(ref, key)
         template = made["spec"]["template"]
         await self._until(self._job, lambda one: one["spec"]["template"] == template)
@@ -171,6 +174,20 @@ class Story:
         await self._until(shown, lambda one: "ownerReferences" in one["metadata"])
         await self._history.write(VariantDropped(**about, **family, last=True))
         await self._until_gone(shown)
+
+    async def _help_its_controller(self, made: Object) -> None:
+        """Send what a stop sends where the Job's controller is slow; none is slow here."""
+        slow = {"spec": {"suspend": True}, "status": {"startTime": "2026-03-01T08:00:00Z"}}
+        step = unbound(slow)
+        assert isinstance(step, Patch)
+        body = {**step.body, "metadata": {"uid": made["metadata"]["uid"]}}
+        answer = await self._api.request(
+            "PATCH",
+            f"{self._job}/{step.subresource}",
+            body=msgspec.json.encode(body),
+            content_type=MERGE_PATCH,
+        )
+        assert answer.status == HTTPStatus.OK, answer.body
 
     async def _stop(self, ref: ObjectRef, key: str) -> None:
         await self._history.write(
@@ -201,7 +218,7 @@ class Story:
         await self._create(queues, kueue("ClusterQueue", name, **fields))
         local = kueue("LocalQueue", "main", clusterQueue=name)
         await self._create(f"{KUEUE}/namespaces/{self._namespace}/localqueues", local)
-        # No Job controller feels responsible, so startTime stays until it is cleared.
+        # No Job controller feels responsible, so the Job does not end by itself.
         made = job(managedBy="example.com/nobody")
         made["metadata"]["namespace"] = self._namespace
         return await self._create(self._jobs, made)

@@ -88,7 +88,8 @@ def test_a_stop_in_the_middle_of_a_turn_lets_it_end() -> None:
         await running.task
         assert len(stage.entries()) > 2
         assert stage.all_is_published()
-        assert next(stage.bus.observations.after(0)).at.seq == stage.lead().observations.seq + 1
+        unread = stage.lead().observations.seq + 1
+        assert unread in [one.at.seq for one in stage.bus.observations.after(0)]
         assert running.means.status.role == "stopped"
 
     play(story)
