@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from tidegate.core.ability import can_act
 from tidegate.core.deciding.intents import ready
 from tidegate.core.draft import Draft
-from tidegate.core.heads import first, wake_changed
+from tidegate.core.heads import first
 from tidegate.core.nominating import Nominee, nominate, scan_of
 from tidegate.core.ordering import Entry, classic
 from tidegate.core.passing import Pass
@@ -24,6 +24,7 @@ from tidegate.core.requeueing import explain, requeue_kueue, tell_scans
 from tidegate.core.rooms import Room, Tree
 from tidegate.core.shapes import set_aside
 from tidegate.core.tournament import in_turns
+from tidegate.core.watching import wake, watch
 
 
 def settled(draft: Draft) -> bool:
@@ -35,13 +36,15 @@ def settled(draft: Draft) -> bool:
 
 def run(context: Pass) -> bool:
     """Run one cycle over the trees that changed; tell whether anything was decided."""
-    trees = sorted(context.draft.forest.dirty, key=_name)
+    draft = context.draft
+    trees = sorted(draft.forest.dirty, key=_name)
     context.cycle += 1
     said = len(context.decisions)
     for tree in trees:
-        wake_changed(tree)
         tree.owners_served = False
     context.begin(trees)
+    for tree in trees:
+        wake(draft, tree)
     heads = ready(context, trees)
     served = {one.room.name for one in heads}
     idle: list[Tree] = []
@@ -104,6 +107,7 @@ def _offered(context: Pass, room: Room) -> Nominee | None:
             return nominee
         news = explain(context, nominee)
         set_aside(room, workload)
+        watch(draft, nominee)
         if news and nominee.outcome == "gated":
             return None  # its gate may be opened for that, before others of its queue go on
     return None

@@ -225,7 +225,7 @@ def _move_in(draft: Draft, old: Forest, new: Forest) -> None:
         if now is not None:
             now.shapes, now.heap, now.waiting = was.shapes, was.heap, was.waiting
             for shape in now.shapes.values():
-                shape.aside = -1
+                shape.aside, shape.watch = -1, None
     for workload in draft.workloads.values():
         new.agenda[workload.key] = None  # what the old forest had on it, and no rule has seen
         if workload.phase in HOLDING:

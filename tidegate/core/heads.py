@@ -115,16 +115,6 @@ def wake(draft: Draft, tree: Tree) -> None:
             place(draft, workload)
 
 
-def wake_changed(tree: Tree) -> None:
-    """Offer again whoever was set aside before a tree last changed."""
-    for room in tree.rooms:
-        if room.blocked is not None:
-            room.blocked = None
-        for shape in list(room.shapes.values()):
-            if shape.parked and shape.aside != tree.stamp:
-                unpark(room, shape)
-
-
 def pending(draft: Draft, cluster_queue: str) -> tuple[list[str], list[str]]:
     """Return the keys of who is in the running in a ClusterQueue, and of who is not; sorted."""
     room = forest(draft).rooms.get(cluster_queue)

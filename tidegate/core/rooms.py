@@ -23,6 +23,21 @@ The last number is new each time, so that an outdated entry of a heap equals no 
 """
 
 
+Constraint: TypeAlias = tuple[Cell, int]
+"""A ClusterQueue's cell, and how much is asked for of it: violated while less may be taken."""
+
+
+class Watch(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Why a shape is not offered: see ``tidegate.core.watching``."""
+
+    constraints: tuple[Constraint, ...]  # all violated; once one holds it is looked at again
+    beyond: tuple[Constraint, ...] = ()  # so much that evicting everybody who may be is no help
+
+
+Watcher: TypeAlias = "tuple[int, int, Cell, Room, Shape, Watch | None, Constraint]"
+"""Usage at which to look again, negated; a serial number; the cell; who watches, and what."""
+
+
 class Shape(msgspec.Struct, kw_only=True, eq=False):
     """The pending workloads of one ClusterQueue that scheduling cannot tell apart but by order.
 
@@ -33,6 +48,7 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
     parked: bool = False
     aside: int = -1  # the tree's stamp at which its first workload was set aside
+    watch: Watch | None = None  # None: it is looked at again whenever its tree changes
 
     def __lt__(self, other: Shape) -> bool:
         """Order heap entries of one rank: who changed its shape left an outdated one behind."""
@@ -66,6 +82,10 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     left_seq: int = 0  # when quota last came back, or was given anew
     outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
+    sums: dict[FlavorResource, dict[int, int]] = {}  # see ``tidegate.core.preemption.bounds``
+    sums_at: int = -1  # the stamp of these
+    watchers: dict[int, list[Watcher]] = {}  # by a cell's identity, the soonest first
+    watchers_max: int = 1_024  # more than so many of a cell: the outdated ones are dropped
     owners_served: bool = False  # the cycle that runs admitted somebody to quota of its queue's own
 
 

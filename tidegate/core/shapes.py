@@ -42,7 +42,7 @@ def unpark(room: Room, shape: Shape) -> None:
     """Put a shape back into the running."""
     if not shape.parked:
         return
-    shape.parked = False
+    shape.parked, shape.watch = False, None
     top = first_of(shape)
     if top is None:
         room.shapes.pop(shape.key, None)

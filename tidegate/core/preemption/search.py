@@ -14,6 +14,7 @@ from tidegate.core.draft import Draft, Workload
 from tidegate.core.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Choice, Oracle
 from tidegate.core.flavors import Assignment, PodSetChoice, external
 from tidegate.core.forest import forest
+from tidegate.core.preemption.bounds import may_suffice
 from tidegate.core.preemption.classic import classic
 from tidegate.core.preemption.fair import fair
 from tidegate.core.preemption.trial import Target, Trial
@@ -54,6 +55,10 @@ def find(
     amounts = {fr: units for fr, units in usage.items() if units > 0}
     trial = Trial(draft=draft, room=room, workload=workload, needs=tuple(needs), amounts=amounts)
     if workload.never_preempts and draft.policy.preemption_policy_never:
+        return []
+    cells = room.node.cells
+    needed = ((cells[fr], amounts[fr]) for fr in trial.needs if fr in amounts)
+    if not all(may_suffice(draft, room, workload, cell, units) for cell, units in needed):
         return []
     return fair(trial) if draft.policy.fair_sharing else classic(trial)
 
