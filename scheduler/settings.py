@@ -30,6 +30,9 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
     messages_max: Annotated[
         int, Meta(ge=1, le=10_000, description="observations read in one turn")
     ] = 1_000
+    forget_messages: Annotated[
+        int, Meta(ge=1, description="observations taken in before the bus forgets them")
+    ] = 2_000
     snapshot_entries: Annotated[
         int, Meta(ge=100, description="entries from one snapshot of the state to the next")
     ] = 100_000
@@ -51,6 +54,7 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
         """Return how much is done at once, and how long things may take."""
         return Pace(
             messages_max=self.messages_max,
+            forget_messages=self.forget_messages,
             lease_s=self.lease_s,
             snapshot_entries=self.snapshot_entries,
             rest_s=self.rest_s,

@@ -52,7 +52,9 @@ def test_what_is_wrong_with_an_object_names_the_field_and_the_object() -> None:
     kind, told = decode(line("MODIFIED", wrong), ClusterQueue)
     assert (kind, told) == (
         "MODIFIED",
-        Unreadable(META, "Invalid enum value 'Drain' - at `$.spec.stopPolicy`"),
+        Unreadable(
+            META, "Invalid enum value 'Drain' - at `$.spec.stopPolicy`", msgspec.json.encode(wrong)
+        ),
     )
 
 
@@ -67,7 +69,8 @@ def test_a_list_goes_on_behind_an_object_that_cannot_be_read() -> None:
     body = {"metadata": {"resourceVersion": "12", "continue": "abc"}, "items": [wrong, NAMED]}
     error = "Expected `array`, got `str` - at `$.spec.resourceGroups`"
     told = decode_list(msgspec.json.encode(body), ClusterQueue)
-    assert told == Page(12, "abc", (Unreadable(META, error), ClusterQueue(metadata=META)))
+    unread = Unreadable(META, error, msgspec.json.encode(wrong))
+    assert told == Page(12, "abc", (unread, ClusterQueue(metadata=META)))
 
 
 def test_the_last_page_has_no_token() -> None:

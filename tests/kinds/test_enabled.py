@@ -42,9 +42,11 @@ def test_the_default_kinds_need_no_rights_besides() -> None:
 
 
 def test_a_kind_that_nobody_would_start_is_not_suspended(tmp_path: Path) -> None:
-    text = CONFIGURATION.read_text().replace("[batch/job]", "[batch/job, ray.io/rayjob]")
+    text = CONFIGURATION.read_text().replace(
+        "[batch/job]", "[batch/job, leaderworkerset.x-k8s.io/leaderworkerset]"
+    )
     config = tmp_path / "configuration.yaml"
     config.write_text(text)
     names = {one["metadata"]["name"] for one in wanted(str(config))}
     assert "tidegate-suspend-batch-job" in names
-    assert "tidegate-suspend-ray-io-rayjob" not in names
+    assert "tidegate-suspend-leaderworkerset-x-k8s-io-leaderworkerset" not in names

@@ -86,7 +86,7 @@ async def bus(
 def start(
     command: tuple[str, ...], url: str, ledger: str, said: BinaryIO | int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
-    flags = ("--nats-url", url, "--ledger", ledger, "--messages-max", "2")
+    flags = ("--nats-url", url, "--ledger", ledger, "--messages-max", "2", "--forget-messages", "1")
     return subprocess.Popen([*command, *flags], stderr=said)
 
 

@@ -56,6 +56,8 @@ SET_ASIDE = {
     "RuntimeClassRemoved",
     "StartOrdered",
     "StopOrdered",
+    "StrayCleared",
+    "StrayReported",
     "StreamReplaced",
     "SyncCompleted",
     "SyncStarted",
@@ -63,6 +65,7 @@ SET_ASIDE = {
     "VariantUngated",
     "WatchesExpected",
     "WorkloadExpired",
+    "WorkloadMismatched",
     "WorkloadStopped",
 }
 """Types that no report depends on; a new type must be taken or stand here."""
