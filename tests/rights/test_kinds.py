@@ -41,6 +41,7 @@ from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.roles import kind_roles
 from tidegate.kube.client import KubernetesClient
+from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.ids import ObjectRef
 
@@ -94,6 +95,7 @@ async def test_ingest_asks_for_just_the_rights_of_the_enabled_kinds(
     real_api: str, enabled: dict[str, set[Right]]
 ) -> None:
     async with account(real_api, "tidegate-ingest") as recorded:
+        await cluster_uid(recorded)
         kinds = (*FRAMEWORKS, "pod-group", "workload", DECLARED.name)
         session, bus = ingest(recorded, kinds)
         async with alongside(session.run()):
