@@ -28,8 +28,10 @@ def fits(state: State, ledger: LedgerWatch) -> Iterator[str]:
     for queue, found in waiting.items():
         if queue not in COHORT or _is_leaving(queue, ledger) or len(found) > 1:
             continue
-        spare = ledger.quota[queue][0] - ledger.used({queue})
         shared = _cohort(queue)
+        if not shared <= ledger.quota.keys():
+            continue  # a ledger that began anew has not been told of it yet
+        spare = ledger.quota[queue][0] - ledger.used({queue})
         spare = min(spare, sum(ledger.quota[one][0] for one in shared) - ledger.used(shared))
         if _cpu_milli(found[0]) <= spare:
             yield f"{_key(found[0])} waits, and {queue} has {spare}m cpu to spare"
