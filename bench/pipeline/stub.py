@@ -13,11 +13,12 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from http import HTTPStatus
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from bench.pipeline.http import Answer, Connection, Request
+from tidegate.cluster.embedded.patches import merge
 
 Object = dict[str, Any]
 Changed = Callable[[str, Object], None]
@@ -145,7 +146,8 @@ class Stub:
         pins.pop("uid", None)
         if place.subresource:
             patch = {place.subresource: patch.get(place.subresource, {})}
-        merged: Object = merge(found, {**patch, "metadata": pins} if pins else patch)
+        wanted = {**patch, "metadata": pins} if pins else patch
+        merged = cast("Object", merge(found, wanted))  # two objects make an object
         if "spec" in patch:
             meta = merged["metadata"]
             merged["metadata"] = {**meta, "generation": meta.get("generation", 1) + 1}
@@ -191,19 +193,6 @@ def placed(path: str) -> Place:
         namespace, rest = rest[1], rest[2:]
     plural, name, subresource = [*rest, "", ""][:3]
     return Place(f"{group}/{plural}", namespace, name, subresource)
-
-
-def merge(found: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return what a JSON merge patch makes of a value (RFC 7386); neither is changed."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(found) if isinstance(found, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = merge(merged.get(key), value)
-    return merged
 
 
 def _body(found: Object) -> Answer:
