@@ -9,11 +9,11 @@ from functools import partial
 
 from actuator.apply import Applier, alone
 from actuator.calls import Calls
-from actuator.consume import Consumer, Learner
-from actuator.elastic import LetGo
-from actuator.learners import Together
+from actuator.consume import Consumer, Subscriber
+from actuator.fan_out import FanOut
 from actuator.metrics import Metrics
 from actuator.pace import Rate
+from actuator.pod_ungater import PodUngater
 from actuator.project import Projector
 from actuator.provisioning.provisioner import CLEANS_GATE, Provisioner
 from actuator.report import Reporter
@@ -94,10 +94,10 @@ def _consumer(
     applier = Applier(calls, reporter, service.random, metrics, traces=traces, along=along)
     cleans = configured.policy.gates.get(CLEANS_GATE, True)
     provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
-    learners: list[Learner] = [projector] if settings.project else []
+    learners: list[Subscriber] = [projector] if settings.project else []
     learners += [provisioner] if settings.provision else []
-    learners += [LetGo(calls, service.random)] if configured.elastic else []
-    consumer = Consumer(traces.noted(bus.feed()), applier, Together(*learners), service.random)
+    learners += [PodUngater(calls, service.random)] if configured.elastic else []
+    consumer = Consumer(traces.noted(bus.feed()), applier, FanOut(*learners), service.random)
     projector.give_way(lambda: consumer.busy)
     return consumer
 

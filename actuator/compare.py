@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-from actuator.agenda import Place
 from actuator.calls import Calls
 from actuator.orphans import is_unfinished_orphan
-from actuator.showing import reading
-from actuator.showing.board import Board, Seed
-from actuator.showing.shares import SharesShown
+from actuator.projection import rehydrate
+from actuator.projection.read_model import ReadModel, Seed
+from actuator.projection.shares import SharesShown
+from actuator.workqueue import Place
 from actuator.write import KUEUE, Writer
 from tidegate.jobs.kind import Object
 from tidegate.kinds.decode import read
@@ -32,7 +32,7 @@ class Comparison:
     """One look at every Workload and queue."""
 
     calls: Calls
-    board: Board
+    read_model: ReadModel
     writer: Writer
 
     async def differing(self) -> list[Place]:
@@ -40,27 +40,27 @@ class Comparison:
         queues = [("Cohort", one) async for one in self._listed("cohorts")]
         queues += [("ClusterQueue", one) async for one in self._listed("clusterqueues")]
         queues += [("LocalQueue", one) async for one in self._listed("localqueues")]
-        if self.board.fills_in:
+        if self.read_model.fills_in:
             await self._fill_in(queues)
         same, left = set[Place](), list[Place]()
         async for found in self._listed("workloads"):
             if self._workload_is_same(found):
                 same.add(("Workload", _key(found)))
-            elif _key(found) in self.board.removed:
+            elif _key(found) in self.read_model.removed:
                 left.append(("Workload", _key(found)))
-            elif _key(found) not in self.board.workloads and is_unfinished_orphan(found):
+            elif _key(found) not in self.read_model.workloads and is_unfinished_orphan(found):
                 left.append((ORPHAN, _key(found)))
         same |= {(kind, _key(found)) for kind, found in queues if self._queue_is_same(kind, found)}
-        self.board.mark_moved()  # from here on only what moves again is marked
-        self.board.mark_all()
-        return [*left, *(place for place in self.board.take_changed() if place not in same)]
+        self.read_model.mark_moved()  # from here on only what moves again is marked
+        self.read_model.mark_all()
+        return [*left, *(place for place in self.read_model.take_changed() if place not in same)]
 
     async def _fill_in(self, queues: list[tuple[str, Object]]) -> None:
         for kind, found in queues:
             self._take(kind, found)
         async for found in self._listed("workloads"):
             self._take("Workload", found)
-        self.board.filled_in()
+        self.read_model.filled_in()
 
     async def _listed(self, plural: str) -> AsyncGenerator[Object]:
         query = {"limit": str(PAGE_MAX)}
@@ -76,12 +76,12 @@ class Comparison:
     def _take(self, kind: str, found: Object) -> None:
         try:
             for seed in _seeds(kind, found):
-                self.board.seed(seed)
+                self.read_model.seed(seed)
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
             _log.warning("cannot be read back", kind=kind, name=_key(found), error=str(error))
 
     def _workload_is_same(self, found: Object) -> bool:
-        shown = self.board.workloads.get(_key(found))
+        shown = self.read_model.workloads.get(_key(found))
         if shown is None:
             return False
         shown.object_uid = found["metadata"]["uid"]
@@ -104,13 +104,13 @@ def _seeds(kind: str, found: Object) -> list[Seed]:
         case "ClusterQueue":
             queue = read(found, ClusterQueue)
             shares = [] if queue.status.fair_sharing is None else [SharesShown()]
-            return [*reading.cluster_queue(queue), *shares]
+            return [*rehydrate.cluster_queue(queue), *shares]
         case "Cohort":
-            return [reading.cohort(read(found, Cohort))]
+            return [rehydrate.cohort(read(found, Cohort))]
         case "LocalQueue":
-            return [reading.local_queue(read(found, LocalQueue))]
+            return [rehydrate.local_queue(read(found, LocalQueue))]
         case _:
-            shown = reading.workload(read(found, Workload))
+            shown = rehydrate.workload(read(found, Workload))
             return [] if shown is None else [shown]
 
 

@@ -31,7 +31,7 @@ LOOKS_MAX = 5
 _log = get_log("consume")
 
 
-class Learner(Protocol):
+class Subscriber(Protocol):
     """Somebody who follows the ledger beside the orders: the projection."""
 
     def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
@@ -53,8 +53,10 @@ class Learner(Protocol):
 class Consumer:
     """Keeps order per job, works on many jobs at once, and only on the newest order of each."""
 
-    def __init__(self, feed: EventFeed, applier: Applier, learner: Learner, random: Random) -> None:
-        self.learner = learner
+    def __init__(
+        self, feed: EventFeed, applier: Applier, subscriber: Subscriber, random: Random
+    ) -> None:
+        self.subscriber = subscriber
         self._feed, self._applier = feed, replace(applier, ahead=self.is_ahead)
         self._random, self._metrics = random, applier.metrics
         self._book, self._outstanding = OrderBook(), Outstanding()
@@ -110,7 +112,7 @@ class Consumer:
                 await self._applier.gave_up(order, error)
             finally:
                 self._book.finish(order)
-                self.learner.carried_out(order.order.workload)
+                self.subscriber.carried_out(order.order.workload)
 
     async def _follow(self) -> None:
         ledger_id, newest = await self._feed.newest()
@@ -162,7 +164,7 @@ class Consumer:
 
     def _learn(self, told: Published, event: FactEvent | DecisionEvent) -> None:
         try:
-            self.learner.learn(told, event, live=self._live)
+            self.subscriber.learn(told, event, live=self._live)
         except Exception:  # noqa: BLE001 - of one object: the others go on
             self._pass_over(told)
 
@@ -196,7 +198,7 @@ class Consumer:
     def _begin(self) -> None:
         """Act on what was learnt, or stop: the lease or the end of history was reached or lost."""
         acts = self._live and self._active
-        self.learner.work(acts)
+        self.subscriber.work(acts)
         for order in self._outstanding if acts else ():
             self._book.offer(order)
 
@@ -205,5 +207,5 @@ class Consumer:
         self._former.discard(ledger_id)
         self._outstanding.clear()
         self._book.clear()
-        self.learner.begin_anew()
-        self.learner.work(False)  # noqa: FBT003 - a state
+        self.subscriber.begin_anew()
+        self.subscriber.work(False)  # noqa: FBT003 - a state

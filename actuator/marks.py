@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from actuator.orders import Order
 from tidegate.errors import ApiStatusError
+from tidegate.jobs.injected import mark, unmarked
 from tidegate.jobs.kind import Object
-from tidegate.jobs.notes import mark, unmarked
 
 Ahead: TypeAlias = Callable[[int], Awaitable[bool]]
 """Tells whether the ledger has come to a seq that this actuator has not read yet."""

@@ -12,16 +12,16 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
-from actuator.agenda import Agenda, Due, Place
-from actuator.attention import Attention
 from actuator.calls import Calls, is_outdated
 from actuator.compare import ORPHAN, Comparison
+from actuator.deletion_watch import DeletionWatch
+from actuator.event_recorder import EventRecorder
 from actuator.metrics import Metrics
 from actuator.pace import Pace, Rate
+from actuator.projection.k8s_events import event_object, told
+from actuator.projection.read_model import ReadModel
 from actuator.removal import workload_path
-from actuator.showing.board import Board
-from actuator.showing.told import event_object, told
-from actuator.telling import Teller
+from actuator.workqueue import Due, Place, Workqueue
 from actuator.write import Writer
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -55,7 +55,7 @@ _log = get_log("project")
 
 
 class Projector:
-    """Learns from the ledger and writes what it shows; see ``actuator.consume.Learner``."""
+    """Learns from the ledger and writes what it shows; see ``actuator.consume.Subscriber``."""
 
     def __init__(
         self,
@@ -69,11 +69,11 @@ class Projector:
         self._calls = calls.only_while(lambda: self._working)
         self._random, self._metrics = random, metrics
         self._rate, self._pace = rate, Pace(1 / rate.writes_per_s)
-        self._agenda = Agenda()
-        self._teller = Teller(metrics, random, self._pace)
-        self._board = Board()
+        self._agenda = Workqueue()
+        self._teller = EventRecorder(metrics, random, self._pace)
+        self._read_model = ReadModel()
         self._label_keys = label_keys
-        self._writer = Writer(self._calls, self._board, label_keys)
+        self._writer = Writer(self._calls, self._read_model, label_keys)
         self._first = 0  # the first seq learnt; 0: none yet; above 1: EVENTS lost its beginning
         self._ordered = set[str]()  # Workloads made directly that the applier is about to write
         self._working = False
@@ -85,12 +85,12 @@ class Projector:
         metrics.showing.set_function(lambda: len(self._agenda))
 
     def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
-        """See ``Learner.learn``."""
+        """See ``Subscriber.learn``."""
         if not self._first:
-            self._first, self._board.fills_in = told.seq, told.seq > 1
+            self._first, self._read_model.fills_in = told.seq, told.seq > 1
             self._compared = self._compared and told.seq == 1
-        self._board.learn(event, f"{told.ledger_id}/{told.seq}")
-        changed, acts = self._board.take_changed(), live and self._working
+        self._read_model.learn(event, f"{told.ledger_id}/{told.seq}")
+        changed, acts = self._read_model.take_changed(), live and self._working
         self._teller.learn(event, told.seq, now=acts)
         if acts:
             self._note_order(event)
@@ -98,7 +98,7 @@ class Projector:
             self._note_events(event, told.seq)
 
     def carried_out(self, workload: str) -> None:
-        """See ``Learner.carried_out``: two writes at once would only meet."""
+        """See ``Subscriber.carried_out``: two writes at once would only meet."""
         if workload in self._ordered:
             self._ordered.discard(workload)
             self._add([("Workload", workload)], now=True)
@@ -108,15 +108,15 @@ class Projector:
         return self._writer.along(workload, found, patch)
 
     def begin_anew(self) -> None:
-        """See ``Learner.begin_anew``."""
-        self._board = Board()
-        self._writer = Writer(self._calls, self._board, self._label_keys)
+        """See ``Subscriber.begin_anew``."""
+        self._read_model = ReadModel()
+        self._writer = Writer(self._calls, self._read_model, self._label_keys)
         self._first = 0
         self._clear()
         self._teller.forget()
 
     def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
-        """See ``Learner.work``: nobody knows what the cluster shows, so all is compared first."""
+        """See ``Subscriber.work``: what the cluster shows is not known, so all is compared."""
         self._working, self._compared = working, False
         self._stints += 1
         self._clear()
@@ -143,7 +143,9 @@ class Projector:
         while not self._working:
             self._changed.clear()
             await self._changed.wait()
-        await Attention(self._calls, self._random, self._begun, self._put_back, self._left).pay()
+        await DeletionWatch(
+            self._calls, self._random, self._begun, self._put_back, self._left
+        ).run()
 
     def _begun(self) -> None:
         self._watched, self._compared = True, False
@@ -153,7 +155,7 @@ class Projector:
         self._add([(ORPHAN, key)] if self._working else [])
 
     def _put_back(self, key: str, uid: str) -> None:
-        shown = self._board.workloads.get(key)
+        shown = self._read_model.workloads.get(key)
         if shown is None or shown.direct or shown.phase == "finished" or not self._working:
             return
         if uid == shown.object_uid:  # else it was a namesake of old
@@ -178,7 +180,7 @@ class Projector:
     async def _compare_all(self) -> None:
         """Find out what does not show what it shall; nothing is written before that is known."""
         stint = self._stints
-        differing = await Comparison(self._calls, self._board, self._writer).differing()
+        differing = await Comparison(self._calls, self._read_model, self._writer).differing()
         if stint == self._stints:
             self._add(differing)
             self._compared = self._working
@@ -217,7 +219,7 @@ class Projector:
             await self._changed.wait()
 
     async def _turn(self, due: Due) -> None:
-        shown = self._board.workloads.get(due.place[1])
+        shown = self._read_model.workloads.get(due.place[1])
         if due.urgent and shown is not None and shown.direct:
             return  # its status is its start
         loop = asyncio.get_running_loop()
@@ -233,13 +235,13 @@ class Projector:
                 if key in self._ordered:
                     return  # until the order is carried out
                 await self._writer.workload(key, again=again)
-                shown = self._board.workloads.get(key)
+                shown = self._read_model.workloads.get(key)
                 self._teller.release(key, "" if shown is None else shown.object_uid)
             case "Orphan":
                 await self._writer.removal.orphan(key)
             case "Shares":
-                self._board.mark_moved()
-                self._add(self._board.take_changed())
+                self._read_model.mark_moved()
+                self._add(self._read_model.take_changed())
                 return
             case _:
                 await self._writer.queue(kind, key)
@@ -282,7 +284,7 @@ class Projector:
         """Leave a Workload to the applier while it has an order for it."""
         match event:
             case StartOrdered() | StopOrdered():
-                shown = self._board.workloads.get(event.workload)
+                shown = self._read_model.workloads.get(event.workload)
                 if shown is not None and shown.direct:
                     self._ordered.add(event.workload)
             case WorkloadFinished() | WorkloadRemoved():
@@ -293,7 +295,7 @@ class Projector:
     def _note_events(self, event: FactEvent | DecisionEvent, seq: int) -> None:
         for one in told(event):
             about = one.workload or getattr(event, "workload", "")
-            shown = self._board.workloads.get(about)
+            shown = self._read_model.workloads.get(about)
             if shown is not None:
                 self._agenda.add(("Workload", about))
                 self._teller.note(about, event_object(one, shown, seq, event.at_us))

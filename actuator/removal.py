@@ -9,9 +9,9 @@ from actuator import orphans
 from actuator.apply import pinned
 from actuator.calls import Calls
 from actuator.members import listed, object_path
-from actuator.showing import objects
-from actuator.showing.board import Board
-from actuator.showing.shown import Shown
+from actuator.projection import objects
+from actuator.projection.read_model import ReadModel
+from actuator.projection.workload_view import WorkloadView
 from tidegate.jobs import workload
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
@@ -22,11 +22,11 @@ class Removal:
     """Ends Workloads whose jobs are gone; errors as in ``Calls.patch``."""
 
     calls: Calls
-    board: Board
+    read_model: ReadModel
 
     async def remove(self, key: str) -> None:
         """Remove the Workload of a job that is gone or not managed any more."""
-        shown = self.board.removed.get(key)
+        shown = self.read_model.removed.get(key)
         if shown is None:
             return
         await self.unguard(shown)
@@ -36,18 +36,18 @@ class Removal:
                 await self._finish(found)
             elif not await self._is_orphaning(shown):
                 await self._delete(shown, found)
-        if self.board.removed.get(key) is shown:
-            del self.board.removed[key]
+        if self.read_model.removed.get(key) is shown:
+            del self.read_model.removed[key]
 
     async def orphan(self, key: str) -> None:
         """Finish a Workload that a job left behind; not one whose job is there."""
-        shown = self.board.workloads.get(key)
+        shown = self.read_model.workloads.get(key)
         found = await self.calls.read(workload_path(key))
         alone = found is not None and (shown is None or shown.direct)
         if found is not None and alone and orphans.is_unfinished_orphan(found):
             await self._finish(found)
 
-    async def unguard(self, shown: Shown) -> None:
+    async def unguard(self, shown: WorkloadView) -> None:
         """Take the finalizer that Kueue put on a job's objects off, for it is over."""
         kind = JOB_KINDS.get(shown.job.kind)
         if kind is None or not kind.finalizer:
@@ -60,7 +60,7 @@ class Removal:
                 body = {"metadata": {"finalizers": rest}}
                 await self.calls.patch(object_path(path, found), pinned(body, found))
 
-    async def job(self, shown: Shown, kind: JobKind[Any]) -> list[Object]:
+    async def job(self, shown: WorkloadView, kind: JobKind[Any]) -> list[Object]:
         """Return the objects that are a workload's job; none if it is gone."""
         if kind.members is not None:
             return await listed(self.calls, kind.path(shown.namespace), shown.job, kind.members)
@@ -70,20 +70,20 @@ class Removal:
     async def _finish(self, found: Object) -> None:
         meta = found["metadata"]
         path = workload_path(f"{meta['namespace']}/{meta['name']}")
-        patch = pinned(orphans.finished(found, self.board.now_us), found)
+        patch = pinned(orphans.finished(found, self.read_model.now_us), found)
         found = await self.calls.patch(f"{path}/status", patch)
         if found["metadata"].get("finalizers"):
             none: Object = {"metadata": {"finalizers": None}}
             await self.calls.patch(path, pinned(none, found))
 
-    async def _is_orphaning(self, shown: Shown) -> bool:
+    async def _is_orphaning(self, shown: WorkloadView) -> bool:
         """Tell whether the job goes and leaves its Workload: then it is finished, not deleted."""
         kind = JOB_KINDS.get(shown.job.kind)
         if kind is None or kind.members is not None:
             return False
         return any(orphans.is_orphaning(one) for one in await self.job(shown, kind))
 
-    async def _delete(self, shown: Shown, found: Object) -> None:
+    async def _delete(self, shown: WorkloadView, found: Object) -> None:
         if found["metadata"].get("finalizers"):
             none = {"metadata": {"finalizers": None}}
             found = await self.calls.patch(workload_path(shown.key), pinned(none, found))

@@ -7,7 +7,7 @@ from random import Random
 
 from actuator.metrics import Metrics
 from actuator.orders import Order, job_of
-from tidegate.bus.ports import Outlet
+from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.codec import encode
 from tidegate.contracts.observations import ActuationReported
 from tidegate.contracts.subjects import observed
@@ -26,7 +26,13 @@ class Reporter:
     """One actuator's voice to the scheduler."""
 
     def __init__(
-        self, outlet: Outlet, *, cluster: str, session: str, random: Random, metrics: Metrics
+        self,
+        outlet: ObservationPublisher,
+        *,
+        cluster: str,
+        session: str,
+        random: Random,
+        metrics: Metrics,
     ) -> None:
         self._outlet = outlet
         self._cluster = cluster

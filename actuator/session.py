@@ -27,6 +27,6 @@ class Session:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(keep(self.lease, self.lease_s, self.consumer.activate))
             tasks.create_task(self.consumer.read())
-            tasks.create_task(self.consumer.learner.run())
+            tasks.create_task(self.consumer.subscriber.run())
             for _ in range(self.workers):
                 tasks.create_task(self.consumer.work())

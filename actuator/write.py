@@ -9,11 +9,11 @@ from http import HTTPStatus
 from actuator.apply import pinned
 from actuator.beside import with_beside
 from actuator.calls import CACHED, Calls
+from actuator.projection import activity, check_states, objects, queues, slices, variants
+from actuator.projection.counts import Numbers
+from actuator.projection.read_model import ReadModel
+from actuator.projection.workload_view import WorkloadView
 from actuator.removal import Removal, workload_path
-from actuator.showing import activity, check_states, families, objects, queues, slices
-from actuator.showing.board import Board
-from actuator.showing.counts import Numbers
-from actuator.showing.shown import Shown
 from tidegate.errors import ApiStatusError, UndecodableError
 from tidegate.jobs import workload
 from tidegate.jobs.kind import Object
@@ -29,17 +29,17 @@ class Writer:
     """Brings objects to what the board shows; errors as in ``Calls.patch``."""
 
     calls: Calls
-    board: Board
+    read_model: ReadModel
     label_keys: Sequence[str] = ()  # of labels that a Workload takes over from its job
 
     @property
     def removal(self) -> Removal:
         """Return what ends Workloads."""
-        return Removal(self.calls, self.board)
+        return Removal(self.calls, self.read_model)
 
     async def workload(self, key: str, *, again: bool = False) -> None:
         """Make, change or remove a Workload object; ``again`` after that has failed."""
-        shown = self.board.workloads.get(key)
+        shown = self.read_model.workloads.get(key)
         if shown is None:
             await self.removal.remove(key)
             return
@@ -52,7 +52,7 @@ class Writer:
         else:
             await self._look_up(shown, path, fresh=again)
 
-    async def _look_up(self, shown: Shown, path: str, *, fresh: bool) -> None:
+    async def _look_up(self, shown: WorkloadView, path: str, *, fresh: bool) -> None:
         """Bring a Workload to what it shall be, at first as the API server's cache has it.
 
         A patch tells whether the cache was behind, as that of a busy server is; that there is
@@ -67,7 +67,7 @@ class Writer:
         if found is not None:  # else the job is gone, or somebody deleted what he made
             await self._bring(shown, path, found)
 
-    async def _bring(self, shown: Shown, path: str, found: Object) -> bool:
+    async def _bring(self, shown: WorkloadView, path: str, found: Object) -> bool:
         """Patch a Workload where it differs; tell whether it did."""
         if shown.prebuilt and not objects.may_be_owned(shown, found):
             return False  # somebody else has it
@@ -101,7 +101,7 @@ class Writer:
             case "ClusterQueue":
                 wanted = self._cluster_queue(key, status)
             case "Cohort":
-                wanted = queues.cohort_status(self.board.shares.of_cohort(key), status)
+                wanted = queues.cohort_status(self.read_model.shares.of_cohort(key), status)
             case _:
                 wanted = self._local_queue(key, status)
         return difference({"status": status}, {"status": wanted})
@@ -115,7 +115,7 @@ class Writer:
             if error.status != HTTPStatus.CONFLICT:
                 raise
 
-    def about_patch(self, shown: Shown, found: Object) -> Object:
+    def about_patch(self, shown: WorkloadView, found: Object) -> Object:
         """Return what metadata and spec of a Workload lack; empty if nothing."""
         meta = found["metadata"]
         wanted: Object = {"metadata": {**meta}, "spec": {**found["spec"]}}
@@ -136,13 +136,13 @@ class Writer:
         if shown.elastic and shown.phase != "finished":
             wanted["spec"]["podSets"] = slices.counted(found["spec"]["podSets"], shown)
         if not shown.direct:
-            told = objects.wanted_spec(shown, self.board.priorities)
+            told = objects.wanted_spec(shown, self.read_model.priorities)
             wanted["spec"] |= objects.with_class_kept(told, found["spec"])
-        families.put(wanted, shown)
+        variants.put(wanted, shown)
         activity.put(wanted, shown, found)
         return difference({"metadata": meta, "spec": found["spec"]}, wanted)
 
-    def status_patch(self, shown: Shown, found: Object) -> Object:
+    def status_patch(self, shown: WorkloadView, found: Object) -> Object:
         """Return what a Workload's status lacks; empty if nothing.
 
         One that its user has finished stays as it was then: what was decided meanwhile is void.
@@ -154,24 +154,24 @@ class Writer:
 
     def along(self, key: str, found: Object, patch: Object) -> Object:
         """Return the patch of a direct Workload's order with all that its status shall show."""
-        shown = self.board.workloads.get(key)
-        if shown is None or not shown.direct or self.board.fills_in:
+        shown = self.read_model.workloads.get(key)
+        if shown is None or not shown.direct or self.read_model.fills_in:
             return patch
         status = found.get("status", {})
         wanted = self._status(shown, found, {**status, **patch["status"]})
         return difference({"status": status}, {"status": wanted})
 
-    def _status(self, shown: Shown, found: Object, status: Object) -> Object:
+    def _status(self, shown: WorkloadView, found: Object, status: Object) -> Object:
         wanted = objects.workload_status(shown, status)
         objects.put_order(wanted, shown)
         check_states.put(wanted, shown, found)
         return wanted
 
-    def is_shown(self, shown: Shown, found: Object) -> bool:
+    def is_shown(self, shown: WorkloadView, found: Object) -> bool:
         """Tell whether a Workload object lacks nothing of what it shall show."""
         return not (self.about_patch(shown, found) or self.status_patch(shown, found))
 
-    async def _make(self, shown: Shown) -> Object | None:
+    async def _make(self, shown: WorkloadView) -> Object | None:
         if not shown.made or shown.phase == "finished":
             return None
         kind = job_kind(shown.job.kind)
@@ -189,47 +189,47 @@ class Writer:
         if shown.parent:
             made = await self._variant(shown)
         else:
-            made = objects.workload(shown, job, kind, self.board.priorities, self.label_keys)
+            made = objects.workload(shown, job, kind, self.read_model.priorities, self.label_keys)
         return await self.calls.create(workload.KIND.path(shown.namespace), made)
 
-    async def _variant(self, shown: Shown) -> Object:
+    async def _variant(self, shown: WorkloadView) -> Object:
         """Return a variant as it is made of its parent, which is made first."""
-        above = self.board.workloads.get(shown.parent)
+        above = self.read_model.workloads.get(shown.parent)
         parent = await self.calls.read(workload_path(shown.parent))
         if parent is None and above is not None:
             parent = await self._make(above)
         if parent is None:
             raise ApiStatusError(HTTPStatus.NOT_FOUND, f"There is no Workload {shown.parent}.")
-        return families.made(shown, parent, objects.wanted_spec(shown, self.board.priorities))
+        return variants.made(shown, parent, objects.wanted_spec(shown, self.read_model.priorities))
 
     def _is_defined(self, kind: str, key: str) -> bool:
-        board = self.board
+        read_model = self.read_model
         match kind:
             case "ClusterQueue":
-                return key in board.cluster_queues
+                return key in read_model.cluster_queues
             case "Cohort":
-                return key in board.cohorts
+                return key in read_model.cohorts
             case _:
-                return key in board.local_queues
+                return key in read_model.local_queues
 
     def _cluster_queue(self, name: str, status: Object) -> Object:
-        board = self.board
+        read_model = self.read_model
         return queues.cluster_queue_status(
-            board.cluster_queues[name].spec,
-            board.numbers.get(name, Numbers()),
-            board.readiness.get(name),
-            board.shares.of_queue(name),
+            read_model.cluster_queues[name].spec,
+            read_model.numbers.get(name, Numbers()),
+            read_model.readiness.get(name),
+            read_model.shares.of_queue(name),
             status,
         )
 
     def _local_queue(self, key: str, status: Object) -> Object:
-        board, defined = self.board, self.board.local_queues[key]
-        queue = board.cluster_queues.get(defined.spec.cluster_queue)
+        read_model, defined = self.read_model, self.read_model.local_queues[key]
+        queue = read_model.cluster_queues.get(defined.spec.cluster_queue)
         return queues.local_queue_status(
             defined,
             None if queue is None else queue.spec,
-            board.local_numbers.get(key, Numbers()),
-            board.readiness.get(defined.spec.cluster_queue),
+            read_model.local_numbers.get(key, Numbers()),
+            read_model.readiness.get(defined.spec.cluster_queue),
             status,
         )
 

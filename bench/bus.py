@@ -15,16 +15,16 @@ from time import perf_counter
 
 from prometheus_client import CollectorRegistry
 
-from scheduler.desk import Desk, open_desk
+from scheduler.dependencies import Dependencies, Pace, in_thread
 from scheduler.health import Status
-from scheduler.means import Means, Pace, in_thread
+from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.turn import first_turn, turn
 from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import upgrade
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.nats import NatsBus, open_bus
-from tidegate.bus.outlet import NatsOutlet
+from tidegate.bus.observation_publisher import NatsObservationPublisher
 from tidegate.bus.streams import Streams
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry, Position
@@ -75,7 +75,7 @@ async def measure_observations(bus: NatsBus, messages: int) -> None:
     await measure_latency(bus, outlet, at)
 
 
-async def measure_latency(bus: NatsBus, outlet: NatsOutlet, at: Position) -> None:
+async def measure_latency(bus: NatsBus, outlet: NatsObservationPublisher, at: Position) -> None:
     """Measure how long a single observation travels when nobody else speaks."""
     inbox, lasted = bus.inbox(), list[float]()
     while told := await inbox.pull(at, count_max=1_000, wait_s=0.2):
@@ -117,7 +117,7 @@ async def measure_turns(bus: NatsBus, messages: int, folder: Path) -> None:
     engine = open_engine(str(folder / "ledger.db"))
     try:
         upgrade(engine)
-        means = Means(
+        deps = Dependencies(
             inbox=bus.inbox(),
             outbox=bus.outbox(),
             ledger=SqlLedger(engine),
@@ -129,35 +129,35 @@ async def measure_turns(bus: NatsBus, messages: int, folder: Path) -> None:
             policy=Policy(),
             pace=Pace(wait_s=0.0),
         )
-        await time_turns(bus, means, messages)
+        await time_turns(bus, deps, messages)
     finally:
         engine.dispose()
 
 
-async def time_turns(bus: NatsBus, means: Means, messages: int) -> None:
+async def time_turns(bus: NatsBus, deps: Dependencies, messages: int) -> None:
     """Tell heartbeats and time the turns that take them in, 1,000 at a time."""
-    desk = await lead(bus, means, messages)
+    leader = await lead(bus, deps, messages)
     outlet = bus.outlet()
     for first in range(0, messages, TOGETHER):
         beats = [Heartbeat(session="s", beat=first + n) for n in range(TOGETHER)]
         await asyncio.gather(
             *(outlet.publish(SUBJECT, encode(beat), f"d:{beat.beat}") for beat in beats)
         )
-    began, turns, start = perf_counter(), 0, desk.accepted.seq
-    while desk.accepted.seq < start + messages:
-        await turn(desk)
+    began, turns, start = perf_counter(), 0, leader.accepted.seq
+    while leader.accepted.seq < start + messages:
+        await turn(leader)
         turns += 1
     rate("observations taken in by turns", messages, began)
     say(f"{'a turn with its commit and its purge':40}{1e3 * per(began, turns):10.1f} ms")
     began = perf_counter()
     for _ in range(ALONE):
-        await turn(desk)
+        await turn(leader)
     say(f"{'a turn with nothing to read':40}{1e3 * per(began, ALONE):10.1f} ms")
 
 
-async def lead(bus: NatsBus, means: Means, published: int) -> Desk:
+async def lead(bus: NatsBus, deps: Dependencies, published: int) -> LeaderState:
     """Begin a term where EVENTS already holds what was measured before."""
-    term = means.ledger.lead("bench", 60_000_000)
+    term = deps.ledger.lead("bench", 60_000_000)
     assert term is not None
     _, counts = await bus.outbox().last(Position())
     moved = term.__class__(
@@ -165,9 +165,9 @@ async def lead(bus: NatsBus, means: Means, published: int) -> Desk:
         observations=term.observations,
         events=Position(counts.incarnation, published),
     )
-    desk = await open_desk(means, moved)
-    await first_turn(desk)
-    return desk
+    leader = await open_leader_state(deps, moved)
+    await first_turn(leader)
+    return leader
 
 
 def per(began: float, count: int) -> float:

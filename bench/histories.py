@@ -131,7 +131,7 @@ class _Life:
         tried = decisions.FlavorTried(
             podset="main", flavor="default", resource="cpu", asked=2_000, free=500, allowed=64_000
         )
-        self._decide(decisions.WorkloadHeld, at_us, reason="WaitingForQuota", tried=(tried,))
+        self._decide(decisions.WorkloadPending, at_us, reason="WaitingForQuota", tried=(tried,))
 
     def start(self, at_us: int) -> None:
         """Admit and start it."""

@@ -12,7 +12,7 @@ from ingest.resources import watched
 from ingest.scope import Scope
 from ingest.session import Session
 from ingest.settings import Settings
-from ingest.sync import Means
+from ingest.sync import Dependencies
 from tidegate.bus.nats import NatsBus, open_bus
 from tidegate.bus.register import CLUSTER
 from tidegate.jobs.registry import declare
@@ -61,8 +61,8 @@ async def ingest(service: Service, settings: Settings) -> None:
             metrics=metrics,
             tracing=service.tracing,
         )
-        means = Means(api, publisher, settings.pace(), service.random, metrics)
-        session = Session(watched(kinds, scope, configured.device_classes), means, outlet)
+        deps = Dependencies(api, publisher, settings.pace(), service.random, metrics)
+        session = Session(watched(kinds, scope, configured.device_classes), deps, outlet)
         service.health.ready_if("watches", session.waits_for)
         service.health.ready_if("bus", bus.fault)
         await until_stopped(service, _observe(session, api, bus))

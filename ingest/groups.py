@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from ingest.joins import Asking, Joins
-from ingest.ownership import Told
+from ingest.job_index import Asking, Joins
+from ingest.ownership import ResourceObservation
 from tidegate.contracts.observations import JobObserved, ObjectGone
 from tidegate.errors import TidegateError
 from tidegate.jobs import pod_group
@@ -42,7 +42,7 @@ class PodGroups:
         """Yield the uids of the groups that there are."""
         yield from (one.uid for one in self._told.values())
 
-    def take(self, pod: Pod) -> Iterator[Told]:
+    def take(self, pod: Pod) -> Iterator[ResourceObservation]:
         """Remember a pod and yield its group as it stands now.
 
         Raises:
@@ -55,7 +55,7 @@ class PodGroups:
         if self._listed:
             yield from self._observed(key, meta.version)
 
-    def forget(self, uid: str, version: int) -> Iterator[Told]:
+    def forget(self, uid: str, version: int) -> Iterator[ResourceObservation]:
         """Forget a pod that is gone; yield its group, or that it is gone with its last pod."""
         key = self._of.pop(uid, None)
         if key is None:
@@ -68,7 +68,7 @@ class PodGroups:
         self._whole.discard(key)
         yield from self._gone(key, version)
 
-    def listed(self, present: Collection[str], version: int) -> Iterator[Told]:
+    def listed(self, present: Collection[str], version: int) -> Iterator[ResourceObservation]:
         """Forget the pods that a list no longer has, and yield every group as of that list."""
         self._listed = True
         for uid in [uid for uid in self._of if uid not in present]:
@@ -76,14 +76,14 @@ class PodGroups:
         for key in list(self._pods):
             yield from self._safely(key, version)
 
-    def _safely(self, key: Key, version: int) -> Iterator[Told]:
+    def _safely(self, key: Key, version: int) -> Iterator[ResourceObservation]:
         """Yield a group; one that makes no sense stays as it was told, for its pods told why."""
         try:
             yield from self._observed(key, version)
         except TidegateError:
             return
 
-    def _observed(self, key: Key, version: int) -> Iterator[Told]:
+    def _observed(self, key: Key, version: int) -> Iterator[ResourceObservation]:
         pods = list(self._pods[key].values())
         newest = max(version, *(one.metadata.version for one in pods))
         seen = pod_group.observe_group(pods, newest, was_whole=key in self._whole)
@@ -97,7 +97,7 @@ class PodGroups:
         asking = Asking(kind=pod_group.KIND, meta=meta, alone=seen)
         yield self._joins.put(asking, workload=seen.workload)
 
-    def _gone(self, key: Key, version: int) -> Iterator[Told]:
+    def _gone(self, key: Key, version: int) -> Iterator[ResourceObservation]:
         told = self._told.pop(key, None)
         if told is None:
             return

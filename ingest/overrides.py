@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.contracts.observations import CheckSeen
-from tidegate.jobs.asking import listed
+from tidegate.jobs.job_metadata import listed
 from tidegate.jobs.workload import boost, closed_gates, holds_quota_of_another
 from tidegate.kinds import names
 from tidegate.kinds.check_states import check_states, checks_since

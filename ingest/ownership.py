@@ -14,8 +14,8 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from ingest.claims import Claims, claims_devices
 from ingest.definitions import who
+from ingest.resource_claims import Claims, claims_devices
 from tidegate.contracts.observations import JobObserved, ObjectGone, ObjectRefused, Observed
 from tidegate.jobs import workload
 from tidegate.jobs.workload import OWNER_NOT_FOUND, is_orphan
@@ -24,7 +24,7 @@ from tidegate.kinds.meta import ObjectMeta, OwnerReference
 from tidegate.kinds.policies.frameworks import is_known_kind
 from tidegate.kinds.workload import Workload
 
-Told: TypeAlias = tuple[str, Observed]
+ResourceObservation: TypeAlias = tuple[str, Observed]
 RESOURCE = workload.KIND.resource
 UNMANAGED_OWNER = "OwnerNotManaged"
 """The reason of the Event on a Workload whose job nobody here starts."""
@@ -39,7 +39,7 @@ class DirectWorkloads:
         self._told = set[str]()  # uids
         self._claiming = dict[str, JobObserved]()  # those whose pods claim devices
 
-    def take(self, found: Workload) -> Iterator[Told]:
+    def take(self, found: Workload) -> Iterator[ResourceObservation]:
         """Yield a Workload as a job, or that it is none."""
         if is_orphan(found.metadata):
             if found.metadata.uid in self._told:  # else it was never a job itself
@@ -60,19 +60,19 @@ class DirectWorkloads:
             ),
         )
 
-    def tell(self, observed: JobObserved) -> Told:
+    def tell(self, observed: JobObserved) -> ResourceObservation:
         """Return a Workload as it is told, and remember that it was."""
         self._told.add(observed.uid)
         if claims_devices(observed):
             self._claiming[observed.uid] = observed
         return RESOURCE, self._claims.joined(observed)
 
-    def claimed(self, namespace: str) -> Iterator[Told]:
+    def claimed(self, namespace: str) -> Iterator[ResourceObservation]:
         """Yield the Workloads of a namespace that claim devices."""
         found = [one for one in self._claiming.values() if one.namespace == namespace]
         yield from map(self.tell, found)
 
-    def withdraw(self, meta: ObjectMeta) -> Iterator[Told]:
+    def withdraw(self, meta: ObjectMeta) -> Iterator[ResourceObservation]:
         """Yield that a Workload is no job any more, if it was told as one."""
         if meta.uid in self._told:
             self.forget(meta.uid)

@@ -10,7 +10,7 @@ from typing import cast
 import msgspec
 
 from ingest.metrics import Metrics
-from tidegate.bus.ports import Outlet
+from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.codec import encode
 from tidegate.contracts.observations import (
     Heartbeat,
@@ -41,7 +41,7 @@ class Publisher:
 
     def __init__(  # noqa: PLR0913 - what a session consists of
         self,
-        outlet: Outlet,
+        outlet: ObservationPublisher,
         *,
         cluster: str,
         session: str,
@@ -86,7 +86,7 @@ class Publisher:
             raise
         if isinstance(found, ObjectGone):
             self._told.pop(key, None)
-        self._metrics.observations.labels(resource, "told").inc()
+        self._metrics.observations.labels(resource, "published").inc()
 
     async def say(self, resource: str, message: SyncStarted | SyncCompleted | Heartbeat) -> None:
         """Tell of a list or of the time."""

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from tidegate.contracts.observations import JobObserved
-from tidegate.jobs.asking import asked
+from tidegate.jobs.job_metadata import asked
+from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.layout import Loose
 from tidegate.kinds.meta import ObjectMeta
 
 

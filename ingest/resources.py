@@ -8,17 +8,17 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ingest import definitions
-from ingest.claims import PATH, RESOURCE, Claims
 from ingest.groups import PodGroups
-from ingest.joins import Joins
-from ingest.ownership import Told
+from ingest.job_index import Joins
+from ingest.ownership import ResourceObservation
 from ingest.referred import Described, waiting
+from ingest.resource_claims import PATH, RESOURCE, Claims
 from ingest.scope import Scope
 from tidegate.contracts.observations import JobObserved, Observed
 from tidegate.errors import TidegateError
 from tidegate.jobs import pod, pod_group, workload
+from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.layout import Loose
 from tidegate.kinds import checks, flavors, queues, seen
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import API_VERSION, GROUP
@@ -36,13 +36,15 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     resource: str  # as rounds and subjects call it, e.g. "jobs.batch"
     path: str  # of the collection, over all namespaces
     kind: type[Any]  # what an object is decoded into
-    observe: Callable[[Any], Iterable[Told]]
+    observe: Callable[[Any], Iterable[ResourceObservation]]
     """Reduce an object, leaving session and round empty; raises errors of ``tidegate.errors``."""
     unreadable: Callable[[ObjectMeta, Object, str], JobObserved | None] = lambda _m, _o, _why: None
     """Return what is told of a job that cannot be read, and why; None of what is no job."""
-    gone: Callable[[str, int], Iterable[Told]] = lambda _uid, _version: ()
+    gone: Callable[[str, int], Iterable[ResourceObservation]] = lambda _uid, _version: ()
     """Return what else the deletion of an object, at a version, changes."""
-    listed: Callable[[Collection[str], int], Iterable[Told]] = lambda _present, _version: ()
+    listed: Callable[[Collection[str], int], Iterable[ResourceObservation]] = (
+        lambda _present, _version: ()
+    )
     """Learn which uids a list of a version had; return what else that changes."""
     present: Callable[[Collection[str]], Iterable[str]] = lambda listed: listed
     """Return the uids of what is told under the resource, of a list's uids and what they make."""
@@ -128,17 +130,17 @@ def _watched_job(kind: JobKind[Any], joins: Joins) -> Watched:
 def _pods(joins: Joins) -> Watched:
     groups, alone = PodGroups(joins), _job(pod.KIND, joins)
 
-    def observe(found: Pod) -> Iterator[Told]:
+    def observe(found: Pod) -> Iterator[ResourceObservation]:
         if groups.is_member(found):
             yield from groups.take(found)
         else:
             yield from alone.observe(found)
 
-    def gone(uid: str, version: int) -> Iterator[Told]:
+    def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
         yield from groups.forget(uid, version)
         yield from alone.gone(uid, version)
 
-    def listed(present: Collection[str], version: int) -> Iterator[Told]:
+    def listed(present: Collection[str], version: int) -> Iterator[ResourceObservation]:
         yield from groups.listed(present, version)
         yield from alone.listed(present, version)
 
@@ -166,13 +168,13 @@ def _job(kind: JobKind[Any], joins: Joins) -> Watched:
 def _claim_templates(claims: Claims, joins: Joins) -> Watched:
     """Watch what changes jobs and is told of nobody: the templates themselves are no facts."""
 
-    def observe(found: seen.ResourceClaimTemplate) -> Iterator[Told]:
+    def observe(found: seen.ResourceClaimTemplate) -> Iterator[ResourceObservation]:
         yield from joins.claimed(claims.take(found))
 
-    def gone(uid: str, _version: int) -> Iterator[Told]:
+    def gone(uid: str, _version: int) -> Iterator[ResourceObservation]:
         yield from joins.claimed(claims.forget(uid))
 
-    def listed(present: Collection[str], _version: int) -> Iterator[Told]:
+    def listed(present: Collection[str], _version: int) -> Iterator[ResourceObservation]:
         for namespace in sorted(claims.listed(present)):
             yield from joins.claimed(namespace)
 
@@ -201,7 +203,9 @@ def _described(kind: JobKind[Any], plural: str, joins: Joins) -> Watched:
     )
 
 
-def _told_again(joins: Joins, jobs: Iterable[tuple[JobKind[Any], Loose]]) -> Iterator[Told]:
+def _told_again(
+    joins: Joins, jobs: Iterable[tuple[JobKind[Any], Loose]]
+) -> Iterator[ResourceObservation]:
     """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""
     for kind, found in list(jobs):
         try:
@@ -213,7 +217,7 @@ def _told_again(joins: Joins, jobs: Iterable[tuple[JobKind[Any], Loose]]) -> Ite
 def _namespaces(joins: Joins) -> Watched:
     resource = "namespaces"
 
-    def observe(found: seen.Namespace) -> Iterator[Told]:
+    def observe(found: seen.Namespace) -> Iterator[ResourceObservation]:
         yield resource, definitions.namespace(found)
         yield from joins.namespace(found)
 

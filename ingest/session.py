@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from ingest.publish import HEARTBEATS
 from ingest.resources import Watched
-from ingest.sync import Means, Sync
-from tidegate.bus.ports import Outlet
+from ingest.sync import Dependencies, Sync
+from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.observations import Heartbeat
 from tidegate.errors import BusUnreachableError
 from tidegate.service.backoff import delays
@@ -25,10 +25,12 @@ _log = get_log("session")
 class Session:
     """Everything that one process of ingest tells, from its start to its end."""
 
-    def __init__(self, watched: Sequence[Watched], means: Means, outlet: Outlet) -> None:
-        self._means = means
+    def __init__(
+        self, watched: Sequence[Watched], deps: Dependencies, outlet: ObservationPublisher
+    ) -> None:
+        self._deps = deps
         self._outlet = outlet
-        self._syncs = [Sync(one, means) for one in watched]
+        self._syncs = [Sync(one, deps) for one in watched]
 
     def waits_for(self) -> str:
         """Return why time stands still; empty while every watch is open."""
@@ -57,17 +59,17 @@ class Session:
                 continue
             beat = max(beat, int((loop.time() - began) / _BEAT_S)) + 1
             told = Heartbeat(
-                session=self._means.publisher.session,
+                session=self._deps.publisher.session,
                 beat=beat,
                 resources=tuple(one.watched.resource for one in self._syncs if not one.absent),
             )
-            await self._means.publisher.say(HEARTBEATS, told)
-            self._means.metrics.heartbeats.inc()
+            await self._deps.publisher.say(HEARTBEATS, told)
+            self._deps.metrics.heartbeats.inc()
             await asyncio.sleep(max(0.0, began + beat * _BEAT_S - loop.time()))
 
     async def _obey(self) -> None:
         """List everything again, news or not, whenever the scheduler asks."""
-        waits = delays(self._means.random, first_s=0.5, most_s=10.0)
+        waits = delays(self._deps.random, first_s=0.5, most_s=10.0)
         while True:
             try:
                 async for reason in self._outlet.resyncs():
@@ -79,6 +81,6 @@ class Session:
 
     def _tell_again(self, reason: str) -> None:
         _log.info("tells everything again", reason=reason)
-        self._means.publisher.forget_told()
+        self._deps.publisher.forget_told()
         for sync in self._syncs:
             sync.ask()

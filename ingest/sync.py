@@ -18,7 +18,7 @@ import msgspec
 
 from ingest.definitions import who
 from ingest.metrics import Metrics
-from ingest.ownership import Told
+from ingest.ownership import ResourceObservation
 from ingest.publish import Publisher, refused
 from ingest.resources import Watched
 from ingest.watch import Changed, Pace, Watch, pages
@@ -45,7 +45,7 @@ _log = get_log("sync")
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class Dependencies:
     """What every resource of a session shares."""
 
     api: KubernetesApi
@@ -58,15 +58,15 @@ class Means:
 class Sync:
     """Lists and watches one resource for ever, and tells what it sees."""
 
-    def __init__(self, watched: Watched, means: Means) -> None:
+    def __init__(self, watched: Watched, deps: Dependencies) -> None:
         self.watched = watched
         self.absent = False  # there is no such resource at the API server
-        self._api, self._publisher = means.api, means.publisher
-        self._pace, self._random, self._metrics = means.pace, means.random, means.metrics
-        self._watch = Watch(means.api, watched, pace=means.pace, random=means.random)
+        self._api, self._publisher = deps.api, deps.publisher
+        self._pace, self._random, self._metrics = deps.pace, deps.random, deps.metrics
+        self._watch = Watch(deps.api, watched, pace=deps.pace, random=deps.random)
         self._round = 0
         self._asked = asyncio.Event()
-        gauge = means.metrics.watch_open.labels(watched.resource)
+        gauge = deps.metrics.watch_open.labels(watched.resource)
         gauge.set_function(lambda: float(self.open))
 
     @property
@@ -193,11 +193,11 @@ class Sync:
             own = resource == self.watched.resource
             await self._publisher.tell(resource, told, round=round if own else 0)
 
-    async def _tell_others(self, others: Iterable[Told]) -> None:
+    async def _tell_others(self, others: Iterable[ResourceObservation]) -> None:
         for resource, told in tuple(others):  # made of what changes while they are told
             await self._publisher.tell(resource, told)
 
-    def _observed(self, found: Any) -> list[Told]:  # noqa: ANN401 - of the resource's kind
+    def _observed(self, found: Any) -> list[ResourceObservation]:  # noqa: ANN401 - of the resource's kind
         """Reduce an object; one that cannot be read is told as refused, and the others go on."""
         if isinstance(found, Unreadable):
             return [self._refused(found, found.error)]
@@ -209,7 +209,7 @@ class Sync:
             _log.exception("not observed", resource=self.watched.resource, uid=found.metadata.uid)
             return [self._refused(found, f"{type(error).__name__}: {said(error)}")]
 
-    def _refused(self, found: Any, error: str) -> Told:  # noqa: ANN401 - of the kind, or Unreadable
+    def _refused(self, found: Any, error: str) -> ResourceObservation:  # noqa: ANN401 - of the kind, or Unreadable
         resource, meta = self.watched.resource, found.metadata
         self._metrics.observations.labels(resource, "refused").inc()
         job = self.watched.unreadable(meta, _plain(found), error)

@@ -12,9 +12,9 @@ from importlib.metadata import version
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
+from scheduler.dependencies import Dependencies, Snapshots, in_thread
 from scheduler.gauges import BuildInfo, Gauges
 from scheduler.health import Status
-from scheduler.means import Means, Snapshots, in_thread
 from scheduler.settings import Settings
 from scheduler.term import schedule
 from scheduler.traces import Traces
@@ -56,7 +56,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
             _opened(settings) as (ledger, snapshots),
             take_place(settings.holder_file, service.session) as holder,
         ):
-            means = Means(
+            deps = Dependencies(
                 inbox=bus.inbox(),
                 outbox=bus.outbox(),
                 register=bus.register(),
@@ -73,7 +73,7 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 traces=Traces(service.tracing),
                 software=f"tidegate {version('tidegate')}",
             )
-            await schedule(means, service.stopping, service.random)
+            await schedule(deps, service.stopping, service.random)
 
 
 @contextmanager
@@ -94,7 +94,7 @@ def _register_gauges(
     status.lags_behind(time.time)
     registry.register(
         Gauges(
-            lambda: status.desk.draft if status.desk else None,
+            lambda: status.leader.draft if status.leader else None,
             local_queues=configured.local_queue_metrics,
             resources=configured.resource_metrics,
         )

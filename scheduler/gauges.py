@@ -14,9 +14,9 @@ from typing import Any
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from scheduler.queue_stats import Queue, QueueStats, Sums, queues_below, shapes, standing
 from scheduler.resource_gauges import resource_gauges
 from scheduler.series import ROLE
-from scheduler.standing import Queue, Standing, Sums, queues_below, shapes, standing
 from tidegate.core import decay
 from tidegate.core.draft import Draft
 from tidegate.core.forest import forest
@@ -156,7 +156,7 @@ def _of_local_queues(draft: Draft) -> Iterator[GaugeMetricFamily]:
     yield from (status.told, used.told)
 
 
-def _of_cohorts(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
+def _of_cohorts(draft: Draft, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     info = Family("kueue_cohort_info", "Where it is.", "cohort", "parent_cohort", "root_cohort")
     shares = Family("kueue_cohort_weighted_share", "In thousandths.", "cohort")
     admitted = Family(
@@ -173,7 +173,7 @@ def _of_cohorts(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
     yield from (info.told, shares.told, admitted.told)
 
 
-def _drift(now: Standing) -> GaugeMetricFamily:
+def _drift(now: QueueStats) -> GaugeMetricFamily:
     said = "Jobs that are not as was decided though it was ordered again."
     return GaugeMetricFamily("tidegate_scheduler_drift_workloads", said, value=now.drifting)
 

@@ -15,7 +15,7 @@ from tidegate.contracts.facts import Event
 from tidegate.service.logs import get_log
 
 if TYPE_CHECKING:
-    from scheduler.desk import Desk
+    from scheduler.leader_state import LeaderState
 
 _log = get_log("decisions")
 STUCK_S = 120.0
@@ -33,7 +33,7 @@ class Status:
         self.role: Role = "starting"
         self.trouble = ""  # what keeps it from its work, one line
         self.deaf = ""  # why nothing of what was read counts, one line
-        self.desk: Desk | None = None
+        self.leader: LeaderState | None = None
         self._turned_s = 0.0  # the loop's time of the last sign of life
         self._leading = _gauge(registry, "leading", "1 while this scheduler is the writer.")
         self._epoch = _gauge(registry, "epoch", "The term it writes in, or wrote in last.")
@@ -71,7 +71,7 @@ class Status:
         self.turned()
         self._leading.set(role == "leading")
         if role != "leading":
-            self.desk, self.heard_us = None, 0
+            self.leader, self.heard_us = None, 0
 
     def lags_behind(self, clock: Callable[[], float]) -> None:
         """Tell by a clock (UTC seconds) how old what was read last is; decisions never see it."""
@@ -104,22 +104,22 @@ class Status:
         hangs = self.role == "leading" and silent_s > STUCK_S
         return f"no turn ended for {silent_s:.0f} s" if hangs else ""
 
-    def wrote(self, desk: Desk, entries: Sequence[Entry], events: Sequence[Event]) -> None:
+    def wrote(self, leader: LeaderState, entries: Sequence[Entry], events: Sequence[Event]) -> None:
         """Note a commit: its entries, and the same as events."""
-        self.desk = desk
-        self._epoch.set(desk.epoch)
-        self._seq.set(desk.head.seq)
-        self._published.set(desk.published)
+        self.leader = leader
+        self._epoch.set(leader.epoch)
+        self._seq.set(leader.head.seq)
+        self._published.set(leader.published)
         if entries:
             self.turns.inc()
         for entry in entries:
             self._entries.labels(entry.type).inc()
-        self.meter.took(events, desk.draft)
+        self.meter.took(events, leader.draft)
         log_decisions(entries, events)
 
-    def published(self, desk: Desk, turn_seconds: float) -> None:
+    def published(self, leader: LeaderState, turn_seconds: float) -> None:
         """Note that EVENTS holds what a turn wrote."""
-        self._published.set(desk.published)
+        self._published.set(leader.published)
         self._turn.observe(turn_seconds)
 
     def not_ready(self) -> str:

@@ -265,7 +265,7 @@ class Meter:
         return life
 
 
-_TRIED = (decisions.QuotaReserved, decisions.WorkloadHeld, decisions.PreemptionIntended)
+_TRIED = (decisions.QuotaReserved, decisions.WorkloadPending, decisions.PreemptionIntended)
 _COUNTED: dict[type, Callable[..., None]] = {
     facts.WorkloadSubmitted: Meter.submitted,
     facts.WorkloadChanged: Meter.changed,

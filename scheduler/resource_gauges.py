@@ -11,8 +11,8 @@ from math import inf
 
 from prometheus_client.core import GaugeMetricFamily
 
+from scheduler.queue_stats import QueueStats, queues_below
 from scheduler.series import ROLE
-from scheduler.standing import Standing, queues_below
 from tidegate.core.draft import Draft
 from tidegate.core.rooms import Room
 from tidegate.core.tree import INFINITE, Cell, Node
@@ -31,7 +31,7 @@ def natural(resource: str, units: int | None) -> float:
 
 
 def resource_gauges(
-    draft: Draft, now: Standing, *, local_queues: bool
+    draft: Draft, now: QueueStats, *, local_queues: bool
 ) -> Iterator[GaugeMetricFamily]:
     """Yield the gauges of quota, of what is held and used of it, and of what is asked for."""
     yield from _quotas(draft)
@@ -55,7 +55,7 @@ def _quotas(draft: Draft) -> Iterator[GaugeMetricFamily]:
     yield from (nominal, borrowing, lending)
 
 
-def _held(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
+def _held(draft: Draft, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     reserved = _family("cluster_queue_resource_reservation", "Held by whoever has quota.")
     used = _family("cluster_queue_resource_usage", "Of that, by who may run.")
     asked = GaugeMetricFamily(
@@ -74,7 +74,7 @@ def _held(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
     yield from (reserved, used, asked)
 
 
-def _held_by_local_queues(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
+def _held_by_local_queues(draft: Draft, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     sums = now.local_queues
     told = {
         "local_queue_resource_reservation": ("Held by whoever has quota.", sums.reserved),
@@ -91,7 +91,7 @@ def _held_by_local_queues(draft: Draft, now: Standing) -> Iterator[GaugeMetricFa
         yield family
 
 
-def _below_cohorts(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
+def _below_cohorts(draft: Draft, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     quota = GaugeMetricFamily(
         "kueue_cohort_subtree_quota", "Quota of a cohort's subtree.", labels=_BY_COHORT
     )
@@ -107,7 +107,7 @@ def _below_cohorts(draft: Draft, now: Standing) -> Iterator[GaugeMetricFamily]:
     yield from (quota, held)
 
 
-def _held_below(node: Node, now: Standing) -> Counter[FlavorResource]:
+def _held_below(node: Node, now: QueueStats) -> Counter[FlavorResource]:
     total = Counter[FlavorResource]()
     for queue in queues_below(node):
         for fr in queue.cells:

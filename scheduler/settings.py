@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from scheduler.means import Pace
-from scheduler.window import Window
+from scheduler.dependencies import Pace
+from scheduler.retention_window import Window
 from tidegate.service.settings import ServiceSettings
 
 

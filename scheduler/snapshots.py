@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.means import Means
+from scheduler.dependencies import Dependencies
 from tidegate.contracts.entry import Entry, Snapshot
 from tidegate.core import snapshot
 from tidegate.core.chain import GENESIS
@@ -14,7 +14,7 @@ from tidegate.service.logs import get_log
 _log = get_log("snapshots")
 
 
-def restored(means: Means) -> tuple[Draft, Entry]:
+def restored(deps: Dependencies) -> tuple[Draft, Entry]:
     """Return the draft that the whole ledger gives, and the entry that new ones must follow.
 
     Synchronous: to be run beside the loop.
@@ -24,33 +24,33 @@ def restored(means: Means) -> tuple[Draft, Entry]:
         UndecodableError: an entry is newer than this version knows.
         LedgerUnreachableError: the database does not answer.
     """
-    draft, head = _newest(means) or (Draft(), GENESIS)
-    draft, head = rebuild(means.ledger.read(head.seq), draft, head)
+    draft, head = _newest(deps) or (Draft(), GENESIS)
+    draft, head = rebuild(deps.ledger.read(head.seq), draft, head)
     if draft.passed_over:
         _log.error("entries passed over", count=draft.passed_over)
     return draft, head
 
 
-async def keep(means: Means, draft: Draft, head: Entry) -> None:
+async def keep(deps: Dependencies, draft: Draft, head: Entry) -> None:
     """Write a snapshot; a failure costs the next start some time and nothing else."""
-    assert means.snapshots is not None, "asked for only where there are any"
+    assert deps.snapshots is not None, "asked for only where there are any"
     assert draft.seq == head.seq, "between turns the draft stands where the ledger stands"
     state = snapshot.encode(draft)
     made = Snapshot(seq=head.seq, version=snapshot.VERSION, state=state, head=head.hash)
-    write = means.snapshots.write
+    write = deps.snapshots.write
     try:
-        await means.run_sync(lambda: write(made))
+        await deps.run_sync(lambda: write(made))
     except TidegateError as error:
         _log.warning("not written", seq=head.seq, why=str(error))
     else:
         _log.info("written", seq=head.seq, bytes=len(state))
 
 
-def _newest(means: Means) -> tuple[Draft, Entry] | None:
-    kept = means.snapshots.newest(snapshot.VERSION) if means.snapshots is not None else None
+def _newest(deps: Dependencies) -> tuple[Draft, Entry] | None:
+    kept = deps.snapshots.newest(snapshot.VERSION) if deps.snapshots is not None else None
     if kept is None:
         return None
-    for entry in means.ledger.read(kept.seq - 1, kept.seq):
+    for entry in deps.ledger.read(kept.seq - 1, kept.seq):
         try:
             return snapshot.decode(kept.state), entry
         except UndecodableError as error:

@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, suppress
 from random import Random
 
-from scheduler.desk import Desk, open_desk
-from scheduler.means import Means
+from scheduler.dependencies import Dependencies
+from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.turn import first_turn, turn
 from tidegate.contracts.entry import Term
 from tidegate.errors import (
@@ -37,97 +37,99 @@ BUSY = 4
 PASSING = (BusUnreachableError, CommitUnknownError, LedgerUnreachableError)
 
 
-async def schedule(means: Means, stopping: asyncio.Event, random: Random) -> None:
+async def schedule(deps: Dependencies, stopping: asyncio.Event, random: Random) -> None:
     """Lead whenever nobody else does, until ``stopping`` is set; then finish the turn and leave.
 
     Raises:
         ChainError, UndecodableError: the ledger cannot be read: nobody may lead on it.
     """
-    waits = _waits(means, random)
-    await _bury(means)
+    waits = _waits(deps, random)
+    await _bury(deps)
     while not stopping.is_set():
         try:
-            term = await _take(means)
+            term = await _take(deps)
             if term is None:
-                means.status.become("standby")
-                await _pause(stopping, means.pace.lease_s / 5 * (0.5 + random.random()))
+                deps.status.become("standby")
+                await _pause(stopping, deps.pace.lease_s / 5 * (0.5 + random.random()))
                 continue
-            await _lead(means, term, stopping)
-            waits = _waits(means, random)
+            await _lead(deps, term, stopping)
+            waits = _waits(deps, random)
         except (FencedError, SequenceConflictError) as error:
             _log.warning("stands by", why=str(error))
-            means.status.become("standby")
+            deps.status.become("standby")
             await _pause(stopping, next(waits))
         except LostTailError as error:
             _log.error("does not lead", why=str(error), remedy="tidegate ledger recover")
-            means.status.become("standby", f"{error} Run `tidegate ledger recover`.")
-            await _pause(stopping, means.pace.lost_tail_s)
+            deps.status.become("standby", f"{error} Run `tidegate ledger recover`.")
+            await _pause(stopping, deps.pace.lost_tail_s)
         except (OtherClusterError, OtherLedgerError) as error:
             _log.error("does not lead", why=str(error))
-            means.status.become("standby", str(error))
-            await _pause(stopping, means.pace.lost_tail_s)
+            deps.status.become("standby", str(error))
+            await _pause(stopping, deps.pace.lost_tail_s)
         except (*PASSING, PoisonedTurnError) as error:
             _log.warning("starts again from the ledger", why=str(error))
-            means.status.become("starting", str(error))
+            deps.status.become("starting", str(error))
             await _pause(stopping, next(waits))
-    means.status.become("stopped")
+    deps.status.become("stopped")
 
 
-async def _bury(means: Means) -> None:
+async def _bury(deps: Dependencies) -> None:
     """Give up the lease of the process whose place we took, in its name: it is dead."""
-    lead, predecessor = means.ledger.lead, means.holder.predecessor
+    lead, predecessor = deps.ledger.lead, deps.holder.predecessor
     if predecessor:
         with suppress(*PASSING):  # it runs out by itself
-            await means.run_sync(lambda: lead(predecessor, 0))
+            await deps.run_sync(lambda: lead(predecessor, 0))
 
 
-async def _take(means: Means) -> Term | None:
-    lead, holder, lease_us = means.ledger.lead, means.holder.name, _lease_us(means)
-    return await means.run_sync(lambda: lead(holder, lease_us))
+async def _take(deps: Dependencies) -> Term | None:
+    lead, holder, lease_us = deps.ledger.lead, deps.holder.name, _lease_us(deps)
+    return await deps.run_sync(lambda: lead(holder, lease_us))
 
 
-async def _lead(means: Means, term: Term, stopping: asyncio.Event) -> None:
-    async with _renewed(means, term) as fenced:
-        desk = await open_desk(means, term)
-        await first_turn(desk)
-        means.status.become("leading")
-        _log.info("leads", epoch=term.epoch, seq=desk.head.seq)
+async def _lead(deps: Dependencies, term: Term, stopping: asyncio.Event) -> None:
+    async with _renewed(deps, term) as fenced:
+        leader = await open_leader_state(deps, term)
+        await first_turn(leader)
+        deps.status.become("leading")
+        _log.info("leads", epoch=term.epoch, seq=leader.head.seq)
         while not stopping.is_set() and not fenced.done():
-            await _one_turn(desk, stopping)
+            await _one_turn(leader, stopping)
         if fenced.done():
             raise await fenced
 
 
-async def _one_turn(desk: Desk, stopping: asyncio.Event) -> None:
-    status, before = desk.means.status, desk.accepted.seq
+async def _one_turn(leader: LeaderState, stopping: asyncio.Event) -> None:
+    status, before = leader.deps.status, leader.accepted.seq
     try:
-        await turn(desk)
+        await turn(leader)
         status.trouble = ""
-        await _rest(desk, desk.accepted.seq - before)
+        await _rest(leader, leader.accepted.seq - before)
         if status.deaf:
-            await _pause(stopping, desk.means.pace.retry_s)
+            await _pause(stopping, leader.deps.pace.retry_s)
     except BusUnreachableError as error:
-        if not desk.sound:
+        if not leader.sound:
             raise
         status.trouble = str(error)
-        await _pause(stopping, desk.means.pace.retry_s)
+        await _pause(stopping, leader.deps.pace.retry_s)
     status.turned()
 
 
-async def _rest(desk: Desk, read: int) -> None:
+async def _rest(leader: LeaderState, read: int) -> None:
     """Let observations gather after a turn that read several, for the next will be larger for it.
 
     A commit, a batch and a purge cost about the same for one observation as for fifty. A job that
     comes alone is not held up.
     """
-    if read >= BUSY and not desk.more and desk.means.pace.rest_s > 0:
-        await asyncio.sleep(desk.means.pace.rest_s)
+    if read >= BUSY and not leader.more and leader.deps.pace.rest_s > 0:
+        await asyncio.sleep(leader.deps.pace.rest_s)
 
 
 @asynccontextmanager
-async def _renewed(means: Means, term: Term) -> AsyncGenerator[asyncio.Future[FencedError], None]:
+async def _renewed(
+    deps: Dependencies, term: Term
+) -> AsyncGenerator[asyncio.Future[FencedError], None]:
     """Keep the lease while the context is open, then give it up; yield what tells of its loss."""
-    renewing = asyncio.ensure_future(_renew(means, term))
+    renewing = asyncio.ensure_future(_renew(deps, term))
     try:
         yield renewing
     finally:
@@ -135,27 +137,27 @@ async def _renewed(means: Means, term: Term) -> AsyncGenerator[asyncio.Future[Fe
         with suppress(asyncio.CancelledError):
             await renewing
         with suppress(TidegateError):  # it runs out by itself
-            await means.run_sync(lambda: means.ledger.renew(term.epoch, 0))
+            await deps.run_sync(lambda: deps.ledger.renew(term.epoch, 0))
 
 
-async def _renew(means: Means, term: Term) -> FencedError:
+async def _renew(deps: Dependencies, term: Term) -> FencedError:
     """Prolong the lease in time; return how it was lost."""
     while True:
-        await asyncio.sleep(means.pace.lease_s / 3)
+        await asyncio.sleep(deps.pace.lease_s / 3)
         try:
-            await means.run_sync(lambda: means.ledger.renew(term.epoch, _lease_us(means)))
+            await deps.run_sync(lambda: deps.ledger.renew(term.epoch, _lease_us(deps)))
         except FencedError as error:
             return error
         except TidegateError as error:
             _log.warning("could not renew the lease", why=str(error))
 
 
-def _lease_us(means: Means) -> int:
-    return round(means.pace.lease_s * 1_000_000)
+def _lease_us(deps: Dependencies) -> int:
+    return round(deps.pace.lease_s * 1_000_000)
 
 
-def _waits(means: Means, random: Random) -> Iterator[float]:
-    return delays(random, means.pace.retry_s, means.pace.retry_s_max)
+def _waits(deps: Dependencies, random: Random) -> Iterator[float]:
+    return delays(random, deps.pace.retry_s, deps.pace.retry_s_max)
 
 
 async def _pause(stopping: asyncio.Event, pause_s: float) -> None:

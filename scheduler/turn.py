@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Sequence
 
 from scheduler.binding import Bound, learn
-from scheduler.desk import Desk, look, opening, publish
+from scheduler.leader_state import LeaderState, look, opening, publish
 from scheduler.snapshots import keep
 from tidegate.bus.register import LEDGER
 from tidegate.contracts.entry import Message, Positions
@@ -27,7 +27,7 @@ DECISIONS_MAX = 1_000
 """In one turn; the rest follows in the next ones. An audit decides again at the same bound."""
 
 
-async def first_turn(desk: Desk) -> int:
+async def first_turn(leader: LeaderState) -> int:
     """Write what a term must tell before it reads; return how many entries were written.
 
     A ledger that begins asks to be told everything: ingest may have told it to one that was lost,
@@ -36,19 +36,19 @@ async def first_turn(desk: Desk) -> int:
     Raises:
         Whatever ``turn`` raises.
     """
-    register, bound = desk.means.register, Bound()
-    if desk.head.seq == 0:
+    register, bound = leader.deps.register, Bound()
+    if leader.head.seq == 0:
         bound = await learn(register)
-        await desk.means.inbox.ask_resync("a new ledger begins")
-        desk.means.status.resyncs.inc()
-    desk.sound = False
-    facts = opening(desk, bound)
+        await leader.deps.inbox.ask_resync("a new ledger begins")
+        leader.deps.status.resyncs.inc()
+    leader.sound = False
+    facts = opening(leader, bound)
     if bound.cluster_uid and register is not None:
-        await register.put(LEDGER, desk.draft.ledger_id)
-    return await _write(desk, facts)
+        await register.put(LEDGER, leader.draft.ledger_id)
+    return await _write(leader, facts)
 
 
-async def turn(desk: Desk) -> int:
+async def turn(leader: LeaderState) -> int:
     """Run one turn and return how many entries it wrote.
 
     Raises:
@@ -58,84 +58,84 @@ async def turn(desk: Desk) -> int:
         BusUnreachableError: if the desk is still sound, try again; else open a new one.
         PoisonedTurnError: open a new desk; what is to blame is refused then, or found.
     """
-    means, pace = desk.means, desk.means.pace
-    await look(desk)
-    wait_s = 0.0 if desk.more else pace.wait_s
-    count_max = means.poison.count_max(desk.accepted, pace.messages_max)
-    told = await means.inbox.pull(desk.accepted, count_max=count_max, wait_s=wait_s)
-    means.traces.heard(told)
-    desk.sound = False
+    deps, pace = leader.deps, leader.deps.pace
+    await look(leader)
+    wait_s = 0.0 if leader.more else pace.wait_s
+    count_max = deps.poison.count_max(leader.accepted, pace.messages_max)
+    told = await deps.inbox.pull(leader.accepted, count_max=count_max, wait_s=wait_s)
+    deps.traces.heard(told)
+    leader.sound = False
     try:
-        written = await _taken(desk, told)
+        written = await _taken(leader, told)
     except TidegateError as error:
         if not isinstance(error, TooLargeError):
             raise
-        raise means.poison.blame(told, error) from error
+        raise deps.poison.blame(told, error) from error
     except Exception as error:
-        raise means.poison.blame(told, error) from error
-    await _forget(desk, told)
-    if means.snapshots is not None and desk.head.seq - desk.kept >= pace.snapshot_entries:
-        desk.kept = desk.head.seq
-        await keep(means, desk.draft, desk.head)
+        raise deps.poison.blame(told, error) from error
+    await _forget(leader, told)
+    if deps.snapshots is not None and leader.head.seq - leader.kept >= pace.snapshot_entries:
+        leader.kept = leader.head.seq
+        await keep(deps, leader.draft, leader.head)
     return written
 
 
-async def _taken(desk: Desk, told: Sequence[Message]) -> int:
-    means, before = desk.means, desk.accepted
-    facts, desk.accepted = accept(desk.draft, before, told, means.poison.refused)
-    means.status.read(len(told), before, moved=desk.accepted != before)
+async def _taken(leader: LeaderState, told: Sequence[Message]) -> int:
+    deps, before = leader.deps, leader.accepted
+    facts, leader.accepted = accept(leader.draft, before, told, deps.poison.refused)
+    deps.status.read(len(told), before, moved=leader.accepted != before)
     if told:
-        means.status.heard_us = told[-1].at_us
+        deps.status.heard_us = told[-1].at_us
     if loss := _loss(facts):
         # Asked before the loss is committed: who crashes here meets it again, and asks again.
-        await means.inbox.ask_resync(loss)
-        means.status.resyncs.inc()
-    return await _write(desk, facts)
+        await deps.inbox.ask_resync(loss)
+        deps.status.resyncs.inc()
+    return await _write(leader, facts)
 
 
-async def _forget(desk: Desk, told: Sequence[Message]) -> None:
+async def _forget(leader: LeaderState, told: Sequence[Message]) -> None:
     """Make room on the bus, once for many observations: a purge costs as much as a hundred."""
-    pace = desk.means.pace
-    desk.unforgotten += len(told)
-    desk.unforgotten_bytes += sum(len(one.payload) for one in told)
+    pace = leader.deps.pace
+    leader.unforgotten += len(told)
+    leader.unforgotten_bytes += sum(len(one.payload) for one in told)
     due = (
         not told
-        or desk.unforgotten >= pace.forget_messages
-        or desk.unforgotten_bytes >= pace.forget_bytes
+        or leader.unforgotten >= pace.forget_messages
+        or leader.unforgotten_bytes >= pace.forget_bytes
     )
     if due:
-        await desk.means.inbox.forget(desk.committed)
-        desk.unforgotten, desk.unforgotten_bytes = 0, 0
+        await leader.deps.inbox.forget(leader.committed)
+        leader.unforgotten, leader.unforgotten_bytes = 0, 0
 
 
-async def _write(desk: Desk, facts: Sequence[FactEvent]) -> int:
-    means, loop = desk.means, asyncio.get_running_loop()
-    status, began_s = means.status, loop.time()
+async def _write(leader: LeaderState, facts: Sequence[FactEvent]) -> int:
+    deps, loop = leader.deps, asyncio.get_running_loop()
+    status, began_s = deps.status, loop.time()
     events: list[Event] = [*facts]
-    if facts or desk.more:
-        decisions = decide(desk.draft, decisions_max=DECISIONS_MAX)
-        desk.more = len(decisions) >= DECISIONS_MAX
+    if facts or leader.more:
+        decisions = decide(leader.draft, decisions_max=DECISIONS_MAX)
+        leader.more = len(decisions) >= DECISIONS_MAX
         status.meter.attempted(decisions, loop.time() - began_s)
         events += decisions
     decided_s = loop.time()
-    entries = seal(desk.head, desk.epoch, means.cluster, events)
-    moved = desk.accepted != desk.committed
-    if entries or (moved and loop.time() - desk.moved_s >= means.pace.wait_s):
-        positions = Positions(observations=desk.accepted if moved else None)
-        epoch, after, append = desk.epoch, desk.head.seq, means.ledger.append
-        await means.run_sync(lambda: append(epoch, after, entries, positions))
-        desk.committed, desk.moved_s = desk.accepted, loop.time()
-    desk.head = entries[-1] if entries else desk.head
-    desk.sound = True
-    status.wrote(desk, entries, events)
+    entries = seal(leader.head, leader.epoch, deps.cluster, events)
+    moved = leader.accepted != leader.committed
+    if entries or (moved and loop.time() - leader.moved_s >= deps.pace.wait_s):
+        positions = Positions(observations=leader.accepted if moved else None)
+        epoch, after, append = leader.epoch, leader.head.seq, deps.ledger.append
+        await deps.run_sync(lambda: append(epoch, after, entries, positions))
+        leader.committed, leader.moved_s = leader.accepted, loop.time()
+    leader.head = entries[-1] if entries else leader.head
+    leader.sound = True
+    status.wrote(leader, entries, events)
     committed_s = loop.time()
-    with means.traces.publishing(entries, events):
-        await publish(desk, entries)
+    with deps.traces.publishing(entries, events):
+        await publish(leader, entries)
     if entries:
         status.spent("decide", decided_s - began_s)
         status.spent("commit", committed_s - decided_s)
         status.spent("publish", loop.time() - committed_s)
-        status.published(desk, loop.time() - began_s)
+        status.published(leader, loop.time() - began_s)
     return len(entries)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, func, select
 
-from store import archived, term
+from store import archive_ranges, term
 from store.clock import now_us
 from store.engine import shown
 from store.entries import newest
@@ -37,7 +37,9 @@ def about(engine: Engine, partition: int = 0) -> dict[str, Any]:
             "head_us": None if head is None else head.at_us,
             "turns": 0 if head is None else head.turn,
             **_writing(conn, partition),
-            "archivedSeq": max((part.seq for part in archived.parts(conn, partition)), default=0),
+            "archivedSeq": max(
+                (part.seq for part in archive_ranges.parts(conn, partition)), default=0
+            ),
             "snapshotSeq": conn.scalar(
                 select(func.max(_snapshot.seq)).where(_snapshot.partition == partition)
             ),
@@ -56,7 +58,7 @@ def clock_us(engine: Engine) -> int:
 
 def _identity(conn: Connection, partition: int) -> dict[str, Any]:
     """Return the ledger's id: the last that it was given."""
-    payload = archived.last_opened(conn, partition)
+    payload = archive_ranges.last_opened(conn, partition)
     event = decode(payload) if payload else None
     if not isinstance(event, LedgerOpened):
         return {"ledgerId": "", "cluster": "", "software": ""}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, literal
 from sqlalchemy.exc import IntegrityError
 
-from store import archived, term
+from store import archive_ranges, term
 from store.clock import now_us
 from store.entries import PAGE_ROWS, newest, page, seq_at
 from store.failures import reading, transaction
@@ -80,9 +80,9 @@ class SqlLedger:
         while True:
             with reading(self._engine) as conn:
                 found = page(conn, self._partition, after, until)
-                held = archived.missing(conn, self._partition, after, until, found)
+                held = archive_ranges.missing(conn, self._partition, after, until, found)
             before = after
-            for entry in archived.read(held, after, until):
+            for entry in archive_ranges.read(held, after, until):
                 yield entry
                 after = entry.seq
             if after > before:
@@ -99,10 +99,10 @@ class SqlLedger:
             LedgerUnreachableError: the database does not answer.
         """
         with reading(self._engine) as conn:
-            held = archived.parts(conn, self._partition)
+            held = archive_ranges.parts(conn, self._partition)
             if not held or at_us >= held[-1].at_us:
                 return seq_at(conn, self._partition, at_us, held[-1].seq if held else 0)
-        return archived.seq_at(held, at_us)
+        return archive_ranges.seq_at(held, at_us)
 
     def newest(self) -> Entry | None:
         """Return the last entry; None while the ledger is empty.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, select, text
 
-from store.archived import pages
+from store.archive_ranges import pages
 from store.engine import open_engine
 from store.failures import reading, transaction
 from store.reporting.projection import rebuild

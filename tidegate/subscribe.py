@@ -15,8 +15,8 @@ from collections.abc import AsyncGenerator, Collection, Generator
 from contextlib import aclosing, contextmanager
 from typing import NamedTuple
 
+from tidegate.bus.catchup import Past, seamless
 from tidegate.bus.nats import open_bus
-from tidegate.bus.seam import Past, seamless
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
@@ -24,12 +24,12 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.subjects import place_of
 from tidegate.errors import NotSupportedError
 
-__all__ = ["Told", "Wish", "newest", "subscribe"]
+__all__ = ["LedgerEvent", "Wish", "newest", "subscribe"]
 
 CONNECT_S = 10.0
 
 
-class Told(NamedTuple):
+class LedgerEvent(NamedTuple):
     """One event, and the ledger's row that it stands in."""
 
     seq: int
@@ -63,7 +63,7 @@ async def subscribe(  # noqa: PLR0913 - each narrows what is told
     cluster: str = "local",
     credentials: str = "",
     ca: str = "",
-) -> AsyncGenerator[Told, None]:
+) -> AsyncGenerator[LedgerEvent, None]:
     """Yield events as they are published, for as long as the caller listens.
 
     ``since`` is the first seq to tell, or None for only new ones; ``ledger`` the URL of the ledger
@@ -92,7 +92,7 @@ async def subscribe(  # noqa: PLR0913 - each narrows what is told
         ):
             async for entry in entries:
                 if wish.takes(entry):
-                    yield Told(entry.seq, decode(entry.payload), entry)
+                    yield LedgerEvent(entry.seq, decode(entry.payload), entry)
 
 
 async def newest(url: str, *, cluster: str = "local", credentials: str = "", ca: str = "") -> int:

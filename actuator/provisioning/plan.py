@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from actuator.provisioning.judging import Case, judged, unconfigured, unneeded
+from actuator.provisioning.conditions import Case, judged, unconfigured, unneeded
 from actuator.provisioning.naming import attempt_of, request_name
+from actuator.provisioning.observed import ProvisioningRequest
 from actuator.provisioning.podsets import Part, parts
-from actuator.provisioning.seen import ProvisioningRequest
 from actuator.provisioning.templates import Ask, parameters
 from tidegate.jobs.kind import Object
 from tidegate.kinds.checks import ProvisioningRequestConfigSpec

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from actuator.calls import Calls
-from actuator.provisioning.attend import Attendance
+from actuator.provisioning.reconciler import Attendance
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
@@ -18,7 +18,7 @@ CLEANS_GATE = "CleanupProvisioningRequestsOnEviction"
 
 
 class Provisioner:
-    """See ``actuator.consume.Learner``: of the ledger it learns nothing but whether to work.
+    """See ``actuator.consume.Subscriber``: of the ledger it learns nothing but whether to work.
 
     It goes by Workloads and reports through them, as a controller from elsewhere would: what it
     says comes to the ledger as an observation.
@@ -42,7 +42,7 @@ class Provisioner:
         """Have nothing to forget."""
 
     def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
-        """See ``Learner.work``."""
+        """See ``Subscriber.work``."""
         self._working = working
         self._turned.set()
 

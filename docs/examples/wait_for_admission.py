@@ -14,11 +14,11 @@ from typing import Any
 
 from kubernetes.aio import client, config
 
-from tidegate.contracts.decisions import WorkloadAdmitted, WorkloadHeld
+from tidegate.contracts.decisions import WorkloadAdmitted, WorkloadPending
 from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.subscribe import newest, subscribe
 
-TYPES = ["WorkloadSubmitted", "WorkloadHeld", "WorkloadAdmitted"]
+TYPES = ["WorkloadSubmitted", "WorkloadPending", "WorkloadAdmitted"]
 
 
 async def main(url: str, namespace: str, queue: str) -> None:
@@ -34,7 +34,7 @@ async def main(url: str, namespace: str, queue: str) -> None:
                 case WorkloadSubmitted(job=job) if job.uid == uid:
                     workload = told.event.workload
                     print(f"seq {told.seq}: submitted as {workload}")
-                case WorkloadHeld(workload=key, reason=reason) if key == workload:
+                case WorkloadPending(workload=key, reason=reason) if key == workload:
                     print(f"seq {told.seq}: waits, {reason}")
                 case WorkloadAdmitted(workload=key, cluster_queue=name) if key == workload:
                     print(f"seq {told.seq}: admitted to {name}")

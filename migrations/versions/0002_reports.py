@@ -111,7 +111,7 @@ def _make_wait() -> None:
         *_numbers("from_us"),
         *_perhaps("not_before_us", "reserved_us", "to_us", "to_seq"),
         *_texts("outcome", "reason"),
-        *_numbers("times_held"),
+        *_numbers("times_pending"),
         sa.PrimaryKeyConstraint("partition", "from_seq", name="pk_report_wait"),
     )
     _index_what_lasts("report_wait", "workload", "to_seq")

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from store.reporting.rows import HoldingRow, WorkloadRow
-from store.reporting.sheet import Place, Sheet
+from store.reporting.unit_of_work import Place, UnitOfWork
 from tidegate.contracts import decisions, facts
 from tidegate.model.podset import PodSetAssignment
 
@@ -27,7 +27,7 @@ Taken: TypeAlias = (
 )
 
 
-def take(sheet: Sheet, at: Place, event: Taken) -> None:
+def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
     """Begin, shrink or end what a workload holds."""
     match event:
         case decisions.QuotaReserved() | facts.WorkloadAdopted():
@@ -46,7 +46,9 @@ def take(sheet: Sheet, at: Place, event: Taken) -> None:
             assert_never(event)
 
 
-def _hold(sheet: Sheet, at: Place, row: WorkloadRow, given: PodSetAssignment) -> list[HoldingRow]:
+def _hold(
+    sheet: UnitOfWork, at: Place, row: WorkloadRow, given: PodSetAssignment
+) -> list[HoldingRow]:
     pods = min(given.count, _left(row, given.name, given.count))
     return [
         sheet.holdings.add(
@@ -79,7 +81,7 @@ def _hold(sheet: Sheet, at: Place, row: WorkloadRow, given: PodSetAssignment) ->
     ]
 
 
-def _shrink(sheet: Sheet, at: Place, workload: str) -> None:
+def _shrink(sheet: UnitOfWork, at: Place, workload: str) -> None:
     row = sheet.live.get(workload)
     if row is None or workload not in sheet.held:
         return
@@ -117,11 +119,11 @@ def _part(amount: int, assigned: int, pods: int) -> int:
     return amount if pods == assigned else amount // assigned * pods
 
 
-def _end(sheet: Sheet, at: Place, workload: str) -> None:
+def _end(sheet: UnitOfWork, at: Place, workload: str) -> None:
     for held in sheet.held.pop(workload, []):
         _close(sheet, at, held)
 
 
-def _close(sheet: Sheet, at: Place, held: HoldingRow) -> None:
+def _close(sheet: UnitOfWork, at: Place, held: HoldingRow) -> None:
     held.to_us, held.to_seq = at.at_us, at.seq
     sheet.usage.end(held, at.at_us)

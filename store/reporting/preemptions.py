@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from store.reporting.rows import PreemptionRow, plain
-from store.reporting.sheet import Place, Sheet
+from store.reporting.unit_of_work import Place, UnitOfWork
 from tidegate.contracts import decisions, facts
 
 Taken: TypeAlias = (
@@ -16,7 +16,7 @@ Taken: TypeAlias = (
 )
 
 
-def take(sheet: Sheet, at: Place, event: Taken) -> None:
+def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
     """Record a preemption, and when its victim's quota is free."""
     match event:
         case decisions.WorkloadPreempted():
@@ -28,7 +28,7 @@ def take(sheet: Sheet, at: Place, event: Taken) -> None:
             assert_never(event)
 
 
-def _preempt(sheet: Sheet, at: Place, event: decisions.WorkloadPreempted) -> None:
+def _preempt(sheet: UnitOfWork, at: Place, event: decisions.WorkloadPreempted) -> None:
     victim = sheet.live.get(event.workload)
     if victim is None:
         return

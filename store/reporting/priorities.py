@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias, assert_never
 
 from store.reporting.rows import PriorityClassRow, WorkloadRow
-from store.reporting.sheet import Place, Sheet
+from store.reporting.unit_of_work import Place, UnitOfWork
 from tidegate.contracts import facts
 
 WORKLOAD_CLASS, POD_CLASS, GATE = "WorkloadPriorityClass", "PriorityClass", "gate"
@@ -22,7 +22,7 @@ Taken: TypeAlias = (
 )
 
 
-def take(sheet: Sheet, at: Place, event: Taken) -> None:
+def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
     """Record what a class is worth; workloads that name it follow, and keep it if it goes."""
     match event:
         case facts.WorkloadPriorityClassDefined():
@@ -42,7 +42,7 @@ def take(sheet: Sheet, at: Place, event: Taken) -> None:
             assert_never(event)
 
 
-def priority_of(sheet: Sheet, row: WorkloadRow) -> int:
+def priority_of(sheet: UnitOfWork, row: WorkloadRow) -> int:
     """Return a workload's priority, its boost included.
 
     Source: behaviour.md 15.2 and 0, as in ``tidegate.core.priorities``; a class that does not
@@ -60,13 +60,13 @@ def priority_of(sheet: Sheet, row: WorkloadRow) -> int:
     return min(defaults, default=0) + boost
 
 
-def _resolve(sheet: Sheet, concerned: Callable[[WorkloadRow], bool]) -> None:
+def _resolve(sheet: UnitOfWork, concerned: Callable[[WorkloadRow], bool]) -> None:
     for row in sheet.live.values():
         if row.phase != "finished" and concerned(row):
             row.priority = priority_of(sheet, row)
 
 
-def _set(sheet: Sheet, at: Place, kind: str, name: str, value: int) -> PriorityClassRow:
+def _set(sheet: UnitOfWork, at: Place, kind: str, name: str, value: int) -> PriorityClassRow:
     row = sheet.worth.get((kind, name))
     if row is None:
         new = PriorityClassRow(partition=at.partition, kind=kind, name=name, value=value)
@@ -75,11 +75,11 @@ def _set(sheet: Sheet, at: Place, kind: str, name: str, value: int) -> PriorityC
     return row
 
 
-def _remove(sheet: Sheet, kind: str, name: str) -> None:
+def _remove(sheet: UnitOfWork, kind: str, name: str) -> None:
     if (row := sheet.worth.get((kind, name))) is not None:
         row.defined = False
 
 
-def _find(sheet: Sheet, kind: str, name: str) -> PriorityClassRow | None:
+def _find(sheet: UnitOfWork, kind: str, name: str) -> PriorityClassRow | None:
     row = sheet.worth.get((kind, name))
     return row if row is not None and row.defined else None

@@ -8,14 +8,14 @@ from typing import Any, TypeAlias, get_args
 from sqlalchemy import Connection, delete
 
 from store.reporting import holdings, preemptions, priorities, quotas, tables, waits, workloads
-from store.reporting.sheet import Place, Sheet, Told
+from store.reporting.unit_of_work import Place, Told, UnitOfWork
 from store.reporting.usage import hour, settle
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decisions import DecisionEvent, VariantDropped, VariantMade
+from tidegate.contracts.decisions import DecisionEvent, VariantCreated, VariantDeleted
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved
 
-Projector: TypeAlias = Callable[[Sheet, Place, Any], None]
+Projector: TypeAlias = Callable[[UnitOfWork, Place, Any], None]
 _Told: TypeAlias = tuple[Place, Told]
 
 
@@ -72,7 +72,7 @@ def project(conn: Connection, entries: Sequence[Entry], since_us: int) -> None:
             settle(conn, entries[0].partition, since_us, until_us)
         since_us = until_us
         if told:
-            sheet = Sheet(entries[0].partition)
+            sheet = UnitOfWork(entries[0].partition)
             sheet.load(conn, (event for _, event in told))
             for place, event in told:
                 _take(sheet, place, event)
@@ -110,16 +110,16 @@ def _by_hour(entries: Sequence[Entry], since_us: int) -> Iterator[tuple[list[_To
 def _spelled_out(event: Told) -> tuple[Told, ...]:
     """Return an event, and what it means for a variant that it makes or drops."""
     match event:
-        case VariantMade():
+        case VariantCreated():
             return event, event.asked
-        case VariantDropped():
+        case VariantDeleted():
             gone = WorkloadRemoved(at_us=event.at_us, workload=event.workload, uid=event.uid)
             return gone, event
         case _:
             return (event,)
 
 
-def _take(sheet: Sheet, place: Place, event: Told) -> None:
+def _take(sheet: UnitOfWork, place: Place, event: Told) -> None:
     for take in _TAKERS[type(event)]:
         take(sheet, place, event)
 

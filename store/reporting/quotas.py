@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from store.reporting.rows import QueueRow, QuotaRow, plain
-from store.reporting.sheet import Owner, Place, Sheet
+from store.reporting.unit_of_work import Owner, Place, UnitOfWork
 from tidegate.contracts import facts
 from tidegate.model.quota import Quota, ResourceGroup
 
@@ -21,7 +21,7 @@ _Standing: TypeAlias = tuple[str, int, str, str]  # parent, weight, strategy, st
 _Terms: TypeAlias = tuple[int, int | None, int | None]
 
 
-def take(sheet: Sheet, at: Place, event: Taken) -> None:
+def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
     """Record a queue's or cohort's quota and place in the tree, where they changed."""
     match event:
         case facts.ClusterQueueDefined():
@@ -51,7 +51,7 @@ def take(sheet: Sheet, at: Place, event: Taken) -> None:
 
 
 def _grant(
-    sheet: Sheet, at: Place, owner: Owner, groups: tuple[ResourceGroup, ...], author: str
+    sheet: UnitOfWork, at: Place, owner: Owner, groups: tuple[ResourceGroup, ...], author: str
 ) -> None:
     given = {
         (flavor.flavor, resource): _terms(quota)
@@ -88,7 +88,7 @@ def _grant(
     sheet.granted[owner] = kept
 
 
-def _stand(sheet: Sheet, at: Place, owner: Owner, place: _Standing, author: str) -> None:
+def _stand(sheet: UnitOfWork, at: Place, owner: Owner, place: _Standing, author: str) -> None:
     old = sheet.standing.get(owner)
     if old is not None:
         if place == (old.parent, old.weight, old.strategy, old.stop_policy):
@@ -111,7 +111,7 @@ def _stand(sheet: Sheet, at: Place, owner: Owner, place: _Standing, author: str)
     )
 
 
-def _remove(sheet: Sheet, at: Place, owner: Owner) -> None:
+def _remove(sheet: UnitOfWork, at: Place, owner: Owner) -> None:
     for row in sheet.granted.pop(owner, []):
         _end(row, at, "")
     if (place := sheet.standing.pop(owner, None)) is not None:

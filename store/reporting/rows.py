@@ -76,7 +76,7 @@ class WaitRow(msgspec.Struct, kw_only=True):
     to_seq: int | None = None
     outcome: str = ""
     reason: str = ""
-    times_held: int = 0
+    times_pending: int = 0
 
 
 class HoldingRow(msgspec.Struct, kw_only=True):

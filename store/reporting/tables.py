@@ -92,7 +92,7 @@ wait = Table(
     *_number("from_us"),
     *_perhaps("not_before_us", "reserved_us", "to_us", "to_seq"),
     *_text("outcome", "reason"),  # admitted, evicted, …; the last reason it was held for
-    *_number("times_held"),
+    *_number("times_pending"),
 )
 _index_what_lasts(wait, "workload", "to_seq")
 

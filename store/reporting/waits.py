@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TypeAlias, assert_never
 
 from store.reporting.rows import WaitRow, WorkloadRow
-from store.reporting.sheet import Place, Sheet
+from store.reporting.unit_of_work import Place, UnitOfWork
 from tidegate.contracts import decisions, facts
 from tidegate.model.reasons import UNSATISFIED_CHECKS
 
@@ -24,26 +24,26 @@ Ending: TypeAlias = (
 Taken: TypeAlias = (
     facts.WorkloadSubmitted
     | facts.WorkloadChanged
-    | decisions.WorkloadHeld
+    | decisions.WorkloadPending
     | decisions.QuotaReserved
     | decisions.WorkloadRequeued
-    | decisions.VariantMade
-    | decisions.VariantDropped
+    | decisions.VariantCreated
+    | decisions.VariantDeleted
     | Ending
 )
 
 
-def take(sheet: Sheet, at: Place, event: Taken) -> None:
+def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
     """Begin, change or end a wait; the workload's own row is up to date already."""
     wait = sheet.waiting.get(event.workload)
     match event:
         case facts.WorkloadSubmitted() | facts.WorkloadChanged() | decisions.WorkloadRequeued():
             _queue(sheet, at, event.workload, wait)
-        case decisions.VariantMade():
+        case decisions.VariantCreated():
             _end(sheet, at, sheet.waiting.get(event.parent), "variants")
-        case decisions.VariantDropped():
+        case decisions.VariantDeleted():
             _queue(sheet, at, event.parent, sheet.waiting.get(event.parent))
-        case decisions.WorkloadHeld() | decisions.QuotaReserved():
+        case decisions.WorkloadPending() | decisions.QuotaReserved():
             _note(at, wait, event)
         case _:
             _end(sheet, at, wait, _outcome(event))
@@ -67,7 +67,7 @@ def _outcome(event: Ending) -> str:
             assert_never(event)
 
 
-def _queue(sheet: Sheet, at: Place, workload: str, wait: WaitRow | None) -> None:
+def _queue(sheet: UnitOfWork, at: Place, workload: str, wait: WaitRow | None) -> None:
     row = sheet.live.get(workload)
     if row is None:
         return
@@ -102,7 +102,7 @@ def _begun(at: Place, row: WorkloadRow) -> WaitRow:
 
 
 def _note(
-    at: Place, wait: WaitRow | None, event: decisions.WorkloadHeld | decisions.QuotaReserved
+    at: Place, wait: WaitRow | None, event: decisions.WorkloadPending | decisions.QuotaReserved
 ) -> None:
     if wait is None:
         return
@@ -112,10 +112,10 @@ def _note(
         wait.reason = UNSATISFIED_CHECKS if event.checks else wait.reason
     else:
         wait.reason = event.reason
-        wait.times_held += 1
+        wait.times_pending += 1
 
 
-def _end(sheet: Sheet, at: Place, wait: WaitRow | None, outcome: str) -> None:
+def _end(sheet: UnitOfWork, at: Place, wait: WaitRow | None, outcome: str) -> None:
     if wait is not None:
         wait.to_us, wait.to_seq, wait.outcome = at.at_us, at.seq, outcome
         del sheet.waiting[wait.workload]

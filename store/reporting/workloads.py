@@ -8,7 +8,7 @@ import msgspec
 
 from store.reporting.priorities import priority_of
 from store.reporting.rows import WorkloadRow, plain
-from store.reporting.sheet import Place, Sheet
+from store.reporting.unit_of_work import Place, UnitOfWork
 from tidegate.contracts import decisions, facts
 from tidegate.model.reasons import UNSATISFIED_CHECKS
 
@@ -19,7 +19,7 @@ Told: TypeAlias = (
     | facts.WorkloadRemoved
     | facts.PodsReclaimed
     | facts.CheckReported
-    | decisions.WorkloadHeld
+    | decisions.WorkloadPending
     | decisions.PreemptionIntended
     | decisions.QuotaReserved
     | decisions.WorkloadAdmitted
@@ -29,21 +29,21 @@ Told: TypeAlias = (
     | decisions.WorkloadRequeued
     | decisions.WorkloadDeactivated
 )
-Family: TypeAlias = decisions.VariantMade | decisions.VariantDropped
+Family: TypeAlias = decisions.VariantCreated | decisions.VariantDeleted
 Taken: TypeAlias = facts.WorkloadSubmitted | Told | Family
 
 
-def take(sheet: Sheet, at: Place, event: Taken) -> None:
+def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
     """Bring the workload's row up to this event; one that was never submitted has none."""
     if isinstance(event, facts.WorkloadSubmitted):
         _submit(sheet, at, event)
-    elif isinstance(event, decisions.VariantMade | decisions.VariantDropped):
+    elif isinstance(event, decisions.VariantCreated | decisions.VariantDeleted):
         _change_parent(sheet, at, event)
     elif (row := sheet.live.get(event.workload)) is not None:
         _change(sheet, at, row, event)
 
 
-def _change(sheet: Sheet, at: Place, row: WorkloadRow, event: Told) -> None:
+def _change(sheet: UnitOfWork, at: Place, row: WorkloadRow, event: Told) -> None:
     match event:
         case facts.WorkloadChanged():
             _ask(sheet, at, row, event)
@@ -56,7 +56,7 @@ def _change(sheet: Sheet, at: Place, row: WorkloadRow, event: Told) -> None:
             _enter(row, at, "removed")
             row.removed_us, row.removed_seq = at.at_us, at.seq
             del sheet.live[event.workload]
-        case decisions.WorkloadHeld():
+        case decisions.WorkloadPending():
             row.reason, row.message = event.reason, plain(event.message)
             row.cluster_queue = event.cluster_queue or row.cluster_queue
         case decisions.PreemptionIntended():
@@ -76,14 +76,14 @@ def _report(row: WorkloadRow, event: facts.CheckReported | facts.PodsReclaimed) 
         row.message = plain(f"Admission check {event.check} is {event.state}{said}")
 
 
-def _change_parent(sheet: Sheet, at: Place, event: Family) -> None:
+def _change_parent(sheet: UnitOfWork, at: Place, event: Family) -> None:
     """Let a parent wait no longer itself, or again; the variant's own row is changed beside it."""
     row = sheet.live.get(event.parent)
     if row is None:
         return
-    if isinstance(event, decisions.VariantMade) and row.phase == "pending":
+    if isinstance(event, decisions.VariantCreated) and row.phase == "pending":
         _enter(row, at, "parent")
-    elif isinstance(event, decisions.VariantDropped) and event.last and row.phase == "parent":
+    elif isinstance(event, decisions.VariantDeleted) and event.last and row.phase == "parent":
         _enter(row, at, "pending")
 
 
@@ -143,7 +143,7 @@ def _leave(
             assert_never(event)
 
 
-def _submit(sheet: Sheet, at: Place, event: facts.WorkloadSubmitted) -> None:
+def _submit(sheet: UnitOfWork, at: Place, event: facts.WorkloadSubmitted) -> None:
     if (namesake := sheet.live.get(event.workload)) is not None:
         namesake.removed_us, namesake.removed_seq = at.at_us, at.seq
     namespace, _, name = event.workload.rpartition("/")
@@ -168,7 +168,7 @@ def _submit(sheet: Sheet, at: Place, event: facts.WorkloadSubmitted) -> None:
 
 
 def _ask(
-    sheet: Sheet,
+    sheet: UnitOfWork,
     at: Place,
     row: WorkloadRow,
     event: facts.WorkloadSubmitted | facts.WorkloadChanged,

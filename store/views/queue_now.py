@@ -46,7 +46,7 @@ COLUMNS = (
     ViewColumn("not_before", "UTC", "backing off until then; NULL: it is not"),
     ViewColumn("reason", "", "why it waits; empty: not tried yet"),
     ViewColumn("message", "", "the same in a sentence"),
-    ViewColumn("times_held", "1", "how often it was tried, for another reason each time"),
+    ViewColumn("times_pending", "1", "how often it was tried, for another reason each time"),
 )
 
 _w, _end = workload.c, ledger_end()
@@ -78,7 +78,7 @@ QUERY = (
         utc_text(_w.not_before_us).label("not_before"),
         _w.reason,
         _w.message,
-        func.coalesce(wait.c.times_held, 0).label("times_held"),
+        func.coalesce(wait.c.times_pending, 0).label("times_pending"),
     )
     .select_from(workload)
     .join(_end, _end.c.partition == _w.partition)

@@ -38,7 +38,7 @@ COLUMNS = (
         "outcome", "", "admitted, adopted, evicted, deactivated, finished, removed, variants; empty"
     ),
     ViewColumn("reason", "", "why it waited last; empty: it was never held"),
-    ViewColumn("times_held", "1", "how often it was tried, for another reason each time"),
+    ViewColumn("times_pending", "1", "how often it was tried, for another reason each time"),
 )
 
 _w, _end = wait.c, ledger_end()
@@ -64,7 +64,7 @@ QUERY = (
         seconds(_until - _w.from_us).label("waited_s"),
         _w.outcome,
         _w.reason,
-        _w.times_held,
+        _w.times_pending,
     )
     .select_from(wait)
     .join(_end, _end.c.partition == _w.partition)

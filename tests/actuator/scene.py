@@ -9,8 +9,8 @@ from prometheus_client import CollectorRegistry
 
 from actuator.apply import Applier
 from actuator.calls import Calls
-from actuator.consume import Consumer, Learner
-from actuator.learners import Together
+from actuator.consume import Consumer, Subscriber
+from actuator.fan_out import FanOut
 from actuator.metrics import Metrics
 from actuator.pace import Rate
 from actuator.project import Projector
@@ -50,7 +50,7 @@ class Scene(Stage):
         )
         calls = Calls(api or self.api, metrics)
         applier = Applier(calls, reporter, random, metrics)
-        shows: Learner = Together()
+        shows: Subscriber = FanOut()
         if projects:
             shows = projector = Projector(calls, random, metrics, Rate())
             applier = replace(applier, along=projector.along)

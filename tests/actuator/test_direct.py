@@ -11,7 +11,7 @@ from tidegate.contracts.decisions import (
     StopOrdered,
     WorkloadAdmitted,
     WorkloadEvicted,
-    WorkloadHeld,
+    WorkloadPending,
 )
 from tidegate.contracts.facts import Event, WorkloadSubmitted
 from tidegate.model.ids import ObjectRef
@@ -38,7 +38,7 @@ class Direct(Story):
         return {"at_us": AT_US, "workload": KEY, "uid": self.mine_ref.uid}
 
     def waits(self) -> Event:
-        return WorkloadHeld(
+        return WorkloadPending(
             **self.of_mine(), cluster_queue="cq", reason="WaitingForQuota", message="why"
         )
 
@@ -84,11 +84,11 @@ def test_a_start_and_what_it_shows_are_one_write() -> None:
             await eventually(lambda: story.told().get("QuotaReserved") == "False")
             before = story.writes()
             await story.write(*story.granted())
-            await eventually(lambda: story.told().get("tidegate.dev/Ordered") == "True")
+            await eventually(lambda: story.told().get("tidegate.dev/StartRequested") == "True")
             assert story.told()["Admitted"] == "True"
             assert story.writes() == before + 1
             await story.write(*story.taken())
-            await eventually(lambda: story.told()["tidegate.dev/Ordered"] == "False")
+            await eventually(lambda: story.told()["tidegate.dev/StartRequested"] == "False")
             assert story.told()["Evicted"] == "True"
             assert story.writes() == before + 2
 
@@ -101,7 +101,7 @@ def test_a_workload_that_its_user_has_finished_stays_as_it_was_then() -> None:
         submitted = WorkloadSubmitted(**story.of_mine(), job=story.mine_ref, queue="main")
         async with alongside(story.actuator(projects=True).run()):
             await story.write(*QUEUES, submitted, *story.granted())
-            await eventually(lambda: story.told().get("tidegate.dev/Ordered") == "True")
+            await eventually(lambda: story.told().get("tidegate.dev/StartRequested") == "True")
             story.finish_mine()
             before = len(story.reads())
             await story.write(*story.taken())  # it was decided before that was heard of
@@ -121,6 +121,6 @@ def test_a_reservation_that_is_not_started_says_whose_it_is() -> None:
         await story.write(*QUEUES, submitted, story.granted()[0])
         async with alongside(story.actuator(projects=True).run()):
             await eventually(lambda: story.told().get("QuotaReserved") == "True")
-        assert story.told()["tidegate.dev/Ordered"] == "False"
+        assert story.told()["tidegate.dev/StartRequested"] == "False"
 
     run_virtually(run())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from actuator.showing import families, objects, reading
-from actuator.showing.shown import Shown
+from actuator.projection import objects, rehydrate, variants
+from actuator.projection.workload_view import WorkloadView
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
 from tidegate.kinds.workload import Workload
@@ -33,8 +33,8 @@ PARENT: Object = {
 }
 
 
-def variant() -> Shown:
-    return Shown(
+def variant() -> WorkloadView:
+    return WorkloadView(
         key="team/job-train-fast",
         uid="u1",
         job=JOB,
@@ -45,8 +45,8 @@ def variant() -> Shown:
     )
 
 
-def made(shown: Shown) -> Object:
-    return families.made(shown, PARENT, objects.wanted_spec(shown, {}))
+def made(shown: WorkloadView) -> Object:
+    return variants.made(shown, PARENT, objects.wanted_spec(shown, {}))
 
 
 def test_a_variant_is_as_its_parent_but_for_its_flavor_and_its_gate() -> None:
@@ -65,9 +65,9 @@ def test_a_variant_is_as_its_parent_but_for_its_flavor_and_its_gate() -> None:
 def test_a_family_is_read_back_as_it_was_written() -> None:
     found = made(variant())
     opened = {"lastTransitionTime": "2026-03-01T08:00:00Z", "position": "Open"}
-    gates = families.gate_states(msgspec.structs.replace(variant(), ungated_us=1), [])
+    gates = variants.gate_states(msgspec.structs.replace(variant(), ungated_us=1), [])
     found["status"] = {"preemptionGates": [{**gates[0], **opened}]}
-    read = reading.workload(msgspec.convert(found, Workload))
+    read = rehydrate.workload(msgspec.convert(found, Workload))
     assert read is not None
     assert (read.parent, read.flavor, read.job, read.prebuilt) == (
         "team/job-train",
@@ -76,7 +76,7 @@ def test_a_family_is_read_back_as_it_was_written() -> None:
         "",
     )
     assert read.ungated_us == 1_772_352_000_000_000
-    parent = reading.workload(msgspec.convert(PARENT, Workload))
+    parent = rehydrate.workload(msgspec.convert(PARENT, Workload))
     assert parent is not None
     assert (parent.family, parent.phase, parent.parent) == (True, "parent", "")
 
@@ -85,9 +85,9 @@ def test_a_variant_that_gives_way_is_inactive_and_a_parent_without_variants_is_n
     shown = variant()
     shown.phase = "inactive"
     wanted: Object = {"metadata": {}, "spec": {}}
-    families.put(wanted, shown)
+    variants.put(wanted, shown)
     assert wanted == {"metadata": {}, "spec": {"active": False}}
-    alone = Shown(key="team/job-train", uid="u1", job=JOB)
+    alone = WorkloadView(key="team/job-train", uid="u1", job=JOB)
     wanted = {"metadata": {"labels": dict(PARENT["metadata"]["labels"])}, "spec": {}}
-    families.put(wanted, alone)
+    variants.put(wanted, alone)
     assert wanted == {"metadata": {"labels": {"cost-center": "7"}}, "spec": {}}

@@ -10,7 +10,7 @@ from tests.parts.history import History
 from tests.parts.interposed import Interposed
 from tests.parts.stage import alongside, eventually
 from tests.parts.virtual import run_virtually
-from tidegate.contracts.decisions import WorkloadDeactivated, WorkloadHeld
+from tidegate.contracts.decisions import WorkloadDeactivated, WorkloadPending
 from tidegate.contracts.facts import Event, LedgerOpened
 from tidegate.kube.ports import Response
 
@@ -47,7 +47,7 @@ def test_what_was_never_shown_is_shown_once_events_are_filled_again() -> None:
 def test_what_is_filled_again_is_history_to_whoever_began_before() -> None:
     async def run() -> None:
         story = Story()
-        held = WorkloadHeld(at_us=AT_US, workload=story.key, reason="WaitingForQuota")
+        held = WorkloadPending(at_us=AT_US, workload=story.key, reason="WaitingForQuota")
         history = await lost(story, held)
         async with alongside(story.actuator(projects=True).run()):
             await asyncio.sleep(LONG_S)

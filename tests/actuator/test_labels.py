@@ -10,8 +10,8 @@ from actuator.calls import Calls
 from actuator.metrics import Metrics
 from actuator.pace import Rate
 from actuator.project import Projector
-from actuator.showing.conditions import introduced
-from actuator.showing.objects import workload
+from actuator.projection.conditions import introduced
+from actuator.projection.objects import workload
 from tests.actuator.story import QUEUES, Story
 from tests.parts.stage import Object, alongside, eventually, job
 from tests.parts.virtual import run_virtually
@@ -55,7 +55,7 @@ def test_the_projection_copies_the_labels_that_it_is_told_of() -> None:
         story, metrics = Story(), Metrics(CollectorRegistry())
         actuator, queue = story.actuator(), "kueue.x-k8s.io/queue-name"
         calls = Calls(story.api, metrics)
-        actuator.consumer.learner = Projector(calls, Random(3), metrics, Rate(), (queue,))
+        actuator.consumer.subscriber = Projector(calls, Random(3), metrics, Rate(), (queue,))
         await story.write(*QUEUES, story.submitted())
         async with alongside(actuator.run()):
             await eventually(lambda: story.shows() is not None)

@@ -14,7 +14,7 @@ from tidegate.contracts.decisions import (
     QuotaReleased,
     WorkloadDeactivated,
     WorkloadEvicted,
-    WorkloadHeld,
+    WorkloadPending,
     WorkloadPreempted,
     WorkloadRequeued,
 )
@@ -52,7 +52,7 @@ def test_conditions_follow_a_workload_until_it_is_admitted() -> None:
         story = Story()
         async with alongside(story.actuator(projects=True).run()):
             await story.write(*QUEUES, story.submitted())
-            held = WorkloadHeld(
+            held = WorkloadPending(
                 at_us=AT_US, workload=story.key, reason="WaitingForQuota", message="m"
             )
             await story.write(held)

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from actuator.apply import Applier
 from actuator.calls import Calls
 from actuator.consume import Consumer
-from actuator.learners import Together
+from actuator.fan_out import FanOut
 from actuator.metrics import Metrics
 from actuator.report import Reporter
 from actuator.session import Session
@@ -49,7 +49,7 @@ class Real:
         outlet = self._bus.outlet()
         reporter = Reporter(outlet, cluster="local", session="a", random=random, metrics=metrics)
         applier = Applier(Calls(self._api, metrics), reporter, random, metrics)
-        consumer = Consumer(self._bus.feed(), applier, Together(), random)
+        consumer = Consumer(self._bus.feed(), applier, FanOut(), random)
         return Session(consumer, self._bus.lease("a", holder="a"), 10, 4)
 
     async def make(self, found: Object) -> tuple[Object, ObjectRef]:

@@ -7,8 +7,8 @@ import asyncio
 import msgspec
 import pytest
 
-from actuator.showing.refusals import refusal
-from actuator.telling import LASTS_US
+from actuator.event_recorder import LASTS_US
+from actuator.projection.refusals import refusal
 from tests.actuator.story import AT_US, Story
 from tests.parts.stage import alongside, eventually
 from tests.parts.virtual import run_virtually

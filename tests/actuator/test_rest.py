@@ -9,7 +9,7 @@ from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.interposed import Interposed
 from tests.parts.stage import alongside, eventually
 from tests.parts.virtual import run_virtually
-from tidegate.contracts.decisions import WorkloadHeld
+from tidegate.contracts.decisions import WorkloadPending
 from tidegate.kube.ports import Response
 
 SLOW_S = 4.0
@@ -26,7 +26,7 @@ def test_a_reservation_is_shown_at_once_though_its_workload_was_written_slowly()
             return None
 
         slow.before = delay
-        held = WorkloadHeld(at_us=AT_US, workload=story.key, reason="WaitingForQuota")
+        held = WorkloadPending(at_us=AT_US, workload=story.key, reason="WaitingForQuota")
         await story.write(*QUEUES, story.submitted(), held)
         async with alongside(story.actuator(api=slow, projects=True).run()):
             await eventually(lambda: story.condition("QuotaReserved")[0] == "False")

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from tests.bus.worlds import NAMES, OBSERVED, ROOM, World, read_all, tell, texts
-from tidegate.bus.ports import Inbox
+from tidegate.bus.ports import ObservationReader
 from tidegate.contracts.entry import Position
 
 pytestmark = pytest.mark.timeout(60)
@@ -149,7 +149,9 @@ async def test_a_resync_is_heard_by_every_teller_and_only_once(world: World) -> 
     await _end(listeners)
 
 
-async def _ask_until(inbox: Inbox, hearing: Sequence[asyncio.Future[str]], reason: str) -> None:
+async def _ask_until(
+    inbox: ObservationReader, hearing: Sequence[asyncio.Future[str]], reason: str
+) -> None:
     """Ask again until all have heard: a listener begins at an unknown moment."""
     while not all(heard.done() for heard in hearing):
         await inbox.ask_resync(reason)

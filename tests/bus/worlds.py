@@ -19,7 +19,13 @@ from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream import JetStream
 from tidegate.bus.memory import MemoryBus
 from tidegate.bus.nats import NatsBus, open_bus
-from tidegate.bus.ports import EventFeed, Inbox, Lease, Outbox, Outlet
+from tidegate.bus.ports import (
+    EventFeed,
+    EventPublisher,
+    Lease,
+    ObservationPublisher,
+    ObservationReader,
+)
 from tidegate.contracts.entry import Entry, Message, Position
 
 OBSERVED = "tidegate.local.observed.jobs%2Ebatch.team-a.j1"
@@ -30,11 +36,11 @@ ROOM = 20  # messages of OBSERVATIONS
 class Bus(Protocol):
     """Whatever makes the ports."""
 
-    def inbox(self) -> Inbox: ...
+    def inbox(self) -> ObservationReader: ...
 
-    def outbox(self) -> Outbox: ...
+    def outbox(self) -> EventPublisher: ...
 
-    def outlet(self) -> Outlet: ...
+    def outlet(self) -> ObservationPublisher: ...
 
     def feed(self) -> EventFeed: ...
 
@@ -126,12 +132,12 @@ async def simulated_world() -> AsyncGenerator[NatsWorld, None]:
     await bus.close()
 
 
-async def tell(outlet: Outlet, *texts: str) -> None:
+async def tell(outlet: ObservationPublisher, *texts: str) -> None:
     for text in texts:
         await outlet.publish(OBSERVED, text.encode(), f"s:{text}")
 
 
-async def read_all(inbox: Inbox, after: Position, count: int) -> list[Message]:
+async def read_all(inbox: ObservationReader, after: Position, count: int) -> list[Message]:
     """Pull until so many messages came; the suite's own limit ends a wait that is in vain."""
     told = list[Message]()
     while len(told) < count:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tidegate.cli.objects.asking import Asking, open_api
+from tidegate.cli.objects.api_client import Asking, open_api
 from tidegate.cluster.install import read_manifests
 from tidegate.cluster.local import down, up
 

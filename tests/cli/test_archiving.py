@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import astuple
 
-from store.archived import FOLDER_VARIABLE
+from store.archive_ranges import FOLDER_VARIABLE
 from store.engine import open_engine
 from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate

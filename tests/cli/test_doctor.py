@@ -17,7 +17,7 @@ from tidegate.bus.jetstream import JetStream
 from tidegate.bus.nats import open_bus
 from tidegate.bus.streams import Streams, names_of
 from tidegate.cli.examining import examine_bus, examine_cluster
-from tidegate.cli.objects.asking import open_api
+from tidegate.cli.objects.api_client import open_api
 from tidegate.contracts.entry import Position
 
 __all__ = ["staged"]

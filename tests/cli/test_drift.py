@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tidegate.cli.comparing import compare_jobs
+from tidegate.cli.name_lookup import draft_of
 from tidegate.cli.reading import open_reader
-from tidegate.cli.subject import draft_of
 from tidegate.core.draft import Draft
 from tidegate.jobs.batch_job import KIND
 

@@ -15,7 +15,7 @@ from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
 from tests.parts.sample import TURNS, append, filled
 from tidegate.contracts.codec import decode
-from tidegate.contracts.decisions import DecisionEvent, WorkloadHeld, WorkloadPreempted
+from tidegate.contracts.decisions import DecisionEvent, WorkloadPending, WorkloadPreempted
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.chain import GENESIS, seal
@@ -47,20 +47,20 @@ def preempted_for_another(events: list[Told]) -> list[Told]:
 
 
 def without_reasons(events: list[Told]) -> list[Told]:
-    return [one for one in events if not isinstance(one, WorkloadHeld)]
+    return [one for one in events if not isinstance(one, WorkloadPending)]
 
 
 def held_by_smaller_numbers(events: list[Told]) -> list[Told]:
     return [
         replace(one, tried=(replace(one.tried[0], free=7), *one.tried[1:]))
-        if isinstance(one, WorkloadHeld)
+        if isinstance(one, WorkloadPending)
         else one
         for one in events
     ]
 
 
 def admitting_somebody_twice(events: list[Told]) -> list[Told]:
-    return [*events, events[-1]] if isinstance(events[-1], WorkloadHeld) else events
+    return [*events, events[-1]] if isinstance(events[-1], WorkloadPending) else events
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tidegate.contracts.decisions import (
     QuotaReserved,
     WorkloadAdmitted,
     WorkloadEvicted,
-    WorkloadHeld,
+    WorkloadPending,
     WorkloadPreempted,
 )
 
@@ -60,7 +60,7 @@ class Projection:
                 self.admitted.append(decision.workload)
                 self._set(decision.workload, "Admitted", "True", "Admitted")
                 self._tell(decision.workload, "Normal", "Admitted")
-            case WorkloadHeld():
+            case WorkloadPending():
                 self._hold(decision.workload, decision.reason)
             case WorkloadPreempted():
                 self.preempted[decision.workload] = decision.reason

@@ -10,7 +10,7 @@ import pytest
 
 from tidegate.contracts.asyncapi import asyncapi
 from tidegate.contracts.comments import field_comments
-from tidegate.contracts.decisions import Decision, QuotaReserved, WorkloadHeld
+from tidegate.contracts.decisions import Decision, QuotaReserved, WorkloadPending
 from tidegate.contracts.facts import Event
 from tidegate.contracts.schema import (
     decisions,
@@ -78,7 +78,7 @@ def test_the_comment_behind_a_field_describes_it() -> None:
 
 
 def test_comments_of_a_type_hold_those_of_what_it_extends() -> None:
-    told = field_comments(WorkloadHeld)
+    told = field_comments(WorkloadPending)
     assert told["workload"] == '"<namespace>/<name>"'
     assert told["shape"] == "the scheduling shape that was parked with it"
     assert "reason" not in told

@@ -124,7 +124,7 @@ class Scene:
 
     def said(self) -> str:
         """Return what the workload's condition QuotaReserved says."""
-        return self.stage.board.workloads["team/big"].conditions["QuotaReserved"].message
+        return self.stage.read_model.workloads["team/big"].conditions["QuotaReserved"].message
 
 
 @dataclass(frozen=True)

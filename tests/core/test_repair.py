@@ -8,7 +8,7 @@ from tests.core.telling import JOBS, LEDGER, SECOND, Bus, Fields, beat, complete
 from tests.replay.world import Ordered, World
 from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import type_name
-from tidegate.contracts.decisions import ActuationRepeated, DecisionEvent, StopOrdered
+from tidegate.contracts.decisions import DecisionEvent, OrderReissued, StopOrdered
 from tidegate.contracts.decisions import WorkloadEvicted as Evicted
 from tidegate.core.rules import VERSION, decide
 from tidegate.core.wanted import INTERVAL_US_MAX
@@ -39,8 +39,8 @@ def test_an_order_that_was_lost_is_given_again_ever_more_rarely(world: World) ->
         waited = 0
         while not (decided := world.turn(world.wait(1))):
             waited += 1
-        assert names(decided) == ["ActuationRepeated", "StartOrdered"]
-        assert isinstance(decided[0], ActuationRepeated)
+        assert names(decided) == ["OrderReissued", "StartOrdered"]
+        assert isinstance(decided[0], OrderReissued)
         assert (decided[0].order, decided[0].attempt) == ("start", attempt)
         waits.append(waited + 1)
     assert waits == [10, 20, 40, 80, 160, 300, 300, 300]
@@ -56,7 +56,7 @@ def test_a_job_suspended_by_hand_is_started_again_after_a_while(world: World) ->
     world.turn(*world.obey(name_of(world)))
     assert world.turn(world.wait(600), world.disobey(name_of(world))) == []
     assert world.turn(world.wait(9)) == []
-    assert names(world.turn(world.wait(1))) == ["ActuationRepeated", "StartOrdered"]
+    assert names(world.turn(world.wait(1))) == ["OrderReissued", "StartOrdered"]
 
 
 def test_a_job_started_by_hand_without_admission_is_stopped_at_once() -> None:
@@ -91,7 +91,7 @@ def test_pods_that_take_their_time_to_end_are_waited_for(world: World) -> None:
     ending = seen.JobState(started=True, active=1, decision=f"{LEDGER}/{seq}")
     world.turn(world.tell(name_of(world), state=ending))
     assert world.turn(world.wait(59)) == []
-    assert names(world.turn(world.wait(1))) == ["ActuationRepeated", "StopOrdered"]
+    assert names(world.turn(world.wait(1))) == ["OrderReissued", "StopOrdered"]
 
 
 def test_quota_comes_back_on_proof_alone(world: World) -> None:
@@ -109,7 +109,7 @@ def test_the_proof_of_a_stop_holds_for_its_repetitions() -> None:
     for _ in range(2):
         while not (decided := world.turn(world.wait(1))):
             pass
-        assert names(decided) == ["ActuationRepeated", "StopOrdered"]
+        assert names(decided) == ["OrderReissued", "StopOrdered"]
     stopped = seen.JobState(suspended=True, decision=f"{LEDGER}/{seq}")
     done = names(world.turn(world.tell(name_of(world), state=stopped)))
     assert "QuotaReleased" in done
@@ -140,21 +140,21 @@ def test_a_stale_start_is_ordered_again_once_the_new_state_is_known(world: World
     assert world.turn(world.wait(1), failed(world, "stale")) == []
     changed = seen.JobState(generation=5)
     [repeated, start] = world.turn(world.wait(1), world.tell(name_of(world), state=changed))
-    assert names([repeated, start]) == ["ActuationRepeated", "StartOrdered"]
+    assert names([repeated, start]) == ["OrderReissued", "StartOrdered"]
     assert getattr(start, "generation", 0) == 5
 
 
 def test_a_stale_start_is_ordered_again_at_once_if_the_state_came_first(world: World) -> None:
     changed = seen.JobState(generation=5)
     assert world.turn(world.wait(1), world.tell(name_of(world), state=changed)) == []
-    assert names(world.turn(failed(world, "stale"))) == ["ActuationRepeated", "StartOrdered"]
+    assert names(world.turn(failed(world, "stale"))) == ["OrderReissued", "StartOrdered"]
 
 
 @pytest.mark.parametrize(("reason", "after_s"), [("conflict", 10), ("gone", 300)])
 def test_other_failures_are_waited_out(world: World, reason: str, after_s: int) -> None:
     assert world.turn(failed(world, reason)) == []
     assert world.turn(world.wait(after_s - 1)) == []
-    assert names(world.turn(world.wait(1))) == ["ActuationRepeated", "StartOrdered"]
+    assert names(world.turn(world.wait(1))) == ["OrderReissued", "StartOrdered"]
 
 
 def test_nothing_is_repaired_before_the_first_rounds_are_complete() -> None:
@@ -163,4 +163,4 @@ def test_nothing_is_repaired_before_the_first_rounds_are_complete() -> None:
     bus.tell(beat(1, JOBS), started(), job(**running))
     assert decide(bus.draft) == []
     bus.tell(completed(50, "uid-train"))
-    assert names(decide(bus.draft)) == ["WorkloadHeld", "StopOrdered"]  # its queue leads nowhere
+    assert names(decide(bus.draft)) == ["WorkloadPending", "StopOrdered"]  # its queue leads nowhere

@@ -100,7 +100,7 @@ def test_a_forged_decision_is_told_and_undone(world: World, decision: str) -> No
     state = replace(world.jobs[only(world)].state, decision=decision)
     world.turn(world.tell(only(world), state=state))
     assert "ActuationFailed" in [entry.type for entry in world.entries]
-    assert names(world.turn(world.wait(10))) == ["ActuationRepeated", "StartOrdered"]
+    assert names(world.turn(world.wait(10))) == ["OrderReissued", "StartOrdered"]
 
 
 @pytest.mark.parametrize("decision", [*FORGED, f"{LEDGER}/1"])

@@ -16,7 +16,7 @@ from tests.differential.rest import unserved
 from tests.differential.scenarios import Scenario
 from tests.differential.termination import circles
 from tests.differential.world import World
-from tidegate.contracts.decisions import DecisionEvent, WorkloadHeld
+from tidegate.contracts.decisions import DecisionEvent, WorkloadPending
 from tidegate.core.cycle import settled
 
 CYCLES_MAX = 400
@@ -83,7 +83,7 @@ def run_step(world: World, number: int, actions: list[Json]) -> Step:
 
 def _moves(decision: DecisionEvent) -> bool:
     """Tell whether a decision changes who holds quota or who is offered, and not only why."""
-    return not isinstance(decision, WorkloadHeld) or decision.parked
+    return not isinstance(decision, WorkloadPending) or decision.parked
 
 
 def termination(world: World, step: Step) -> Verdict:

@@ -17,7 +17,7 @@ from tidegate.contracts.decisions import (
     DecisionEvent,
     PreemptionIntended,
     QuotaReserved,
-    WorkloadHeld,
+    WorkloadPending,
     WorkloadPreempted,
 )
 from tidegate.contracts.facts import FactEvent
@@ -62,7 +62,7 @@ def remaining(pair: Pair) -> str:
     told = [*pair.before, *pair.theirs, *pair.ours]
     preempts = any(isinstance(one, PreemptionIntended) for one in told)
     scans = any(
-        isinstance(one, WorkloadHeld) and one.scan for one in (*pair.theirs_before, *pair.theirs)
+        isinstance(one, WorkloadPending) and one.scan for one in (*pair.theirs_before, *pair.theirs)
     )
     name = _alone(pair.ours, pair.theirs).workload
     moved = [one for one in moves(pair.theirs) if one.workload == name and one.kind == "admit"]

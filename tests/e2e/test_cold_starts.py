@@ -24,7 +24,7 @@ from tests.e2e.cast import (
 from tests.e2e.ordeal import CPUS, alone
 from tidegate.bus.embedded import embedded_server
 from tidegate.cluster.running import Running, run_services
-from tidegate.contracts.decisions import StopOrdered, WorkloadHeld
+from tidegate.contracts.decisions import StopOrdered, WorkloadPending
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.kube.ports import KubernetesApi
 
@@ -67,7 +67,7 @@ async def check_adopted(
 
 
 def held(ledger: str, workload: str) -> bool:
-    held = [one for one in told(ledger, WorkloadHeld) if one.workload.startswith(workload)]
+    held = [one for one in told(ledger, WorkloadPending) if one.workload.startswith(workload)]
     return any(one.reason == "WaitingForQuota" for one in held)
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.e2e.cast import eventually, job_of, make_queues, submit, tidegate, told, unsuspend
 from tidegate.cli.instance import FILE
-from tidegate.contracts.decisions import StartOrdered, WorkloadDecision, WorkloadHeld
+from tidegate.contracts.decisions import StartOrdered, WorkloadDecision, WorkloadPending
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real
@@ -62,8 +62,8 @@ async def test_a_shadow_tells_where_it_would_have_decided_otherwise(
         for name, namespace in JOBS.items():
             await submit(api, namespace, name, cpu="2", seconds=3_600)
         await eventually(lambda: len(concerned(ledger, StartOrdered)) == 2, "two would start")
-        await eventually(lambda: bool(concerned(ledger, WorkloadHeld)), "and one would wait")
-        (waits,) = concerned(ledger, WorkloadHeld)
+        await eventually(lambda: bool(concerned(ledger, WorkloadPending)), "and one would wait")
+        (waits,) = concerned(ledger, WorkloadPending)
         other = "first" if "job-first" in waits else "second"
         # The other controller knows no quota, and has not heard of the second queue.
         for name in ("first", "second"):

@@ -12,7 +12,7 @@ from ingest.publish import Publisher
 from ingest.resources import NO_DEVICES, watched
 from ingest.scope import Scope
 from ingest.session import Session
-from ingest.sync import Means
+from ingest.sync import Dependencies
 from ingest.watch import Pace
 from tests.parts.interposed import Interposed
 from tests.parts.stage import Stage
@@ -30,9 +30,9 @@ def session(
     random, metrics = Random(7), Metrics(CollectorRegistry())
     outlet = stage.bus.outlet()
     publisher = Publisher(outlet, cluster="local", session=name, random=random, metrics=metrics)
-    means = Means(api or stage.api, publisher, Pace(), random, metrics)
+    deps = Dependencies(api or stage.api, publisher, Pace(), random, metrics)
     return Session(
-        watched(list(JOB_KINDS.values()), scope or Scope(), device_classes), means, outlet
+        watched(list(JOB_KINDS.values()), scope or Scope(), device_classes), deps, outlet
     )
 
 

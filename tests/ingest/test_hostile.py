@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingest.joins import Joins
+from ingest.job_index import Joins
 from ingest.scope import Scope
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError

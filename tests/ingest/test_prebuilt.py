@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ingest.joins import Joins
+from ingest.job_index import Joins
 from ingest.scope import Scope
 from tests.ingest.scene import gone, jobs, session
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue

@@ -9,7 +9,7 @@ import pytest
 
 from tidegate.kinds.crds import crds
 from tidegate.kinds.kueue import KINDS
-from tidegate.kinds.marks import Quantity, Rule, keyed, needed, ruled, said
+from tidegate.kinds.markers import Quantity, Rule, keyed, needed, ruled, said
 from tidegate.kinds.schema import struct_schema
 
 

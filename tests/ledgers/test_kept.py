@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from store.archive import Archive
-from store.past import past
+from store.archive_format import Archive
+from store.as_of import past
 from store.reports import rows
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry

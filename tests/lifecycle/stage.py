@@ -12,9 +12,9 @@ from typing import Any
 from msgspec import convert
 from msgspec.structs import replace
 
-from actuator.showing.board import Board
-from actuator.showing.shown import Shown
-from actuator.showing.told import told
+from actuator.projection.k8s_events import told
+from actuator.projection.read_model import ReadModel
+from actuator.projection.workload_view import WorkloadView
 from tests.core.telling import BEGIN, JOBS, LEDGER, SECOND, Bus, beat, completed, flavor, gone, job
 from tests.core.telling import started as begun
 from tests.lifecycle.words import decision_line
@@ -39,7 +39,7 @@ class Stage:
     """One ledger, its board, and the jobs it is about."""
 
     bus: Bus = field(default_factory=Bus)
-    board: Board = field(default_factory=Board)
+    read_model: ReadModel = field(default_factory=ReadModel)
     jobs: dict[str, seen.JobObserved] = field(default_factory=dict)
     orders: dict[str, tuple[bool, int]] = field(default_factory=dict)  # start or stop, and its seq
     former: dict[str, str] = field(default_factory=dict)  # what their Workloads noted before
@@ -57,7 +57,7 @@ class Stage:
         """Open the ledger over completed first rounds."""
         opened = LedgerOpened(at_us=BEGIN, ledger_id=LEDGER)
         apply(self.bus.draft, opened)
-        self.board.learn(opened, f"{LEDGER}/1")
+        self.read_model.learn(opened, f"{LEDGER}/1")
         configured = seen.PolicyObserved(name="p", uid="p", version=1, session="s", policy=policy)
         namespace = seen.NamespaceObserved(name=TEAM, uid=TEAM, version=1, session="a")
         self.turn(configured, namespace, beat(1, JOBS), begun(), completed(50))
@@ -100,9 +100,9 @@ class Stage:
             self.orders[event.job.name] = isinstance(event, StartOrdered), seq
         if isinstance(event, StartOrdered):
             self.starts[event.job.name] = event
-        before = {key: dict(one.conditions) for key, one in self.board.workloads.items()}
-        self.board.learn(event, f"{LEDGER}/{seq}")
-        for key, one in self.board.workloads.items():
+        before = {key: dict(one.conditions) for key, one in self.read_model.workloads.items()}
+        self.read_model.learn(event, f"{LEDGER}/{seq}")
+        for key, one in self.read_model.workloads.items():
             self.shown += changed(key, before.get(key, {}), one.conditions)
         self.told += [
             f"{name_of(one.workload or getattr(event, 'workload', ''))}"
@@ -152,7 +152,7 @@ class Stage:
 
     def activate(self, name: str) -> seen.JobObserved:
         """Return a job that is active, beside the decision for which it was not."""
-        by = self.board.workloads[self.jobs[name].workload].deactivated_by
+        by = self.read_model.workloads[self.jobs[name].workload].deactivated_by
         return self.change(name, active=True, deactivated=by)
 
     def stand(self, name: str, **told: int) -> seen.JobObserved:
@@ -224,12 +224,12 @@ class Stage:
         assert shown is not None
         return shown.checks_since
 
-    def answering(self, key: str) -> Shown | None:
+    def answering(self, key: str) -> WorkloadView | None:
         """Return the Workload on which a job's checks are answered: of a parent a variant."""
         holding = ("reserved", "admitted")
-        variants = (one for one in self.board.workloads.values() if one.parent == key)
+        variants = (one for one in self.read_model.workloads.values() if one.parent == key)
         found = (one for one in variants if one.phase in holding)
-        return next(found, self.board.workloads.get(key))
+        return next(found, self.read_model.workloads.get(key))
 
 
 def pods_of(one: seen.JobObserved) -> int:

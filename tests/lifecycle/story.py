@@ -171,10 +171,10 @@ class Player:
         return {key: value for key, value in found.items() if key not in ("name", "count")}
 
     def _says(self, name: str) -> str:
-        return self.stage.board.workloads[f"team/{name}"].conditions["QuotaReserved"].message
+        return self.stage.read_model.workloads[f"team/{name}"].conditions["QuotaReserved"].message
 
     def _requeue(self, name: str) -> list[int]:
-        shown = self.stage.board.workloads[f"team/{name}"]
+        shown = self.stage.read_model.workloads[f"team/{name}"]
         left_us = shown.requeue_after_us - self.stage.bus.at_us
         return [shown.requeue_count, left_us // 1_000_000 if shown.requeue_after_us else 0]
 

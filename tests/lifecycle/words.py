@@ -22,7 +22,7 @@ def _details(event: made.DecisionEvent) -> list[str]:  # noqa: C901 - an arm an 
             counts = [f"x{podset.count}" for podset in event.assignment]
             checks = f"checks={','.join(event.checks)}" if event.checks else ""
             return [",".join(sorted(flavors)), *counts, checks]
-        case made.WorkloadHeld():
+        case made.WorkloadPending():
             return [event.reason]
         case made.WorkloadPreempted():
             return [event.reason, f"by={event.by.partition('/')[2]}"]
@@ -37,7 +37,7 @@ def _details(event: made.DecisionEvent) -> list[str]:  # noqa: C901 - an arm an 
             return [event.reason, "job" if event.job is not None else "workload"]
         case made.ReservationRepeated():
             return [f"attempt={event.attempt}"]
-        case made.ActuationRepeated():
+        case made.OrderReissued():
             return [event.order]
         case _:
             return []

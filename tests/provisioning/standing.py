@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from actuator.provisioning.naming import request_name, template_name
-from actuator.provisioning.seen import ProvisioningRequest
+from actuator.provisioning.observed import ProvisioningRequest
 from tidegate.kinds.checks import ProvisioningRequestConfigSpec
 from tidegate.kinds.decode import read
 

@@ -7,7 +7,7 @@ import pytest
 from tests.replay.world import World
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import WorkloadPreempted
-from tidegate.replay.around import Around, around
+from tidegate.replay.context import Around, around
 from tidegate.replay.waits import Wait, lines, waits
 from tidegate.replay.why import names, why
 

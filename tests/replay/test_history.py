@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from tests.core.telling import LEDGER
 from tests.replay.world import World
 from tidegate.contracts.codec import decode, encode
-from tidegate.contracts.decisions import WorkloadHeld
+from tidegate.contracts.decisions import WorkloadPending
 from tidegate.contracts.definitions import LedgerOpened
 from tidegate.contracts.entry import Entry
 from tidegate.core.chain import GENESIS, digest_of, seal
 from tidegate.core.chain import verify as chained
 from tidegate.errors import AuditError, ChainError, WitnessError
+from tidegate.replay.as_of import as_of
 from tidegate.replay.rebuild import rebuild
-from tidegate.replay.travel import as_of
 from tidegate.replay.verify import Witness, verify
 from tidegate.replay.why import names, why
 
@@ -121,7 +121,7 @@ DECISIONS = {
     "StopOrdered",
     "WorkloadAdmitted",
     "WorkloadEvicted",
-    "WorkloadHeld",
+    "WorkloadPending",
     "WorkloadPreempted",
     "WorkloadRequeued",
 }
@@ -140,9 +140,9 @@ def resealed(history: list[Entry], seq: int, payload: bytes | None) -> Iterator[
 
 
 def test_an_audit_names_the_first_decision_that_differs(history: list[Entry]) -> None:
-    held = next(entry for entry in history if entry.type == "WorkloadHeld")
+    held = next(entry for entry in history if entry.type == "WorkloadPending")
     event = decode(held.payload)
-    assert isinstance(event, WorkloadHeld)
+    assert isinstance(event, WorkloadPending)
     other = encode(replace(event, reason="OnHold"))
     with pytest.raises(AuditError, match="OnHold") as caught:
         verify(resealed(history, held.seq, other))
@@ -151,7 +151,7 @@ def test_an_audit_names_the_first_decision_that_differs(history: list[Entry]) ->
 
 
 def test_an_audit_misses_a_decision_that_was_due(history: list[Entry]) -> None:
-    held = next(entry for entry in history if entry.type == "WorkloadHeld")
+    held = next(entry for entry in history if entry.type == "WorkloadPending")
     with pytest.raises(AuditError) as caught:
         verify(resealed(history, held.seq, None))
     assert caught.value.seq == held.seq
@@ -184,7 +184,7 @@ def test_a_story_says_what_happened_and_by_which_numbers(history: list[Entry]) -
 
 def test_a_story_of_who_waits_names_what_was_asked_and_free(history: list[Entry]) -> None:
     story = why(history, names(history, "job/j106")[0])
-    [held] = [line for line in story.lines if line.what == "WorkloadHeld"][:1]
+    [held] = [line for line in story.lines if line.what == "WorkloadPending"][:1]
     assert held.reason == "WaitingForQuota"
     assert "cpu of flavor f for podset main: asked 3, free 1, at most 4" in held.text
 

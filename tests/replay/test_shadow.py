@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tidegate.contracts.decisions import WorkloadAdmitted, WorkloadEvicted, WorkloadHeld
+from tidegate.contracts.decisions import WorkloadAdmitted, WorkloadEvicted, WorkloadPending
 from tidegate.contracts.facts import (
     Event,
     JobStateReported,
@@ -33,7 +33,7 @@ def admitted(second: int) -> Event:
 
 
 def held(second: int) -> Event:
-    return WorkloadHeld(at_us=second * SECOND, reason="WaitingForQuota", **WHO)
+    return WorkloadPending(at_us=second * SECOND, reason="WaitingForQuota", **WHO)
 
 
 def evicted(second: int) -> Event:

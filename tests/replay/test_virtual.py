@@ -184,7 +184,7 @@ def test_who_ended_while_it_was_told_to_stop_has_run_as_long_as_it_did() -> None
     small = next(iter(world.jobs))
     world.turn(*world.obey(small))
     world.turn(world.wait(30), world.submit("c", 4, 2))
-    assert world.entries[-1].type == "WorkloadHeld"
+    assert world.entries[-1].type == "WorkloadPending"
     world.turn(world.wait(10), world.finish(small))
     [run] = [run for mine, run in recorded(world.entries).runs.items() if small in mine]
     assert (run.run_us, run.assumed) == (40 * SECOND, False)

@@ -16,8 +16,8 @@ from tidegate.core.chain import GENESIS, seal
 from tidegate.errors import SettingsError
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
 from tidegate.replay.changes import Changes, changed, target_of
+from tidegate.replay.field_paths import read_setting
 from tidegate.replay.scenario import Scenario, recorded
-from tidegate.replay.settings import read_setting
 from tidegate.replay.whatif import Side, as_recorded, played
 
 numbers = st.integers(0, 9)

@@ -24,7 +24,7 @@ from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
 from ingest.resources import watched
 from ingest.session import Session as IngestSession
-from ingest.sync import Means
+from ingest.sync import Dependencies
 from ingest.watch import Pace
 from tests.parts.history import History
 from tests.parts.stage import Object, job, kueue
@@ -38,8 +38,8 @@ from tidegate.contracts.decisions import (
     QuotaReserved,
     StartOrdered,
     StopOrdered,
-    VariantDropped,
-    VariantMade,
+    VariantCreated,
+    VariantDeleted,
     WorkloadAdmitted,
     WorkloadDeactivated,
     WorkloadEvicted,
@@ -95,8 +95,8 @@ def ingest(
     bus, random, metrics = MemoryBus(), Random(1), IngestMetrics(CollectorRegistry())
     outlet = bus.outlet()
     publisher = Publisher(outlet, cluster="local", session="s1", random=random, metrics=metrics)
-    means = Means(api, publisher, Pace(), random, metrics)
-    return IngestSession(watched(kinds), means, outlet), bus
+    deps = Dependencies(api, publisher, Pace(), random, metrics)
+    return IngestSession(watched(kinds), deps, outlet), bus
 
 
 async def heartbeat(bus: MemoryBus) -> None:
@@ -169,10 +169,10 @@ class Story:
             **about, job=ref, queue="main", variant_of=key, allowed_flavors=("spot",)
         )
         family: Any = {"parent": key, "flavor": "spot"}
-        await self._history.write(VariantMade(**about, **family, asked=asked))
+        await self._history.write(VariantCreated(**about, **family, asked=asked))
         shown = f"{KUEUE}/namespaces/{self._namespace}/workloads/{key.partition('/')[2]}-spot"
         await self._until(shown, lambda one: "ownerReferences" in one["metadata"])
-        await self._history.write(VariantDropped(**about, **family, last=True))
+        await self._history.write(VariantDeleted(**about, **family, last=True))
         await self._until_gone(shown)
 
     async def _help_its_controller(self, made: Object) -> None:

@@ -14,9 +14,9 @@ from prometheus_client import CollectorRegistry
 
 from actuator.apply import Applier
 from actuator.calls import Calls
-from actuator.elastic import LetGo
 from actuator.metrics import Metrics
 from actuator.orders import Expire, Order
+from actuator.pod_ungater import PodUngater
 from actuator.report import Reporter
 from tests.e2e.cast import until
 from tests.parts.foreign import (
@@ -112,7 +112,7 @@ async def test_the_actuator_asks_for_just_the_rights_of_the_enabled_kinds(
             found = await create(admin, path, made)
             for order in orders(kind, found):
                 await applier(recorded).carry_out(order, lambda: False)
-        lets_go = LetGo(Calls(recorded, Metrics(CollectorRegistry())), Random(1))
+        lets_go = PodUngater(Calls(recorded, Metrics(CollectorRegistry())), Random(1))
         lets_go.work(True)  # noqa: FBT003 - a state
         async with asyncio.timeout(60), alongside(lets_go.run()):
             await eventually(lambda: Right("", "pods", "watch") in recorded.asked)

@@ -15,8 +15,8 @@ from sqlalchemy import Connection, event
 
 from scheduler import __main__ as service
 from store.ledger import SqlLedger
-from tidegate.bus.inbox import NatsInbox
-from tidegate.bus.outbox import NatsOutbox
+from tidegate.bus.event_publisher import NatsEventPublisher
+from tidegate.bus.observation_reader import NatsObservationReader
 from tidegate.contracts.entry import Entry, Position, Positions
 
 PLACES = (
@@ -73,22 +73,22 @@ class DoomedLedger(SqlLedger):
 def arm(doom: Doom) -> None:
     """Put the doom where the service passes."""
     DoomedLedger.doom = doom
-    publish, forget = NatsOutbox.publish, NatsInbox.forget
+    publish, forget = NatsEventPublisher.publish, NatsObservationReader.forget
 
     async def published(
-        self: NatsOutbox, ledger_id: str, counts: Position, entries: Sequence[Entry]
+        self: NatsEventPublisher, ledger_id: str, counts: Position, entries: Sequence[Entry]
     ) -> None:
         doom.at("before the publish")
         await publish(self, ledger_id, counts, entries)
         doom.at("after the publish")
 
-    async def forgotten(self: NatsInbox, position: Position) -> None:
+    async def forgotten(self: NatsObservationReader, position: Position) -> None:
         doom.at("before the purge")
         await forget(self, position)
         doom.at("after the purge")
 
-    NatsOutbox.publish = published  # type: ignore[method-assign]  # the point of this module
-    NatsInbox.forget = forgotten  # type: ignore[method-assign]
+    NatsEventPublisher.publish = published  # type: ignore[method-assign]  # the point of this module
+    NatsObservationReader.forget = forgotten  # type: ignore[method-assign]
     vars(service)["SqlLedger"] = DoomedLedger
 
 

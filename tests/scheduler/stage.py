@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
-from scheduler.desk import Desk, open_desk
+from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
-from scheduler.means import Means, Pace
+from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.turn import first_turn
 from store.engine import open_engine
 from store.ledger import SqlLedger
@@ -81,10 +81,10 @@ class Stage:
         self.outlet = self.bus.outlet()
         self._said = 0
 
-    def means(
+    def deps(
         self, holder: str = "one", policy: Policy | None = None, snapshot_entries: int = 100_000
-    ) -> Means:
-        return Means(
+    ) -> Dependencies:
+        return Dependencies(
             inbox=self.bus.inbox(),
             outbox=self.bus.outbox(),
             ledger=self.ledger,
@@ -103,10 +103,10 @@ class Stage:
         assert term is not None
         return term
 
-    async def desk(self, holder: str = "one", policy: Policy | None = None) -> Desk:
-        desk = await open_desk(self.means(holder, policy), self.lead(holder))
-        await first_turn(desk)
-        return desk
+    async def leader(self, holder: str = "one", policy: Policy | None = None) -> LeaderState:
+        leader = await open_leader_state(self.deps(holder, policy), self.lead(holder))
+        await first_turn(leader)
+        return leader
 
     async def say(self, *told: Observation | bytes) -> None:
         for one in told:

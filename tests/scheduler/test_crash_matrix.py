@@ -21,9 +21,9 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Engine
 
+from store.as_of import past
 from store.engine import open_engine
 from store.ledger import SqlLedger
-from store.past import past
 from store.reports import rows
 from store.views.catalog import VIEWS
 from tests.parts.postgresql import Server, postgresql

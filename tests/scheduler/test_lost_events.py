@@ -8,12 +8,12 @@ import dataclasses
 import pytest
 from msgspec.structs import replace
 
-from scheduler.desk import Desk, open_desk
+from scheduler.leader_state import LeaderState, open_leader_state
+from scheduler.retention_window import CHUNK_ENTRIES, ENVELOPE_BYTES, Window, begin
 from scheduler.turn import turn
-from scheduler.window import CHUNK_ENTRIES, ENVELOPE_BYTES, Window, begin
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.bus.faults import Fate
-from tidegate.bus.memory_events import MemoryOutbox
+from tidegate.bus.memory_events import MemoryEventPublisher
 from tidegate.contracts.entry import Entry, Position
 from tidegate.core.chain import GENESIS
 from tidegate.errors import BusUnreachableError, LedgerUnreachableError
@@ -22,26 +22,26 @@ NOW_US = 10**15
 DAY_US = 24 * 3600 * 1_000_000
 
 
-async def told(stage: Stage) -> Desk:
+async def told(stage: Stage) -> LeaderState:
     """Return the desk of a ledger that has something to tell."""
-    desk = await stage.desk()
+    leader = await stage.leader()
     await stage.say(*first_round())
-    await turn(desk)
+    await turn(leader)
     assert stage.all_is_published()
-    return desk
+    return leader
 
 
-async def until_looked(desk: Desk) -> None:
+async def until_looked(leader: LeaderState) -> None:
     """Run idle turns until it is time to look at EVENTS."""
-    await asyncio.sleep(desk.means.pace.look_s)
-    await turn(desk)
+    await asyncio.sleep(leader.deps.pace.look_s)
+    await turn(leader)
 
 
 def test_a_stream_made_anew_gets_the_whole_ledger_again_at_a_start() -> None:
     async def story(stage: Stage) -> None:
         await told(stage)
         stage.bus.events.recreate()
-        await stage.desk()
+        await stage.leader()
         assert stage.all_is_published()
 
     play(story)
@@ -49,13 +49,13 @@ def test_a_stream_made_anew_gets_the_whole_ledger_again_at_a_start() -> None:
 
 def test_a_stream_made_anew_under_a_leader_is_filled_by_the_next_turn_that_writes() -> None:
     async def story(stage: Stage) -> None:
-        desk = await told(stage)
+        leader = await told(stage)
         stage.bus.events.recreate()
         await stage.say(queue("team-b", 9))
-        await turn(desk)
+        await turn(leader)
         assert stage.all_is_published()
         await stage.say(queue("team-c", 10))
-        await turn(desk)
+        await turn(leader)
         assert stage.all_is_published()
 
     play(story)
@@ -63,11 +63,11 @@ def test_a_stream_made_anew_under_a_leader_is_filled_by_the_next_turn_that_write
 
 def test_a_loss_is_noticed_where_nothing_happens() -> None:
     async def story(stage: Stage) -> None:
-        desk = await told(stage)
+        leader = await told(stage)
         stage.bus.events.recreate()
-        await turn(desk)
+        await turn(leader)
         assert stage.published() == []
-        await until_looked(desk)
+        await until_looked(leader)
         assert stage.all_is_published()
 
     play(story)
@@ -75,13 +75,13 @@ def test_a_loss_is_noticed_where_nothing_happens() -> None:
 
 def test_a_stream_that_was_emptied_is_filled_behind_its_end() -> None:
     async def story(stage: Stage) -> None:
-        desk = await told(stage)
+        leader = await told(stage)
         end = stage.bus.events.last_seq
         stage.bus.events.purge(end)
-        await until_looked(desk)
+        await until_looked(leader)
         assert stage.all_is_published()
-        assert desk.counts.seq == end
-        assert (await stage.desk()).counts == desk.counts
+        assert leader.counts.seq == end
+        assert (await stage.leader()).counts == leader.counts
 
     play(story)
 
@@ -91,14 +91,14 @@ def test_a_stream_that_was_emptied_is_noticed_though_more_was_published_since(
     looked: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     async def story(stage: Stage) -> None:
-        desk = await told(stage)
+        leader = await told(stage)
         if looked:
-            await until_looked(desk)
+            await until_looked(leader)
         stage.bus.events.purge(stage.bus.events.last_seq)
         await stage.say(queue("team-b", 9))
-        written = await turn(desk)
+        written = await turn(leader)
         assert len(stage.published()) == written
-        await until_looked(desk)
+        await until_looked(leader)
         assert stage.published()[written:] == [one.payload.encode() for one in stage.entries()]
 
     play(story)
@@ -106,10 +106,10 @@ def test_a_stream_that_was_emptied_is_noticed_though_more_was_published_since(
 
 def test_a_stream_that_lost_a_part_is_not_filled() -> None:
     async def story(stage: Stage) -> None:
-        desk = await told(stage)
-        await until_looked(desk)
+        leader = await told(stage)
+        await until_looked(leader)
         stage.bus.events.lose(1)
-        await until_looked(desk)
+        await until_looked(leader)
         assert stage.published() == [one.payload.encode() for one in stage.entries()[1:]]
 
     play(story)
@@ -120,10 +120,12 @@ def test_a_window_that_is_narrow_is_filled_no_further_and_once() -> None:
         await told(stage)
         newest = stage.entries()[-2:]
         narrow = Window(bytes_max=sum(map(size, newest)))
-        desk = await open_desk(dataclasses.replace(stage.means(), window=narrow), stage.lead())
+        leader = await open_leader_state(
+            dataclasses.replace(stage.deps(), window=narrow), stage.lead()
+        )
         stage.bus.events.purge(stage.bus.events.last_seq)
         for _ in range(3):
-            await until_looked(desk)
+            await until_looked(leader)
             assert stage.published() == [one.payload.encode() for one in newest]
 
     play(story)
@@ -132,12 +134,12 @@ def test_a_window_that_is_narrow_is_filled_no_further_and_once() -> None:
 def test_what_is_too_old_for_events_is_not_missed() -> None:
     async def story(stage: Stage) -> None:
         await told(stage)
-        young = dataclasses.replace(stage.means(), window=Window(age_us=0))
-        desk = await open_desk(young, stage.lead())
-        counts, reads = desk.counts, len(stage.ledger.read_after)
+        young = dataclasses.replace(stage.deps(), window=Window(age_us=0))
+        leader = await open_leader_state(young, stage.lead())
+        counts, reads = leader.counts, len(stage.ledger.read_after)
         stage.bus.events.purge(stage.bus.events.last_seq)
-        await until_looked(desk)
-        assert (stage.published(), desk.counts) == ([], counts)
+        await until_looked(leader)
+        assert (stage.published(), leader.counts) == ([], counts)
         assert len(stage.ledger.read_after) == reads
 
     play(story)
@@ -145,14 +147,14 @@ def test_what_is_too_old_for_events_is_not_missed() -> None:
 
 def test_a_term_that_ends_while_it_fills_is_gone_on_from() -> None:
     async def story(stage: Stage) -> None:
-        desk = await told(stage)
+        leader = await told(stage)
         stage.bus.events.recreate()
-        means = dataclasses.replace(stage.means(), outbox=Silent(stage))
+        deps = dataclasses.replace(stage.deps(), outbox=Silent(stage))
         with pytest.raises(BusUnreachableError):
-            await open_desk(means, stage.lead())
-        heir = await open_desk(stage.means(), stage.lead())
+            await open_leader_state(deps, stage.lead())
+        heir = await open_leader_state(stage.deps(), stage.lead())
         assert stage.all_is_published()
-        assert heir.counts == Position(stage.bus.events.end.incarnation, 0) != desk.counts
+        assert heir.counts == Position(stage.bus.events.end.incarnation, 0) != leader.counts
 
     play(story)
 
@@ -208,7 +210,7 @@ def begun(entries: list[Entry], window: Window, gone: int = 0) -> int:
     return begin(lambda after, until: iter(read(after, until)), entries[-1], window, NOW_US)
 
 
-class Silent(MemoryOutbox):
+class Silent(MemoryEventPublisher):
     """An outbox whose answers to what is published are lost."""
 
     def __init__(self, stage: Stage) -> None:

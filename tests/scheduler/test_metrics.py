@@ -174,7 +174,7 @@ def test_what_the_configuration_leaves_out_is_left_out() -> None:
 
 
 def test_a_turn_is_an_attempt_if_it_tried_anybody(world: World) -> None:
-    held = about(decisions.WorkloadHeld, TWO, 11, reason="WaitingForQuota")
+    held = about(decisions.WorkloadPending, TWO, 11, reason="WaitingForQuota")
     world.status.meter.attempted([held], 0.25)
     world.status.meter.attempted([held, reserved(TWO, 12)], 0.5)
     world.status.meter.attempted([about(decisions.QuotaReleased, ONE, 13)], 1)

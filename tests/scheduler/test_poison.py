@@ -37,9 +37,9 @@ def poison() -> bytes:
 def test_what_makes_a_turn_fail_is_refused_and_the_next_goes_on() -> None:
     async def story(stage: Stage) -> None:
         stopping = asyncio.Event()
-        means = stage.means()
-        leading = asyncio.ensure_future(schedule(means, stopping, Random(1)))
-        await until(lambda: means.status.role == "leading")
+        deps = stage.deps()
+        leading = asyncio.ensure_future(schedule(deps, stopping, Random(1)))
+        await until(lambda: deps.status.role == "leading")
         await stage.say(*first_round(), poison(), queue("after", 9), beat(2))
         await until(lambda: "after" in defined(stage))
         stopping.set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.desk import Desk, open_desk
+from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.turn import first_turn, turn
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.contracts.entry import Snapshot
@@ -10,24 +10,24 @@ from tidegate.core import snapshot
 from tidegate.replay.rebuild import rebuild
 
 
-async def desk_that_keeps(stage: Stage) -> Desk:
-    desk = await open_desk(stage.means(snapshot_entries=5), stage.lead())
-    await first_turn(desk)
-    return desk
+async def desk_that_keeps(stage: Stage) -> LeaderState:
+    leader = await open_leader_state(stage.deps(snapshot_entries=5), stage.lead())
+    await first_turn(leader)
+    return leader
 
 
 def test_a_start_reads_only_what_follows_the_newest_snapshot() -> None:
     async def story(stage: Stage) -> None:
-        desk = await desk_that_keeps(stage)
+        leader = await desk_that_keeps(stage)
         await stage.say(*first_round())
-        await turn(desk)
+        await turn(leader)
         kept = stage.snapshots.newest(snapshot.VERSION)
         assert kept is not None
-        assert kept.seq == desk.head.seq > 5
+        assert kept.seq == leader.head.seq > 5
         await stage.say(queue("team-b", 9))
-        await turn(desk)
+        await turn(leader)
         stage.ledger.read_after.clear()
-        again = await stage.desk()
+        again = await stage.leader()
         assert min(stage.ledger.read_after) == kept.seq - 1
         folded, head = rebuild(stage.entries())
         assert again.head == head
@@ -38,26 +38,26 @@ def test_a_start_reads_only_what_follows_the_newest_snapshot() -> None:
 
 def test_bytes_that_cannot_be_read_are_passed_over() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round())
-        await turn(desk)
+        await turn(leader)
         broken = Snapshot(
-            seq=desk.head.seq, version=snapshot.VERSION, state=b"?", head=desk.head.hash
+            seq=leader.head.seq, version=snapshot.VERSION, state=b"?", head=leader.head.hash
         )
         stage.snapshots.write(broken)
-        assert (await stage.desk()).draft.objects == desk.draft.objects
+        assert (await stage.leader()).draft.objects == leader.draft.objects
 
     play(story)
 
 
 def test_no_more_snapshots_are_written_than_asked_for() -> None:
     async def story(stage: Stage) -> None:
-        desk = await desk_that_keeps(stage)
+        leader = await desk_that_keeps(stage)
         await stage.say(*first_round())
-        await turn(desk)
+        await turn(leader)
         first = stage.snapshots.newest(snapshot.VERSION)
         await stage.say(queue("team-b", 9))
-        await turn(desk)
+        await turn(leader)
         assert stage.snapshots.newest(snapshot.VERSION) == first
 
     play(story)

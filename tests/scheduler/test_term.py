@@ -9,10 +9,10 @@ from random import Random
 
 from msgspec.structs import replace
 
-from scheduler.means import Means
+from scheduler.dependencies import Dependencies
 from scheduler.term import schedule
 from tests.scheduler.stage import Stage, beat, first_round, play, queue, until
-from tidegate.bus.ports import Inbox
+from tidegate.bus.ports import ObservationReader
 from tidegate.contracts.entry import Message, Position
 from tidegate.errors import BusUnreachableError, CommitUnknownError, LedgerUnreachableError
 
@@ -26,13 +26,13 @@ TROUBLES = [
 class Running:
     """One scheduler at work."""
 
-    def __init__(self, means: Means, seed: int = 1) -> None:
-        self.means, self.stopping = means, asyncio.Event()
-        self.task = asyncio.ensure_future(schedule(means, self.stopping, Random(seed)))
+    def __init__(self, deps: Dependencies, seed: int = 1) -> None:
+        self.deps, self.stopping = deps, asyncio.Event()
+        self.task = asyncio.ensure_future(schedule(deps, self.stopping, Random(seed)))
 
     @property
     def leads(self) -> bool:
-        return self.means.status.role == "leading"
+        return self.deps.status.role == "leading"
 
     async def stop(self) -> None:
         self.stopping.set()
@@ -42,16 +42,16 @@ class Running:
 def test_one_leads_and_the_other_takes_over_at_once_when_it_leaves() -> None:
     async def story(stage: Stage) -> None:
         loop = asyncio.get_running_loop()
-        elder = Running(stage.means("elder"))
+        elder = Running(stage.deps("elder"))
         await until(lambda: elder.leads)
-        younger = Running(stage.means("younger"))
+        younger = Running(stage.deps("younger"))
         await asyncio.sleep(60)
         assert (elder.leads, younger.leads) == (True, False)
-        assert younger.means.status.role == "standby"
+        assert younger.deps.status.role == "standby"
         await elder.stop()
         left = loop.time()
         await until(lambda: younger.leads)
-        assert loop.time() - left < younger.means.pace.lease_s / 2
+        assert loop.time() - left < younger.deps.pace.lease_s / 2
         await younger.stop()
         assert stage.all_is_published()
 
@@ -60,16 +60,16 @@ def test_one_leads_and_the_other_takes_over_at_once_when_it_leaves() -> None:
 
 def test_a_leader_that_falls_silent_is_replaced_and_stands_by_when_it_wakes() -> None:
     async def story(stage: Stage) -> None:
-        means = stage.means("elder")
+        deps = stage.deps("elder")
         sleeping = asyncio.Event()
-        elder = Running(replace_run(means, sleeping))
+        elder = Running(replace_run(deps, sleeping))
         await until(lambda: elder.leads)
         sleeping.set()
-        younger = Running(stage.means("younger"))
+        younger = Running(stage.deps("younger"))
         await until(lambda: younger.leads)
         await stage.say(*first_round())
         sleeping.clear()
-        await until(lambda: elder.means.status.role == "standby")
+        await until(lambda: elder.deps.status.role == "standby")
         await until(lambda: "ClusterQueueDefined" in stage.types())
         assert {entry.epoch for entry in stage.entries()} == {1, 2}
         for scheduler in (elder, younger):
@@ -81,7 +81,7 @@ def test_a_leader_that_falls_silent_is_replaced_and_stands_by_when_it_wakes() ->
 
 def test_a_stop_in_the_middle_of_a_turn_lets_it_end() -> None:
     async def story(stage: Stage) -> None:
-        running = Running(stage.means())
+        running = Running(stage.deps())
         await until(lambda: running.leads)
         stage.ledger.behind_commit.append(running.stopping.set)
         await stage.say(*first_round())
@@ -90,14 +90,14 @@ def test_a_stop_in_the_middle_of_a_turn_lets_it_end() -> None:
         assert stage.all_is_published()
         unread = stage.lead().observations.seq + 1
         assert unread in [one.at.seq for one in stage.bus.observations.after(0)]
-        assert running.means.status.role == "stopped"
+        assert running.deps.status.role == "stopped"
 
     play(story)
 
 
 def test_trouble_that_passes_is_waited_out() -> None:
     async def story(stage: Stage) -> None:
-        running = Running(stage.means())
+        running = Running(stage.deps())
         await until(lambda: running.leads)
         for number, trouble in enumerate(TROUBLES):
             stage.ledger.fails_before.append(trouble)
@@ -112,16 +112,16 @@ def test_trouble_that_passes_is_waited_out() -> None:
 
 def test_a_lost_tail_is_told_and_nobody_leads_until_it_is_mended() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
-        lost = replace(desk.head, seq=3)
-        await stage.bus.outbox().publish("led", desk.counts, [lost])
-        running = Running(stage.means())
+        leader = await stage.leader()
+        lost = replace(leader.head, seq=3)
+        await stage.bus.outbox().publish("led", leader.counts, [lost])
+        running = Running(stage.deps())
         await asyncio.sleep(100)
         assert not running.leads
-        assert "tidegate ledger recover" in running.means.status.not_ready()
+        assert "tidegate ledger recover" in running.deps.status.not_ready()
         stage.bus.events.recreate()
         await until(lambda: running.leads)
-        assert running.means.status.not_ready() == ""
+        assert running.deps.status.not_ready() == ""
         await running.stop()
 
     play(story)
@@ -129,13 +129,13 @@ def test_a_lost_tail_is_told_and_nobody_leads_until_it_is_mended() -> None:
 
 def test_a_bus_that_is_gone_for_a_while_costs_no_term() -> None:
     async def story(stage: Stage) -> None:
-        running = Running(stage.means())
+        running = Running(stage.deps())
         await until(lambda: running.leads)
         await stage.say(*first_round())
         await until(lambda: stage.bus.observations.count == 0)
         stage.bus.fate.chances["unreachable"] = 1.0
         await asyncio.sleep(30)
-        assert running.means.status.not_ready()
+        assert running.deps.status.not_ready()
         stage.bus.fate.calm()
         await stage.say(beat(40))
         await until(lambda: stage.bus.observations.count == 0)
@@ -147,23 +147,23 @@ def test_a_bus_that_is_gone_for_a_while_costs_no_term() -> None:
 
 def test_a_leader_that_hangs_says_so_and_a_standby_does_not() -> None:
     async def story(stage: Stage) -> None:
-        means, sleeping = stage.means(), asyncio.Event()
-        running = Running(replace_run(means, sleeping))
+        deps, sleeping = stage.deps(), asyncio.Event()
+        running = Running(replace_run(deps, sleeping))
         await until(lambda: running.leads)
         await asyncio.sleep(200)
-        assert means.status.stuck() == ""
+        assert deps.status.stuck() == ""
         sleeping.set()
         await stage.say(*first_round())
         await asyncio.sleep(200)
-        assert "no turn ended" in means.status.stuck()
+        assert "no turn ended" in deps.status.stuck()
         sleeping.clear()
-        await until(lambda: not means.status.stuck())
+        await until(lambda: not deps.status.stuck())
         await running.stop()
 
     play(story)
 
 
-def replace_run(means: Means, sleeping: asyncio.Event) -> Means:
+def replace_run(deps: Dependencies, sleeping: asyncio.Event) -> Dependencies:
     """Return means whose blocking work waits while ``sleeping`` is set: a process that stalls."""
 
     async def run(work):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - generic, as the port
@@ -171,15 +171,19 @@ def replace_run(means: Means, sleeping: asyncio.Event) -> Means:
             await asyncio.sleep(1)
         return work()
 
-    return Means(
-        **{name: getattr(means, name) for name in Means.__dataclass_fields__ if name != "run_sync"},
+    return Dependencies(
+        **{
+            name: getattr(deps, name)
+            for name in Dependencies.__dataclass_fields__
+            if name != "run_sync"
+        },
         run_sync=run,
     )
 
 
 def test_what_comes_while_a_busy_leader_rests_is_read_in_one_turn() -> None:
     async def story(stage: Stage) -> None:
-        calm = stage.means()
+        calm = stage.deps()
         resting = replace(calm.pace, rest_s=0.5)
         leader = Running(dataclasses.replace(calm, pace=resting))
         await until(lambda: leader.leads)
@@ -199,17 +203,17 @@ def test_what_comes_while_a_busy_leader_rests_is_read_in_one_turn() -> None:
 def test_a_leader_that_reads_and_accepts_nothing_is_not_ready_and_does_not_spin() -> None:
     async def story(stage: Stage) -> None:
         inbox = Repeating(stage.bus.inbox())
-        running = Running(dataclasses.replace(stage.means(), inbox=inbox))
+        running = Running(dataclasses.replace(stage.deps(), inbox=inbox))
         await until(lambda: running.leads)
         await stage.say(*first_round())
         inbox.repeats = True
-        await until(lambda: bool(running.means.status.deaf))
-        assert "none follows position" in running.means.status.not_ready()
+        await until(lambda: bool(running.deps.status.deaf))
+        assert "none follows position" in running.deps.status.not_ready()
         before = inbox.pulls
         await asyncio.sleep(10)
-        assert inbox.pulls - before <= 10 / running.means.pace.retry_s
+        assert inbox.pulls - before <= 10 / running.deps.pace.retry_s
         inbox.repeats = False
-        await until(lambda: not running.means.status.not_ready())
+        await until(lambda: not running.deps.status.not_ready())
         await running.stop()
 
     play(story)
@@ -218,7 +222,7 @@ def test_a_leader_that_reads_and_accepts_nothing_is_not_ready_and_does_not_spin(
 class Repeating:
     """An inbox that gives what was read before, for as long as a test wants."""
 
-    def __init__(self, inbox: Inbox) -> None:
+    def __init__(self, inbox: ObservationReader) -> None:
         self.ask_resync, self.forget = inbox.ask_resync, inbox.forget
         self._inbox, self.repeats, self.pulls = inbox, False, 0
         self._last = list[Message]()

@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 from msgspec.structs import replace
 
-from scheduler.desk import Desk
+from scheduler.leader_state import LeaderState
 from scheduler.turn import turn
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.errors import BusUnreachableError, CommitUnknownError, LedgerUnreachableError
@@ -21,23 +21,23 @@ def resyncs(stage: Stage) -> int:
     return stage.bus.resyncs.count - 1
 
 
-async def all_turns(desk: Desk, stage: Stage) -> None:
+async def all_turns(leader: LeaderState, stage: Stage) -> None:
     """Run turns until everything that was told is committed."""
-    while desk.committed.seq < stage.bus.observations.end.seq:
-        await turn(desk)
+    while leader.committed.seq < stage.bus.observations.end.seq:
+        await turn(leader)
 
 
 def test_what_is_told_becomes_entries_in_one_turn_and_is_forgotten() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round())
-        written = await turn(desk)
+        written = await turn(leader)
         assert written == len(stage.entries()) - 2
         assert {entry.turn for entry in stage.entries()[2:]} == {2}
         assert "ClusterQueueDefined" in stage.types()
         assert stage.all_is_published()
         assert stage.bus.observations.count > 0
-        await turn(desk)  # nothing is left to read
+        await turn(leader)  # nothing is left to read
         assert stage.bus.observations.count == 0
 
     play(story)
@@ -46,12 +46,12 @@ def test_what_is_told_becomes_entries_in_one_turn_and_is_forgotten() -> None:
 @pytest.mark.parametrize("bound", [{"forget_messages": 6}, {"forget_bytes": 800}])
 def test_the_bus_forgets_many_observations_at_once(bound: dict[str, int]) -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
-        desk.means = dataclasses.replace(desk.means, pace=replace(desk.means.pace, **bound))
+        leader = await stage.leader()
+        leader.deps = dataclasses.replace(leader.deps, pace=replace(leader.deps.pace, **bound))
         counts = list[int]()
         for number in range(4):
             await stage.say(*first_round() if number == 0 else [queue("team-a", number)] * 3)
-            await turn(desk)
+            await turn(leader)
             counts.append(stage.bus.observations.count)
         assert counts[0] > 0
         assert counts[-1] < stage.bus.observations.end.seq
@@ -61,16 +61,16 @@ def test_the_bus_forgets_many_observations_at_once(bound: dict[str, int]) -> Non
 
 def test_a_position_without_news_is_written_after_a_second_and_then_forgotten() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round())
-        await turn(desk)
+        await turn(leader)
         await stage.say(queue("team-a", 5))
-        assert await turn(desk) == 0
-        assert desk.committed != stage.bus.observations.end
+        assert await turn(leader) == 0
+        assert leader.committed != stage.bus.observations.end
         await asyncio.sleep(1)
         await stage.say(queue("team-a", 5))
-        assert await turn(desk) == 0
-        await turn(desk)
+        assert await turn(leader) == 0
+        await turn(leader)
         assert stage.bus.observations.count == 0
         assert stage.lead().observations == stage.bus.observations.end
 
@@ -79,11 +79,11 @@ def test_a_position_without_news_is_written_after_a_second_and_then_forgotten() 
 
 def test_a_full_bus_that_holds_only_what_is_known_is_emptied() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round())
         said = asyncio.ensure_future(stage.say(*120 * [queue("team-a", 5)]))
         while not said.done():
-            await turn(desk)
+            await turn(leader)
         assert stage.types().count("ClusterQueueDefined") == 1
 
     play(story)
@@ -91,8 +91,8 @@ def test_a_full_bus_that_holds_only_what_is_known_is_emptied() -> None:
 
 def test_nothing_told_writes_nothing() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
-        assert await turn(desk) == 0
+        leader = await stage.leader()
+        assert await turn(leader) == 0
         assert len(stage.entries()) == 2
 
     play(story)
@@ -100,10 +100,10 @@ def test_nothing_told_writes_nothing() -> None:
 
 def test_a_hole_is_recorded_and_all_is_asked_for_again() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round(), queue("team-b", 9), queue("team-c", 10))
         stage.bus.observations.lose(5)
-        await all_turns(desk, stage)
+        await all_turns(leader, stage)
         assert "GapObserved" in stage.types()
         assert [kept.payload for kept in stage.bus.resyncs.after(0)] == [
             b"a new ledger begins",
@@ -115,16 +115,16 @@ def test_a_hole_is_recorded_and_all_is_asked_for_again() -> None:
 
 def test_a_stream_made_anew_is_recorded_and_read_from_its_beginning() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round())
-        await turn(desk)
+        await turn(leader)
         stage.bus.observations.recreate()
         await stage.say(queue("team-b", 9))
-        await turn(desk)
+        await turn(leader)
         assert stage.types().count("StreamReplaced") == 1
         assert stage.types().count("ClusterQueueDefined") == 2
         assert resyncs(stage) == 1
-        await turn(desk)
+        await turn(leader)
         assert stage.bus.observations.count == 0
 
     play(story)
@@ -132,13 +132,13 @@ def test_a_stream_made_anew_is_recorded_and_read_from_its_beginning() -> None:
 
 def test_a_loss_that_could_not_be_reported_is_met_again() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round(), queue("team-b", 9), queue("team-c", 10))
         stage.bus.observations.lose(5)
         stage.ledger.fails_before.append(NO_ROOM)
         with pytest.raises(LedgerUnreachableError):
-            await turn(desk)
-        await all_turns(await stage.desk(), stage)
+            await turn(leader)
+        await all_turns(await stage.leader(), stage)
         assert stage.types().count("GapObserved") == 1
         assert resyncs(stage) == 2
 
@@ -147,9 +147,9 @@ def test_a_loss_that_could_not_be_reported_is_met_again() -> None:
 
 def test_what_cannot_be_read_is_recorded_and_the_house_goes_on() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(b"{", *first_round())
-        await turn(desk)
+        await turn(leader)
         assert {"ObservationRefused", "ClusterQueueDefined"} <= set(stage.types())
 
     play(story)
@@ -157,15 +157,15 @@ def test_what_cannot_be_read_is_recorded_and_the_house_goes_on() -> None:
 
 def test_a_turn_that_did_not_commit_leaves_no_trace_and_an_unsound_desk() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round())
         stage.ledger.fails_before.append(NO_ROOM)
         with pytest.raises(LedgerUnreachableError):
-            await turn(desk)
-        assert not desk.sound
+            await turn(leader)
+        assert not leader.sound
         assert (len(stage.entries()), len(stage.published())) == (2, 2)
         assert stage.bus.observations.count == 4
-        await turn(await stage.desk())
+        await turn(await stage.leader())
         assert stage.all_is_published()
 
     play(story)
@@ -173,12 +173,12 @@ def test_a_turn_that_did_not_commit_leaves_no_trace_and_an_unsound_desk() -> Non
 
 def test_a_commit_whose_answer_was_lost_is_not_written_twice() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round())
         stage.ledger.fails_after.append(CommitUnknownError("the connection broke"))
         with pytest.raises(CommitUnknownError):
-            await turn(desk)
-        await turn(await stage.desk())
+            await turn(leader)
+        await turn(await stage.leader())
         assert stage.types().count("ClusterQueueDefined") == 1
         assert stage.all_is_published()
 
@@ -189,11 +189,11 @@ def test_a_commit_whose_answer_was_lost_is_not_written_twice() -> None:
 def test_a_batch_whose_answer_was_lost_is_published_once(seed: int) -> None:
     async def story(stage: Stage) -> None:
         stage.bus.fate.random.seed(seed)
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round())
         stage.bus.fate.once("reply_lost")
-        await turn(desk)
-        assert desk.sound
+        await turn(leader)
+        assert leader.sound
         assert stage.all_is_published()
 
     play(story)
@@ -201,15 +201,15 @@ def test_a_batch_whose_answer_was_lost_is_published_once(seed: int) -> None:
 
 def test_a_batch_that_did_not_arrive_is_published_by_a_later_turn() -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round())
         for _ in range(2):  # the batch, and the question how far EVENTS is
             stage.ledger.behind_commit.append(lambda: stage.bus.fate.once("unreachable"))
         with pytest.raises(BusUnreachableError):
-            await turn(desk)
-        assert desk.sound
+            await turn(leader)
+        assert leader.sound
         assert not stage.all_is_published()
-        await turn(desk)
+        await turn(leader)
         assert stage.all_is_published()
 
     play(story)
@@ -218,14 +218,14 @@ def test_a_batch_that_did_not_arrive_is_published_by_a_later_turn() -> None:
 @pytest.mark.parametrize("calls", [1, 2, 3])
 def test_a_bus_that_does_not_answer_leaves_a_sound_desk_outside_the_commit(calls: int) -> None:
     async def story(stage: Stage) -> None:
-        desk = await stage.desk()
+        leader = await stage.leader()
         await stage.say(*first_round())
         for _ in range(calls):
             stage.bus.fate.once("unreachable")
             with pytest.raises(BusUnreachableError):
-                await turn(desk)
-            assert desk.sound
-        await turn(desk)
+                await turn(leader)
+            assert leader.sound
+        await turn(leader)
         assert stage.all_is_published()
 
     play(story)

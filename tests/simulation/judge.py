@@ -97,9 +97,9 @@ def _check_losses(world: World, ledger: WatchedLedger) -> None:
 
 def _check_draft(world: World) -> None:
     """The leader's draft is what folding the ledger gives."""
-    leading = [status.desk for status in world.statuses.values() if status.desk is not None]
+    leading = [status.leader for status in world.statuses.values() if status.leader is not None]
     demand(leading, "rest", "nobody leads")
-    newest = max(leading, key=lambda desk: desk.epoch)
+    newest = max(leading, key=lambda leader: leader.epoch)
     folded, head = rebuild(world.ledger.read())
     same = newest.head == head and snapshot.encode(newest.draft) == snapshot.encode(folded)
     demand(same, "ledger", "the leader's draft is not what folding the ledger gives")

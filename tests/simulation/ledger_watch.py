@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from scheduler.means import Snapshots
+from scheduler.dependencies import Snapshots
 from tests.simulation.cluster import COHORT
 from tests.simulation.verdict import demand
 from tidegate.bus.ports import Ledger

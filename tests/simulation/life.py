@@ -22,7 +22,14 @@ from random import Random
 from typing import TypeVar
 
 from tests.simulation.weather import Fault, Weather
-from tidegate.bus.ports import EventFeed, Inbox, Lease, Ledger, Outbox, Outlet
+from tidegate.bus.ports import (
+    EventFeed,
+    EventPublisher,
+    Lease,
+    Ledger,
+    ObservationPublisher,
+    ObservationReader,
+)
 from tidegate.contracts.entry import Entry, Message, Position, Positions, Published, Term
 from tidegate.errors import (
     ApiStatusError,
@@ -88,7 +95,7 @@ class Life:
         return result
 
     async def run_sync(self, work: Callable[[], Result]) -> Result:
-        """Do blocking work in place; see ``scheduler.means.RunSync``."""
+        """Do blocking work in place; see ``scheduler.dependencies.RunSync``."""
         await self.cross()
         result = work()
         await self.cross()
@@ -133,9 +140,9 @@ class LivingLedger:
 
 
 class LivingOutlet:
-    """``Outlet`` of a process."""
+    """``ObservationPublisher`` of a process."""
 
-    def __init__(self, outlet: Outlet, life: Life, lose: Callable[[], None]) -> None:
+    def __init__(self, outlet: ObservationPublisher, life: Life, lose: Callable[[], None]) -> None:
         self._outlet, self._life = outlet, life
         self._lose = lose  # takes the newest observation out of the stream
 
@@ -155,9 +162,9 @@ class LivingOutlet:
 
 
 class LivingInbox:
-    """``Inbox`` of a process."""
+    """``ObservationReader`` of a process."""
 
-    def __init__(self, inbox: Inbox, life: Life) -> None:
+    def __init__(self, inbox: ObservationReader, life: Life) -> None:
         self._inbox, self._life = inbox, life
         self._known = list[Message]()  # the newest that were read
 
@@ -187,9 +194,9 @@ class LivingInbox:
 
 
 class LivingOutbox:
-    """``Outbox`` of a process."""
+    """``EventPublisher`` of a process."""
 
-    def __init__(self, outbox: Outbox, life: Life) -> None:
+    def __init__(self, outbox: EventPublisher, life: Life) -> None:
         self._outbox, self._life = outbox, life
 
     async def last(self, known: Position) -> tuple[int, Position]:

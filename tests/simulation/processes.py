@@ -10,11 +10,11 @@ from prometheus_client import CollectorRegistry
 
 from actuator.apply import Applier
 from actuator.calls import Calls
-from actuator.consume import Consumer, Learner
-from actuator.elastic import LetGo
-from actuator.learners import Together
+from actuator.consume import Consumer, Subscriber
+from actuator.fan_out import FanOut
 from actuator.metrics import Metrics as ActuatorMetrics
 from actuator.pace import Rate
+from actuator.pod_ungater import PodUngater
 from actuator.project import Projector
 from actuator.provisioning.provisioner import Provisioner
 from actuator.report import Reporter
@@ -24,10 +24,10 @@ from ingest.publish import Publisher
 from ingest.resources import watched
 from ingest.scope import Scope
 from ingest.session import Session as IngestSession
-from ingest.sync import Means as IngestMeans
+from ingest.sync import Dependencies as IngestMeans
 from ingest.watch import Pace as IngestPace
+from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
-from scheduler.means import Means, Pace
 from scheduler.term import schedule
 from tests.simulation.bus import CLUSTER, Bus
 from tests.simulation.ledger_watch import WatchedLedger
@@ -62,7 +62,7 @@ def scheduler(
         nats = bus.connect(_random(life), life)
         await nats.ensure(bus.streams)
         status = statuses[life.name] = Status(CollectorRegistry())
-        means = Means(
+        deps = Dependencies(
             inbox=LivingInbox(nats.inbox(), life),
             outbox=LivingOutbox(nats.outbox(), life),
             ledger=LivingLedger(ledger(), life),
@@ -75,7 +75,7 @@ def scheduler(
             pace=Pace(messages_max=100, snapshot_entries=60),
             snapshots=ledger().snapshots,
         )
-        await schedule(means, asyncio.Event(), _random(life))
+        await schedule(deps, asyncio.Event(), _random(life))
 
     return body, statuses
 
@@ -100,8 +100,8 @@ def ingest(
             outlet, cluster=CLUSTER, session=session, random=_random(life), metrics=metrics
         )
         pace = IngestPace(page_max=7, watch_s=30.0, relist_s=120.0)
-        means = IngestMeans(LivingApi(api, life), publisher, pace, _random(life), metrics)
-        await IngestSession(watched([*map(job_kind, kinds)], scope), means, outlet).run()
+        deps = IngestMeans(LivingApi(api, life), publisher, pace, _random(life), metrics)
+        await IngestSession(watched([*map(job_kind, kinds)], scope), deps, outlet).run()
 
     return body
 
@@ -125,12 +125,12 @@ def actuator(
         shows = Projector(calls, _random(life), metrics, Rate(writes_per_s=20.0))
         applier = Applier(calls, reporter, _random(life), metrics, along=shows.along)
         feed = LivingFeed(nats.feed(), life)
-        learners: list[Learner] = [shows]
+        learners: list[Subscriber] = [shows]
         if provisions:
             learners.append(Provisioner(calls, _random(life), bus.now_us))
         if elastic:
-            learners.append(LetGo(calls, _random(life)))
-        consumer = Consumer(feed, applier, Together(*learners), _random(life))
+            learners.append(PodUngater(calls, _random(life)))
+        consumer = Consumer(feed, applier, FanOut(*learners), _random(life))
         lease = LivingLease(nats.lease("actuator-0", holder=session, ttl_s=10), life)
         await ActuatorSession(consumer, lease, 10.0, 4).run()
 

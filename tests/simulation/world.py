@@ -205,8 +205,8 @@ class World:
 
     def _under_way(self) -> str:
         """Tell what the leader has still to do though every Job is done; empty: nothing."""
-        leading = [status.desk for status in self.statuses.values() if status.desk is not None]
-        newest = max(leading, key=lambda desk: desk.epoch, default=None)
+        leading = [status.leader for status in self.statuses.values() if status.leader is not None]
+        newest = max(leading, key=lambda leader: leader.epoch, default=None)
         if newest is None or newest.draft.seq != newest.head.seq:
             return "a turn is under way"
         kept = (key for key in newest.draft.deadlines.at if key.startswith("retention/"))

@@ -104,10 +104,10 @@ def preempted(at: float, victim: str, by: str) -> Turn:
     ]
 
 
-def held(at: float, workload: str, queue: str, reason: decisions.HeldReason) -> Turn:
+def held(at: float, workload: str, queue: str, reason: decisions.PendingReason) -> Turn:
     """Return that a workload was tried and waits."""
     return [
-        decisions.WorkloadHeld(
+        decisions.WorkloadPending(
             at_us=minute(at),
             workload=workload,
             cluster_queue=queue,

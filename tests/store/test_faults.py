@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import Engine, event
 
 from store import migrate
+from store.as_of import past
 from store.engine import open_engine
 from store.ledger import SqlLedger
-from store.past import past
 from store.reports import rows
 from store.views.catalog import VIEWS
 from tests.store.filling import write_until_full

@@ -15,10 +15,10 @@ import pytest
 from sqlalchemy import Engine, select, text
 
 from store import migrate
+from store.as_of import past
 from store.clock import HOUR_US
 from store.entries import pages
 from store.ledger import SqlLedger
-from store.past import past
 from store.reporting.projection import REPORTS, TAKEN, rebuild
 from store.reports import rows
 from store.views.catalog import VIEWS
@@ -34,7 +34,7 @@ from tidegate.core.draft import Draft
 
 SET_ASIDE = {
     "ActuationFailed",
-    "ActuationRepeated",
+    "OrderReissued",
     "CheckDefined",
     "CheckRemoved",
     "ClockSkewed",

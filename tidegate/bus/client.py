@@ -15,8 +15,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import NamedTuple
 
-from tidegate.bus.feed import NatsFeed
 from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.subscription import NatsFeed
 from tidegate.bus.witness import Witness
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
@@ -26,7 +26,7 @@ from tidegate.contracts.subjects import token
 CONNECT_S = 10.0
 
 
-class Told(NamedTuple):
+class LedgerEvent(NamedTuple):
     """One entry of the ledger as a subscriber hears of it."""
 
     ledger_id: str
@@ -43,7 +43,7 @@ class EventClient:
 
     async def subscribe(
         self, event_type: str = "", *, cluster_queue: str = "", after: int | None = None
-    ) -> AsyncIterator[Told]:
+    ) -> AsyncIterator[LedgerEvent]:
         """Yield events in order, only new ones or from the one behind ledger seq ``after``.
 
         ``event_type`` and ``cluster_queue`` narrow it; empty means any. What EVENTS no longer
@@ -55,7 +55,7 @@ class EventClient:
         """
         async with aclosing(self._feed(event_type, cluster_queue).follow(after)) as following:
             async for one in following:
-                yield Told(one.ledger_id, one.seq, one.subject, decode(one.payload))
+                yield LedgerEvent(one.ledger_id, one.seq, one.subject, decode(one.payload))
 
     async def witness(self) -> Witness | None:
         """Return what the newest event says of the ledger's head; None if EVENTS holds none.

@@ -79,7 +79,7 @@ def find_server() -> str:
 
 
 async def _spawn(folder: Path, port: int) -> asyncio.subprocess.Process:
-    command = [sys.executable, "-m", "tidegate.bus.guard", find_server(), "-c"]
+    command = [sys.executable, "-m", "tidegate.bus.parent_death", find_server(), "-c"]
     command.append(_prepare(folder, port))
     with (folder / "server.log").open("ab") as log:
         return await asyncio.create_subprocess_exec(

@@ -6,8 +6,8 @@ import asyncio
 from random import Random
 
 from tidegate.bus.faults import Fate
-from tidegate.bus.memory_events import MemoryFeed, MemoryOutbox
-from tidegate.bus.memory_observations import MemoryInbox, MemoryOutlet
+from tidegate.bus.memory_events import MemoryEventPublisher, MemoryFeed
+from tidegate.bus.memory_observations import MemoryObservationPublisher, MemoryObservationReader
 from tidegate.bus.memory_stream import MemoryStream
 
 EPOCH_US = 1_750_000_000_000_000
@@ -34,17 +34,17 @@ class MemoryBus:
         """Return the bus's time, UTC microseconds."""
         return EPOCH_US + round(self._loop.time() * 1_000_000)
 
-    def inbox(self) -> MemoryInbox:
+    def inbox(self) -> MemoryObservationReader:
         """Return the scheduler's side of OBSERVATIONS."""
-        return MemoryInbox(self.observations, self.resyncs, self.fate)
+        return MemoryObservationReader(self.observations, self.resyncs, self.fate)
 
-    def outbox(self) -> MemoryOutbox:
+    def outbox(self) -> MemoryEventPublisher:
         """Return the scheduler's side of EVENTS."""
-        return MemoryOutbox(self.events, self.fate)
+        return MemoryEventPublisher(self.events, self.fate)
 
-    def outlet(self) -> MemoryOutlet:
+    def outlet(self) -> MemoryObservationPublisher:
         """Return the side of OBSERVATIONS that ingest and the actuator write to."""
-        return MemoryOutlet(self.observations, self.resyncs, self.fate)
+        return MemoryObservationPublisher(self.observations, self.resyncs, self.fate)
 
     def feed(self, fate: Fate | None = None) -> MemoryFeed:
         """Return EVENTS to read, with faults of its own if ``fate`` is given."""

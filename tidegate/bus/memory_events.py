@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+from tidegate.bus.dedup import Once
 from tidegate.bus.faults import SILENT, Fate
 from tidegate.bus.headers import MESSAGE_ID, event_headers, identity, published
 from tidegate.bus.memory_stream import MemoryStream, New
-from tidegate.bus.once import Once
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.errors import BusUnreachableError, PublishRefusedError
 
 
-class MemoryOutbox:
-    """``tidegate.bus.ports.Outbox`` in one process."""
+class MemoryEventPublisher:
+    """``tidegate.bus.ports.EventPublisher`` in one process."""
 
     def __init__(self, stream: MemoryStream, fate: Fate) -> None:
         self._stream, self._fate = stream, fate
 
     async def last(self, known: Position) -> tuple[int, Position]:
-        """See ``tidegate.bus.ports.Outbox.last``."""
+        """See ``tidegate.bus.ports.EventPublisher.last``."""
         await self._fate.reach()
         end = self._stream.end
         if known.incarnation in (0, end.incarnation):
@@ -27,12 +27,12 @@ class MemoryOutbox:
         return end.seq, Position(end.incarnation, 0)
 
     async def count(self) -> int:
-        """See ``tidegate.bus.ports.Outbox.count``."""
+        """See ``tidegate.bus.ports.EventPublisher.count``."""
         await self._fate.reach()
         return self._stream.count
 
     async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
-        """See ``tidegate.bus.ports.Outbox.publish``."""
+        """See ``tidegate.bus.ports.EventPublisher.publish``."""
         if not entries:
             return
         await self._fate.reach()

@@ -15,15 +15,15 @@ TRIES_MAX = 5
 RETRY_S = 0.5
 
 
-class MemoryOutlet:
-    """``tidegate.bus.ports.Outlet`` in one process."""
+class MemoryObservationPublisher:
+    """``tidegate.bus.ports.ObservationPublisher`` in one process."""
 
     def __init__(self, stream: MemoryStream, resyncs: MemoryStream, fate: Fate) -> None:
         self._stream, self._resyncs, self._fate = stream, resyncs, fate
         self._turns = asyncio.Lock()  # keeps the order of the calls
 
     async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
-        """See ``tidegate.bus.ports.Outlet.publish``."""
+        """See ``tidegate.bus.ports.ObservationPublisher.publish``."""
         async with self._turns:
             for _ in range(TRIES_MAX):
                 if await self._try(New(message_id, subject, payload)):
@@ -32,7 +32,7 @@ class MemoryOutlet:
         raise BusUnreachableError(SILENT)
 
     async def resyncs(self) -> AsyncIterator[str]:
-        """See ``tidegate.bus.ports.Outlet.resyncs``."""
+        """See ``tidegate.bus.ports.ObservationPublisher.resyncs``."""
         at = self._resyncs.end.seq
         while True:
             for kept in list(self._resyncs.after(at)):
@@ -56,8 +56,8 @@ class MemoryOutlet:
         return not self._fate.strikes("reply_lost")
 
 
-class MemoryInbox:
-    """``tidegate.bus.ports.Inbox`` in one process."""
+class MemoryObservationReader:
+    """``tidegate.bus.ports.ObservationReader`` in one process."""
 
     def __init__(self, stream: MemoryStream, resyncs: MemoryStream, fate: Fate) -> None:
         self._stream, self._resyncs, self._fate = stream, resyncs, fate
@@ -68,7 +68,7 @@ class MemoryInbox:
         return self._stream.end
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
-        """See ``tidegate.bus.ports.Inbox.pull``."""
+        """See ``tidegate.bus.ports.ObservationReader.pull``."""
         await self._fate.reach()
         if self._fate.strikes("recreate"):
             self._stream.recreate()
@@ -80,7 +80,7 @@ class MemoryInbox:
         return [Message(one.at, one.at_us, one.subject, one.payload) for one in kept]
 
     async def forget(self, position: Position) -> None:
-        """See ``tidegate.bus.ports.Inbox.forget``."""
+        """See ``tidegate.bus.ports.ObservationReader.forget``."""
         await self._fate.reach()
         end = self._stream.end
         if position.incarnation == end.incarnation and position.seq <= end.seq:
@@ -88,7 +88,7 @@ class MemoryInbox:
         await self._fate.lag()
 
     async def ask_resync(self, reason: str) -> None:
-        """See ``tidegate.bus.ports.Inbox.ask_resync``."""
+        """See ``tidegate.bus.ports.ObservationReader.ask_resync``."""
         await self._fate.reach()
         place = self._resyncs.end.seq
         self._resyncs.store([New(f"resync:{place}", "resync", reason.encode())])

@@ -10,14 +10,14 @@ import msgspec
 import nats.errors
 from nats.aio.client import Client
 
-from tidegate.bus.feed import NatsFeed
-from tidegate.bus.inbox import NatsInbox
+from tidegate.bus.event_publisher import NatsEventPublisher
 from tidegate.bus.jetstream import JetStream
 from tidegate.bus.lease import NatsLease
-from tidegate.bus.outbox import NatsOutbox
-from tidegate.bus.outlet import NatsOutlet
+from tidegate.bus.observation_publisher import NatsObservationPublisher
+from tidegate.bus.observation_reader import NatsObservationReader
 from tidegate.bus.register import NatsRegister
 from tidegate.bus.streams import Streams, differences, names_of, wanted
+from tidegate.bus.subscription import NatsFeed
 from tidegate.bus.tls import parted, trusted
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
@@ -34,7 +34,7 @@ class NatsBus:
         self._names = names_of(cluster)
         self._js = JetStream(client)
         self._streams = Streams()
-        self._closers = list[NatsInbox | NatsOutlet]()
+        self._closers = list[NatsObservationReader | NatsObservationPublisher]()
 
     async def ensure(self, streams: Streams) -> None:
         """Make the streams, or change those that are not as wanted; the scheduler does it.
@@ -52,19 +52,19 @@ class NatsBus:
                 body = {**found.config, **config}
                 await self._js.ask(f"STREAM.UPDATE.{config['name']}", body, msgspec.Raw)
 
-    def inbox(self) -> NatsInbox:
+    def inbox(self) -> NatsObservationReader:
         """Return the scheduler's side of OBSERVATIONS."""
-        inbox = NatsInbox(self._js, self._names, self._ensure_again)
+        inbox = NatsObservationReader(self._js, self._names, self._ensure_again)
         self._closers.append(inbox)
         return inbox
 
-    def outbox(self) -> NatsOutbox:
+    def outbox(self) -> NatsEventPublisher:
         """Return the scheduler's side of EVENTS."""
-        return NatsOutbox(self._js, self._names, self._ensure_again)
+        return NatsEventPublisher(self._js, self._names, self._ensure_again)
 
-    def outlet(self) -> NatsOutlet:
+    def outlet(self) -> NatsObservationPublisher:
         """Return the side of OBSERVATIONS that ingest and the actuator write to."""
-        outlet = NatsOutlet(self._js, self._names, self._patience_s)
+        outlet = NatsObservationPublisher(self._js, self._names, self._patience_s)
         self._closers.append(outlet)
         return outlet
 

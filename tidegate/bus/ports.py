@@ -11,7 +11,7 @@ from typing import Protocol
 from tidegate.contracts.entry import Entry, Message, Position, Positions, Published, Term
 
 
-class Outlet(Protocol):
+class ObservationPublisher(Protocol):
     """ingest's and the actuator's side of OBSERVATIONS."""
 
     async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
@@ -34,7 +34,7 @@ class Outlet(Protocol):
         ...
 
 
-class Inbox(Protocol):
+class ObservationReader(Protocol):
     """The stream OBSERVATIONS, read by position; nothing is acknowledged."""
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
@@ -59,7 +59,7 @@ class Inbox(Protocol):
         """Ask every ingest to tell everything again."""
 
 
-class Outbox(Protocol):
+class EventPublisher(Protocol):
     """The stream EVENTS: every entry of the ledger, in order, without a hole."""
 
     async def last(self, known: Position) -> tuple[int, Position]:

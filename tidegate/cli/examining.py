@@ -6,12 +6,12 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from tidegate.bus.looking import Looked, look
+from tidegate.bus.inspection import Looked, look
 from tidegate.cli.advice import advice
-from tidegate.cli.finding import Finding, good, wrong
+from tidegate.cli.doctor_findings import Finding, good, wrong
 from tidegate.cli.installation import PART_OF, examine_installation
 from tidegate.cli.instance import Instance, is_running
-from tidegate.cli.objects.asking import Asking
+from tidegate.cli.objects.api_client import Asking
 from tidegate.cli.reading import Reader
 from tidegate.contracts.entry import Entry
 from tidegate.core.draft import Draft
@@ -24,7 +24,7 @@ from tidegate.errors import (
     LostTailError,
     UndecodableError,
 )
-from tidegate.replay.travel import as_of as folded
+from tidegate.replay.as_of import as_of as folded
 
 _DEPLOYMENTS = "/apis/apps/v1/deployments"
 _NOT_FOUND = 404

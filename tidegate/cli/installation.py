@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidegate.cli.commands.manifests import of_configuration
-from tidegate.cli.finding import Finding, good, skipped, wrong
+from tidegate.cli.doctor_findings import Finding, good, skipped, wrong
 from tidegate.cli.left_workloads import examine_left
-from tidegate.cli.objects.asking import Asking, Object
+from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.cli.rights import examine_rights
 from tidegate.cluster.install import includes, manifests_folder, read_manifests
 from tidegate.errors import ApiStatusError, SettingsError

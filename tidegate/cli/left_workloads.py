@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.cli.finding import Finding, skipped, wrong
-from tidegate.cli.objects.asking import Asking, Object
+from tidegate.cli.doctor_findings import Finding, skipped, wrong
+from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.errors import ApiStatusError
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names

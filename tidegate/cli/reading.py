@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 
 import typer
 
-from store.archive import Archive, is_archive
+from store.archive_format import Archive, is_archive
 from tidegate.cli.instance import read_instance
 from tidegate.cli.progress import watched
 from tidegate.cli.times import parse_utc, utc
@@ -166,7 +166,7 @@ def _open_archive(path: Path) -> Reader:
 @contextmanager
 def _reports_of(then: Reader) -> Generator[Any]:
     """Lend an engine with the reports as they were, since the database has only today's."""
-    from store.past import past  # noqa: PLC0415 - SQL may be absent
+    from store.as_of import past  # noqa: PLC0415 - SQL may be absent
 
     with past(then.entries("going back"), then.engine) as engine:
         yield engine

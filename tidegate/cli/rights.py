@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidegate.cli.finding import Finding, good, skipped, wrong
-from tidegate.cli.objects.asking import Asking, Object
+from tidegate.cli.doctor_findings import Finding, good, skipped, wrong
+from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.errors import ApiStatusError
 
 _REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

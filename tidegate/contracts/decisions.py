@@ -11,7 +11,7 @@ from tidegate.contracts.starts import PodSetStart as PodSetStart  # noqa: PLC041
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
 
-HeldReason = Literal[
+PendingReason = Literal[
     "NoMatchingFlavor",
     "WaitingForQuota",
     "ExceedsMaxQuota",
@@ -84,12 +84,12 @@ class WorkloadAdmitted(
     waited_us: int = 0  # since it was queued
 
 
-class WorkloadHeld(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadHeld/1"
+class WorkloadPending(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="WorkloadPending/1"
 ):
     """A workload was tried and waits; said again only when reason or flavors change."""
 
-    reason: HeldReason
+    reason: PendingReason
     others: tuple[str, ...] = ()  # further reasons, less telling
     tried: tuple[FlavorTried, ...] = ()
     message: str = ""  # one English sentence
@@ -206,8 +206,8 @@ class StopOrdered(
     podsets: tuple[PodSetStart, ...] = ()  # what its start put in, and the pods that it asks for
 
 
-class ActuationRepeated(
-    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ActuationRepeated/1"
+class OrderReissued(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="OrderReissued/1"
 ):
     """Observed is not wanted for too long: the order that follows this is given again."""
 
@@ -232,7 +232,7 @@ class ReservationRepeated(
     attempt: int = 1
 
 
-class VariantMade(WorkloadDecision, frozen=True, kw_only=True, tag="VariantMade/1"):
+class VariantCreated(WorkloadDecision, frozen=True, kw_only=True, tag="VariantCreated/1"):
     """A job is tried on one flavor by a workload of its own; the job's own is its parent."""
 
     parent: str
@@ -240,7 +240,7 @@ class VariantMade(WorkloadDecision, frozen=True, kw_only=True, tag="VariantMade/
     asked: WorkloadSubmitted  # what it asks for, as if it had been submitted
 
 
-class VariantDropped(WorkloadDecision, frozen=True, kw_only=True, tag="VariantDropped/1"):
+class VariantDeleted(WorkloadDecision, frozen=True, kw_only=True, tag="VariantDeleted/1"):
     """A job is tried on a flavor no more: the workload that did is gone."""
 
     parent: str
@@ -268,7 +268,7 @@ class ClusterQueueReadinessChanged(
 DecisionEvent: TypeAlias = (
     QuotaReserved
     | WorkloadAdmitted
-    | WorkloadHeld
+    | WorkloadPending
     | PreemptionIntended
     | PreemptionAbandoned
     | WorkloadPreempted
@@ -279,10 +279,10 @@ DecisionEvent: TypeAlias = (
     | WorkloadExpired
     | StartOrdered
     | StopOrdered
-    | ActuationRepeated
+    | OrderReissued
     | ReservationRepeated
-    | VariantMade
-    | VariantDropped
+    | VariantCreated
+    | VariantDeleted
     | VariantUngated
     | ClusterQueueReadinessChanged
 )

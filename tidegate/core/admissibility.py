@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.contracts.decisions import HeldReason
+from tidegate.contracts.decisions import PendingReason
 from tidegate.core.charging import PODS, count, invalid, per_pod, times
 from tidegate.core.checking import required_checks
 from tidegate.core.draft import Draft, Workload
@@ -50,7 +50,7 @@ class Barrier(msgspec.Struct, frozen=True, kw_only=True):
     """Why a workload may not be admitted, until something other than quota changes."""
 
     code: str  # one of the constants above
-    reason: HeldReason  # of its condition QuotaReserved
+    reason: PendingReason  # of its condition QuotaReserved
     details: str  # in English, without a full stop
 
 

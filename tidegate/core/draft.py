@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from tidegate.contracts import facts
-from tidegate.contracts.decisions import HeldReason, Victim
+from tidegate.contracts.decisions import PendingReason, Victim
 from tidegate.contracts.observations import JobState
 from tidegate.contracts.observations import Stray as Why
 from tidegate.core.deadlines import Deadlines
@@ -59,7 +59,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 class Held(msgspec.Struct, frozen=True, kw_only=True):
     """Why a workload was last said to wait: see ``tidegate.core.explain.stands``."""
 
-    reason: HeldReason
+    reason: PendingReason
     others: tuple[str, ...] = ()
     tried: tuple[tuple[str, str, str, str], ...] = ()  # podset, flavor, resource, reason
     asked: tuple[int, ...] = ()  # of each of these, in base units

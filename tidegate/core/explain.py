@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.contracts.decisions import FlavorTried, HeldReason
+from tidegate.contracts.decisions import FlavorTried, PendingReason
 from tidegate.core.charging import per_pod, requests_digest
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.fitting import TOO_MUCH, Attempt
@@ -18,10 +18,10 @@ from tidegate.core.rooms import Room
 from tidegate.core.tree import bounded, free
 from tidegate.model.quantity import render
 
-_OF_QUOTA: tuple[HeldReason, ...] = ("WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor")
+_OF_QUOTA: tuple[PendingReason, ...] = ("WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor")
 Tried = tuple[tuple[str, str, str, str], ...]
 
-SENTENCES: dict[HeldReason, str] = {
+SENTENCES: dict[PendingReason, str] = {
     "NoMatchingFlavor": "No flavor of the ClusterQueue suits podset {podset}",
     "ExceedsMaxQuota": "Podset {podset} asks for more than there could ever be",
     "WaitingForQuota": "There is not enough unused quota for podset {podset}",
@@ -104,7 +104,7 @@ def tried(
     )
 
 
-def sentence(reason: HeldReason, assignment: Assignment | None, details: str = "") -> str:
+def sentence(reason: PendingReason, assignment: Assignment | None, details: str = "") -> str:
     """Return why a workload waits as one English sentence."""
     podset = _decisive(assignment)
     begin = SENTENCES[reason].format(podset="" if podset is None else podset.name)

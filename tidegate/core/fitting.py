@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from tidegate.contracts.decisions import HeldReason
+from tidegate.contracts.decisions import PendingReason
 from tidegate.core.charging import held_units
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.eligibility import mismatch
@@ -45,7 +45,7 @@ class Attempt(msgspec.Struct, kw_only=True):
     flavor: str
     mode: int
     borrow: int = 0
-    reason: HeldReason | None = None  # why it does not fit; None: it does, or could
+    reason: PendingReason | None = None  # why it does not fit; None: it does, or could
     said: str = ""  # the same in words without amounts; empty: it fits
     resource: str = ""  # the one that decided; empty: no resource was looked at
     asked: int = 0
@@ -122,7 +122,7 @@ def goes_on(fungibility: FlavorFungibility, mode: int, height: int) -> bool:
     return height > 0 and fungibility.when_can_borrow == "TryNextFlavor"
 
 
-def fit(question: Question, cell: Cell, units: int) -> tuple[int, int, HeldReason | None]:
+def fit(question: Question, cell: Cell, units: int) -> tuple[int, int, PendingReason | None]:
     """Return how an amount fits in a queue's cell, at which level, and if it does not, why."""
     if units > cell.potential:
         return NO_FIT, 0, "ExceedsMaxQuota"

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tidegate.contracts.decisions import HeldReason
+from tidegate.contracts.decisions import PendingReason
 from tidegate.core.charging import PODS, count, flavor_resource, per_pod, times
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.fitting import (
@@ -49,7 +49,7 @@ __all__ = [
 ]
 
 _EXTERNAL = ("NoFit", "Preempt", "Preempt", "Preempt", "Fit")
-_SEVERITY: dict[HeldReason, int] = {
+_SEVERITY: dict[PendingReason, int] = {
     "TopologyPlacementFailed": 0,
     "WaitingForQuota": 1,
     "ExceedsMaxQuota": 2,
@@ -90,7 +90,7 @@ class Assignment(msgspec.Struct, kw_only=True):
     podsets: list[PodSetChoice]
     mode: str = "Fit"  # the worst of the podsets'
     borrows: int = 0  # the highest level of its resources
-    reason: HeldReason | None = None  # why there is no fit
+    reason: PendingReason | None = None  # why there is no fit
     usage: dict[FlavorResource, int] = {}
     """What it would be charged beyond what it replaces, as far as podsets were given flavors."""
 
@@ -212,9 +212,9 @@ def _fail(found: list[PodSetChoice], attempts: list[Attempt], reasons: list[str]
         one.attempts, one.reasons, one.choices, one.fits = attempts, reasons, {}, False
 
 
-def _reason(one: PodSetChoice) -> HeldReason:
+def _reason(one: PodSetChoice) -> PendingReason:
     """Return the least severe reason of the flavors tried: the nearest to a fit."""
-    found: HeldReason | None = None
+    found: PendingReason | None = None
     for attempt in one.attempts:
         told = attempt.reason
         if told is not None and (found is None or _SEVERITY[told] < _SEVERITY[found]):

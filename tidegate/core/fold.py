@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import assert_never
 
 from tidegate.contracts.decisions import (
-    ActuationRepeated,
     ClusterQueueReadinessChanged,
     DecisionEvent,
-    VariantDropped,
-    VariantMade,
+    OrderReissued,
+    VariantCreated,
+    VariantDeleted,
     VariantUngated,
     WorkloadDecision,
 )
@@ -52,9 +52,9 @@ def apply(draft: Draft, event: FactEvent | DecisionEvent) -> None:
     draft.seq += 1
     draft.now_us = max(draft.now_us, event.at_us)
     match event:
-        case JobStateReported() | ActuationFailed() | ActuationRepeated():
+        case JobStateReported() | ActuationFailed() | OrderReissued():
             apply_observed(draft, event)
-        case VariantMade() | VariantDropped() | VariantUngated():
+        case VariantCreated() | VariantDeleted() | VariantUngated():
             families.apply_family(draft, event)
         case WorkloadDecision():
             apply_decision(draft, event)

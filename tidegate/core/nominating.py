@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tidegate.contracts.decisions import HeldReason
+from tidegate.contracts.decisions import PendingReason
 from tidegate.core.admissibility import NAMESPACE_MISMATCH, refused
 from tidegate.core.draft import Draft, Intent, Workload
 from tidegate.core.ordering import Entry, gate
@@ -37,7 +37,7 @@ class Nominee(Entry, kw_only=True, eq=False):
     proposal: Proposal | None = None  # None: it may not be admitted
     intent: Intent | None = None  # it preempted before, and there is room for it now
     outcome: Outcome = "skipped"
-    reason: HeldReason = "WaitingForQuota"
+    reason: PendingReason = "WaitingForQuota"
     details: str = ""  # in words; empty: what was tried tells
 
     @property

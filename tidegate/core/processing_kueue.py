@@ -5,7 +5,7 @@ Source: behaviour.md 3.4 and its notes 3 and 8.
 
 from __future__ import annotations
 
-from tidegate.contracts.decisions import HeldReason
+from tidegate.contracts.decisions import PendingReason
 from tidegate.core.ability import is_gated, lacks_quota
 from tidegate.core.deciding.variants import attend_variant
 from tidegate.core.nominating import Nominee
@@ -63,7 +63,7 @@ def _keeps_room(nominee: Nominee) -> bool:
     return nominee.room.spec.preemption.reclaim_within_cohort != "Any"
 
 
-def _skip(nominee: Nominee, details: str, reason: HeldReason = "WaitingForQuota") -> None:
+def _skip(nominee: Nominee, details: str, reason: PendingReason = "WaitingForQuota") -> None:
     nominee.outcome, nominee.reason, nominee.details = "skipped", reason, details
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from tidegate.contracts.decisions import FlavorTried, WorkloadHeld
+from tidegate.contracts.decisions import FlavorTried, WorkloadPending
 from tidegate.core.draft import Draft, Held
 from tidegate.core.explain import kinds, sentence, stands, tried
 from tidegate.core.nominating import Nominee, Outcome
@@ -58,7 +58,7 @@ def tell_scans(run_of: Pass) -> None:
         workload = draft.workloads.get(key)
         if workload is None or workload.held is None or workload.shape is None:
             continue
-        again = WorkloadHeld(
+        again = WorkloadPending(
             at_us=draft.now_us,
             workload=key,
             uid=workload.uid,
@@ -112,7 +112,7 @@ def _tell(
     said, message = _words(draft, nominee, held)
     said, guaranteed = trace(draft, room, workload, said)
     run_of.tell(
-        WorkloadHeld(
+        WorkloadPending(
             at_us=draft.now_us,
             workload=workload.key,
             uid=workload.uid,

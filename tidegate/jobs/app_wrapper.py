@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.conditions import holding
+from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import ManagedBy, Object
-from tidegate.jobs.layout import Layout, Place, Standing
 from tidegate.jobs.paths import Path, found_at, listed_at, number_at, parsed, text_at, with_value
 from tidegate.jobs.suspended import Identity, suspended_kind
 from tidegate.jobs.template import as_fields
@@ -36,7 +36,7 @@ def places(obj: Object) -> tuple[Place, ...]:
     return tuple(replace(place, name=f"{name}-{at}") for at, place in enumerate(found))
 
 
-def standing(obj: Object) -> Standing:
+def standing(obj: Object) -> JobStatus:
     """Return how an AppWrapper stands; one that failed is over once its components are gone."""
     phase = text_at(obj, ("status", "phase"))
     deployed = holding(obj, ("ResourcesDeployed",)) is not None
@@ -45,7 +45,7 @@ def standing(obj: Object) -> Standing:
         finished, message = "Succeeded", "AppWrapper finished successfully"
     elif phase == "Failed" and not deployed:
         finished, message = "Failed", "AppWrapper failed"
-    return Standing(
+    return JobStatus(
         finished=finished,
         message=message,
         active=int(holding(obj, ("QuotaReserved",)) is not None),

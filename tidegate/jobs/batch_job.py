@@ -14,7 +14,6 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError
-from tidegate.jobs.asking import asked, identified, is_elastic, state
 from tidegate.jobs.batch_job_binding import MANAGED_BY, is_bound, unbound
 from tidegate.jobs.batch_job_numbers import (
     INDEX,
@@ -30,6 +29,8 @@ from tidegate.jobs.batch_job_numbers import (
     pods_at_once,
     reclaimable_pods,
 )
+from tidegate.jobs.injected import before_start, decided_on, noted
+from tidegate.jobs.job_metadata import asked, identified, is_elastic, state
 from tidegate.jobs.kind import (
     Done,
     JobKind,
@@ -41,7 +42,6 @@ from tidegate.jobs.kind import (
     Stop,
 )
 from tidegate.jobs.merging import difference
-from tidegate.jobs.notes import before_start, decided_on, noted
 from tidegate.jobs.paths import found_at, number_of
 from tidegate.jobs.template import Added, conflicts, held_back, injected, known, restored
 from tidegate.jobs.written import with_fewest, written_podset

@@ -6,8 +6,8 @@ import msgspec
 
 from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import holding
+from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.layout import Layout, Loose, Place, Standing
 from tidegate.jobs.paths import Path, found_at, number_at, parsed, text_at
 from tidegate.jobs.suspended import Identity, suspended_kind
 from tidegate.model.declaration import Declaration, DeclaredPodSet, Ending, Sign
@@ -41,10 +41,10 @@ def places(told: Declaration, obj: Object) -> tuple[Place, ...]:
     return tuple(place for podset in told.pod_sets for place in _places(podset, obj))
 
 
-def standing(told: Declaration, obj: Object) -> Standing:
+def standing(told: Declaration, obj: Object) -> JobStatus:
     """Return how an object stands; errors as in ``places``."""
     ended = next((one for one in told.finished if is_told(one.when, obj)), None)
-    return Standing(
+    return JobStatus(
         finished="" if ended is None else ended.outcome,
         message="" if ended is None else _message(ended, obj),
         active=int(is_told(told.active, obj)),

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import outcome
+from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import ManagedBy, Object
-from tidegate.jobs.layout import Layout, Place, Standing
 from tidegate.jobs.paths import listed_at, number_at, text_at
 from tidegate.jobs.suspended import Identity, suspended_kind
 from tidegate.kinds.topologies import PodIndex
@@ -41,7 +41,7 @@ def places(obj: Object) -> tuple[Place, ...]:
     )
 
 
-def standing(obj: Object) -> Standing:
+def standing(obj: Object) -> JobStatus:
     """Return how a JobSet stands; its status counts Jobs, not pods."""
     finished, message = ended(obj)
     jobs = {_named(one): number_at(one, ("replicas",), 1) for one in listed_at(obj, _JOBS)}
@@ -50,14 +50,14 @@ def standing(obj: Object) -> Standing:
     return replace(found, finished=finished, message=message)
 
 
-def counted(statuses: list[Object], jobs: Mapping[str, int], pods: Mapping[str, int]) -> Standing:
+def counted(statuses: list[Object], jobs: Mapping[str, int], pods: Mapping[str, int]) -> JobStatus:
     """Return how Jobs stand, by what a status says of each podset's.
 
     ``jobs`` are the Jobs of each podset, ``pods`` the pods of one of them.
     """
     done = sum(number_at(one, (field,)) for one in statuses for field in ("ready", "succeeded"))
     succeeded = {text_at(one, ("name",)): number_at(one, ("succeeded",)) for one in statuses}
-    return Standing(
+    return JobStatus(
         active=sum(number_at(one, ("active",)) for one in statuses),
         ready=0 < sum(jobs.values()) == done,
         reclaimable={

@@ -13,8 +13,8 @@ import msgspec
 
 from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import holding, outcome
+from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import JobKind, ManagedBy, Object
-from tidegate.jobs.layout import Layout, Loose, Place, Standing
 from tidegate.jobs.paths import Path, found_at, number_at, shown, text_at
 from tidegate.jobs.suspended import Identity, suspended_kind
 from tidegate.kinds.topologies import PodIndex, check_groups
@@ -64,11 +64,11 @@ def by_role(obj: Object, path: Path) -> Mapping[str, object]:
     return found
 
 
-def standing(obj: Object) -> Standing:
+def standing(obj: Object) -> JobStatus:
     """Return how a job stands; it gives no pods back before its end."""
     finished, message = outcome(obj, _OUTCOMES)
     statuses = by_role(obj, _STATUSES)
-    return Standing(
+    return JobStatus(
         finished=finished,
         message=message,
         active=sum(number_at(obj, (*_STATUSES, role, "active")) for role in statuses),

@@ -8,9 +8,8 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
-from tidegate.jobs.asking import is_elastic
-from tidegate.jobs.kind import Object, Refused, Start
-from tidegate.jobs.layout import (
+from tidegate.jobs.job_metadata import is_elastic
+from tidegate.jobs.job_status import (
     Layout,
     Place,
     charged_at,
@@ -18,6 +17,7 @@ from tidegate.jobs.layout import (
     with_template,
     without_made,
 )
+from tidegate.jobs.kind import Object, Refused, Start
 from tidegate.jobs.paths import found_at, parsed, shown, with_value
 from tidegate.jobs.template import Added, conflicts, held_back, injected, known, restored
 

@@ -14,7 +14,8 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
-from tidegate.jobs.asking import asked, state
+from tidegate.jobs.injected import decided_on
+from tidegate.jobs.job_metadata import asked, state
 from tidegate.jobs.kind import (
     Delete,
     Done,
@@ -27,7 +28,6 @@ from tidegate.jobs.kind import (
     Stop,
 )
 from tidegate.jobs.merging import difference
-from tidegate.jobs.notes import decided_on
 from tidegate.jobs.paths import found_at
 from tidegate.jobs.template import conflicts, injected
 from tidegate.jobs.written import written_podset

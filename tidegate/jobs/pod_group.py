@@ -16,9 +16,9 @@ import msgspec
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs import pod as single
-from tidegate.jobs.asking import asked, positive
+from tidegate.jobs.job_metadata import asked, positive
+from tidegate.jobs.job_status import PODSETS_MAX
 from tidegate.jobs.kind import Delete, JobKind, Members, Object, Refused, Start, Step, Stop
-from tidegate.jobs.layout import PODSETS_MAX
 from tidegate.jobs.pod_roles import alike, role
 from tidegate.kinds import names
 from tidegate.kinds.decode import read

@@ -12,9 +12,9 @@ from typing import Any
 
 from tidegate.core.limits import nano
 from tidegate.errors import UndecodableError
-from tidegate.jobs.asking import is_elastic
+from tidegate.jobs.job_metadata import is_elastic
+from tidegate.jobs.job_status import Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.layout import Place
 from tidegate.jobs.paths import Path, found_at, listed_at, number_at, shown, text_at
 from tidegate.kinds.podsets import written
 

@@ -5,8 +5,8 @@ Source: behaviour.md 16, RayCluster.
 
 from __future__ import annotations
 
+from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import ManagedBy, Object
-from tidegate.jobs.layout import Layout, Place, Standing
 from tidegate.jobs.paths import found_at, number_at, text_at
 from tidegate.jobs.ray import cluster_places, grows
 from tidegate.jobs.suspended import Identity, suspended_kind
@@ -19,7 +19,7 @@ def places(obj: Object) -> tuple[Place, ...]:
     return cluster_places(obj, ("spec",), elastic=grows(obj))
 
 
-def standing(obj: Object) -> Standing:
+def standing(obj: Object) -> JobStatus:
     """Return how a RayCluster stands.
 
     Its state says nothing while its pods are made, and suspended only when none is left.
@@ -28,7 +28,7 @@ def standing(obj: Object) -> Standing:
     touched = any((found_at(obj, ("status",)) or {}).values())
     workers = number_at(obj, ("status", "availableWorkerReplicas"))
     active = 1 + workers if touched and state != "suspended" else 0
-    return Standing(active=active, ready=state == "ready")
+    return JobStatus(active=active, ready=state == "ready")
 
 
 KIND = suspended_kind(

@@ -10,8 +10,8 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from tidegate.errors import UndecodableError
+from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import ManagedBy, Object
-from tidegate.jobs.layout import Layout, Loose, Place, Standing
 from tidegate.jobs.paths import found_at, listed_at, text_at
 from tidegate.jobs.ray import cluster_places, grows, with_container
 from tidegate.jobs.ray_cluster import CONTROLLER
@@ -54,12 +54,12 @@ def places(obj: Object) -> tuple[Place, ...]:
             return (head, *workers)
 
 
-def standing(obj: Object) -> Standing:
+def standing(obj: Object) -> JobStatus:
     """Return how a RayJob stands, by what its deployment says."""
     state, job = text_at(obj, ("status", "jobDeploymentStatus")), ("status", "jobStatus")
     succeeded = text_at(obj, job) == "SUCCEEDED"
     over = state in _ENDS
-    return Standing(
+    return JobStatus(
         finished=("Succeeded" if succeeded else "Failed") if over else "",
         message=text_at(obj, ("status", "message")) if over else "",
         active=int(state not in ("", "Suspended")),

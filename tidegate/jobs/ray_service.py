@@ -6,8 +6,8 @@ Source: behaviour.md 16, RayService.
 from __future__ import annotations
 
 from tidegate.jobs.conditions import holding
+from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import ManagedBy, Object
-from tidegate.jobs.layout import Layout, Place, Standing
 from tidegate.jobs.paths import text_at
 from tidegate.jobs.ray import cluster_places, grows
 from tidegate.jobs.ray_cluster import CONTROLLER
@@ -26,11 +26,11 @@ def places(obj: Object) -> tuple[Place, ...]:
     return cluster_places(obj, _CLUSTER, elastic=grows(obj))
 
 
-def standing(obj: Object) -> Standing:
+def standing(obj: Object) -> JobStatus:
     """Return how a RayService stands: it has pods while one of its clusters has."""
     ready = holding(obj, ("Ready",)) is not None
     running = any(text_at(obj, path) not in ("", "suspended") for path in _STATES)
-    return Standing(active=int(ready or running), ready=ready)
+    return JobStatus(active=int(ready or running), ready=ready)
 
 
 KIND = suspended_kind(

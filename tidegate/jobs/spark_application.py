@@ -12,8 +12,8 @@ from collections.abc import Mapping
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
+from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.layout import Layout, Place, Standing
 from tidegate.jobs.paths import Path, found_at, number_at, text_at, with_value
 from tidegate.jobs.spark_pods import ROLES, built_template, container_name
 from tidegate.jobs.suspended import Identity, suspended_kind
@@ -48,13 +48,13 @@ def places(obj: Object) -> tuple[Place, ...]:
     )
 
 
-def standing(obj: Object) -> Standing:
+def standing(obj: Object) -> JobStatus:
     """Return how a SparkApplication stands."""
     state = text_at(obj, ("status", "applicationState", "state"))
     executors = found_at(obj, ("status", "executorState")) or {}
     up = sum(one in ("RUNNING", "COMPLETED") for one in executors.values())
     wanted = number_at(obj, ("spec", "executor", "instances"), 0)
-    return Standing(
+    return JobStatus(
         finished=_ENDS.get(state, ""),
         message=text_at(obj, ("status", "applicationState", "errorMessage")),
         active=int(state not in _IDLE),

@@ -13,7 +13,16 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
-from tidegate.jobs.asking import asked, identified, is_elastic, state
+from tidegate.jobs.injected import before_start, decided_on, noted
+from tidegate.jobs.job_metadata import asked, identified, is_elastic, state
+from tidegate.jobs.job_status import (
+    JobStatus,
+    Layout,
+    Loose,
+    Place,
+    charged_at,
+    model_podsets,
+)
 from tidegate.jobs.kind import (
     Done,
     JobKind,
@@ -26,16 +35,7 @@ from tidegate.jobs.kind import (
     Stop,
     Wait,
 )
-from tidegate.jobs.layout import (
-    Layout,
-    Loose,
-    Place,
-    Standing,
-    charged_at,
-    model_podsets,
-)
 from tidegate.jobs.merging import difference
-from tidegate.jobs.notes import before_start, decided_on, noted
 from tidegate.jobs.paths import found_at, with_value
 from tidegate.jobs.placing import Note, known_note, placed, unplaced
 from tidegate.jobs.written import with_fewest, written_podset
@@ -120,7 +120,7 @@ class Engine(msgspec.Struct, frozen=True):
             active = 1
         return state(meta, suspended=self._is_suspended(job), active=active)
 
-    def _state(self, found: Loose, standing: Standing, pods: int) -> JobState:
+    def _state(self, found: Loose, standing: JobStatus, pods: int) -> JobState:
         return state(
             found.metadata,
             suspended=self._is_suspended(found.plain()),
@@ -164,7 +164,7 @@ class Engine(msgspec.Struct, frozen=True):
         except UndecodableError:
             return False  # what cannot be read is stopped like what runs
 
-    def _standing(self, job: Object) -> Standing:
+    def _standing(self, job: Object) -> JobStatus:
         return self.layout.standing({"status": {}, **job})
 
     def _is_suspended(self, job: Object) -> bool:

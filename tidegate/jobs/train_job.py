@@ -16,8 +16,8 @@ from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
 from tidegate.jobs import jobset
 from tidegate.jobs.conditions import outcome
+from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import ManagedBy, Object
-from tidegate.jobs.layout import Layout, Place, Standing
 from tidegate.jobs.paths import Path, found_at, listed_at, text_at, with_value
 from tidegate.jobs.suspended import Identity, suspended_kind
 from tidegate.jobs.template import as_template
@@ -63,7 +63,7 @@ def places(obj: Object) -> tuple[Place, ...]:
     )
 
 
-def standing(obj: Object) -> Standing:
+def standing(obj: Object) -> JobStatus:
     """Return how a TrainJob stands; its status counts Jobs, one a podset."""
     finished, message = outcome(obj, _OUTCOMES)
     statuses = listed_at(obj, ("status", "jobsStatus"))

@@ -14,7 +14,7 @@ from typing import Literal
 
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
-from tidegate.jobs.asking import MESSAGE_MAX, author, listed, written_decision
+from tidegate.jobs.job_metadata import MESSAGE_MAX, author, listed, written_decision
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
 from tidegate.kinds import names
 from tidegate.kinds.check_states import check_states, checks_since

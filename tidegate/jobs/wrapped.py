@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from tidegate.jobs import jobset, pytorch_job
 from tidegate.jobs.batch_job_numbers import INDEX
+from tidegate.jobs.job_status import Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.layout import Place
 from tidegate.jobs.paths import found_at, number_at
 from tidegate.jobs.ray import cluster_places
 

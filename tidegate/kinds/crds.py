@@ -13,8 +13,8 @@ import msgspec
 
 from tidegate.kinds.kueue import KINDS, Kind
 from tidegate.kinds.names import GROUP, VERSIONS
-from tidegate.kinds.older import SPELLINGS
 from tidegate.kinds.schema import Schema, struct_schema
+from tidegate.kinds.v1beta1_schema import SPELLINGS
 
 Manifest: TypeAlias = dict[str, Any]
 REFUSED = "v1alpha1"

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from tidegate.kinds.marks import Int32, Label, Name, Rule, listed, ruled, said
+from tidegate.kinds.markers import Int32, Label, Name, Rule, listed, ruled, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Toleration
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from tidegate.kinds.marks import Int64, Label, Time, keyed, needed, said
+from tidegate.kinds.markers import Int64, Label, Time, keyed, needed, said
 from tidegate.model.numbers import whole
 
 

@@ -54,7 +54,7 @@ IN_USE = "kueue.x-k8s.io/resource-in-use"
 
 DECISION = "tidegate.dev/decision"
 INJECTED = "tidegate.dev/injected"
-ORDERED = "tidegate.dev/Ordered"
+ORDERED = "tidegate.dev/StartRequested"
 """A condition of a Workload made directly: whether it may run, and in its message the decision."""
 AUTHOR = "tidegate.dev/author"
 CHECKS_SINCE = "tidegate.dev/ChecksSince"

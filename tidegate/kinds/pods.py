@@ -6,7 +6,7 @@ from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.marks import Int64, Quantity
+from tidegate.kinds.markers import Int64, Quantity
 from tidegate.kinds.meta import ObjectMeta, SelectorRequirement
 
 Opaque: TypeAlias = tuple[dict[str, Any], ...]

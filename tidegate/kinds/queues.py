@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.marks import (
+from tidegate.kinds.markers import (
     CheckName,
     Int32,
     Name,

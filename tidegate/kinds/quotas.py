@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.marks import Int64, Name, Quantity, Rule, keyed, listed, needed, ruled
+from tidegate.kinds.markers import Int64, Name, Quantity, Rule, keyed, listed, needed, ruled
 
 _EACH = "self.resourceGroups.all(g, g.flavors.all(f, f.resources.all(r, !has(r.{}))))"
 

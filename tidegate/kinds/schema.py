@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import inspect as types
 
-from tidegate.kinds.marks import NEEDED, Rule
+from tidegate.kinds.markers import NEEDED, Rule
 
 Schema: TypeAlias = dict[str, Any]
 _ZEROS: tuple[object, ...] = (None, "", 0, False, (), {})

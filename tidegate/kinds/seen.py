@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.kinds.marks import Quantity
+from tidegate.kinds.markers import Quantity
 from tidegate.kinds.meta import ObjectMeta, holding
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from tidegate.kinds.marks import Count, Int32, Name, PodSetName, Rule, keyed, listed, needed, said
+from tidegate.kinds.markers import Count, Int32, Name, PodSetName, Rule, keyed, listed, needed, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.workload_rules import WORKLOAD

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.kinds.marks import Rule
+from tidegate.kinds.markers import Rule
 
 
 def _true_of(which: str, condition: str) -> str:

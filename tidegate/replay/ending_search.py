@@ -11,7 +11,7 @@ from tidegate.contracts.facts import WorkloadFinished
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.forest import HOLDING, forest
 from tidegate.model.ids import FlavorResource
-from tidegate.replay.around import ahead
+from tidegate.replay.context import ahead
 from tidegate.replay.trial import Trial
 
 TRIALS_MAX = 500

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from tidegate.model.ids import FlavorResource
-from tidegate.replay.tally import Level, QueueTally, Tally
+from tidegate.replay.aggregates import Level, QueueTally, Tally
 
 ALL = "(all)"
 _SECOND_US = 1_000_000

@@ -14,7 +14,7 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.core import chain
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
-from tidegate.replay.again import DECISIONS_MAX, Divergence, decide_again
+from tidegate.replay.redecide import DECISIONS_MAX, Divergence, decide_again
 
 
 class Turn(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from tidegate.core.tree import available
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import ClusterQueueSpec, FlavorQuotas, ResourceGroup
-from tidegate.replay.tally import nominals
+from tidegate.replay.aggregates import nominals
 from tidegate.replay.trial import Trial
 
 CHOICES_MAX = 16

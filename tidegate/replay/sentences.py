@@ -29,7 +29,7 @@ Standing: TypeAlias = (
     | Differing
 )
 Queueing: TypeAlias = (
-    decided.WorkloadHeld
+    decided.WorkloadPending
     | decided.QuotaReserved
     | decided.WorkloadAdmitted
     | decided.QuotaReleased
@@ -44,12 +44,9 @@ Leaving: TypeAlias = (
     | decided.WorkloadEvicted
 )
 Ordering: TypeAlias = (
-    decided.StartOrdered
-    | decided.StopOrdered
-    | decided.ActuationRepeated
-    | decided.ReservationRepeated
+    decided.StartOrdered | decided.StopOrdered | decided.OrderReissued | decided.ReservationRepeated
 )
-Family: TypeAlias = decided.VariantMade | decided.VariantDropped | decided.VariantUngated
+Family: TypeAlias = decided.VariantCreated | decided.VariantDeleted | decided.VariantUngated
 Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering | Family
 """Whatever may stand in a workload's story."""
 
@@ -63,7 +60,7 @@ def sentence(event: Told, workload: str) -> str:
         case (
             decided.StartOrdered()
             | decided.StopOrdered()
-            | decided.ActuationRepeated()
+            | decided.OrderReissued()
             | decided.ReservationRepeated()
         ):
             return _ordering(event)
@@ -74,7 +71,7 @@ def sentence(event: Told, workload: str) -> str:
             | decided.WorkloadEvicted()
         ):
             return _leaving(event, workload)
-        case decided.VariantMade() | decided.VariantDropped() | decided.VariantUngated():
+        case decided.VariantCreated() | decided.VariantDeleted() | decided.VariantUngated():
             return _of_family(event)
         case decided.WorkloadDecision():
             return _queueing(event)
@@ -146,7 +143,7 @@ def _standing(event: Standing) -> str:
 
 def _queueing(event: Queueing) -> str:
     match event:
-        case decided.WorkloadHeld():
+        case decided.WorkloadPending():
             return _held(event)
         case decided.QuotaReserved():
             borrowing = f", borrowing at height {event.borrows}" if event.borrows else ""
@@ -190,9 +187,9 @@ def _leaving(event: Leaving, workload: str) -> str:
 
 def _of_family(event: Family) -> str:
     match event:
-        case decided.VariantMade():
+        case decided.VariantCreated():
             return f"Variant {event.workload} made: {event.parent} on flavor {event.flavor}."
-        case decided.VariantDropped():
+        case decided.VariantDeleted():
             return f"Variant {event.workload} dropped: flavor {event.flavor} is tried no more."
         case decided.VariantUngated():
             return f"Variant {event.workload} may preempt others from here on."
@@ -210,7 +207,7 @@ def _ordering(event: Ordering) -> str:
             return f"Start ordered: {places or event.job.name}."
         case decided.StopOrdered():
             return _with("Stop ordered", event.reason)
-        case decided.ActuationRepeated():
+        case decided.OrderReissued():
             attempt = f"repetition {event.attempt}"
             return f"The {event.order} has not been seen done: ordered again, {attempt}."
         case decided.ReservationRepeated():
@@ -220,7 +217,7 @@ def _ordering(event: Ordering) -> str:
             assert_never(event)
 
 
-def _held(event: decided.WorkloadHeld) -> str:
+def _held(event: decided.WorkloadPending) -> str:
     text = f"Waits: {event.reason}"
     if event.tried:
         text += "; " + "; ".join(tried_text(each) for each in event.tried)

@@ -95,7 +95,7 @@ def _note(course: _Course, event: Event, ledger_id: str) -> None:
             course.adopted = True
         case told.WorkloadFinished():  # nobody need have seen it run
             course.start_there_us = course.start_there_us or event.at_us
-        case decided.WorkloadHeld() if not course.start_there_us:
+        case decided.WorkloadPending() if not course.start_there_us:
             course.held = sentence(event, course.workload)
         case decided.WorkloadAdmitted():
             course.start_here_us = course.start_here_us or event.at_us

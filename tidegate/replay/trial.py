@@ -57,7 +57,7 @@ class Trial:
             taken = decide(draft)
             for decision in taken:
                 self._obey(draft, decision, preempts)
-                if isinstance(decision, decided.WorkloadHeld) and decision.workload == self._key:
+                if isinstance(decision, decided.WorkloadPending) and decision.workload == self._key:
                     held = decision.message
             if not taken or _holds(draft, self._key):
                 break

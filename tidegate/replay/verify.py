@@ -16,7 +16,7 @@ from tidegate.core import chain
 from tidegate.core.chain import GENESIS
 from tidegate.core.draft import Draft
 from tidegate.errors import AuditError, WitnessError
-from tidegate.replay.again import DECISIONS_MAX, Divergence, decide_again
+from tidegate.replay.redecide import DECISIONS_MAX, Divergence, decide_again
 
 
 class Witness(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,8 +24,8 @@ from tidegate.core.forest import HOLDING
 from tidegate.core.rules import decide
 from tidegate.core.snapshot import decode
 from tidegate.errors import TidegateError
-from tidegate.replay.relatives import ending, run_of
 from tidegate.replay.scenario import Answer, Run, Scenario, identity
+from tidegate.replay.variants import ending, run_of
 
 TURNS_MAX = 100
 """At most so many turns at one moment: Kueue's rules may go round for ever."""

@@ -8,7 +8,7 @@ import msgspec
 
 from tidegate.contracts.decisions import FlavorTried
 from tidegate.model.reasons import UNSATISFIED_CHECKS
-from tidegate.replay.around import Around, Freed
+from tidegate.replay.context import Around, Freed
 from tidegate.replay.sentences import tried_text
 from tidegate.replay.why import Line, Story
 
@@ -46,7 +46,7 @@ def waits(story: Story, notes: Mapping[int, Around]) -> list[Wait]:
     """Return a story's waits, in order; of all but the last the end is known."""
     found: list[Wait] = []
     for line in story.lines:
-        begins = line.what in _BEGINS or (line.what == "VariantMade" and not found)
+        begins = line.what in _BEGINS or (line.what == "VariantCreated" and not found)
         if begins and (not found or found[-1].outcome):
             found.append(Wait(from_seq=line.seq, from_us=line.at_us))
         elif found and not found[-1].outcome:
@@ -81,7 +81,7 @@ def freed_text(freed: Freed) -> str:
 
 
 def _note(wait: Wait, line: Line, note: Around) -> None:
-    if line.what == "WorkloadHeld":
+    if line.what == "WorkloadPending":
         wait.reason, wait.held_seq, wait.tried = line.reason, line.seq, line.tried
         wait.ahead, wait.ahead_first = note.ahead, note.ahead_first
     elif line.what == "QuotaReserved":

@@ -17,9 +17,9 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.core.draft import Draft
 from tidegate.core.fold import apply
 from tidegate.core.snapshot import decode as from_bytes
+from tidegate.replay.aggregates import Tally
 from tidegate.replay.figures import Figures, figures
 from tidegate.replay.scenario import Scenario
-from tidegate.replay.tally import Tally
 from tidegate.replay.virtual import Cluster
 
 Progress = Callable[[Iterator[int]], Iterator[int]]

@@ -26,13 +26,13 @@ _PHASES: dict[str, str] = {
     "WorkloadDeactivated": "inactive",
     "WorkloadFinished": "finished",
     "WorkloadRemoved": "removed",
-    "VariantMade": "pending",
-    "VariantDropped": "removed",
+    "VariantCreated": "pending",
+    "VariantDeleted": "removed",
 }
 """What a workload is after an event; the others leave it as it was."""
 
 
-_BEGINNINGS = ("WorkloadSubmitted", "VariantMade")
+_BEGINNINGS = ("WorkloadSubmitted", "VariantCreated")
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     what: str  # the event's type
     text: str  # one sentence
     reason: str = ""  # where the event has one, e.g. WaitingForQuota
-    tried: tuple[decided.FlavorTried, ...] = ()  # of WorkloadHeld
+    tried: tuple[decided.FlavorTried, ...] = ()  # of WorkloadPending
     checks: dict[str, str] = {}  # admission checks to what is known of them, e.g. "Pending"
 
 
@@ -71,8 +71,8 @@ def names(entries: Iterable[Entry], text: str) -> list[str]:
             continue
         event = decode(entry.payload)
         own = isinstance(event, told.WorkloadSubmitted) and wanted in _spellings(event)
-        made = isinstance(event, decided.VariantMade) and text == event.workload
-        if isinstance(event, told.WorkloadSubmitted | decided.VariantMade) and (own or made):
+        made = isinstance(event, decided.VariantCreated) and text == event.workload
+        if isinstance(event, told.WorkloadSubmitted | decided.VariantCreated) and (own or made):
             found[event.workload] = None
     return list(found)
 
@@ -85,11 +85,11 @@ def why(entries: Iterable[Entry], workload: str) -> Story:
     """
     story = Story(workload=workload)
     for entry, event, whose in _about(entries, workload):
-        asked = event.asked if isinstance(event, decided.VariantMade) else event
+        asked = event.asked if isinstance(event, decided.VariantCreated) else event
         if isinstance(asked, told.WorkloadSubmitted) and asked.workload == workload:
             story.uid, story.job = asked.uid, asked.job
         if _is_parent_of(workload, event):
-            story.phase = "parent" if isinstance(event, decided.VariantMade) else story.phase
+            story.phase = "parent" if isinstance(event, decided.VariantCreated) else story.phase
         elif getattr(event, "workload", "") == workload:
             story.phase = _phase(event, _PHASES.get(entry.type, story.phase))
             story.cluster_queue = getattr(event, "cluster_queue", "") or story.cluster_queue
@@ -113,7 +113,7 @@ def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Tol
         if not any(one in entry.payload for one in quoted.values()):
             continue
         event = decode(entry.payload)
-        if _is_parent_of(workload, event) and isinstance(event, decided.VariantMade):
+        if _is_parent_of(workload, event) and isinstance(event, decided.VariantCreated):
             quoted[event.workload] = f'"{event.workload}"'
         whose = next((key for key in quoted if _concerns(event, key)), "")
         told_once = whose == workload or isinstance(event, decided.WorkloadDecision)
@@ -139,7 +139,7 @@ def _line(entry: Entry, event: Told, workload: str, whose: str) -> Line:
         what=type_name(event),
         text=f"{whose}: {text}" if in_its_stead else text,
         reason=str(getattr(event, "reason", "")),
-        tried=event.tried if isinstance(event, decided.WorkloadHeld) else (),
+        tried=event.tried if isinstance(event, decided.WorkloadPending) else (),
         checks=_checks(event),
     )
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from store.archive import SUFFIXES, Archive, digest, sync, write
+from store.archive_format import SUFFIXES, Archive, digest, sync, write
 from tidegate.cli.commands.copying import refuse_existing
 from tidegate.cli.output import say
 from tidegate.cli.progress import watched
@@ -57,23 +57,23 @@ def archive(
 
 
 def _archive(engine: Any, file: Path, until: str) -> tuple[int, int]:  # noqa: ANN401 - SQL's
-    from store import archived  # noqa: PLC0415 - SQL may be absent
+    from store import archive_ranges  # noqa: PLC0415 - SQL may be absent
     from store.failures import reading  # noqa: PLC0415
     from store.ledger import SqlLedger  # noqa: PLC0415
 
     ledger = SqlLedger(engine)
     with reading(engine) as conn:
-        held = archived.parts(conn, 0)
+        held = archive_ranges.parts(conn, 0)
     anchor = held[-1].anchor() if held else GENESIS
     seq = int(until) if until.isdecimal() else ledger.seq_at(time_of(until, "--until"))
-    last = archived.last_turn(engine, 0, seq)
+    last = archive_ranges.last_turn(engine, 0, seq)
     if last <= anchor.seq:
         raise NotSupportedError(f"There is no whole turn to archive behind seq {anchor.seq}.")
     told = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
     count = write(verify(told, anchor), file)
     sync(file)
     end = _last(verify(Archive(file).read(), anchor))
-    part = archived.Part(
+    part = archive_ranges.Part(
         partition=end.partition,
         seq=end.seq,
         first_seq=anchor.seq + 1,
@@ -85,7 +85,7 @@ def _archive(engine: Any, file: Path, until: str) -> tuple[int, int]:  # noqa: A
         file=str(file),
         digest=digest(file),
     )
-    archived.forget(engine, part)
+    archive_ranges.forget(engine, part)
     return count, end.seq
 
 

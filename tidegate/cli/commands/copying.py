@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from store.archive import SUFFIXES, write
+from store.archive_format import SUFFIXES, write
 from tidegate.cli import parquet
 from tidegate.cli.output import say
 from tidegate.cli.reading import LedgerOption, Reader, open_reader

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.objects.asking import (
+from tidegate.cli.objects.api_client import (
     ContextOption,
     KubeconfigOption,
     NamespaceOption,

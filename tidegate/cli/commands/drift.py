@@ -16,11 +16,11 @@ from tidegate.cli.comparing import (
     named_jobs,
     named_objects,
 )
-from tidegate.cli.objects.asking import Asking, ContextOption, KubeconfigOption, open_api
+from tidegate.cli.name_lookup import draft_of
+from tidegate.cli.objects.api_client import Asking, ContextOption, KubeconfigOption, open_api
 from tidegate.cli.objects.printing import typed
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import LedgerOption, open_reader
-from tidegate.cli.subject import draft_of
 from tidegate.core.draft import Draft
 from tidegate.errors import UnknownNameError
 from tidegate.jobs.registry import JOB_KINDS

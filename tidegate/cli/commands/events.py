@@ -13,7 +13,7 @@ import typer
 
 from tidegate.cli.commands.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
-from tidegate.cli.joining import BusCaOption, BusCredentialsOption, ClusterOption
+from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
 from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, open_reader
 from tidegate.cli.times import utc
@@ -22,8 +22,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.subjects import place_of
 from tidegate.errors import UnknownNameError
 from tidegate.replay.sentences import Told, sentence
-from tidegate.subscribe import Told as Heard
-from tidegate.subscribe import Wish, subscribe
+from tidegate.subscribe import LedgerEvent, Wish, subscribe
 
 POLL_S = 0.5
 SHOWN = 100
@@ -115,7 +114,7 @@ def _types(text: str) -> set[str]:
     return wanted
 
 
-async def _listen(heard: AsyncGenerator[Heard, None], output: Output) -> None:
+async def _listen(heard: AsyncGenerator[LedgerEvent, None], output: Output) -> None:
     async with aclosing(heard):
         async for told in heard:
             _print_one(told.entry, output)

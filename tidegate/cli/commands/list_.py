@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tidegate.cli.objects import rows
-from tidegate.cli.objects.asking import ContextOption, KubeconfigOption, Object, open_api
+from tidegate.cli.objects.api_client import ContextOption, KubeconfigOption, Object, open_api
 from tidegate.cli.objects.naming import CLUSTER_QUEUE, FLAVOR, LOCAL_QUEUE, WORKLOAD, Named, offer
 from tidegate.cli.objects.owners import Wanted, owned_by, pod_selection, read_wanted
 from tidegate.cli.objects.positions import positions

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import typer
 
-from tidegate.cli.objects.asking import kubeconfig_of
+from tidegate.cli.objects.api_client import kubeconfig_of
 from tidegate.cli.objects.naming import NAMED, Named, offer
 from tidegate.errors import NotSupportedError
 from tidegate.kinds.names import GROUP

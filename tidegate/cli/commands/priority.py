@@ -6,9 +6,9 @@ from typing import Any
 
 import typer
 
+from tidegate.cli.name_lookup import WithinOption, WorkloadArgument, draft_of, workload_of
 from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
-from tidegate.cli.subject import WithinOption, WorkloadArgument, draft_of, workload_of
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.ordering import gate
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.cli.commands.positions import positions
+from tidegate.cli.name_lookup import known_queue
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
-from tidegate.cli.subject import known_queue
 from tidegate.cli.times import span
 
 app = typer.Typer(help="The ClusterQueues, and who waits in them.", no_args_is_help=True)

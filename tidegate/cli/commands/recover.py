@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tidegate.bus.ports import Ledger
-from tidegate.cli.joining import ClusterOption
+from tidegate.cli.nats_options import ClusterOption
 from tidegate.cli.output import say
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import LedgerOpened

@@ -20,8 +20,8 @@ from tidegate.contracts.facts import Event
 from tidegate.core.chain import GENESIS
 from tidegate.core.draft import Draft
 from tidegate.errors import TidegateError
-from tidegate.replay.again import Divergence
 from tidegate.replay.play import Turn, play
+from tidegate.replay.redecide import Divergence
 from tidegate.replay.sentences import Told, sentence
 
 _SECOND_US = 1_000_000

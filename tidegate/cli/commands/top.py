@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.live import Live
 
 from tidegate.cli.follow import Follower, Told
-from tidegate.cli.frames import EVENTS, frame
 from tidegate.cli.interrupts import until_interrupted
+from tidegate.cli.name_lookup import SubjectArgument, node_of
 from tidegate.cli.reading import LedgerOption, open_reader
-from tidegate.cli.subject import SubjectArgument, node_of
+from tidegate.cli.top_view import EVENTS, frame
 from tidegate.errors import NotSupportedError
 
 _PIPE_WIDTH = 160

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.objects.asking import Asking, ContextOption, KubeconfigOption, open_api
+from tidegate.cli.objects.api_client import Asking, ContextOption, KubeconfigOption, open_api
 from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
 

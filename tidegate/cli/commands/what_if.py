@@ -29,8 +29,8 @@ from tidegate.replay.changes import (
     defined,
     target_of,
 )
+from tidegate.replay.field_paths import fields_of, read_setting
 from tidegate.replay.scenario import Scenario, recorded
-from tidegate.replay.settings import fields_of, read_setting
 from tidegate.replay.whatif import as_recorded, played
 
 SetOption = Annotated[

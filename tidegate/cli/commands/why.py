@@ -7,11 +7,11 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from tidegate.cli.name_lookup import WithinOption, WorkloadArgument, find
 from tidegate.cli.output import Output, OutputOption, coloured, print_record
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
-from tidegate.cli.subject import WithinOption, WorkloadArgument, find
 from tidegate.cli.times import span, utc
-from tidegate.replay.around import Around, Freed, around
+from tidegate.replay.context import Around, Freed, around
 from tidegate.replay.waits import Wait, freed_text, lines, needed_text, waits
 from tidegate.replay.why import Line, Story
 from tidegate.replay.why import why as story_of
@@ -23,7 +23,7 @@ COLOURS = {
     "WorkloadFinished": "cyan",
     "WorkloadPreempted": "magenta",
     "WorkloadEvicted": "magenta",
-    "WorkloadHeld": "yellow",
+    "WorkloadPending": "yellow",
     "ActuationFailed": "red",
 }
 _SECOND_US = 1_000_000

@@ -6,15 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
+from tidegate.cli.name_lookup import WithinOption, WorkloadArgument, find
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.progress import counted
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
-from tidegate.cli.subject import WithinOption, WorkloadArgument, find
 from tidegate.cli.times import utc
 from tidegate.model.quantity import render
+from tidegate.replay.as_of import as_of as folded
 from tidegate.replay.ending_search import TRIALS_MAX
 from tidegate.replay.quota_search import QuotaChange
-from tidegate.replay.travel import as_of as folded
 from tidegate.replay.whynot import WhyNot
 from tidegate.replay.whynot import why_not as answered
 

@@ -24,8 +24,8 @@ SHOWN = (
     decisions.WorkloadPreempted,
     decisions.PreemptionIntended,
     decisions.WorkloadRequeued,
-    decisions.WorkloadHeld,
-    decisions.ActuationRepeated,
+    decisions.WorkloadPending,
+    decisions.OrderReissued,
     facts.WorkloadFinished,
     facts.ActuationFailed,
     facts.ObservationRefused,
@@ -107,7 +107,7 @@ def _story(event: facts.FactEvent | decisions.DecisionEvent) -> str:
     match event:
         case decisions.WorkloadAdmitted():
             return f"{event.workload} in {event.cluster_queue} after {event.waited_us / 1e6:.1f} s"
-        case decisions.WorkloadHeld():
+        case decisions.WorkloadPending():
             return f"{event.workload}: {event.message or event.reason}"
         case decisions.WorkloadPreempted():
             return f"{event.workload} for {event.by} ({event.reason})"

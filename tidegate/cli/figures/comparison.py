@@ -9,8 +9,8 @@ import msgspec
 
 from tidegate.cli.output import Column
 from tidegate.cli.times import span, utc
+from tidegate.replay.aggregates import Tally
 from tidegate.replay.figures import Figures, QueueFigures, Usage
-from tidegate.replay.tally import Tally
 from tidegate.replay.whatif import Side
 
 SECOND_US = 1_000_000

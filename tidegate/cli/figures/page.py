@@ -8,7 +8,7 @@ from html import escape
 from tidegate.cli.figures.comparison import SECOND_US, Comparison, columns, rows, units
 from tidegate.cli.figures.plots import Line, Points, plot, shares, steps
 from tidegate.model.ids import FlavorResource
-from tidegate.replay.tally import Level
+from tidegate.replay.aggregates import Level
 from tidegate.replay.whatif import Side
 
 COLOURS = {"recorded": "#888888", "unchanged": "#1f6fb2", "changed": "#d1571b"}

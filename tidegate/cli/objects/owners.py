@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import typer
 
-from tidegate.cli.objects.asking import Asking, Object
+from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.cli.objects.naming import WORKLOAD
 from tidegate.jobs.registry import JOB_KINDS
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.objects.asking import Object
+from tidegate.cli.objects.api_client import Object
 from tidegate.cli.output import Column, Output, print_record, print_records
 from tidegate.cli.times import parse_utc, span
 

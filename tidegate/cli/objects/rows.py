@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tidegate.cli.objects.asking import Object
+from tidegate.cli.objects.api_client import Object
 from tidegate.cli.objects.printing import age, condition, since
 from tidegate.cli.output import Column
 

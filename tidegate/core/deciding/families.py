@@ -12,8 +12,8 @@ from hashlib import sha256
 
 from tidegate.contracts.decisions import (
     DecisionEvent,
-    VariantDropped,
-    VariantMade,
+    VariantCreated,
+    VariantDeleted,
     VariantUngated,
     WorkloadDeactivated,
     WorkloadRequeued,
@@ -63,7 +63,7 @@ def tend(draft: Draft, parent: Workload) -> list[DecisionEvent]:
 def _made(draft: Draft, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
     known = {flavor_of(one) for one in variants(draft, parent)}
     return [
-        VariantMade(
+        VariantCreated(
             at_us=draft.now_us,
             workload=(key := _key(draft, parent, flavor)),
             uid=f"{parent.uid}/{flavor}",
@@ -132,8 +132,8 @@ def _dropped(draft: Draft, parent: Workload, flavors: tuple[str, ...]) -> list[D
     return found
 
 
-def _gone(draft: Draft, parent: Workload, one: Workload, *, last: bool) -> VariantDropped:
-    return VariantDropped(
+def _gone(draft: Draft, parent: Workload, one: Workload, *, last: bool) -> VariantDeleted:
+    return VariantDeleted(
         at_us=draft.now_us,
         workload=one.key,
         uid=one.uid,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from tidegate.contracts.decisions import ActuationRepeated, DecisionEvent
+from tidegate.contracts.decisions import DecisionEvent, OrderReissued
 from tidegate.core import deadlines
 from tidegate.core.draft import Draft, Workload
 from tidegate.core.orders import evicted, start_order, stop_order
@@ -61,8 +61,8 @@ def _give_up(draft: Draft, workload: Workload) -> list[DecisionEvent]:
 
 def _repeated(
     draft: Draft, workload: Workload, *, kind: Literal["start", "stop"], since_us: int
-) -> ActuationRepeated:
-    return ActuationRepeated(
+) -> OrderReissued:
+    return OrderReissued(
         at_us=draft.now_us,
         workload=workload.key,
         uid=workload.uid,

@@ -8,7 +8,12 @@ Source: behaviour.md 8.4 (the order of the reasons).
 
 from __future__ import annotations
 
-from tidegate.contracts.decisions import DecisionEvent, HeldReason, WorkloadHeld, WorkloadRequeued
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    PendingReason,
+    WorkloadPending,
+    WorkloadRequeued,
+)
 from tidegate.core import admissibility
 from tidegate.core.admissibility import unoffered
 from tidegate.core.draft import Draft, Workload
@@ -46,8 +51,8 @@ def attend_pending(draft: Draft, workload: Workload) -> list[DecisionEvent]:
     said = workload.held.others if workload.held is not None else ()
     if code in said or (found is None and _SAID.isdisjoint(said)):
         return []
-    reason: HeldReason = "PendingEvaluation" if found is None else found.reason
-    held = WorkloadHeld(
+    reason: PendingReason = "PendingEvaluation" if found is None else found.reason
+    held = WorkloadPending(
         at_us=draft.now_us,
         workload=workload.key,
         uid=workload.uid,

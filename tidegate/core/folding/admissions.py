@@ -18,7 +18,7 @@ from tidegate.contracts.decisions import (
     WorkloadDeactivated,
     WorkloadEvicted,
     WorkloadExpired,
-    WorkloadHeld,
+    WorkloadPending,
     WorkloadPreempted,
     WorkloadRequeued,
 )
@@ -40,7 +40,7 @@ AdmissionEvent: TypeAlias = (
     _Quota
     | _Order
     | _Preemption
-    | WorkloadHeld
+    | WorkloadPending
     | WorkloadEvicted
     | WorkloadRequeued
     | WorkloadDeactivated
@@ -61,7 +61,7 @@ def apply_decision(draft: Draft, event: AdmissionEvent) -> None:
             _fold_quota(draft, workload, event)
         case StartOrdered() | StopOrdered():
             _order(draft, workload, event)
-        case WorkloadHeld():
+        case WorkloadPending():
             _hold(draft, workload, event)
         case PreemptionIntended() | PreemptionAbandoned() | WorkloadPreempted():
             _fold_preemption(draft, workload, event)
@@ -150,7 +150,7 @@ def _order(draft: Draft, workload: Workload, event: _Order) -> None:
     watch(draft, workload)
 
 
-def _hold(draft: Draft, workload: Workload, event: WorkloadHeld) -> None:
+def _hold(draft: Draft, workload: Workload, event: WorkloadPending) -> None:
     workload.held = Held(
         reason=event.reason,
         others=event.others,

@@ -14,8 +14,8 @@ from tidegate.contracts.decisions import (
     QuotaReserved,
     StartOrdered,
     StopOrdered,
-    VariantDropped,
-    VariantMade,
+    VariantCreated,
+    VariantDeleted,
     VariantUngated,
     WorkloadDeactivated,
     WorkloadDecision,
@@ -43,7 +43,7 @@ from tidegate.core.heads import leave, place
 from tidegate.core.ordering import gate
 from tidegate.core.wanted import watch
 
-FamilyEvent: TypeAlias = VariantMade | VariantDropped | VariantUngated
+FamilyEvent: TypeAlias = VariantCreated | VariantDeleted | VariantUngated
 PATIENCE_US = 300_000_000
 """How long a variant that may preempt is left alone before the next one may."""
 _HANDED = "Deactivated"
@@ -65,9 +65,9 @@ def apply_family(draft: Draft, event: FamilyEvent) -> None:
     if parent is None:
         return
     match event:
-        case VariantMade():
+        case VariantCreated():
             _make(draft, parent, event)
-        case VariantDropped():
+        case VariantDeleted():
             _drop(draft, parent, event)
         case VariantUngated():
             _open(draft, parent, event)
@@ -106,7 +106,7 @@ def end_due(draft: Draft) -> None:
             draft.forest.agenda[key] = None
 
 
-def _make(draft: Draft, parent: Workload, event: VariantMade) -> None:
+def _make(draft: Draft, parent: Workload, event: VariantCreated) -> None:
     if parent.phase == "pending":
         leave(draft, parent)
         if draft.sticky.get(parent.cluster_queue) == parent.key:
@@ -117,7 +117,7 @@ def _make(draft: Draft, parent: Workload, event: VariantMade) -> None:
     parent.variants = (*parent.variants, event.workload)
 
 
-def _drop(draft: Draft, parent: Workload, event: VariantDropped) -> None:
+def _drop(draft: Draft, parent: Workload, event: VariantDeleted) -> None:
     gone = WorkloadRemoved(at_us=event.at_us, workload=event.workload, uid=event.uid)
     apply_workload(draft, gone)
     if event.last and parent.phase == "parent":

@@ -6,7 +6,7 @@ from typing import TypeAlias, assert_never
 
 from msgspec.structs import replace
 
-from tidegate.contracts.decisions import ActuationRepeated
+from tidegate.contracts.decisions import OrderReissued
 from tidegate.contracts.facts import ActuationFailed, JobStateReported, LedgerOpened
 from tidegate.contracts.reception import (
     ClockSkewed,
@@ -35,7 +35,7 @@ ObservedEvent: TypeAlias = (
     | ClockSkewed
     | JobStateReported
     | ActuationFailed
-    | ActuationRepeated
+    | OrderReissued
 )
 
 
@@ -54,7 +54,7 @@ def apply_observed(draft: Draft, event: ObservedEvent) -> None:
                 known.stale = True
         case TimePassed() | ClockSkewed() | ObservationRefused():
             _fold_time(draft, event)
-        case JobStateReported() | ActuationFailed() | ActuationRepeated():
+        case JobStateReported() | ActuationFailed() | OrderReissued():
             _fold_workload(draft, event)
         case _:
             assert_never(event)
@@ -114,9 +114,7 @@ def _count_anew(draft: Draft, resource: str) -> None:
         kept[name] = replace(defined, version=0)
 
 
-def _fold_workload(
-    draft: Draft, event: JobStateReported | ActuationFailed | ActuationRepeated
-) -> None:
+def _fold_workload(draft: Draft, event: JobStateReported | ActuationFailed | OrderReissued) -> None:
     workload = draft.workloads.get(event.workload)
     if workload is None or (event.uid and workload.uid != event.uid):
         return
@@ -130,7 +128,7 @@ def _fold_workload(
             workload.failure = Failure(
                 reason=event.reason, decision_seq=event.decision_seq, at_us=event.at_us
             )
-        case ActuationRepeated():
+        case OrderReissued():
             workload.repeated = event.attempt
         case _:
             assert_never(event)

@@ -1,0 +1,49 @@
+"""Several that follow the ledger, as one."""
+
+from __future__ import annotations
+
+import asyncio
+
+from actuator.consume import Subscriber
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Published
+from tidegate.contracts.facts import FactEvent
+
+
+class FanOut:
+    """See ``actuator.consume.Subscriber``: each is told in the order given; none may be given."""
+
+    def __init__(self, *learners: Subscriber) -> None:
+        self._learners = learners
+
+    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+        """See ``Subscriber.learn``."""
+        failed = list[Exception]()
+        for one in self._learners:
+            try:
+                one.learn(told, event, live=live)
+            except Exception as error:  # noqa: BLE001 - the others learn it
+                failed.append(error)
+        if failed:
+            raise failed[0]
+
+    def carried_out(self, workload: str) -> None:
+        """See ``Subscriber.carried_out``."""
+        for one in self._learners:
+            one.carried_out(workload)
+
+    def begin_anew(self) -> None:
+        """See ``Subscriber.begin_anew``."""
+        for one in self._learners:
+            one.begin_anew()
+
+    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
+        """See ``Subscriber.work``."""
+        for one in self._learners:
+            one.work(working)
+
+    async def run(self) -> None:
+        """Act for ever, each for itself."""
+        async with asyncio.TaskGroup() as tasks:
+            for one in self._learners:
+                tasks.create_task(one.run())

@@ -1,0 +1,192 @@
+"""Kubernetes Events: what is told to whom looks at a job, its Workload or its queue.
+
+Types, reasons and most messages are Kueue's. The name of each comes from the ledger's seq, so that
+an entry read twice is told once.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from actuator.projection.workload_view import WorkloadView
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReserved,
+    VariantCreated,
+    VariantDeleted,
+    VariantUngated,
+    WorkloadAdmitted,
+    WorkloadDeactivated,
+    WorkloadEvicted,
+    WorkloadPending,
+    WorkloadPreempted,
+    WorkloadRequeued,
+)
+from tidegate.contracts.facts import ActuationFailed, FactEvent, WorkloadFinished
+from tidegate.core import families
+from tidegate.jobs.kind import Object
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.names import API_VERSION
+from tidegate.kinds.times import stamp
+
+MESSAGE_MAX = 1_024
+_NAME_MAX = 200
+_SECOND_US = 1_000_000
+_WARNED = {
+    "AdmissionCheck": "AdmissionCheckRejected",
+    "MaximumExecutionTimeExceeded": "MaximumExecutionTimeExceeded",
+    "FailedToStart": "FailedToStart",
+}
+"""What is warned of before an eviction, by its cause."""
+
+
+class EventText(msgspec.Struct, frozen=True, kw_only=True):
+    """One sentence about a Workload or about its job."""
+
+    about_job: bool
+    kind: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+    workload: str = ""  # whose; empty: the workload that the event is about
+
+
+def told(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
+    """Return what an event of the ledger tells people; most tell nothing."""
+    match event:
+        case QuotaReserved():
+            said = f"Quota reserved in ClusterQueue {event.cluster_queue}"
+            return (_of_workload("QuotaReserved", said),)
+        case WorkloadAdmitted():
+            return _admitted(event)
+        case WorkloadPending():
+            return _held(event)
+        case WorkloadPreempted():
+            return _preempted(event)
+        case WorkloadEvicted():
+            return _evicted(event)
+        case ActuationFailed():
+            said = f"{event.reason}: {event.message}" if event.message else event.reason
+            return (replace(_of_job("ActuationFailed", said), kind="Warning"),)
+        case WorkloadFinished() if not event.variant_of:
+            said = f"Workload '{event.workload}' is declared finished"
+            return (_of_job("FinishedWorkload", said),)
+        case _:
+            return _of_family(event)
+
+
+def event_object(one: EventText, shown: WorkloadView, seq: int, at_us: int) -> Object:
+    """Return the core/v1 Event that tells it."""
+    regarding = _job(shown) if one.about_job else _workload(shown)
+    end = f"{seq:x}.{'j' if one.about_job else 'w'}"
+    return event_about(regarding, end, at_us, (one.kind, one.reason, one.message))
+
+
+def event_about(regarding: Object, end: str, at_us: int, told: tuple[str, str, str]) -> Object:
+    """Return the core/v1 Event about an object, of a type, a reason and a message.
+
+    ``end`` is how its name ends, so that an entry read twice is told once.
+    """
+    kind, reason, message = told
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "namespace": regarding["namespace"],
+            "name": f"{regarding['name'][:_NAME_MAX]}.{end}",
+        },
+        "involvedObject": regarding,
+        "type": kind,
+        "reason": reason,
+        "message": message[:MESSAGE_MAX],
+        "source": {"component": "tidegate"},
+        "reportingComponent": "tidegate.dev/actuator",
+        "firstTimestamp": stamp(at_us),
+        "lastTimestamp": stamp(at_us),
+        "count": 1,
+    }
+
+
+def _admitted(event: WorkloadAdmitted) -> tuple[EventText, ...]:
+    waited_s = event.waited_us // _SECOND_US
+    queue = event.cluster_queue
+    said = f"Admitted by ClusterQueue {queue}, wait time since queued was {waited_s}s"
+    return _of_workload("Admitted", said), _of_job("Started", f"Admitted by clusterQueue {queue}")
+
+
+def _held(event: WorkloadPending) -> tuple[EventText, ...]:
+    """Kueue tells of what was tried in a cycle, not of who was not looked at."""
+    if event.others:
+        return ()
+    return (_of_workload(event.reason, event.message or event.reason, kind="Warning"),)
+
+
+def _preempted(event: WorkloadPreempted) -> tuple[EventText, ...]:
+    said = f"Preempted workload {event.workload} (uid {event.uid}), {event.reason}"
+    other = EventText(
+        about_job=False, kind="Normal", reason="PreemptedWorkload", message=said, workload=event.by
+    )
+    return _of_workload("Preempted", event.message or f"Preempted by {event.by}"), other
+
+
+def _evicted(event: WorkloadEvicted) -> tuple[EventText, ...]:
+    reason = f"EvictedDueTo{event.reason}" + (f"DueTo{event.cause}" if event.cause else "")
+    said = event.message or "It must stop"
+    usual = _of_workload(reason, said), _of_job("Stopped", said)
+    warned = _WARNED.get(event.cause)
+    return usual if warned is None else (_of_workload(warned, said, kind="Warning"), *usual)
+
+
+def _of_family(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
+    """Tell a parent of its variants, and a variant what its siblings mean for it."""
+    match event:
+        case VariantCreated():
+            said = f"Variant {event.workload} made, for flavor {event.flavor}"
+            return (replace(_of_workload("CreatedVariant", said), workload=event.parent),)
+        case VariantDeleted():
+            said = f"Variant {event.workload} deleted: flavor {event.flavor} is tried no more"
+            return (replace(_of_workload("DeletedVariant", said), workload=event.parent),)
+        case VariantUngated():
+            return (_of_workload("PreemptionUngatedVariant", "It may preempt from here on"),)
+        case WorkloadDeactivated(reason=families.DEACTIVATED):
+            return (_of_workload(event.reason, event.message),)
+        case WorkloadRequeued(reason=families.ACTIVATED):
+            said = "It waits again: no variant is admitted, or none on a flavor that is preferred"
+            return (_of_workload(event.reason, said),)
+        case _:
+            return ()
+
+
+def _of_workload(
+    reason: str, message: str, kind: Literal["Normal", "Warning"] = "Normal"
+) -> EventText:
+    return EventText(about_job=False, kind=kind, reason=reason, message=message)
+
+
+def _of_job(reason: str, message: str) -> EventText:
+    return EventText(about_job=True, kind="Normal", reason=reason, message=message)
+
+
+def _job(shown: WorkloadView) -> Object:
+    kind = JOB_KINDS[shown.job.kind]
+    if kind.members is not None:
+        return _workload(shown)  # a group has no object of its own
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "namespace": shown.namespace,
+        "name": shown.job.name,
+        "uid": shown.uid,
+    }
+
+
+def _workload(shown: WorkloadView) -> Object:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Workload",
+        "namespace": shown.namespace,
+        "name": shown.name,
+        "uid": shown.object_uid,
+    }

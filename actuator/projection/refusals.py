@@ -1,0 +1,53 @@
+"""A refusal told where its reader looks: a Kubernetes Event on the object that cannot be read."""
+
+from __future__ import annotations
+
+from actuator.projection.k8s_events import event_about
+from tidegate.contracts.reception import ObservationRefused
+from tidegate.contracts.strays import StrayReported
+from tidegate.contracts.subjects import name_of
+from tidegate.core.strays import SAID
+from tidegate.jobs.kind import Object
+from tidegate.jobs.registry import JOB_KINDS
+
+_TOKENS = 6
+
+
+NOT_ADMITTED = "NotAdmitted"
+"""Of an object that runs though no workload stands for it."""
+
+
+def refusal(event: ObservationRefused | StrayReported, seq: int) -> Object | None:
+    """Return the Event about a job that was refused or must not run; None: nobody needs it."""
+    if isinstance(event, StrayReported):
+        return _stopped(event, seq)
+    tokens = event.subject.split(".")
+    if len(tokens) != _TOKENS or not event.uid:
+        return None
+    resource, namespace, name = map(name_of, tokens[3:])
+    kind = next((one for one in JOB_KINDS.values() if one.resource == resource), None)
+    if kind is None or not namespace or not name:
+        return None
+    regarding = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "namespace": namespace,
+        "name": name,
+        "uid": event.uid,
+    }
+    return event_about(regarding, f"{seq:x}.r", event.at_us, ("Warning", event.reason, event.error))
+
+
+def _stopped(event: StrayReported, seq: int) -> Object | None:
+    kind = JOB_KINDS.get(event.job.kind)
+    if kind is None or event.state.suspended:
+        return None
+    regarding = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "namespace": event.job.namespace,
+        "name": event.job.name,
+        "uid": event.uid,
+    }
+    said = f"It must not run: {SAID[event.reason]}"
+    return event_about(regarding, f"{seq:x}.s", event.at_us, ("Warning", NOT_ADMITTED, said))

@@ -1,0 +1,184 @@
+"""What Kubernetes shows already, read back: for what EVENTS no longer tells.
+
+The projection is its own backup: an actuator that starts after EVENTS has lost its beginning takes
+from the objects what it, or its predecessor, wrote into them.
+"""
+
+from __future__ import annotations
+
+from actuator.projection import slices, variants
+from actuator.projection.workload_view import Phase, WorkloadView
+from tidegate.contracts.decisions import ClusterQueueReadinessChanged
+from tidegate.contracts.definitions import (
+    ClusterQueueDefined,
+    CohortDefined,
+    LocalQueueDefined,
+)
+from tidegate.jobs import pod_group
+from tidegate.jobs.names import workload_name
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.workload import class_of
+from tidegate.kinds import names
+from tidegate.kinds.check_states import checks_since
+from tidegate.kinds.meta import Condition, ObjectMeta, holding
+from tidegate.kinds.names import (
+    DECISION,
+    ELASTIC_JOB,
+    IS_GROUP_WORKLOAD,
+    JOB_UID,
+    SLICE_NAME,
+    SLICE_REPLACES,
+)
+from tidegate.kinds.podsets import written
+from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.times import micros
+from tidegate.kinds.translate import cluster_queue_spec, cohort_spec, local_queue_spec
+from tidegate.kinds.workload import Workload
+from tidegate.kinds.workload_status import Admission
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import PodSetAssignment
+from tidegate.model.quantity import amount
+
+
+def workload(found: Workload) -> WorkloadView | None:
+    """Return what a Workload shows; None if Tidegate never wrote it.
+
+    Raises:
+        QuantityError: an amount in it is none.
+    """
+    meta, status = found.metadata, found.status
+    if DECISION not in meta.annotations:
+        return None
+    job = _job(meta)
+    requeue = status.requeue_state
+    return WorkloadView(
+        key=f"{meta.namespace}/{meta.name}",
+        uid=job.uid,
+        job=job,
+        prebuilt="" if _is_elastic(meta) else _prebuilt(meta, job),
+        **variants.read_back(found),
+        elastic=_is_elastic(meta),
+        replaces=meta.annotations.get(SLICE_REPLACES, ""),
+        first=meta.annotations.get(SLICE_NAME, ""),
+        generation=slices.known(meta.annotations),
+        counts={one.name: one.count for one in found.spec.pod_sets} if _is_elastic(meta) else {},
+        object_uid=meta.uid,
+        decision=meta.annotations[DECISION],
+        queue=found.spec.queue_name or "",
+        priority_class=class_of(found, "WorkloadPriorityClass"),
+        pod_priority_class=class_of(found, "PriorityClass"),
+        own_priority=found.spec.priority,
+        max_execution_s=found.spec.maximum_execution_time_seconds or 0,
+        active=found.spec.active,
+        phase=_phase(status.conditions, family=names.CONCURRENT_PARENT in meta.labels),
+        cluster_queue=status.admission.cluster_queue if status.admission else "",
+        assignment=_assignment(status.admission) if status.admission else (),
+        conditions={one.type: one for one in status.conditions},
+        requeue_count=(requeue.count or 0) if requeue else 0,
+        requeue_after_us=micros(requeue.requeue_at or "") if requeue else 0,
+        checks=tuple(sorted(one.name for one in status.admission_checks)),
+        checks_since=checks_since(found),
+        reclaimable={one.name: one.count for one in status.reclaimable_pods},
+        evictions={
+            (one.reason, one.underlying_cause): one.count
+            for one in (status.scheduling_stats.evictions if status.scheduling_stats else ())
+        },
+    )
+
+
+def cluster_queue(found: ClusterQueue) -> tuple[ClusterQueueDefined, ClusterQueueReadinessChanged]:
+    """Return a ClusterQueue's definition, and how it says that it stands.
+
+    Raises:
+        UndecodableError: an amount in it is none.
+    """
+    name = found.metadata.name
+    active = next((one for one in found.status.conditions if one.type == "Active"), None)
+    defined = ClusterQueueDefined(at_us=0, name=name, spec=cluster_queue_spec(found))
+    return defined, ClusterQueueReadinessChanged(
+        at_us=micros(active.last_transition_time) if active else 0,
+        cluster_queue=name,
+        active=active is not None and active.status == "True",
+        reason=active.reason if active else "Unknown",
+        message=active.message if active else "Nobody said yet.",
+    )
+
+
+def cohort(found: Cohort) -> CohortDefined:
+    """Return a Cohort's definition.
+
+    Raises:
+        UndecodableError: an amount in it is none.
+    """
+    return CohortDefined(at_us=0, name=found.metadata.name, spec=cohort_spec(found))
+
+
+def local_queue(found: LocalQueue) -> LocalQueueDefined:
+    """Return a LocalQueue's definition.
+
+    Raises:
+        UndecodableError: its weight is no number.
+    """
+    meta = found.metadata
+    spec = local_queue_spec(found)
+    return LocalQueueDefined(at_us=0, namespace=meta.namespace, name=meta.name, spec=spec)
+
+
+def _job(meta: ObjectMeta) -> ObjectRef:
+    if (job := variants.job_of(meta)) is not None:
+        return job
+    owner = meta.controller()
+    if meta.annotations.get(IS_GROUP_WORKLOAD) == "true":
+        uid = meta.labels.get(JOB_UID, meta.uid)
+        return ObjectRef(kind=pod_group.NAME, namespace=meta.namespace, name=meta.name, uid=uid)
+    for kind in JOB_KINDS.values():
+        if owner is not None and (owner.api_version, owner.kind) == (kind.api_version, kind.kind):
+            return ObjectRef(
+                kind=kind.name, namespace=meta.namespace, name=owner.name, uid=owner.uid
+            )
+    return ObjectRef(kind="workload", namespace=meta.namespace, name=meta.name, uid=meta.uid)
+
+
+def _is_elastic(meta: ObjectMeta) -> bool:
+    return meta.annotations.get(ELASTIC_JOB) == "true"
+
+
+def _prebuilt(meta: ObjectMeta, job: ObjectRef) -> str:
+    """Return the name of a Workload that was not made of its job, whose name would tell."""
+    kind = JOB_KINDS[job.kind]
+    if job.kind == "workload" or kind.members is not None or variants.job_of(meta) is not None:
+        return ""
+    made = workload_name(kind.kind, kind.group, job.name, job.uid)
+    return "" if meta.name == made else meta.name
+
+
+def _phase(conditions: tuple[Condition, ...], *, family: bool) -> Phase:
+    if family and holding(conditions, "Finished") is None:
+        deactivated = holding(conditions, "QuotaReserved") is None and _is_inactive(conditions)
+        return "inactive" if deactivated else "parent"
+    steps: tuple[tuple[str, Phase], ...] = (
+        ("Finished", "finished"),
+        ("Admitted", "admitted"),
+        ("QuotaReserved", "reserved"),
+    )
+    for kind, phase in steps:
+        if holding(conditions, kind) is not None:
+            return phase
+    return "inactive" if _is_inactive(conditions) else "pending"
+
+
+def _is_inactive(conditions: tuple[Condition, ...]) -> bool:
+    deactivated = ("QuotaReserved", "Deactivated")
+    return any((one.type, one.reason) == deactivated for one in conditions)
+
+
+def _assignment(admission: Admission) -> tuple[PodSetAssignment, ...]:
+    return tuple(
+        PodSetAssignment(
+            name=one.name,
+            count=one.count or 0,
+            flavors=dict(one.flavors),
+            usage={name: amount(name, written(of)) for name, of in one.resource_usage.items()},
+        )
+        for one in admission.pod_set_assignments
+    )

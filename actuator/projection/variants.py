@@ -1,0 +1,179 @@
+"""What is shown of jobs with variants: the parent as the variant does that was admitted.
+
+Source: behaviour.md 14.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from actuator.projection.workload_view import WorkloadView
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReleased,
+    VariantUngated,
+    WorkloadAdmitted,
+    WorkloadEvicted,
+)
+from tidegate.contracts.facts import FactEvent, WorkloadAdopted, WorkloadSubmitted
+from tidegate.core.families import PREEMPTION_GATE
+from tidegate.jobs.kind import Object
+from tidegate.jobs.workload import variant_of
+from tidegate.kinds import names
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.times import micros, stamp
+from tidegate.kinds.workload import Workload
+from tidegate.model.ids import ObjectRef
+
+EVICTED = "VariantEvicted"
+_BY_HAND = "Deactivated"
+
+
+def join(
+    shown: WorkloadView, event: WorkloadSubmitted, workloads: Mapping[str, WorkloadView]
+) -> None:
+    """Let a new Workload be a variant of its parent, from which on that is one."""
+    shown.parent, shown.uid = event.variant_of, event.job.uid
+    shown.flavor = ",".join(event.allowed_flavors or ())
+    parent = workloads.get(shown.parent)
+    if parent is not None and parent.phase != "finished":
+        parent.family, parent.phase = True, "parent"
+
+
+def disband(parent: WorkloadView) -> None:
+    """Let a Workload without variants be like any other."""
+    parent.family = False
+    if parent.phase == "parent":
+        parent.phase = "pending"
+
+
+def mirror(parent: WorkloadView, variant: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
+    """Show on a parent what became of a variant; tell whether anything is shown otherwise."""
+    match event:
+        case WorkloadAdmitted() | WorkloadAdopted():
+            _admit(parent, variant, event.at_us)
+        case WorkloadEvicted() if parent.holding("Admitted"):
+            by_hand = not parent.active or parent.deactivated
+            said = f"The variant {variant.name} was evicted: {event.message or event.reason}"
+            reason = _BY_HAND if by_hand else EVICTED
+            parent.set("Evicted", true=True, reason=reason, message=said, at_us=event.at_us)
+        case QuotaReleased() if parent.holding("Admitted"):
+            _release(parent, variant, event.at_us)
+        case _:
+            return False
+    return True
+
+
+def ungate(variant: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
+    """Take in that a variant may preempt from here on; tell whether that is what happened."""
+    if not isinstance(event, VariantUngated):
+        return False
+    variant.ungated_us = event.at_us
+    return True
+
+
+def labels(shown: WorkloadView) -> dict[str, str]:
+    """Return the label that a parent bears; none for others."""
+    return {names.CONCURRENT_PARENT: "true"} if shown.family else {}
+
+
+def made(shown: WorkloadView, parent: Object, spec: Object) -> Object:
+    """Return a variant's Workload object as it is made; ``spec`` is what it asks for by itself.
+
+    The rest is as its parent says, which owns it.
+    """
+    meta = parent["metadata"]
+    prefix = names.REQUEST_PARAMETER
+    told = {key: one for key, one in meta.get("annotations", {}).items() if key.startswith(prefix)}
+    gates = [*parent["spec"].get("preemptionGates", ()), {"name": PREEMPTION_GATE}]
+    owner = {key: meta[key] for key in ("name", "uid")}
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": "Workload",
+        "metadata": {
+            "namespace": shown.namespace,
+            "name": shown.name,
+            "labels": {**_without_mark(meta), names.JOB_UID: shown.uid},
+            "annotations": {
+                **told,
+                names.DECISION: shown.decision,
+                names.VARIANT_FOR: f"{shown.job.kind}/{shown.job.name}",
+                names.ALLOWED_FLAVORS: shown.flavor,
+            },
+            "ownerReferences": [
+                {"apiVersion": names.API_VERSION, "kind": "Workload", "controller": True, **owner}
+            ],
+        },
+        "spec": {**spec, "podSets": parent["spec"]["podSets"], "preemptionGates": gates},
+    }
+
+
+def put(wanted: Object, shown: WorkloadView) -> None:
+    """Put into metadata and spec of a Workload what its family makes of it."""
+    if shown.parent:
+        wanted["spec"]["active"] = shown.phase != "inactive"
+    meta = wanted["metadata"]
+    if shown.made and shown.family != (names.CONCURRENT_PARENT in meta.get("labels", {})):
+        meta["labels"] = {**_without_mark(meta), **labels(shown)}
+
+
+def _without_mark(meta: Object) -> Object:
+    """Return an object's labels but the one that a parent bears."""
+    had: Object = meta.get("labels", {})
+    return {key: one for key, one in had.items() if key != names.CONCURRENT_PARENT}
+
+
+def gate_states(shown: WorkloadView, states: list[Object]) -> list[Object]:
+    """Return how a variant's preemption gates stand: its own is open once it is its turn."""
+    others = [one for one in states if one["name"] != PREEMPTION_GATE]
+    if not shown.ungated_us:
+        return others
+    at = stamp(shown.ungated_us)
+    return [*others, {"name": PREEMPTION_GATE, "position": "Open", "lastTransitionTime": at}]
+
+
+def read_back(found: Workload) -> dict[str, Any]:
+    """Return what a Workload shows of its family, by the fields of ``WorkloadView``."""
+    meta = found.metadata
+    told: dict[str, Any] = {"family": names.CONCURRENT_PARENT in meta.labels}
+    if job_of(meta) is not None:
+        told["parent"] = variant_of(meta)
+        told["flavor"] = meta.annotations.get(names.ALLOWED_FLAVORS, "")
+        told["ungated_us"] = ungated_us(found)
+    return told
+
+
+def ungated_us(found: Workload) -> int:
+    """Return since when a variant may preempt, as its Workload says; 0: it may not."""
+    opened = (one for one in found.status.preemption_gates if one.name == PREEMPTION_GATE)
+    return max((micros(one.last_transition_time) for one in opened), default=0)
+
+
+def job_of(meta: ObjectMeta) -> ObjectRef | None:
+    """Return the job that a Workload was made for as a variant; None: it was not."""
+    kind, _, name = meta.annotations.get(names.VARIANT_FOR, "").rpartition("/")
+    if not kind or not variant_of(meta):
+        return None
+    uid = meta.labels.get(names.JOB_UID, "")
+    return ObjectRef(kind=kind, namespace=meta.namespace, name=name, uid=uid)
+
+
+def _admit(parent: WorkloadView, variant: WorkloadView, at_us: int) -> None:
+    parent.cluster_queue, parent.assignment = variant.cluster_queue, variant.assignment
+    said = f"Quota reserved in ClusterQueue {variant.cluster_queue}"
+    parent.set("QuotaReserved", true=True, reason="QuotaReserved", message=said, at_us=at_us)
+    parent.end("Evicted", reason="QuotaReserved", at_us=at_us)
+    said = f"The variant {variant.name} is admitted"
+    parent.set("Admitted", true=True, reason="Admitted", message=said, at_us=at_us)
+    said = "Not all pods are ready or succeeded"
+    parent.set("PodsReady", true=False, reason="WaitForStart", message=said, at_us=at_us)
+
+
+def _release(parent: WorkloadView, variant: WorkloadView, at_us: int) -> None:
+    parent.cluster_queue, parent.assignment = "", ()
+    parent.executed_us = variant.executed_us
+    said = f"The variant {variant.name} is no longer admitted"
+    parent.set("QuotaReserved", true=False, reason="PendingEvaluation", message=said, at_us=at_us)
+    parent.set("Admitted", true=False, reason="NoReservation", message=said, at_us=at_us)
+    parent.set("PodsReady", true=False, reason="WaitForStart", message=said, at_us=at_us)

@@ -1,0 +1,112 @@
+"""One workload as its Workload object shall show it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tidegate.kinds.meta import Condition
+from tidegate.kinds.times import stamp
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import PodSetAssignment
+
+Phase = Literal["pending", "parent", "reserved", "admitted", "inactive", "finished"]
+MESSAGE_MAX = 32_768
+"""Of a condition: Kueue's own bound."""
+
+
+class WorkloadView(msgspec.Struct, kw_only=True):
+    """What is known of a workload; changed in place by ``actuator.projection.read_model``."""
+
+    key: str  # "<namespace>/<name>", also of the Workload object
+    uid: str  # of the job, or of the Workload if it was made directly
+    job: ObjectRef
+    object_uid: str = ""  # of the Workload object, once it was seen
+    decision: str = ""  # the newest entry of the ledger about it, "<ledger id>/<seq>"
+    prebuilt: str = ""  # the Workload that the job's owner made for it; empty: one is made
+    elastic: bool = False
+    replaces: str = ""  # elastic jobs: the Workload whose slice this one takes over
+    first: str = ""  # elastic jobs: the name of the first of its job's Workloads; empty: this one
+    counts: dict[str, int] = {}  # elastic jobs: podset to the pods that are asked for now
+    generation: int = 0  # elastic jobs: the newest of the job that the ledger knows
+    family: bool = False  # it is tried by its variants
+    parent: str = ""  # a variant: the key of the Workload that it is tried for
+    flavor: str = ""  # a variant: which it is tried on
+    ungated_us: int = 0  # a variant: since when it may preempt; 0: it may not
+    queue: str = ""
+    priority_class: str = ""  # a WorkloadPriorityClass
+    pod_priority_class: str = ""  # a PriorityClass, if there is no WorkloadPriorityClass
+    own_priority: int | None = None
+    max_execution_s: int = 0
+    active: bool = True  # as its owner wishes
+    deactivated: bool = False  # spec.active=false is ours to write
+    deactivated_by: str = ""  # the decision for which it is, "<ledger id>/<seq>"
+    phase: Phase = "pending"
+    cluster_queue: str = ""  # whose quota it holds
+    assignment: tuple[PodSetAssignment, ...] = ()
+    conditions: dict[str, Condition] = {}  # by type
+    requeue_count: int = 0
+    requeue_after_us: int = 0
+    reclaimable: dict[str, int] = {}
+    evictions: dict[tuple[str, str], int] = {}  # by reason and cause
+    checks: tuple[str, ...] = ()  # admission checks asked for when quota was last reserved
+    checks_since: str = ""  # the decision since which their states count
+    checks_at_us: int = 0  # of that decision
+    admitted_us: int = 0  # 0: not now
+    executed_us: int = 0  # admitted before
+
+    @property
+    def namespace(self) -> str:
+        """Return the namespace of job and Workload."""
+        return self.key.partition("/")[0]
+
+    @property
+    def name(self) -> str:
+        """Return the Workload object's name."""
+        return self.key.partition("/")[2]
+
+    @property
+    def local_queue(self) -> str:
+        """Return ``<namespace>/<name>`` of its LocalQueue."""
+        return f"{self.namespace}/{self.queue}"
+
+    @property
+    def priority_classes(self) -> tuple[str, str]:
+        """Return the names of its WorkloadPriorityClass and PriorityClass; empty: none."""
+        return self.priority_class, self.pod_priority_class
+
+    @property
+    def direct(self) -> bool:
+        """Tell whether somebody made the Workload object, and no job."""
+        return self.job.kind == "workload"
+
+    @property
+    def made(self) -> bool:
+        """Tell whether the Workload object is made of the job, and goes with it."""
+        return not self.direct and not self.prebuilt
+
+    def holding(self, kind: str) -> Condition | None:
+        """Return a condition if it holds."""
+        held = self.conditions.get(kind)
+        return held if held is not None and held.status == "True" else None
+
+    def set(self, kind: str, *, true: bool, reason: str, message: str, at_us: int) -> None:
+        """Set a condition; its transition time moves only with its status."""
+        status: Literal["True", "False"] = "True" if true else "False"
+        held = self.conditions.get(kind)
+        kept = held is not None and held.status == status
+        self.conditions[kind] = Condition(
+            type=kind,
+            status=status,
+            last_transition_time=held.last_transition_time if kept and held else stamp(at_us),
+            reason=reason,
+            message=message[:MESSAGE_MAX],
+        )
+
+    def end(self, kind: str, *, reason: str, at_us: int) -> None:
+        """Turn a condition that holds to False and keep what it said."""
+        held = self.holding(kind)
+        if held is not None:
+            said = f"Previously: {held.message}"
+            self.set(kind, true=False, reason=reason, message=said, at_us=at_us)

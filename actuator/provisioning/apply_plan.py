@@ -1,0 +1,181 @@
+"""A plan carried out: each step is one request, and whatever fails is planned anew."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http import HTTPStatus
+
+from actuator.apply import pinned
+from actuator.calls import Calls, passing
+from actuator.projection.k8s_events import event_about
+from actuator.provisioning.conditions import MESSAGE_MAX
+from actuator.provisioning.naming import REQUESTS, template_name
+from actuator.provisioning.observed import ProvisioningRequest
+from actuator.provisioning.plan import Plan
+from actuator.provisioning.templates import Ask, owned_by_request, request_object, template_object
+from actuator.write import KUEUE
+from tidegate.errors import ApiStatusError, NotSupportedError
+from tidegate.jobs.kind import Object
+from tidegate.kinds import names
+from tidegate.kinds.decode import read
+from tidegate.kinds.flavors import ResourceFlavor, ResourceFlavorSpec
+from tidegate.kinds.times import stamp
+from tidegate.service.logs import get_log
+
+_log = get_log("provisioning")
+_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """Takes a plan's steps on one API server; errors as in ``Calls.patch``."""
+
+    calls: Calls
+    now_us: Callable[[], int]
+    made: dict[str, ProvisioningRequest] = field(default_factory=dict)  # by uid, unseen as yet
+    gone: set[str] = field(default_factory=set)  # uids of requests that were deleted
+    handed: set[str] = field(default_factory=set)  # uids of those that have their templates
+
+    async def carry(self, found: Object, steps: Plan) -> None:
+        """Do what is planned for a Workload as it was read.
+
+        Raises:
+            NotSupportedError: a request cannot be made of the Workload and its flavors.
+        """
+        found = await self._say(found, steps.states)
+        for one in steps.delete:
+            options: Object = {"preconditions": {"uid": one.metadata.uid}}
+            await self.calls.delete(_path(one.metadata.namespace, one.metadata.name), options)
+            self.gone.add(one.metadata.uid)
+        for ask in steps.make:
+            await self._make(found, ask)
+        for one in steps.keep:
+            await self._hand_over(one)
+
+    async def _say(self, found: Object, states: tuple[Object, ...]) -> Object:
+        """Write the states of checks; return the Workload as it is then."""
+        if not states:
+            return found
+        said = {one["name"]: one for one in states}
+        before: list[Object] = found["status"]["admissionChecks"]
+        after = list[Object]()
+        for old in before:
+            new = said.get(old["name"], old)
+            moved = new["state"] != old["state"]
+            after.append({**new, "lastTransitionTime": self._now()} if moved else new)
+        body = pinned({"status": {"admissionChecks": after}}, found)
+        path = _workload(found)
+        written = await self.calls.patch(f"{path}/status", body)
+        for old, new in zip(before, after, strict=True):
+            if old["state"] != new["state"]:
+                await self._tell(found, "Normal", "AdmissionCheckUpdated", _moved(old, new))
+        return written
+
+    async def _make(self, found: Object, ask: Ask) -> None:
+        """Make a request behind its templates, and hand them over to it."""
+        about = f'ProvisioningRequest "{ask.name}"'
+        try:
+            for part in ask.parts:
+                about = f'PodTemplate "{template_name(ask.name, part.names[0])}"'
+                flavors = [await self._flavor(name) for name in part.flavors]
+                await self._make_template(template_object(found, ask, part, flavors))
+            about = f'ProvisioningRequest "{ask.name}"'
+            path = _path(found["metadata"]["namespace"])
+            made = await self.calls.create(path, request_object(found, ask))
+        except (ApiStatusError, NotSupportedError) as error:
+            await self._say_why(found, ask, f"Error creating {about}: {error}", error)
+            raise
+        told = f'Created ProvisioningRequest: "{ask.name}"'
+        await self._tell(found, "Normal", "ProvisioningRequestCreated", told)
+        _log.info("asked for nodes", request=ask.name, check=ask.check)
+        request = read(made, ProvisioningRequest)
+        self.made[request.metadata.uid] = request
+        await self._hand_over(request)
+
+    async def _say_why(
+        self, found: Object, ask: Ask, message: str, error: ApiStatusError | NotSupportedError
+    ) -> None:
+        """Show on the check why its request cannot be made, unless that may pass by itself."""
+        if isinstance(error, ApiStatusError) and (
+            passing(error) or error.status == HTTPStatus.CONFLICT
+        ):
+            return
+        await self._tell(found, "Warning", "FailedCreate", message)
+        told = [one for one in found["status"]["admissionChecks"] if one["name"] == ask.check]
+        wanted = tuple({**one, "message": message[:MESSAGE_MAX]} for one in told)
+        await self._say(found, tuple(one for one in wanted if one not in told))
+
+    async def _flavor(self, name: str) -> ResourceFlavorSpec:
+        found = await self.calls.read(f"{KUEUE}/resourceflavors/{name}")
+        if found is None:
+            raise NotSupportedError(f'resourceflavors.{names.GROUP} "{name}" not found')
+        return read(found, ResourceFlavor).spec
+
+    async def _make_template(self, made: Object) -> None:
+        """Make a template; one of ours that an earlier attempt left in its place gives way."""
+        path = _templates(made["metadata"]["namespace"])
+        try:
+            await self.calls.create(path, made)
+        except ApiStatusError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            await self._clear(f"{path}/{made['metadata']['name']}")
+            await self.calls.create(path, made)
+
+    async def _clear(self, path: str) -> None:
+        left = await self.calls.read(path)
+        if left is not None and left["metadata"].get("labels", {}).get(names.MANAGED) == "true":
+            await self.calls.delete(path, {"preconditions": {"uid": left["metadata"]["uid"]}})
+
+    async def _hand_over(self, request: ProvisioningRequest) -> None:
+        """Make a request the owner of its templates: they end with it."""
+        meta = request.metadata
+        if meta.uid in self.handed:
+            return
+        owners = owned_by_request({"name": meta.name, "uid": meta.uid})
+        for one in request.spec.pod_sets:
+            path = f"{_templates(meta.namespace)}/{one.pod_template_ref.name}"
+            found = await self.calls.read(path)
+            if found is not None and found["metadata"].get("ownerReferences") != owners:
+                body: Object = {"metadata": {"ownerReferences": owners}}
+                await self.calls.patch(path, pinned(body, found))
+        self.handed.add(meta.uid)
+
+    async def _tell(self, found: Object, kind: str, reason: str, message: str) -> None:
+        """Make a Kubernetes Event about a Workload; the same is told once."""
+        meta = found["metadata"]
+        regarding = {"apiVersion": found["apiVersion"], "kind": "Workload"}
+        regarding |= {field: meta[field] for field in ("namespace", "name", "uid")}
+        version = "" if kind == "Warning" else meta["resourceVersion"]
+        text = f"{reason}\n{message}\n{version}".encode()
+        end = hashlib.sha256(text).hexdigest()[:_DIGITS]
+        event = event_about(regarding, end, self.now_us(), (kind, reason, message))
+        try:
+            await self.calls.create(f"/api/v1/namespaces/{meta['namespace']}/events", event)
+        except ApiStatusError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                _log.warning("event not made", reason=reason, error=str(error))
+
+    def _now(self) -> str:
+        return stamp(self.now_us())
+
+
+def _moved(old: Object, new: Object) -> str:
+    told = f"Admission check {new['name']} updated state from {old['state']} to {new['state']}"
+    return f"{told} with message: {new['message']}" if new.get("message") else told
+
+
+def _workload(found: Object) -> str:
+    meta = found["metadata"]
+    return f"{KUEUE}/namespaces/{meta['namespace']}/workloads/{meta['name']}"
+
+
+def _path(namespace: str, name: str = "") -> str:
+    base, _, plural = REQUESTS.rpartition("/")
+    return f"{base}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")
+
+
+def _templates(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/podtemplates"

@@ -1,0 +1,135 @@
+"""What a request's conditions make of a check's state; messages are Kueue's.
+
+A check that is ready stays so until its request says otherwise: who runs on the nodes is not asked
+again because the configuration changed. Source: behaviour.md 9.2, 9.3.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from actuator.provisioning.naming import CLASS_NAME, CONSUMES, template_name
+from actuator.provisioning.observed import ProvisioningRequest
+from actuator.provisioning.podsets import Part
+from tidegate.jobs.kind import Object
+from tidegate.kinds.checks import ProvisioningRequestConfigSpec, RetryStrategy
+from tidegate.kinds.meta import Condition
+
+INACTIVE = "the check is not active"
+NOT_NEEDED = "the provisioning request is not needed"
+MESSAGE_MAX = 32_768
+_DOUBLINGS_MAX = 31
+"""Beyond that every wait is the longest there may be."""
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """A workload's newest request for a check, and how the workload stands."""
+
+    request: ProvisioningRequest
+    attempt: int
+    admitted: bool
+    active: bool  # nobody deactivated it
+
+
+def unconfigured(state: Object) -> Object:
+    """Return the state of a check that nobody configured."""
+    ready = state["state"] == "Ready"
+    return state if ready else {**state, "state": "Pending", "message": INACTIVE}
+
+
+def unneeded(state: Object) -> Object:
+    """Return the state of a check that no podset of the workload is about."""
+    if state["state"] == "Ready":
+        return state
+    told = {key: value for key, value in state.items() if key != "podSetUpdates"}
+    return {**told, "state": "Ready", "message": NOT_NEEDED}
+
+
+def judged(
+    state: Object, case: Case, config: ProvisioningRequestConfigSpec, made_of: tuple[Part, ...]
+) -> Object:
+    """Return the state that a request gives its check."""
+    request, ready = case.request, state["state"] == "Ready"
+    if failed := request.holds("Failed"):
+        return _again(state, case.attempt, config.retry_strategy, "failure", failed)
+    if revoked := request.holds("CapacityRevoked"):
+        return _rejected(state, revoked) if case.active else state
+    if expired := request.holds("BookingExpired"):
+        if case.admitted:
+            return state
+        return _again(state, case.attempt, config.retry_strategy, "booking expired", expired)
+    if ready or state["state"] == "Rejected":
+        return state
+    return _going_on(state, request, config, made_of)
+
+
+def _going_on(
+    state: Object,
+    request: ProvisioningRequest,
+    config: ProvisioningRequestConfigSpec,
+    made_of: tuple[Part, ...],
+) -> Object:
+    """Return the state of a check whose request is on its way, or came to its end."""
+    if provisioned := request.holds("Provisioned"):
+        updates = _updates(request, config, made_of)
+        told = _said(provisioned.message)
+        return {**state, "state": "Ready", "message": told, "podSetUpdates": updates}
+    if request.holds("Accepted"):
+        arrival = request.condition("Provisioned")  # tells when it is expected
+        told = state.get("message", "") if arrival is None else _said(arrival.message)
+        return {**state, "state": "Pending", "message": told}
+    return {**state, "state": "Pending", "message": ""}
+
+
+def _again(
+    state: Object, attempt: int, strategy: RetryStrategy, after: str, why: Condition
+) -> Object:
+    """Return the state after an attempt that came to nothing: another one, or no more."""
+    if attempt > strategy.backoff_limit_count:
+        return _rejected(state, why)
+    told = {**state, "message": _said(f"Retrying after {after}: {why.message}")}
+    retries = state.get("retryCount", 0)
+    if attempt <= retries:
+        return told  # that attempt was answered before: the next one follows it
+    return {**told, "state": "Retry", "requeueAfterSeconds": _wait_s(strategy, retries + 1)}
+
+
+def _rejected(state: Object, why: Condition) -> Object:
+    return {**state, "state": "Rejected", "message": _said(why.message)}
+
+
+def _wait_s(strategy: RetryStrategy, attempt: int) -> int:
+    """Return the wait after the n-th attempt; without jitter, so that a replay is the same."""
+    most_s = strategy.backoff_max_seconds
+    if attempt > _DOUBLINGS_MAX:
+        return most_s
+    return int(min(strategy.backoff_base_seconds * 2 ** (attempt - 1), most_s))
+
+
+def _updates(
+    request: ProvisioningRequest,
+    config: ProvisioningRequestConfigSpec,
+    made_of: tuple[Part, ...],
+) -> list[Object]:
+    """Return what the pods are given, so that they use the nodes that were made for them."""
+    marks = {
+        CONSUMES: request.metadata.name,
+        CLASS_NAME: request.spec.provisioning_class_name,
+    }
+    details = request.status.provisioning_class_details
+    wanted = config.pod_set_updates.node_selector if config.pod_set_updates else ()
+    selector = {
+        one.key: details[one.value_from_provisioning_class_detail]
+        for one in wanted
+        if one.value_from_provisioning_class_detail in details
+    }
+    more: Object = {"nodeSelector": selector} if selector else {}
+    asked = {one.pod_template_ref.name for one in request.spec.pod_sets}
+    covered = [
+        part for part in made_of if template_name(request.metadata.name, part.names[0]) in asked
+    ]
+    return [{"name": name, "annotations": marks, **more} for one in covered for name in one.names]
+
+
+def _said(message: str) -> str:
+    return message[:MESSAGE_MAX]

@@ -1,0 +1,224 @@
+"""One term of attending to checks and the workloads that wait for them, until it is cancelled.
+
+What is watched says who has to be looked at; what is done follows from the Workload as it is read
+then. As long as no check names this controller, checks are all that is watched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from http import HTTPStatus
+from random import Random
+from typing import Any
+
+from actuator.apply import pinned
+from actuator.calls import Calls
+from actuator.informer import Informer, Source
+from actuator.provisioning.activity import active, lacks
+from actuator.provisioning.apply_plan import Carrier
+from actuator.provisioning.naming import REQUESTS
+from actuator.provisioning.observed import ProvisioningRequest, Waiting, is_ours
+from actuator.provisioning.plan import plan
+from actuator.workqueue import Due, Place, Workqueue
+from actuator.write import KUEUE
+from tidegate.errors import ApiStatusError, TidegateError
+from tidegate.kinds.checks import (
+    AdmissionCheck,
+    ProvisioningRequestConfig,
+    ProvisioningRequestConfigSpec,
+)
+from tidegate.kinds.times import stamp
+from tidegate.service.logs import get_log
+
+WORKERS = 4
+_FIRST_S, _MOST_S = 0.25, 60.0
+_CHECK, _WORKLOAD = "AdmissionCheck", "Workload"
+_log = get_log("provisioning")
+
+
+class Attendance:
+    """What is known of checks, configurations, requests and workloads, and who is to be seen to."""
+
+    def __init__(
+        self, calls: Calls, random: Random, now_us: Callable[[], int], *, cleans: bool
+    ) -> None:
+        self._calls, self._now_us, self._cleans = calls, now_us, cleans
+        self._carrier = Carrier(calls, now_us)
+        self._agenda, self._changed = Workqueue(), asyncio.Event()
+        self._of = dict[str, dict[str, ProvisioningRequest]]()  # requests by Workload and uid
+        self._spent = set[str]()  # uids of requests whose reservation was lost
+        self._checks = self._mirror(random, "admissionchecks", AdmissionCheck, self._check, is_ours)
+        self._configs = self._mirror(
+            random, "provisioningrequestconfigs", ProvisioningRequestConfig, self._config
+        )
+        self._workloads = self._mirror(
+            random, "workloads", Waiting, self._workload, lambda one: bool(one.checks)
+        )
+        source = Source(REQUESTS, ProvisioningRequest, self._request, self._all)
+        self._requests = Informer(source, calls, random)
+
+    async def attend(self) -> None:
+        """Attend for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._checks.keep())
+            while not self._checks.items:
+                await self._news()
+            for mirror in (self._configs, self._requests, self._workloads):
+                tasks.create_task(mirror.keep())
+            for _ in range(WORKERS):
+                tasks.create_task(self._work())
+
+    def _mirror(
+        self,
+        random: Random,
+        plural: str,
+        kind: type[Any],
+        changed: Callable[[Any, Any], None],
+        wanted: Callable[[Any], bool] = lambda _: True,
+    ) -> Informer[Any]:
+        source = Source(f"{KUEUE}/{plural}", kind, changed, self._all, wanted)
+        return Informer(source, self._calls, random)
+
+    def _check(self, old: AdmissionCheck | None, new: AdmissionCheck | None) -> None:
+        name = next(one.metadata.name for one in (new, old) if one is not None)
+        self._add([(_CHECK, name)])
+        if old is None or new is None or old.spec != new.spec:
+            self._add(self._waiting_for({name}))
+
+    def _config(
+        self, old: ProvisioningRequestConfig | None, new: ProvisioningRequestConfig | None
+    ) -> None:
+        name = next(one.metadata.name for one in (new, old) if one is not None)
+        users = {
+            check.metadata.name
+            for check in self._checks.items.values()
+            if check.spec.parameters is not None and check.spec.parameters.name == name
+        }
+        self._add((_CHECK, user) for user in users)
+        self._add(self._waiting_for(users))
+
+    def _request(self, old: ProvisioningRequest | None, new: ProvisioningRequest | None) -> None:
+        for gone in [old] if old is not None else ():
+            uid, others = gone.metadata.uid, self._of.get(gone.workload, {})
+            others.pop(uid, None)
+            if new is None or new.metadata.uid != uid:
+                self._forget(uid)
+        for one in [new] if new is not None and new.owner else ():
+            self._carrier.made.pop(one.metadata.uid, None)
+            self._of.setdefault(one.workload, {})[one.metadata.uid] = one
+        self._add({(_WORKLOAD, one.workload) for one in (old, new) if one is not None})
+
+    def _forget(self, uid: str) -> None:
+        for known in (self._carrier.gone, self._carrier.handed, self._spent):
+            known.discard(uid)
+
+    def _workload(self, old: Waiting | None, new: Waiting | None) -> None:
+        one = new or old
+        assert one is not None, "somebody changed"
+        made = self._of.get(one.key, {})
+        if self._cleans and (new is None or not new.reserved):
+            self._spent |= made.keys()
+        if made or any(name in self._checks.items for name in one.checks):
+            self._add([(_WORKLOAD, one.key)])
+
+    def _all(self) -> None:
+        self._add((_CHECK, name) for name in self._checks.items)
+        self._add(self._waiting_for(set(self._checks.items)))
+
+    def _waiting_for(self, checks: set[str]) -> Iterator[Place]:
+        for key, one in self._workloads.items.items():
+            if not checks.isdisjoint(one.checks):
+                yield _WORKLOAD, key
+
+    def _add(self, places: Iterable[Place], tries: int = 0) -> None:
+        for place in places:
+            self._agenda.add(place, tries=tries)
+        self._changed.set()
+
+    async def _work(self) -> None:
+        while True:
+            due = await self._next()
+            try:
+                await self._see_to(due.place)
+            except TidegateError as error:
+                self._later(due, error)
+            except Exception as error:  # noqa: BLE001 - of one object: the others go on
+                _log.exception("not provided", what=due.place)
+                self._later(due, error)
+            finally:
+                self._agenda.finish(due.place)
+                self._changed.set()
+
+    async def _next(self) -> Due:
+        while True:
+            due = self._agenda.take_calm() if self._knows_all() else None
+            if due is not None:
+                return due
+            await self._news()
+
+    async def _news(self) -> None:
+        self._changed.clear()
+        await self._changed.wait()
+
+    def _knows_all(self) -> bool:
+        known = (self._checks, self._configs, self._requests, self._workloads)
+        return all(mirror.complete for mirror in known)
+
+    def _later(self, due: Due, error: Exception) -> None:
+        wait_s = min(_FIRST_S * 2 ** min(due.tries, 20), _MOST_S)
+        conflict = isinstance(error, ApiStatusError) and error.status == HTTPStatus.CONFLICT
+        if not conflict:
+            _log.warning("cannot provision", what=due.place, error=str(error))
+        loop = asyncio.get_running_loop()
+        loop.call_later(wait_s, self._add, [due.place], due.tries + 1)
+
+    async def _see_to(self, place: Place) -> None:
+        kind, key = place
+        if kind == _CHECK:
+            await self._show(key)
+        elif self._requests.served:
+            await self._provide(key)
+
+    async def _show(self, name: str) -> None:
+        """Say of a check whether it is active."""
+        path, check = f"{KUEUE}/admissionchecks/{name}", self._checks.items.get(name)
+        if check is None:
+            return
+        served, at = self._requests.served, stamp(self._now_us())
+        patch = active(check, self._configs.items, served=served, at=at)
+        if patch:
+            meta = check.metadata
+            found = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}}
+            await self._calls.patch(f"{path}/status", pinned(patch, found))
+
+    async def _provide(self, key: str) -> None:
+        """Do what is to be done about one workload's requests."""
+        namespace, _, name = key.partition("/")
+        found = await self._calls.read(f"{KUEUE}/namespaces/{namespace}/workloads/{name}")
+        if found is None or found["metadata"].get("deletionTimestamp"):
+            return  # what it owns goes with it
+        requests = self._requests_of(key, found["metadata"]["uid"])
+        steps = plan(found, self._ours(found), requests, self._spent, cleans=self._cleans)
+        await self._carrier.carry(found, steps)
+
+    def _requests_of(self, key: str, uid: str) -> list[ProvisioningRequest]:
+        """Return a Workload's requests, also those that the watch did not show yet."""
+        made, gone, seen = self._carrier.made, self._carrier.gone, self._requests.version
+        for old in [one.metadata.uid for one in made.values() if one.metadata.version <= seen]:
+            del made[old]
+        known = {**made, **self._of.get(key, {})}
+        mine = [one for one in known.values() if one.owner == uid]
+        return [one for one in mine if one.metadata.uid not in gone]
+
+    def _ours(self, found: dict[str, Any]) -> dict[str, ProvisioningRequestConfigSpec | None]:
+        """Return this controller's checks of a Workload, with their configurations."""
+        told = [one["name"] for one in found.get("status", {}).get("admissionChecks", ())]
+        return {name: self._configured(name) for name in told if name in self._checks.items}
+
+    def _configured(self, check: str) -> ProvisioningRequestConfigSpec | None:
+        parameters = self._checks.items[check].spec.parameters
+        if parameters is None or lacks(parameters, self._configs.items):
+            return None
+        spec: ProvisioningRequestConfigSpec = self._configs.items[parameters.name].spec
+        return spec

@@ -1,0 +1,83 @@
+"""What is to be shown next: what somebody waits for first, the rest in its turn.
+
+Three lanes. *Now*: a Workload that got or lost its quota, for its controller acts on that.
+*Queues*: statuses of queues and cohorts. *Soon*: every other Workload. Each object stands in one
+lane at most, however often it changes, so that a busy actuator writes many changes at once.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+Place: TypeAlias = tuple[str, str]
+"""A kind (Workload, ClusterQueue, Cohort, LocalQueue) and a key on the board."""
+
+
+class Lane(IntEnum):
+    """Where a place stands."""
+
+    NOW = 0
+    QUEUES = 1
+    SOON = 2
+
+
+class Due(NamedTuple):
+    """A place that is to be written, and how often that failed."""
+
+    place: Place
+    urgent: bool
+    tries: int
+
+
+class Workqueue:
+    """The places that do not show what they shall; nobody but one writes each."""
+
+    def __init__(self) -> None:
+        self._lanes = tuple(dict[Place, int]() for _ in Lane)  # to tries, in the order they came
+        self._busy = set[Place]()
+        self._queues_last = False  # queues and Workloads take turns
+
+    def __len__(self) -> int:
+        """Return how many places are to be written."""
+        return sum(map(len, self._lanes))
+
+    def add(self, place: Place, *, now: bool = False, tries: int = 0) -> None:
+        """Let a place be written; one that stands there keeps its turn unless it becomes urgent."""
+        lane = Lane.NOW if now else _calm(place)
+        if not now and place in self._lanes[Lane.NOW]:
+            return
+        if now:
+            self._lanes[_calm(place)].pop(place, None)
+        self._lanes[lane].setdefault(place, tries)
+
+    def clear(self) -> None:
+        """Forget everything but who is writing what."""
+        for lane in self._lanes:
+            lane.clear()
+
+    def take_urgent(self) -> Due | None:
+        """Return the urgent place that came first, for the caller alone to write; None: none is."""
+        return self._take(Lane.NOW)
+
+    def take_calm(self) -> Due | None:
+        """Return the next place that is not urgent, of queues and of Workloads by turns."""
+        self._queues_last = not self._queues_last
+        first, then = (Lane.SOON, Lane.QUEUES) if self._queues_last else (Lane.QUEUES, Lane.SOON)
+        return self._take(first) or self._take(then)
+
+    def finish(self, place: Place) -> None:
+        """Say that a place is not being written any more; what came meanwhile can be taken."""
+        self._busy.discard(place)
+
+    def _take(self, lane: Lane) -> Due | None:
+        held = self._lanes[lane]
+        place = next((one for one in held if one not in self._busy), None)
+        if place is None:
+            return None
+        self._busy.add(place)
+        return Due(place, lane is Lane.NOW, held.pop(place))
+
+
+def _calm(place: Place) -> Lane:
+    return Lane.SOON if place[0] == "Workload" else Lane.QUEUES

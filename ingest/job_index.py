@@ -1,0 +1,297 @@
+"""What must be known of other objects to observe a job: its Workload, its namespace, its owners.
+
+What its user overrides of a queued job stands on its Workload: ``spec.active``, and whether
+another controller has reserved quota for it. Its namespace says whether it is managed at all, and
+so do its owners. The cache is rebuilt by every list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from ingest.lineage import Lineage
+from ingest.overrides import NONE, WorkloadOverrides, is_beside, overrides_of
+from ingest.ownership import DirectWorkloads, ResourceObservation
+from ingest.prebuilt import Prebuilt
+from ingest.referred import Referred
+from ingest.resource_claims import Claims
+from ingest.scope import Scope
+from ingest.variants import Variants, is_made
+from tidegate.contracts.observations import JobObserved
+from tidegate.jobs import workload
+from tidegate.jobs.job_metadata import astray, identified
+from tidegate.jobs.kind import JobKind, Object
+from tidegate.kinds import names
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.seen import Namespace
+from tidegate.kinds.workload import Workload
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that asks to be managed, as observed alone."""
+
+    kind: JobKind[Any]
+    meta: ObjectMeta
+    alone: JobObserved
+    asks: bool = True  # False: it only has an owner, who may be managed
+
+
+class Joins:
+    """Jobs by their uid, and what is known about them; as large as the jobs that ask are many."""
+
+    def __init__(
+        self, kinds: Sequence[JobKind[Any]], scope: Scope, claims: Claims | None = None
+    ) -> None:
+        self._scope = scope
+        self._claims = Claims({}) if claims is None else claims
+        self._labels = dict[str, dict[str, str]]()  # by namespace
+        self._lineage = Lineage(kinds)
+        self._overrides = dict[str, WorkloadOverrides]()  # by the job's uid
+        self._about = dict[str, str]()  # a Workload's uid to its job's
+        self._jobs = dict[str, Asking]()  # by uid
+        self._groups = dict[str, str]()  # a Workload's key to the uid of the group it stands for
+        self._prebuilt = Prebuilt()
+        self.referred = Referred()
+        self._variants = Variants()
+        self._direct = any(kind.name == workload.NAME for kind in kinds)
+        self._alone = DirectWorkloads(self._lineage.knows, self._claims)
+
+    def stands_for(self, found: Workload) -> str:
+        """Return the uid of the job that a Workload stands for; empty: it was made directly.
+
+        A group of pods is called by the key of its Workload, which has its name.
+        """
+        meta = found.metadata
+        if meta.annotations.get(names.IS_GROUP_WORKLOAD) == "true":
+            return f"{meta.namespace}/{meta.name}"
+        owner = meta.controller()
+        if owner is None:
+            return self._bereft(meta)
+        if owner.kind == "Workload":  # that one is a variant of it
+            return ""
+        return owner.uid if self._lineage.knows(owner) else ""
+
+    def _bereft(self, meta: ObjectMeta) -> str:
+        """Return the job of a Workload whose owner somebody took out, though the job is there."""
+        job = self._jobs.get(meta.labels.get(names.JOB_UID, ""))
+        own = f"{meta.namespace}/{meta.name}"
+        return "" if job is None or job.alone.workload != own else job.meta.uid
+
+    def asks(self, kind: JobKind[Any], meta: ObjectMeta) -> bool:
+        """Tell whether an object asks to be managed, wherever it is and whoever owns it."""
+        return self._scope.asks(meta) and kind.asks(meta)
+
+    def put(self, job: Asking, *, workload: str) -> ResourceObservation:
+        """Remember a job that is several objects, and return it with what is known about it."""
+        self._jobs[job.meta.uid] = job
+        self._groups[workload] = job.meta.uid
+        return self._told(job)
+
+    def take_out(self, uid: str, *, workload: str) -> None:
+        """Forget a job that was several objects."""
+        self._groups.pop(workload, None)
+        self._drop(workload)
+        self._remove(uid)
+
+    def job(self, kind: JobKind[Any], found: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of the kind's own type
+        """Remember a job that asks to be managed; yield it, and what it owns if that changes."""
+        meta: ObjectMeta = found.metadata
+        self._jobs.pop(meta.uid, None)
+        asks = self.asks(kind, meta) and not kind.skips(found)
+        below = list(self._lineage.note(kind, meta, asks=asks, waits=True))  # if it is unreadable
+        job = self._asking(kind, found) if asks else self._owned(kind, found)
+        waits = job is None or job.alone.state.suspended
+        below += self._lineage.note(kind, meta, asks=asks, waits=waits)
+        if job is not None:
+            self._jobs[meta.uid] = job
+            yield from self._retold([meta.uid])
+        else:
+            yield kind.resource, identified(kind, meta)
+            yield from self._released(self._prebuilt.claim(meta.uid, None))
+        yield from self._retold(dict.fromkeys(below))
+
+    def unreadable(
+        self, kind: JobKind[Any], meta: ObjectMeta, found: Object, why: str
+    ) -> JobObserved | None:
+        """Return what is told of a job that cannot be read; None: it is nobody's business."""
+        covered = self._scope.covers(meta.namespace, self._labels.get(meta.namespace))
+        if not (self.asks(kind, meta) and covered) or self._lineage.is_child(kind, meta):
+            return None
+        return astray(kind, meta, found, "Unreadable", why)
+
+    def _owned(self, kind: JobKind[Any], found: Any) -> Asking | None:  # noqa: ANN401 - as above
+        """Return an object that does not ask, but may be the child of one that does."""
+        meta: ObjectMeta = found.metadata
+        if not kind.owns or not self._lineage.owner(meta):
+            return None
+        state = kind.standing(meta, msgspec.to_builtins(found))
+        alone = msgspec.structs.replace(identified(kind, meta), state=state)
+        return Asking(kind=kind, meta=meta, alone=alone, asks=False)
+
+    def _asking(self, kind: JobKind[Any], found: Any) -> Asking:  # noqa: ANN401 - as above
+        alone = self.referred.observe(kind, found)
+        self._scope.check_elastic(alone)
+        return Asking(kind=kind, meta=found.metadata, alone=alone)
+
+    def namespace(self, found: Namespace) -> Iterator[ResourceObservation]:
+        """Remember a namespace's labels, and yield the jobs in it if that changes them."""
+        name, labels = found.metadata.name, found.metadata.labels
+        before = self._scope.covers(name, self._labels.get(name))
+        self._labels[name] = labels
+        if self._scope.covers(name, labels) != before:
+            yield from self._retold(
+                [uid for uid, job in self._jobs.items() if job.meta.namespace == name]
+            )
+
+    def wait(
+        self, kind: JobKind[Any], meta: ObjectMeta, alone: JobObserved
+    ) -> Iterator[ResourceObservation]:
+        """Remember a job as one that waits for what it refers to, and yield it."""
+        self._jobs[meta.uid] = Asking(kind=kind, meta=meta, alone=alone)
+        yield from self._retold([meta.uid])
+
+    def claimed(self, namespace: str) -> Iterator[ResourceObservation]:
+        """Yield the jobs of a namespace that claim devices by a template."""
+        for job in list(self._jobs.values()):
+            asks = any(podset.claims for podset in job.alone.podsets)
+            if asks and job.meta.namespace == namespace:
+                yield self._told(job)
+        yield from self._alone.claimed(namespace)
+
+    def workload(self, found: Workload) -> Iterator[ResourceObservation]:
+        """Remember a Workload, and yield what it changes: the job that it stands for, or itself."""
+        if is_made(found.metadata):
+            yield from self._varied([self._variants.take(found)])
+            return
+        key = self._prebuilt.take(found)
+        claimants = self._prebuilt.claimants(key)
+        uid = self.stands_for(found)
+        if uid and uid not in claimants and not is_beside(found):
+            yield from self._override(uid, overrides_of(found))
+        yield from self._retold(claimants)
+        if claimants or not self._direct:
+            return
+        yield from self._alone.withdraw(found.metadata) if uid else self._alone.take(found)
+
+    def _varied(self, jobs: Iterable[str]) -> Iterator[ResourceObservation]:
+        """Yield jobs of whose variants something else is said now."""
+        for called in jobs:
+            job = self._jobs.get(self._groups.get(called, called))
+            if job is not None:
+                yield self._told(job)
+
+    def forget(self, uid: str) -> Iterator[ResourceObservation]:
+        """Forget a job or a Workload that is gone; yield the jobs that it was about."""
+        self._alone.forget(uid)
+        self._remove(uid)
+        yield from self._released(self._prebuilt.claim(uid, None))
+        yield from self._retold(self._prebuilt.claimants(self._prebuilt.forget(uid)))
+        if uid in self._about:
+            yield from self._override(self._about.pop(uid), NONE)
+        yield from self._varied([self._variants.forget(uid)])
+
+    def listed_jobs(self, resource: str, present: Collection[str]) -> Iterator[ResourceObservation]:
+        """Forget the jobs that a list of the resource no longer has; yield what they claimed."""
+        for uid in [uid for uid, job in self._jobs.items() if job.kind.resource == resource]:
+            if uid not in present and job_is_one(self._jobs[uid]):
+                self._remove(uid)
+                yield from self._released(self._prebuilt.claim(uid, None))
+        self._lineage.listed(resource, present)
+
+    def listed_workloads(self, present: Collection[str]) -> Iterator[ResourceObservation]:
+        """Forget the Workloads that a list no longer has; yield the jobs that this changes."""
+        for uid in [uid for uid in self._about if uid not in present]:
+            yield from self._override(self._about.pop(uid), NONE)
+        yield from self._varied(self._variants.keep(present))
+        self._prebuilt.keep(present)
+        yield from self._retold(self._prebuilt.all_claimants())
+
+    def present_workloads(self, listed: Collection[str]) -> Iterable[str]:
+        """Return the uids of listed Workloads that are jobs themselves."""
+        return self._alone.present(listed)
+
+    def _retold(self, uids: Iterable[str]) -> Iterator[ResourceObservation]:
+        """Yield jobs as they are told now, and whatever of theirs is another's by now."""
+        for uid in list(uids):
+            job = self._jobs.get(uid)
+            if job is None:  # it may also have gone since whoever takes these took the one before
+                continue
+            alone = job.alone if self._is_ours(job) else None
+            left = self._prebuilt.claim(job.meta.uid, alone)
+            yield self._told(job)
+            yield from self._released(left)
+
+    def _released(self, key: str) -> Iterator[ResourceObservation]:
+        """Yield who comes next where a job names a Workload no longer."""
+        made = self._prebuilt.made(key)
+        if made is not None and self._direct:
+            yield self._alone.tell(made)
+        for uid in self._prebuilt.claimants(key):
+            if uid in self._jobs:
+                yield self._told(self._jobs[uid])
+
+    def _is_ours(self, job: Asking) -> bool:
+        namespace = job.meta.namespace
+        covered = self._scope.covers(namespace, self._labels.get(namespace))
+        return job.asks and covered and not self._lineage.is_child(job.kind, job.meta)
+
+    def _remove(self, uid: str) -> None:
+        self.referred.leave(uid)
+        job = self._jobs.pop(uid, None)
+        self._lineage.forget(uid, "" if job is None else self._lineage.owner(job.meta))
+        self._drop(uid)
+
+    def _drop(self, job: str) -> None:
+        self._about.pop(self._overrides.pop(job, NONE).workload, None)
+
+    def _override(self, uid: str, told: WorkloadOverrides) -> Iterator[ResourceObservation]:
+        before = self._overrides.get(uid, NONE)
+        self._drop(uid)
+        if told != NONE:
+            self._overrides[uid], self._about[told.workload] = told, uid
+        job = self._jobs.get(self._groups.get(uid, uid))
+        same = before == msgspec.structs.replace(told, workload=before.workload)
+        if job is not None and not same:
+            yield self._told(job)
+
+    def _told(self, job: Asking) -> ResourceObservation:
+        if not self._is_ours(job):
+            return job.kind.resource, self._beside(job)
+        if job.alone.prebuilt:
+            return job.kind.resource, self._claims.joined(self._prebuilt.joined(job.alone))
+        over = self._overrides.get(_called(job), NONE)
+        said = self._variants.checks(_called(job))
+        checks, since = (over.checks, over.checks_since) if said is None else said
+        told = msgspec.structs.replace(
+            job.alone,
+            active=over.active,
+            held_quota=over.held_quota,
+            priority_boost=over.priority_boost,
+            gates=tuple(dict.fromkeys((*job.alone.gates, *over.gates))),
+            preemption_gates=over.preemption_gates,
+            checks=checks,
+            checks_since=since,
+            deactivated=over.deactivated,
+        )
+        return job.kind.resource, self._claims.joined(told)
+
+    def _beside(self, job: Asking) -> JobObserved:
+        """Return what is told of a job that is no workload: perhaps its owner waits."""
+        told, namespace = identified(job.kind, job.meta), job.meta.namespace
+        why = self._lineage.astray(job.kind, job.meta, asks=job.asks)
+        if why is None or not self._scope.covers(namespace, self._labels.get(namespace)):
+            return told
+        return msgspec.structs.replace(told, stray=why, state=job.alone.state)
+
+
+def job_is_one(job: Asking) -> bool:
+    """Tell whether a job is an object of its own, which lists name."""
+    return job.kind.members is None
+
+
+def _called(job: Asking) -> str:
+    """Return how what a Workload says of a job names it; see ``Joins.stands_for``."""
+    return job.meta.uid if job_is_one(job) else job.alone.workload

@@ -1,0 +1,83 @@
+"""What a scheduler works with, whatever term it is in: the ports and what it was told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from scheduler.health import Status
+from scheduler.poison import Poison
+from scheduler.retention_window import Window
+from scheduler.traces import Traces
+from tidegate.bus.ports import EventPublisher, Ledger, ObservationReader, Register
+from tidegate.contracts.entry import Snapshot
+from tidegate.model.policy import Policy
+from tidegate.service.holder import Holder
+
+Result = TypeVar("Result")
+
+
+class RunSync(Protocol):
+    """Runs what blocks without stopping the loop; the simulation runs it in place."""
+
+    def __call__(self, work: Callable[[], Result], /) -> Awaitable[Result]:
+        """Return the result of ``work``, or raise what it raises."""
+        ...
+
+
+def in_thread(work: Callable[[], Result]) -> Awaitable[Result]:
+    """Run blocking work in a thread beside the loop."""
+    return asyncio.to_thread(work)
+
+
+class Snapshots(Protocol):
+    """Where drafts are kept so that a start need not fold everything. Synchronous."""
+
+    def newest(self, version: int, until: int | None = None) -> Snapshot | None:
+        """Return the newest snapshot of that form which fits the ledger."""
+        ...
+
+    def write(self, snapshot: Snapshot) -> None:
+        """Keep a snapshot."""
+
+
+class Pace(msgspec.Struct, frozen=True, kw_only=True):
+    """How much at once, and how long."""
+
+    messages_max: int = 1_000  # observations in one turn
+    wait_s: float = 1.0  # for an observation; also the longest that a position stays unwritten
+    lease_s: float = 15.0  # a standby takes over after so long a silence
+    retry_s: float = 0.2  # after a failure of bus or database; doubles up to retry_s_max
+    retry_s_max: float = 5.0
+    look_s: float = 10.0  # before looking again whether EVENTS holds what was published
+    lost_tail_s: float = 30.0  # before looking again whether a lost tail was recovered
+    snapshot_entries: int = 100_000  # between two snapshots
+    forget_messages: int = 2_000  # observations taken in before the bus is told to forget them
+    forget_bytes: int = 8 * 1024 * 1024  # the same in bytes: a stream may be full of large ones
+    rest_s: float = 0.0  # after a turn that read several observations: the next reads more
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """The ports, what was configured, and what must not be made up here: names and chance."""
+
+    inbox: ObservationReader
+    outbox: EventPublisher
+    ledger: Ledger
+    run_sync: RunSync
+    status: Status
+    cluster: str
+    holder: Holder  # who we are to other schedulers
+    new_ledger_id: Callable[[], str]
+    policy: Policy
+    pace: Pace
+    software: str = "tidegate"  # with its version, for the record
+    snapshots: Snapshots | None = None
+    window: Window = field(default_factory=Window)
+    register: Register | None = None  # None: nobody asks whose bus it is
+    poison: Poison = field(default_factory=Poison)
+    traces: Traces = field(default_factory=Traces)

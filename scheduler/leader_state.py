@@ -1,0 +1,212 @@
+"""What one term of a scheduler holds, and how it comes by it: rebuilt from the ledger alone.
+
+The draft belongs to the desk. Between ``accept`` and the commit it is ahead of the ledger; whoever
+fails there must throw the desk away (``sound`` says so). Everywhere else it stands where the ledger
+stands, and a failure of the bus may be waited out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from msgspec.structs import replace
+
+from scheduler.binding import Bound, confirm
+from scheduler.dependencies import Dependencies
+from scheduler.retention_window import CHUNK_ENTRIES, begin
+from scheduler.snapshots import restored
+from tidegate.contracts.entry import Entry, Position, Positions, Term
+from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
+from tidegate.core.draft import Draft
+from tidegate.core.fold import apply
+from tidegate.core.rules import VERSION
+from tidegate.errors import BusUnreachableError, LostTailError, PublishRefusedError
+from tidegate.service.logs import get_log
+
+TRIES_MAX = 5
+_log = get_log("desk")
+
+
+@dataclass(slots=True)
+class LeaderState:
+    """One term's state."""
+
+    deps: Dependencies
+    epoch: int
+    draft: Draft
+    head: Entry
+    counts: Position  # EVENTS: its incarnation, and stream sequence minus ledger seq
+    committed: Position  # of OBSERVATIONS, in the ledger
+    accepted: Position  # of OBSERVATIONS, in the draft
+    published: int  # the newest ledger seq that EVENTS is known to hold
+    seen: int  # the same when EVENTS was looked at last
+    seen_s: float  # the loop's time of that
+    moved_s: float  # the loop's time of the last commit
+    kept: int  # the ledger seq from which the next snapshot is counted
+    unforgotten: int = 0  # observations taken in since the bus was told to forget
+    unforgotten_bytes: int = 0
+    more: bool = True  # deciding may not have come to its end
+    sound: bool = True  # the draft stands where the ledger stands
+
+
+async def open_leader_state(deps: Dependencies, term: Term) -> LeaderState:
+    """Rebuild the draft of a term just begun, and publish what EVENTS lacks.
+
+    Raises:
+        LostTailError: EVENTS holds entries that the ledger does not have.
+        OtherClusterError, OtherLedgerError: the bus belongs to another.
+        FencedError: a newer term has begun meanwhile.
+        ChainError: the ledger's history was altered.
+        BusUnreachableError, LedgerUnreachableError, CommitUnknownError: try again.
+    """
+    draft, head = await deps.run_sync(lambda: restored(deps))
+    now_s = asyncio.get_running_loop().time()
+    leader = LeaderState(
+        deps=deps,
+        epoch=term.epoch,
+        draft=draft,
+        head=head,
+        counts=term.events,
+        committed=term.observations,
+        accepted=term.observations,
+        published=0,
+        seen=head.seq,
+        seen_s=now_s,
+        moved_s=now_s,
+        kept=head.seq,
+    )
+    await confirm(deps.register, draft)
+    await catch_up(leader)
+    return leader
+
+
+def opening(leader: LeaderState, bound: Bound) -> list[FactEvent]:
+    """Fold and return what a term must tell first: a new ledger's name, another configuration.
+
+    The time of genesis is the bus's, when EVENTS was made: the scheduler has no clock.
+    """
+    facts, deps, draft = list[FactEvent](), leader.deps, leader.draft
+    if leader.head.seq == 0:
+        opened = LedgerOpened(
+            at_us=leader.counts.incarnation,
+            ledger_id=deps.new_ledger_id(),
+            cluster=deps.cluster,
+            cluster_uid=bound.cluster_uid,
+            streams=bound.streams,
+            software=deps.software,
+        )
+        facts.append(opened)
+    at_us = max(draft.now_us, *(fact.at_us for fact in facts), 0)
+    policy = replace(deps.policy, rules=VERSION)
+    if leader.head.seq == 0 or draft.policy != policy:
+        facts.append(PolicyConfigured(at_us=at_us, name="tidegate", policy=policy))
+    for fact in facts:
+        apply(draft, fact)
+    return facts
+
+
+async def publish(leader: LeaderState, entries: Sequence[Entry]) -> None:
+    """Publish what was just committed; after a refusal see how things stand and go on from there.
+
+    Raises:
+        FencedError: another term has begun: stand by.
+        LostTailError: EVENTS holds entries that the ledger does not have.
+        BusUnreachableError, LedgerUnreachableError: what is missing can be published later.
+    """
+    if leader.published == leader.head.seq:
+        return
+    if not entries or leader.published != entries[0].seq - 1:
+        await catch_up(leader)
+        return
+    try:
+        await leader.deps.outbox.publish(leader.draft.ledger_id, leader.counts, entries)
+        leader.published = entries[-1].seq
+    except (PublishRefusedError, BusUnreachableError):
+        leader.deps.status.refusals.inc()
+        await catch_up(leader)
+
+
+async def look(leader: LeaderState) -> None:
+    """Publish what an earlier turn could not, and now and then what EVENTS has lost since.
+
+    Whoever publishes is told of a loss; where nothing happens, nobody else would be. Raises what
+    ``publish`` does.
+    """
+    if leader.published == leader.head.seq:
+        now_s = asyncio.get_running_loop().time()
+        if now_s - leader.seen_s < leader.deps.pace.look_s:
+            return
+        as_left = await leader.deps.outbox.last(leader.counts) == (leader.published, leader.counts)
+        if as_left and not await _is_emptied(leader, leader.published):
+            leader.seen, leader.seen_s = leader.published, now_s
+            return
+    await catch_up(leader)
+
+
+async def catch_up(leader: LeaderState) -> None:
+    """Publish everything that EVENTS lacks, if we still lead; see ``publish``."""
+    for _ in range(TRIES_MAX):
+        await _stand(leader)
+        try:
+            await _publish_rest(leader)
+        except PublishRefusedError:  # the answer to our own batch was lost
+            leader.deps.status.refusals.inc()
+        else:
+            leader.seen, leader.seen_s = leader.published, asyncio.get_running_loop().time()
+            return
+    raise BusUnreachableError("EVENTS keeps refusing what the ledger holds.")
+
+
+async def _stand(leader: LeaderState) -> None:
+    """Learn how far EVENTS is; what was lost as a whole is to be published again.
+
+    That is so for a stream made anew, and for one that was emptied. A ledger made anew begins
+    behind what the stream holds of another, that was lost. What that one had started is adopted.
+    """
+    last, counts = await leader.deps.outbox.last(leader.counts)
+    anew = leader.counts.incarnation not in (0, counts.incarnation) or leader.head.seq == 0
+    if anew or last < 0 or await _is_emptied(leader, last):
+        end = last + counts.seq
+        last = await _window(leader)
+        counts = Position(counts.incarnation, end - last)
+        if last < leader.head.seq:
+            _log.warning("EVENTS was lost: it is filled again", first=last + 1)
+    # Also the question whether we lead: a writer that was replaced must not publish.
+    positions = Positions(events=counts if counts != leader.counts else None)
+    head, epoch, append = leader.head.seq, leader.epoch, leader.deps.ledger.append
+    await leader.deps.run_sync(lambda: append(epoch, head, [], positions))
+    leader.counts = counts
+    if last > head:
+        raise LostTailError(head, last)
+    leader.published = last
+
+
+async def _is_emptied(leader: LeaderState, last: int) -> bool:
+    """Tell whether what EVENTS held when it was looked at is gone, before its time had come."""
+    if not 0 < last <= leader.head.seq:
+        return False
+    held, since = await leader.deps.outbox.count(), max(0, last - leader.seen)
+    return held <= since and await _window(leader) < last - held
+
+
+async def _window(leader: LeaderState) -> int:
+    """Return behind which seq EVENTS would begin that had lost nothing."""
+    deps, head = leader.deps, leader.head
+    now_us = max(leader.draft.now_us, deps.status.heard_us)
+    return await deps.run_sync(lambda: begin(deps.ledger.read, head, deps.window, now_us))
+
+
+async def _publish_rest(leader: LeaderState) -> None:
+    read, outbox = leader.deps.ledger.read, leader.deps.outbox
+    while leader.published < leader.head.seq:
+        after = leader.published
+        until = min(after + CHUNK_ENTRIES, leader.head.seq)
+        entries = await leader.deps.run_sync(
+            lambda: list(islice(read(after, until), until - after))  # noqa: B023 - awaited here
+        )
+        await outbox.publish(leader.draft.ledger_id, leader.counts, entries)
+        leader.published = entries[-1].seq
+        leader.deps.status.turned()  # a long way is no standstill

@@ -1,0 +1,155 @@
+"""How workloads stand, summed by queue in one walk over the draft: what the gauges tell.
+
+A walk costs a few microseconds a workload and decides nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from tidegate.core.charging import count, per_pod
+from tidegate.core.draft import Draft, Workload
+from tidegate.core.forest import HOLDING
+from tidegate.core.rooms import Room
+from tidegate.core.tree import Node
+from tidegate.model.ids import FlavorResource
+from tidegate.model.reasons import UNSATISFIED_CHECKS
+
+Queue = tuple[str, ...]
+"""A ClusterQueue as (name,), a LocalQueue as (name, namespace)."""
+
+
+class _Alike(NamedTuple):
+    """Workloads that count alike: thousands of them are one row."""
+
+    cluster_queue: str
+    namespace: str
+    queue: str
+    status: str  # active, inadmissible, reserved, admitted, finished, or nothing of these
+    why: str  # it waits
+    charges: tuple[tuple[FlavorResource, int], ...]
+
+
+class Sums(msgspec.Struct, kw_only=True):
+    """What is summed for each ClusterQueue, or for each LocalQueue."""
+
+    pending: Counter[tuple[Queue, str]] = msgspec.field(default_factory=Counter)  # and status
+    finished: Counter[Queue] = msgspec.field(default_factory=Counter)
+    reserving: Counter[Queue] = msgspec.field(default_factory=Counter)
+    admitted: Counter[Queue] = msgspec.field(default_factory=Counter)
+    unadmitted: Counter[tuple[Queue, str, str, str]] = msgspec.field(default_factory=Counter)
+    reserved: Counter[tuple[Queue, FlavorResource]] = msgspec.field(default_factory=Counter)
+    used: Counter[tuple[Queue, FlavorResource]] = msgspec.field(default_factory=Counter)
+    asked: Counter[tuple[Queue, str]] = msgspec.field(default_factory=Counter)  # and resource
+
+
+class QueueStats(msgspec.Struct, kw_only=True):
+    """The sums, and what is not right."""
+
+    cluster_queues: Sums = msgspec.field(default_factory=Sums)
+    local_queues: Sums = msgspec.field(default_factory=Sums)
+    drifting: int = 0  # orders that had to be given again and are not yet seen to be done
+
+
+def standing(draft: Draft, *, asked: bool) -> QueueStats:
+    """Return how the workloads of a draft stand now; what they ask for only if ``asked``."""
+    found, alike = _begun(draft), Counter[_Alike]()
+    for workload in draft.workloads.values():
+        alike[_alike(workload)] += 1
+        if asked and workload.phase == "pending" and workload.cluster_queue in draft.forest.rooms:
+            _ask(found.cluster_queues, (workload.cluster_queue,), workload, draft)
+        if workload.repeated and workload.phase != "finished":
+            found.drifting += 1
+    for kind, number in alike.items():
+        if kind.cluster_queue in draft.forest.rooms:
+            _count(found.cluster_queues, (kind.cluster_queue,), kind, number, "")
+        queue = draft.objects.local_queues.get(f"{kind.namespace}/{kind.queue}")
+        if queue is not None:
+            above = queue.spec.cluster_queue
+            _count(found.local_queues, (kind.queue, kind.namespace), kind, number, above)
+    return found
+
+
+def _begun(draft: Draft) -> QueueStats:
+    found = QueueStats()
+    for name in draft.forest.rooms:
+        _begin(found.cluster_queues, (name,))
+    for local in draft.objects.local_queues.values():
+        _begin(found.local_queues, (local.name, local.namespace))
+    return found
+
+
+def _begin(sums: Sums, queue: Queue) -> None:
+    """Have a queue in which nothing happens told as 0."""
+    for status in ("active", "inadmissible"):
+        sums.pending[queue, status] = 0
+    for counts in (sums.finished, sums.reserving, sums.admitted):
+        counts[queue] = 0
+
+
+def shapes(room: Room) -> dict[str, int]:
+    """Return how many kinds of workloads wait in a ClusterQueue, by status."""
+    parked = sum(1 for shape in room.shapes.values() if shape.parked)
+    return {"active": len(room.shapes) - parked, "inadmissible": parked}
+
+
+def queues_below(node: Node) -> Iterator[Node]:
+    """Yield the ClusterQueues of a subtree."""
+    if not node.is_cohort:
+        yield node
+    for child in node.children:
+        yield from queues_below(child)
+
+
+def _alike(workload: Workload) -> _Alike:
+    """Return what the sums can tell of a workload."""
+    namespace, phase = workload.key.partition("/")[0], workload.phase
+    status = why = ""
+    charges: tuple[tuple[FlavorResource, int], ...] = ()
+    if phase == "pending":
+        in_the_running = workload.shape is not None and not workload.shape.parked
+        status = "active" if in_the_running else "inadmissible"
+        why = workload.held.reason if workload.held is not None else "PendingEvaluation"
+    elif phase in HOLDING:
+        is_admitted = phase == "admitted" or workload.admitted_us > 0
+        status, charges = "admitted" if is_admitted else "reserved", workload.charges
+    elif phase == "finished":
+        status = phase
+    return _Alike(workload.cluster_queue, namespace, workload.queue, status, why, charges)
+
+
+def _count(sums: Sums, queue: Queue, kind: _Alike, number: int, above: str) -> None:
+    match kind.status:
+        case "active" | "inadmissible":
+            sums.pending[queue, kind.status] += number
+            sums.unadmitted[queue, "NoReservation", kind.why, above] += number
+        case "finished":
+            sums.finished[queue] += number
+        case "admitted" | "reserved":
+            _hold(sums, queue, kind, number, above)
+        case _:
+            pass  # inactive: it neither waits nor holds anything
+
+
+def _hold(sums: Sums, queue: Queue, kind: _Alike, number: int, above: str) -> None:
+    is_admitted = kind.status == "admitted"
+    sums.reserving[queue] += number
+    if is_admitted:
+        sums.admitted[queue] += number
+    else:
+        sums.unadmitted[queue, UNSATISFIED_CHECKS, "", above] += number
+    for fr, units in kind.charges:
+        sums.reserved[queue, fr] += units * number
+        if is_admitted:
+            sums.used[queue, fr] += units * number
+
+
+def _ask(sums: Sums, queue: Queue, workload: Workload, draft: Draft) -> None:
+    for podset, each in zip(workload.podsets, per_pod(draft, workload), strict=True):
+        pods = count(workload, podset)
+        for resource, units in each.items():
+            sums.asked[queue, resource] += units * pods

@@ -1,0 +1,82 @@
+"""Rows of one table that a turn needs: read once, changed in memory, written once.
+
+A turn may submit, admit and preempt the same workload; statement by statement that would be ten
+round trips, and so it is three for any number of workloads. Statements are put together once for
+all turns, since that costs more than running them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import itemgetter
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import NODEFAULT
+from msgspec.structs import astuple, fields
+from sqlalchemy import ColumnElement, Connection, Select, Table, select
+
+from store.writing import Inserting, Updating
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+class TableMapping(Generic[Row]):
+    """A table, the Struct whose fields are its columns, and the statements on it.
+
+    What has a default in the Struct may change; the rest never does.
+    """
+
+    def __init__(self, table: Table, row: type[Row]) -> None:
+        self.table, self.row = table, row
+        self.key = tuple(column.name for column in table.primary_key.columns)
+        names = row.__struct_fields__
+        changing = [field.name for field in fields(row) if field.default is not NODEFAULT]
+        fixed = [place for place, name in enumerate(names) if name not in changing]
+        self.fixed = itemgetter(*fixed)
+        self.insert, self.update = Inserting(table, row), Updating(table, row, changing)
+
+    def select(self, *where: ColumnElement[bool]) -> Select[Any]:
+        """Return the statement that reads the rows which fulfil all conditions, in any order.
+
+        To ask for the key's order would mislead the database to the key's index.
+        """
+        return select(self.table).where(*where)
+
+
+class RowSet(Generic[Row]):
+    """The rows of one kind that a turn needs."""
+
+    def __init__(self, kind: TableMapping[Row]) -> None:
+        self._kind = kind
+        self._loaded: list[tuple[Row, tuple[Any, ...]]] = []  # beside each, how it was
+        self._added: list[Row] = []
+
+    def load(self, conn: Connection, wanted: Select[Any], told: dict[str, Any]) -> None:
+        """Add what a statement of this kind reads; nothing may be on the shelf twice."""
+        row, names = self._kind.row, self._kind.row.__struct_fields__
+        place = itemgetter(*map(names.index, self._kind.key))
+        for was in sorted(map(tuple, conn.execute(wanted, told)), key=place):
+            self._loaded.append((row(**dict(zip(names, was, strict=True))), was))
+
+    def add(self, row: Row) -> Row:
+        """Put a new row on the shelf."""
+        self._added.append(row)
+        return row
+
+    def __iter__(self) -> Iterator[Row]:
+        """Yield the rows in the order of the table's key, the new ones last."""
+        yield from (row for row, _ in self._loaded)
+        yield from self._added
+
+    def write(self, conn: Connection) -> None:
+        """Write what changed, then what is new."""
+        kind, changed = self._kind, list[Row]()
+        for row, was in self._loaded:
+            if (now := astuple(row)) != was:
+                assert kind.fixed(now) == kind.fixed(was), "a field without default never changes"
+                changed.append(row)
+        if changed:
+            kind.update.execute(conn, changed)
+        if self._added:
+            kind.insert.execute(conn, self._added)

@@ -1,0 +1,190 @@
+"""What one turn's events touch of the reporting tables, by the names that events use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, Select, String, bindparam
+
+from store.expressions import one_of, unindexed
+from store.reporting import rows, tables
+from store.reporting.row_set import RowSet, TableMapping
+from store.reporting.usage import Usage
+from tidegate.contracts import facts
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    VariantCreated,
+    VariantDeleted,
+    WorkloadPreempted,
+)
+
+Told: TypeAlias = facts.FactEvent | DecisionEvent
+OwnerKind: TypeAlias = Literal["ClusterQueue", "Cohort", "LocalQueue"]
+Owner: TypeAlias = tuple[OwnerKind, str]
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where an event stands in the ledger."""
+
+    partition: int
+    seq: int
+    at_us: int
+    cluster: str
+
+
+_WORKLOAD = TableMapping(tables.workload, rows.WorkloadRow)
+_WAIT = TableMapping(tables.wait, rows.WaitRow)
+_HOLDING = TableMapping(tables.holding, rows.HoldingRow)
+_PREEMPTION = TableMapping(tables.preemption, rows.PreemptionRow)
+_QUOTA = TableMapping(tables.quota, rows.QuotaRow)
+_QUEUE = TableMapping(tables.queue, rows.QueueRow)
+_CLASS = TableMapping(tables.priority_class, rows.PriorityClassRow)
+
+
+def _open(kind: TableMapping[Any], by: str, ended: str) -> Select[Any]:
+    """Return the statement that reads what has not ended of the named workloads or owners."""
+    column = kind.table.c
+    named = one_of(column[by], bindparam("named", type_=String()))
+    return kind.select(_ours(kind), named, column[ended].is_(None))
+
+
+def _ours(kind: TableMapping[Any]) -> ColumnElement[bool]:
+    # By the index of what lasts, not by the key's.
+    return unindexed(kind.table.c.partition) == bindparam("partition")
+
+
+_LIVE = _open(_WORKLOAD, "workload", "removed_seq")
+_OF_CLASS = _open(_WORKLOAD, "priority_class", "removed_seq")
+_OF_POD_CLASS = _open(_WORKLOAD, "pod_priority_class", "removed_seq").where(
+    tables.workload.c.priority_class == ""
+)
+_WAITING = _open(_WAIT, "workload", "to_seq")
+_HELD = _open(_HOLDING, "workload", "to_seq")
+_LEAVING = _open(_PREEMPTION, "workload", "released_seq")
+_GRANTED = _open(_QUOTA, "owner", "to_seq")
+_STANDING = _open(_QUEUE, "owner", "to_seq")
+_CLASSES = _CLASS.select(_ours(_CLASS))
+
+
+class UnitOfWork:
+    """The live and open rows of what a turn names, and the shelves that will write them."""
+
+    def __init__(self, partition: int) -> None:
+        self.partition = partition
+        self.workloads, self.waits = RowSet(_WORKLOAD), RowSet(_WAIT)
+        self.holdings, self.preemptions = RowSet(_HOLDING), RowSet(_PREEMPTION)
+        self.quotas, self.queues, self.classes = RowSet(_QUOTA), RowSet(_QUEUE), RowSet(_CLASS)
+        self.usage = Usage()
+        self.live = dict[str, rows.WorkloadRow]()
+        self.waiting = dict[str, rows.WaitRow]()
+        self.held = dict[str, list[rows.HoldingRow]]()
+        self.leaving = dict[str, list[rows.PreemptionRow]]()
+        self.granted = dict[Owner, list[rows.QuotaRow]]()
+        self.standing = dict[Owner, rows.QueueRow]()
+        self.worth = dict[tuple[str, str], rows.PriorityClassRow]()
+
+    def load(self, conn: Connection, told: Iterable[Told]) -> None:
+        """Read the rows that these events may change."""
+        events = list(told)
+        if named := sorted({name for event in events for name in _named(event)}):
+            self._load_workloads(conn, named)
+        if any(isinstance(event, _PRIORITY) for event in events):
+            self._load_classes(conn, events)
+        if owners := sorted({owner[1] for event in events if (owner := owner_of(event))}):
+            self._load_owners(conn, owners)
+
+    def write(self, conn: Connection) -> None:
+        """Write every shelf."""
+        self.workloads.write(conn)
+        self.waits.write(conn)
+        self.holdings.write(conn)
+        self.usage.write(conn)
+        self.preemptions.write(conn)
+        self.quotas.write(conn)
+        self.queues.write(conn)
+        self.classes.write(conn)
+
+    def _load_workloads(self, conn: Connection, named: list[str]) -> None:
+        told = self._told(named)
+        self.workloads.load(conn, _LIVE, told)
+        self.waits.load(conn, _WAITING, told)
+        self.holdings.load(conn, _HELD, told)
+        self.preemptions.load(conn, _LEAVING, told)
+        self.live = {row.workload: row for row in self.workloads}
+        self.waiting = {row.workload: row for row in self.waits}
+        for holding in self.holdings:
+            self.held.setdefault(holding.workload, []).append(holding)
+        for preemption in self.preemptions:
+            self.leaving.setdefault(preemption.workload, []).append(preemption)
+
+    def _load_classes(self, conn: Connection, events: list[Told]) -> None:
+        """Read what classes are worth, and whom a class passes a new value on to."""
+        self.classes.load(conn, _CLASSES, self._told())
+        self.worth = {(row.kind, row.name): row for row in self.classes}
+        following = RowSet(_WORKLOAD)
+        for wanted, kind, more in _FOLLOWING:
+            if named := [event.name for event in events if isinstance(event, kind)]:
+                following.load(conn, wanted, self._told([*named, *more]))
+        if rest := sorted({row.workload for row in following} - self.live.keys()):
+            self.workloads.load(conn, _LIVE, self._told(rest))
+            self.live = {row.workload: row for row in self.workloads}
+
+    def _load_owners(self, conn: Connection, named: list[str]) -> None:
+        self.quotas.load(conn, _GRANTED, self._told(named))
+        self.queues.load(conn, _STANDING, self._told(named))
+        for quota in self.quotas:
+            self.granted.setdefault(owner_key(quota), []).append(quota)
+        self.standing = {owner_key(queue): queue for queue in self.queues}
+
+    def _told(self, named: list[str] | None = None) -> dict[str, Any]:
+        told: dict[str, Any] = {"partition": self.partition}
+        return told if named is None else told | {"named": msgspec.json.encode(named).decode()}
+
+
+def _named(event: Told) -> Iterator[str]:
+    """Yield the workloads that an event names."""
+    if workload := getattr(event, "workload", ""):
+        yield workload
+    if isinstance(event, WorkloadPreempted):
+        yield event.by
+    elif isinstance(event, VariantCreated | VariantDeleted):
+        yield event.parent
+
+
+def owner_of(event: Told) -> Owner | None:
+    """Return the queue or cohort that an event defines or removes."""
+    match event:
+        case facts.ClusterQueueDefined() | facts.ClusterQueueRemoved():
+            return "ClusterQueue", event.name
+        case facts.CohortDefined() | facts.CohortRemoved():
+            return "Cohort", event.name
+        case facts.LocalQueueDefined() | facts.LocalQueueRemoved():
+            return "LocalQueue", f"{event.namespace}/{event.name}"
+        case _:
+            return None
+
+
+def owner_key(row: rows.QuotaRow | rows.QueueRow) -> Owner:
+    """Return whose row it is."""
+    match row.kind:
+        case "ClusterQueue" | "Cohort" | "LocalQueue":
+            return row.kind, row.owner
+        case other:
+            raise AssertionError(f"no owner is of kind {other!r}")
+
+
+_FOLLOWING = (
+    (_OF_CLASS, facts.WorkloadPriorityClassDefined, ()),
+    (_OF_POD_CLASS, facts.PriorityClassDefined, ("",)),  # without a class: the default's value
+)
+_PRIORITY = (
+    facts.WorkloadPriorityClassDefined,
+    facts.WorkloadPriorityClassRemoved,
+    facts.PriorityClassDefined,
+    facts.PriorityClassRemoved,
+    facts.PolicyConfigured,
+    facts.WorkloadSubmitted,
+    facts.WorkloadChanged,
+)

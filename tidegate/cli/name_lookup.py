@@ -1,0 +1,102 @@
+"""What a person means by a name: a ClusterQueue, a Cohort, or a workload by its job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import typer
+
+from tidegate.cli.output import say
+from tidegate.cli.reading import Reader
+from tidegate.core.draft import Draft, Workload
+from tidegate.errors import NotSupportedError, UnknownNameError
+from tidegate.replay.as_of import as_of as folded
+from tidegate.replay.why import names
+
+WorkloadArgument = Annotated[
+    str,
+    typer.Argument(
+        help="job/NAME, a Workload's name, or NAMESPACE/NAME.", metavar="WORKLOAD|job/NAME"
+    ),
+]
+WithinOption = Annotated[
+    str, typer.Option("--namespace", "-n", help="Look in this namespace only.")
+]
+SubjectArgument = Annotated[
+    str,
+    typer.Argument(
+        help="Only around this ClusterQueue, Cohort or job/NAME; default: all.",
+        metavar="[QUEUE|COHORT|job/NAME]",
+    ),
+]
+
+
+def draft_of(reader: Reader) -> Draft:
+    """Return the state that the ledger gives, its chain verified."""
+    draft, _ = folded(reader.entries("folding"))
+    return draft
+
+
+def known_queue(reader: Reader, name: str) -> None:
+    """Refuse the name of a ClusterQueue that the ledger does not know; empty means all.
+
+    Raises:
+        UnknownNameError: there is none, as of the time that is asked about.
+    """
+    if name:
+        among(name, (row["cluster_queue"] for row in reader.report("queues")))
+
+
+def among(name: str, known: Iterable[str]) -> None:
+    """Refuse the name of a ClusterQueue that is none of those known.
+
+    Raises:
+        UnknownNameError: it is none of them.
+    """
+    names = sorted({*known} - {""})
+    if name not in names:
+        there = ", ".join(names) or "none"
+        raise UnknownNameError(f"There is no ClusterQueue {name!r}. There are: {there}.")
+
+
+def find(reader: Reader, text: str) -> str:
+    """Return the key of the workload that a text means, the newest of its name.
+
+    Raises:
+        Exit: the ledger knows none.
+        BadParameter: there are some in several namespaces.
+    """
+    found = names(reader.entries("looking"), text)
+    spaces = sorted({key.partition("/")[0] for key in found})
+    if not found:
+        say(f"The ledger {reader.url} knows no workload {text!r}: see `tidegate queue pending`.")
+        raise typer.Exit(1)
+    if len(spaces) > 1:
+        raise typer.BadParameter(
+            f"{text!r} is in several namespaces: say which with -n ({', '.join(spaces)})."
+        )
+    return found[-1]
+
+
+def workload_of(reader: Reader, draft: Draft, text: str) -> Workload:
+    """Return the workload that a text means: job/NAME, a Workload's name or NAMESPACE/NAME.
+
+    Raises:
+        Exit: the ledger knows none.
+        BadParameter: there are some in several namespaces.
+        NotSupportedError: it is gone by now.
+    """
+    key = find(reader, text)
+    found = draft.workloads.get(key)
+    if found is None:
+        raise NotSupportedError(
+            f"The workload {key} is gone: `tidegate why {key}` tells what became of it, and "
+            "--as-of asks of the time before."
+        )
+    return found
+
+
+def node_of(reader: Reader, draft: Draft, text: str) -> str:
+    """Return the node of the cohort trees that a text means: a workload's queue, or itself."""
+    return workload_of(reader, draft, text).cluster_queue if "/" in text else text

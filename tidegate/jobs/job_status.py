@@ -1,0 +1,203 @@
+"""Where a kind keeps what matters: its podsets, the field that suspends it, how it stands.
+
+A kind that is suspended by a field needs nothing but this; ``tidegate.jobs.suspended`` does the
+rest. Objects are looked at as JSON, so that no field of theirs is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.core.limits import invalid_quantity
+from tidegate.errors import UndecodableError
+from tidegate.jobs.kind import Object
+from tidegate.jobs.paths import (
+    Path,
+    found_at,
+    missing_parents,
+    shown,
+    with_value,
+    without_empty,
+)
+from tidegate.kinds.decode import read
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import PodTemplateSpec
+from tidegate.kinds.podsets import pod_set
+from tidegate.kinds.topologies import PodIndex, check_slices
+from tidegate.model.podset import PodSet
+
+PODSETS_MAX = 18
+"""Source: behaviour.md 15.3."""
+_TOTAL_MAX = 2**31
+_TEMPLATE: dict[str, Path] = {
+    "labels": ("metadata", "labels"),
+    "annotations": ("metadata", "annotations"),
+}
+"""Where a part belongs in a template; every other part is a field of its spec."""
+INJECTED_PARTS = ("labels", "annotations", "nodeSelector", "tolerations")
+
+
+class Loose(msgspec.Struct, frozen=True, kw_only=True):
+    """An object whose kind no module knows field by field."""
+
+    metadata: ObjectMeta
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
+    beside: tuple[dict[str, Any], ...] = ()  # the objects that it refers to; see ``JobKind.refers``
+
+    def plain(self) -> Object:
+        """Return what paths lead into."""
+        found = self.metadata
+        meta = {
+            "name": found.name,
+            "namespace": found.namespace,
+            "annotations": found.annotations,
+        }
+        beside = list(self.beside)
+        return {"metadata": meta, "spec": self.spec, "status": self.status, "beside": beside}
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """One podset of an object, and where it stands."""
+
+    name: str
+    count: int
+    min_count: int | None = None
+    template: Path | None = None  # of a pod template; None: its parts stand apart
+    parts: dict[str, Path] = {}  # by the name that a pod's spec gives them, e.g. "containers"
+    built: Object | None = None  # the template of its pods, where they get more than stands there
+    count_path: Path | None = None  # what a partial admission lowers; None: it cannot
+    index: PodIndex | None = None  # how its pods are numbered
+
+    @property
+    def is_written(self) -> bool:
+        """Tell whether a start changes the template, or its parts, where they stand."""
+        return self.template is not None or bool(self.parts)
+
+
+Places: TypeAlias = Callable[[Object], tuple[Place, ...]]
+Inject: TypeAlias = Callable[[Object, Mapping[str, PodSetStart]], Object]
+
+
+class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How an object of a kind stands."""
+
+    finished: str = ""  # Succeeded or Failed
+    message: str = ""
+    active: int = 0  # pods that run or may run
+    ready: bool = False  # all of them
+    reclaimable: dict[str, int] = {}
+    gates: tuple[str, ...] = ()  # why it may not be queued now
+
+
+class Layout(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a kind that a field suspends."""
+
+    suspend: Path
+    places: Places  # raises UndecodableError
+    standing: Callable[[Object], JobStatus]  # raises UndecodableError
+    priority_class: Callable[[Object], str] = lambda _: ""
+    """The kind's own choice; without one, the first podset that names a class decides."""
+    writes_suspended: bool = False  # it may be unsuspended only in an update of its own
+    elastic: bool = False  # its objects may grow and shrink while they run
+    check: Callable[[tuple[PodSet, ...]], None] = lambda _: None
+    """Raise UndecodableError if the podsets do not fit together."""
+    inject: Inject | None = None
+    """Write what a start gives to each podset; None: it is put into the templates themselves."""
+    written_over: Callable[[Object], tuple[Path, ...]] = lambda _: ()
+    """Return the fields that ``inject`` may change; a stop makes them what they were."""
+    unnoted: Callable[[Object], tuple[tuple[Path, Any], ...]] = lambda _: ()
+    """Return what those fields were, as far as that can be told without the start's note."""
+
+
+def charged_at(obj: Object, place: Place) -> Object:
+    """Return the pod template as its pods are charged; errors as in ``template_at``."""
+    return template_at(obj, place) if place.built is None else place.built
+
+
+def template_at(obj: Object, place: Place) -> Object:
+    """Return the pod template of a podset, put together where its parts stand apart.
+
+    Raises:
+        UndecodableError: there is none.
+    """
+    if place.template is not None:
+        found = found_at(obj, place.template)
+        if found is None and place.built is not None:
+            return place.built
+        if not isinstance(found, dict):
+            raise UndecodableError(f"{shown(place.template)}: there is no pod template.")
+        return found
+    if not place.parts and place.built is not None:
+        return place.built
+    template: Object = {"spec": {}}
+    for part, path in place.parts.items():
+        value = found_at(obj, path)
+        if value is not None:
+            template = with_value(template, _TEMPLATE.get(part, ("spec", part)), value)
+    return template
+
+
+def with_template(obj: Object, place: Place, template: Object) -> tuple[Object, tuple[str, ...]]:
+    """Return a copy of the object with this template, and the objects that had to be made for it.
+
+    Raises:
+        UndecodableError: a part of it has no place in an object of this kind.
+    """
+    if place.template is not None:
+        changed: Object = with_value(obj, place.template, template)
+        return changed, ()
+    made: tuple[str, ...] = ()
+    for part in INJECTED_PARTS:
+        value = found_at(template, _TEMPLATE.get(part, ("spec", part)))
+        path = place.parts.get(part)
+        if path is None and value is not None:
+            raise UndecodableError(f"podset {place.name}: its kind has no place for {part}.")
+        if path is None or value == found_at(obj, path):
+            continue
+        made += tuple(way for way in missing_parents(obj, path) if way not in made)
+        obj = with_value(obj, path, value)
+    return obj, made
+
+
+def without_made(obj: Object, made: tuple[str, ...]) -> Object:
+    """Return a copy without what ``with_template`` had to make, as far as it is empty again."""
+    pruned: Object = without_empty(obj, made)
+    return pruned
+
+
+def model_podsets(obj: Object, places: tuple[Place, ...]) -> tuple[PodSet, ...]:
+    """Return the podsets as the core computes with them.
+
+    Raises:
+        UndecodableError: there are none, or too many, or one cannot be read.
+    """
+    if not places:
+        raise UndecodableError("It has no podsets, so there is nothing to run.")
+    if len(places) > PODSETS_MAX:
+        raise UndecodableError(f"It has {len(places)} podsets; {PODSETS_MAX} are the most.")
+    if len({place.name for place in places}) < len(places):
+        raise UndecodableError("Two of its podsets have the same name.")
+    if sum(place.count for place in places) >= _TOTAL_MAX:
+        raise UndecodableError("It asks for more pods than can be counted.")
+    podsets = tuple(_podset(obj, place) for place in places)
+    check_slices(podsets)
+    return podsets
+
+
+def _podset(obj: Object, place: Place) -> PodSet:
+    try:
+        template = read(charged_at(obj, place), PodTemplateSpec)
+    except UndecodableError as error:
+        raise UndecodableError(f"podset {place.name}: {error}") from error
+    if not template.spec.containers:
+        raise UndecodableError(f"podset {place.name}: its pods have no containers.")
+    podset = pod_set(template, name=place.name, count=place.count, min_count=place.min_count)
+    unreadable = invalid_quantity(podset)
+    if unreadable:
+        raise UndecodableError(f"podset {place.name}: {unreadable!r} is not a quantity.")
+    return podset
