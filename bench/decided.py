@@ -9,8 +9,8 @@ from bench.driving import Cluster, drive
 from bench.loads import BASELINE
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event, FactEvent
-from tidegate.core.chain import GENESIS, seal
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.state.chain import GENESIS, seal
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Recorder(Cluster):
 
     def decide(self, decisions_max: int) -> bool:
         """Decide until nothing follows; each answer of the core ends a turn."""
-        while decisions := decide(self.draft):
+        while decisions := decide(self.state):
             self._end_turn(decisions)
             for decision in decisions:
                 self._obey(decision)

@@ -24,10 +24,10 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
 )
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.deadlines import next_due
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.deadlines import next_due
+from tidegate.core.state.state import State
 
 DECISIONS_A_WORKLOAD_MAX = 400
 """More decisions than this for each workload: it never settles."""
@@ -74,9 +74,9 @@ class Digest:
 
 @dataclass
 class Cluster:
-    """The jobs that run, and the draft that decides over them."""
+    """The jobs that run, and the state that decides over them."""
 
-    draft: Draft = field(default_factory=Draft)
+    state: State = field(default_factory=State)
     tally: Tally = field(default_factory=Tally)
     now_us: int = 0
     jobs: dict[str, Arrival] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Cluster:
     def fold(self, events: Iterator[FactEvent] | list[FactEvent]) -> None:
         """Fold facts."""
         for event in events:
-            apply(self.draft, event)
+            apply(self.state, event)
             self.tally.facts += 1
 
     def arrive(self, arrival: Arrival) -> None:
@@ -97,8 +97,8 @@ class Cluster:
         self.fold([fact])
 
     def pass_time(self) -> None:
-        """Let the draft's own deadlines fire, as a heartbeat would."""
-        due_us = next_due(self.draft)
+        """Let the state's own deadlines fire, as a heartbeat would."""
+        due_us = next_due(self.state)
         if due_us is not None and due_us <= self.now_us:
             self.fold([facts.TimePassed(at_us=self.now_us)])
 
@@ -119,7 +119,7 @@ class Cluster:
 
     def decide(self, decisions_max: int) -> bool:
         """Decide until nothing follows; tell whether that came within ``decisions_max`` in all."""
-        while decisions := decide(self.draft):
+        while decisions := decide(self.state):
             self.tally.decisions += len(decisions)
             for decision in decisions:
                 if self.digest is not None:
@@ -173,7 +173,7 @@ def drive(  # noqa: PLR0913 - each is one dimension of the measurement
     arrivals = load.arrivals(staggered=staggered)
     coming = next(arrivals, None)
     decisions_max = load.count * DECISIONS_A_WORKLOAD_MAX
-    while coming is not None or cluster.ends or next_due(cluster.draft) is not None:
+    while coming is not None or cluster.ends or next_due(cluster.state) is not None:
         cluster.now_us = _next_us(coming, cluster)
         cluster.pass_time()
         cluster.finish_due()
@@ -196,7 +196,7 @@ def drive(  # noqa: PLR0913 - each is one dimension of the measurement
 
 def _next_us(coming: Arrival | None, cluster: Cluster) -> int:
     times = [] if coming is None else [coming.at_us]
-    if (due_us := next_due(cluster.draft)) is not None:
+    if (due_us := next_due(cluster.state)) is not None:
         times.append(max(due_us, cluster.now_us))
     if cluster.ends:
         times.append(cluster.ends[0][0])

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.observations import JobState
-from tidegate.core.chain import GENESIS, seal
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet, PodSetAssignment
 from tidegate.model.quota import (

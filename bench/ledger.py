@@ -25,8 +25,9 @@ from store.ledger import SqlLedger
 from store.snapshots import SqlSnapshots
 from tidegate.contracts.entry import Entry, Positions, Snapshot
 from tidegate.contracts.facts import Event
-from tidegate.core import chain, snapshot
-from tidegate.core.draft import Draft
+from tidegate.core.folding import snapshot
+from tidegate.core.state import chain
+from tidegate.core.state.state import State
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.verify import verify
 
@@ -93,15 +94,15 @@ def _replay(ledger: str, events: Sequence[Sequence[Event]]) -> Iterator[Figure]:
 
 
 def _snapshots(kept: SqlLedger, snapshots: SqlSnapshots, count: int) -> Iterator[Figure]:
-    draft, head = rebuild(kept.read(until=count - 1_000))
-    state = snapshot.encode(draft)
-    made = Snapshot(seq=head.seq, version=snapshot.VERSION, state=state, head=head.hash)
-    size = f"{len(state) / 1_000_000:.1f} MB"
+    state, head = rebuild(kept.read(until=count - 1_000))
+    encoded = snapshot.encode(state)
+    made = Snapshot(seq=head.seq, version=snapshot.VERSION, state=encoded, head=head.hash)
+    size = f"{len(encoded) / 1_000_000:.1f} MB"
     yield _timed(f"write a snapshot of {size}", 1, lambda: snapshots.write(made))
     yield _timed("start from it", count, lambda: _start(kept, snapshots))
 
 
-def _start(kept: SqlLedger, snapshots: SqlSnapshots) -> Draft:
+def _start(kept: SqlLedger, snapshots: SqlSnapshots) -> State:
     found = snapshots.newest(snapshot.VERSION)
     assert found is not None, "it was written"
     [head] = kept.read(found.seq - 1, found.seq)

@@ -13,7 +13,7 @@ from operator import attrgetter
 
 from tidegate.contracts import facts
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.rules import VERSION
+from tidegate.core.decide import VERSION
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy

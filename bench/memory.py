@@ -15,9 +15,9 @@ import msgspec
 from bench.loads import NAMESPACE, beginning, flat_queues
 from bench.steps import SHAPES_CPU
 from tidegate.contracts.facts import FactEvent, WorkloadSubmitted
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet
 
@@ -53,24 +53,24 @@ def admitted(queues: int, workloads: int) -> Footprint:
 
 
 def _measure(queues: int, workloads: int, *, cpus: list[str]) -> Footprint:
-    draft = Draft()
-    _fold(draft, beginning("tidegate", fair=False))
-    _fold(draft, flat_queues(queues // _QUEUES_EACH, _QUEUES_EACH))
-    decide(draft)
+    state = State()
+    _fold(state, beginning("tidegate", fair=False))
+    _fold(state, flat_queues(queues // _QUEUES_EACH, _QUEUES_EACH))
+    decide(state)
     gc.collect()
     gc.freeze()
     before = _resident()
     for number in range(workloads):
-        apply(draft, _submitted(number, queues, cpus))
-    while decide(draft):
+        apply(state, _submitted(number, queues, cpus))
+    while decide(state):
         pass
-    holding = sum(1 for one in draft.workloads.values() if one.phase == "admitted")
+    holding = sum(1 for one in state.workloads.values() if one.phase == "admitted")
     return Footprint(queues, workloads, holding, before, _resident())
 
 
-def _fold(draft: Draft, told: Iterator[FactEvent] | list[FactEvent]) -> None:
+def _fold(state: State, told: Iterator[FactEvent] | list[FactEvent]) -> None:
     for event in told:
-        apply(draft, event)
+        apply(state, event)
 
 
 def _submitted(number: int, queues: int, cpus: list[str]) -> WorkloadSubmitted:

@@ -16,7 +16,7 @@ from bench.histories import history
 from store.ledger import SqlLedger
 from store.views.catalog import VIEWS
 from tidegate.contracts.entry import Positions
-from tidegate.core import chain
+from tidegate.core.state import chain
 
 LEASE_US = 3_600_000_000
 REPORT_S = 60

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator, Mapping
 import msgspec
 
 from tidegate.contracts.observations import JobObserved
-from tidegate.core.admissibility import UNMAPPED
+from tidegate.core.queueing.admissibility import UNMAPPED
 from tidegate.kinds.seen import DeviceRequest, ResourceClaimTemplate
 from tidegate.model.podset import PodSet
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.contracts.observations import JobObserved
-from tidegate.core.eligibility import selects
+from tidegate.core.flavors.eligibility import selects
 from tidegate.errors import NotSupportedError
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta

@@ -94,7 +94,7 @@ def _register_gauges(
     status.lags_behind(time.time)
     registry.register(
         Gauges(
-            lambda: status.leader.draft if status.leader else None,
+            lambda: status.leader.state if status.leader else None,
             local_queues=configured.local_queue_metrics,
             resources=configured.resource_metrics,
         )

@@ -12,7 +12,7 @@ import msgspec
 
 from tidegate.bus.ports import Register
 from tidegate.bus.register import CLUSTER, LEDGER
-from tidegate.core.draft import Draft
+from tidegate.core.state.state import State
 from tidegate.errors import BusUnreachableError, OtherClusterError, OtherLedgerError
 
 POLL_S, POLLS = 0.1, 50
@@ -40,7 +40,7 @@ async def learn(register: Register | None) -> Bound:
     raise BusUnreachableError("No ingest has said yet which cluster it observes: start one.")
 
 
-async def confirm(register: Register | None, draft: Draft) -> None:
+async def confirm(register: Register | None, state: State) -> None:
     """Make sure that the bus belongs to a ledger that has begun, and to its cluster.
 
     Raises:
@@ -48,11 +48,11 @@ async def confirm(register: Register | None, draft: Draft) -> None:
         OtherLedgerError: another ledger is published there.
         BusUnreachableError: no answer.
     """
-    if register is None or not draft.cluster_uid:
+    if register is None or not state.cluster_uid:
         return
-    cluster = await register.claim(CLUSTER, draft.cluster_uid)
-    if cluster != draft.cluster_uid:
-        raise OtherClusterError(draft.cluster_uid, cluster)
-    ledger = await register.claim(LEDGER, draft.ledger_id)
-    if ledger != draft.ledger_id:
-        raise OtherLedgerError(draft.ledger_id, ledger)
+    cluster = await register.claim(CLUSTER, state.cluster_uid)
+    if cluster != state.cluster_uid:
+        raise OtherClusterError(state.cluster_uid, cluster)
+    ledger = await register.claim(LEDGER, state.ledger_id)
+    if ledger != state.ledger_id:
+        raise OtherLedgerError(state.ledger_id, ledger)

@@ -35,7 +35,7 @@ def in_thread(work: Callable[[], Result]) -> Awaitable[Result]:
 
 
 class Snapshots(Protocol):
-    """Where drafts are kept so that a start need not fold everything. Synchronous."""
+    """Where states are kept so that a start need not fold everything. Synchronous."""
 
     def newest(self, version: int, until: int | None = None) -> Snapshot | None:
         """Return the newest snapshot of that form which fits the ledger."""

@@ -17,11 +17,11 @@ from prometheus_client.registry import Collector
 from scheduler.queue_stats import Queue, QueueStats, Sums, queues_below, shapes, standing
 from scheduler.resource_gauges import resource_gauges
 from scheduler.series import ROLE
-from tidegate.core import decay
-from tidegate.core.draft import Draft
-from tidegate.core.forest import forest
-from tidegate.core.shares import share
-from tidegate.core.tree import Node, root_of
+from tidegate.core.queueing import admission_fair_sharing
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.shares import share
+from tidegate.core.quota.tree import Node, root_of
+from tidegate.core.state.state import State
 
 CLUSTER_QUEUE, LOCAL_QUEUE = ("cluster_queue",), ("name", "namespace")
 STATUSES = ("pending", "active", "terminating")
@@ -43,7 +43,7 @@ class Gauges(Collector):
 
     def __init__(
         self,
-        state: Callable[[], Draft | None],
+        state: Callable[[], State | None],
         *,
         local_queues: bool = True,
         resources: bool = True,
@@ -56,20 +56,20 @@ class Gauges(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield every gauge of the state as it is now; nothing without one."""
-        draft = self._state()
-        if draft is None:
+        state = self._state()
+        if state is None:
             return
-        forest(draft)  # what is derived is up to date from here on
-        now = standing(draft, asked=self._resources)
+        forest(state)  # what is derived is up to date from here on
+        now = standing(state, asked=self._resources)
         yield from _of_workloads("", CLUSTER_QUEUE, now.cluster_queues)
         if self._local_queues:
             yield from _of_workloads("local_queue_", LOCAL_QUEUE, now.local_queues)
-            yield from _of_local_queues(draft)
-        yield from _of_cluster_queues(draft)
-        yield from _of_cohorts(draft, now)
+            yield from _of_local_queues(state)
+        yield from _of_cluster_queues(state)
+        yield from _of_cohorts(state, now)
         yield _drift(now)
         if self._resources:
-            yield from resource_gauges(draft, now, local_queues=self._local_queues)
+            yield from resource_gauges(state, now, local_queues=self._local_queues)
 
 
 class BuildInfo(Collector):
@@ -116,7 +116,7 @@ def _of_workloads(prefix: str, by: tuple[str, ...], sums: Sums) -> Iterator[Gaug
     yield unadmitted.told
 
 
-def _of_cluster_queues(draft: Draft) -> Iterator[GaugeMetricFamily]:
+def _of_cluster_queues(state: State) -> Iterator[GaugeMetricFamily]:
     status = Family("kueue_cluster_queue_status", "One-hot.", *CLUSTER_QUEUE, "status")
     hashes = Family("kueue_pending_scheduling_hashes", "Kinds that wait.", *CLUSTER_QUEUE, "status")
     shares = Family(
@@ -125,44 +125,44 @@ def _of_cluster_queues(draft: Draft) -> Iterator[GaugeMetricFamily]:
     info = Family(
         "kueue_cluster_queue_info", "Where it is.", "cluster_queue", "parent_cohort", "root_cohort"
     )
-    for name, room in draft.forest.rooms.items():
-        now = cluster_queue_status(draft, name)
+    for name, cq in state.forest.cluster_queues.items():
+        now = cluster_queue_status(state, name)
         for one in STATUSES:
             status.add((name, one), one == now)
-        for one, count in shapes(room).items():
+        for one, count in shapes(cq).items():
             hashes.add((name, one), count)
-        parent = room.node.parent
+        parent = cq.node.parent
         above = "" if parent is None else parent.name
-        shares.add((name, above), _share(room.node))
-        info.add((name, above, "" if parent is None else root_of(room.node).name), 1)
+        shares.add((name, above), _share(cq.node))
+        info.add((name, above, "" if parent is None else root_of(cq.node).name), 1)
     yield from (status.told, hashes.told, shares.told, info.told)
 
 
-def _of_local_queues(draft: Draft) -> Iterator[GaugeMetricFamily]:
+def _of_local_queues(state: State) -> Iterator[GaugeMetricFamily]:
     status = Family("kueue_local_queue_status", "One-hot.", *LOCAL_QUEUE, "active")
     used = Family(
         "kueue_local_queue_admission_fair_sharing_usage", "Weighted.", *LOCAL_QUEUE, *CLUSTER_QUEUE
     )
-    for key, queue in draft.objects.local_queues.items():
+    for key, queue in state.objects.local_queues.items():
         above = queue.spec.cluster_queue
-        running = cluster_queue_status(draft, above) == "active"
+        running = cluster_queue_status(state, above) == "active"
         is_active = running and queue.spec.stop_policy == "None" and not queue.deleting
         for one in ("True", "False", "Unknown"):
             status.add((queue.name, queue.namespace, one), one == str(is_active))
-        room = draft.forest.rooms.get(above)
-        if room is not None and decay.applies(draft, room.spec):
-            value = float(decay.local_usage(draft, key))
+        cq = state.forest.cluster_queues.get(above)
+        if cq is not None and admission_fair_sharing.applies(state, cq.spec):
+            value = float(admission_fair_sharing.local_usage(state, key))
             used.add((queue.name, queue.namespace, above), value)
     yield from (status.told, used.told)
 
 
-def _of_cohorts(draft: Draft, now: QueueStats) -> Iterator[GaugeMetricFamily]:
+def _of_cohorts(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     info = Family("kueue_cohort_info", "Where it is.", "cohort", "parent_cohort", "root_cohort")
     shares = Family("kueue_cohort_weighted_share", "In thousandths.", "cohort")
     admitted = Family(
         "kueue_cohort_subtree_admitted_active_workloads", "Workloads that may run.", "cohort"
     )
-    for name, node in draft.forest.cohorts.items():
+    for name, node in state.forest.cohorts.items():
         if not node.cells and node.parent is None and not node.children:
             continue  # nothing is below it or in it
         above = "" if node.parent is None else node.parent.name
@@ -178,12 +178,12 @@ def _drift(now: QueueStats) -> GaugeMetricFamily:
     return GaugeMetricFamily("tidegate_scheduler_drift_workloads", said, value=now.drifting)
 
 
-def cluster_queue_status(draft: Draft, name: str) -> str:
+def cluster_queue_status(state: State, name: str) -> str:
     """Return a ClusterQueue's status as Kueue calls it."""
-    defined = draft.objects.cluster_queues.get(name)
+    defined = state.objects.cluster_queues.get(name)
     if defined is not None and defined.deleting:
         return "terminating"
-    return "active" if draft.readiness.get(name, (False,))[0] else "pending"
+    return "active" if state.readiness.get(name, (False,))[0] else "pending"
 
 
 def _share(node: Node) -> float:

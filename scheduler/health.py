@@ -114,7 +114,7 @@ class Status:
             self.turns.inc()
         for entry in entries:
             self._entries.labels(entry.type).inc()
-        self.meter.took(events, leader.draft)
+        self.meter.took(events, leader.state)
         log_decisions(entries, events)
 
     def published(self, leader: LeaderState, turn_seconds: float) -> None:

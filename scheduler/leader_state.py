@@ -1,6 +1,6 @@
 """What one term of a scheduler holds, and how it comes by it: rebuilt from the ledger alone.
 
-The draft belongs to the desk. Between ``accept`` and the commit it is ahead of the ledger; whoever
+The state belongs to the desk. Between ``accept`` and the commit it is ahead of the ledger; whoever
 fails there must throw the desk away (``sound`` says so). Everywhere else it stands where the ledger
 stands, and a failure of the bus may be waited out.
 """
@@ -20,9 +20,9 @@ from scheduler.retention_window import CHUNK_ENTRIES, begin
 from scheduler.snapshots import restored
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import VERSION
+from tidegate.core.decide import VERSION
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.state import State
 from tidegate.errors import BusUnreachableError, LostTailError, PublishRefusedError
 from tidegate.service.logs import get_log
 
@@ -36,11 +36,11 @@ class LeaderState:
 
     deps: Dependencies
     epoch: int
-    draft: Draft
+    state: State
     head: Entry
     counts: Position  # EVENTS: its incarnation, and stream sequence minus ledger seq
     committed: Position  # of OBSERVATIONS, in the ledger
-    accepted: Position  # of OBSERVATIONS, in the draft
+    accepted: Position  # of OBSERVATIONS, in the state
     published: int  # the newest ledger seq that EVENTS is known to hold
     seen: int  # the same when EVENTS was looked at last
     seen_s: float  # the loop's time of that
@@ -49,11 +49,11 @@ class LeaderState:
     unforgotten: int = 0  # observations taken in since the bus was told to forget
     unforgotten_bytes: int = 0
     more: bool = True  # deciding may not have come to its end
-    sound: bool = True  # the draft stands where the ledger stands
+    sound: bool = True  # the state stands where the ledger stands
 
 
 async def open_leader_state(deps: Dependencies, term: Term) -> LeaderState:
-    """Rebuild the draft of a term just begun, and publish what EVENTS lacks.
+    """Rebuild the state of a term just begun, and publish what EVENTS lacks.
 
     Raises:
         LostTailError: EVENTS holds entries that the ledger does not have.
@@ -62,12 +62,12 @@ async def open_leader_state(deps: Dependencies, term: Term) -> LeaderState:
         ChainError: the ledger's history was altered.
         BusUnreachableError, LedgerUnreachableError, CommitUnknownError: try again.
     """
-    draft, head = await deps.run_sync(lambda: restored(deps))
+    state, head = await deps.run_sync(lambda: restored(deps))
     now_s = asyncio.get_running_loop().time()
     leader = LeaderState(
         deps=deps,
         epoch=term.epoch,
-        draft=draft,
+        state=state,
         head=head,
         counts=term.events,
         committed=term.observations,
@@ -78,7 +78,7 @@ async def open_leader_state(deps: Dependencies, term: Term) -> LeaderState:
         moved_s=now_s,
         kept=head.seq,
     )
-    await confirm(deps.register, draft)
+    await confirm(deps.register, state)
     await catch_up(leader)
     return leader
 
@@ -88,7 +88,7 @@ def opening(leader: LeaderState, bound: Bound) -> list[FactEvent]:
 
     The time of genesis is the bus's, when EVENTS was made: the scheduler has no clock.
     """
-    facts, deps, draft = list[FactEvent](), leader.deps, leader.draft
+    facts, deps, state = list[FactEvent](), leader.deps, leader.state
     if leader.head.seq == 0:
         opened = LedgerOpened(
             at_us=leader.counts.incarnation,
@@ -99,12 +99,12 @@ def opening(leader: LeaderState, bound: Bound) -> list[FactEvent]:
             software=deps.software,
         )
         facts.append(opened)
-    at_us = max(draft.now_us, *(fact.at_us for fact in facts), 0)
+    at_us = max(state.now_us, *(fact.at_us for fact in facts), 0)
     policy = replace(deps.policy, rules=VERSION)
-    if leader.head.seq == 0 or draft.policy != policy:
+    if leader.head.seq == 0 or state.policy != policy:
         facts.append(PolicyConfigured(at_us=at_us, name="tidegate", policy=policy))
     for fact in facts:
-        apply(draft, fact)
+        apply(state, fact)
     return facts
 
 
@@ -122,7 +122,7 @@ async def publish(leader: LeaderState, entries: Sequence[Entry]) -> None:
         await catch_up(leader)
         return
     try:
-        await leader.deps.outbox.publish(leader.draft.ledger_id, leader.counts, entries)
+        await leader.deps.outbox.publish(leader.state.ledger_id, leader.counts, entries)
         leader.published = entries[-1].seq
     except (PublishRefusedError, BusUnreachableError):
         leader.deps.status.refusals.inc()
@@ -195,7 +195,7 @@ async def _is_emptied(leader: LeaderState, last: int) -> bool:
 async def _window(leader: LeaderState) -> int:
     """Return behind which seq EVENTS would begin that had lost nothing."""
     deps, head = leader.deps, leader.head
-    now_us = max(leader.draft.now_us, deps.status.heard_us)
+    now_us = max(leader.state.now_us, deps.status.heard_us)
     return await deps.run_sync(lambda: begin(deps.ledger.read, head, deps.window, now_us))
 
 
@@ -207,6 +207,6 @@ async def _publish_rest(leader: LeaderState) -> None:
         entries = await leader.deps.run_sync(
             lambda: list(islice(read(after, until), until - after))  # noqa: B023 - awaited here
         )
-        await outbox.publish(leader.draft.ledger_id, leader.counts, entries)
+        await outbox.publish(leader.state.ledger_id, leader.counts, entries)
         leader.published = entries[-1].seq
         leader.deps.status.turned()  # a long way is no standstill

@@ -1,7 +1,7 @@
 """What happened to workloads, counted by Kueue's metrics as the ledger's entries are committed.
 
 Counters begin at 0 in each term, as Prometheus expects of a new process. What a figure needs from
-before (since when a workload waits) comes from the draft, which the ledger gives.
+before (since when a workload waits) comes from the state, which the ledger gives.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from scheduler.series import LONG, ROLE, Maker, Who
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
-from tidegate.core.draft import Draft
+from tidegate.core.state.state import State
 
 _S = 1e-6  # a microsecond
 
@@ -135,43 +135,43 @@ class Meter:
             self._attempts.labels(*labels).inc()
             self._attempt_s.labels(*labels).observe(seconds)
 
-    def took(self, events: Sequence[Event], draft: Draft) -> None:
-        """Count the events of one commit; ``draft`` stands behind them."""
+    def took(self, events: Sequence[Event], state: State) -> None:
+        """Count the events of one commit; ``state`` stands behind them."""
         for event in events:
             count = _COUNTED.get(type(event))
             if count is not None:
-                count(self, event, draft)
+                count(self, event, state)
 
-    def submitted(self, event: facts.WorkloadSubmitted, _draft: Draft) -> None:
+    def submitted(self, event: facts.WorkloadSubmitted, _draft: State) -> None:
         """Begin a life."""
         namespace = event.workload.partition("/")[0]
         who = Who("", namespace, event.queue, event.priority_class or event.pod_priority_class)
         queued_us = event.created_us or event.at_us
         self._lives[event.workload] = _Life(who=who, queued_us=queued_us)
 
-    def changed(self, event: facts.WorkloadChanged, draft: Draft) -> None:
+    def changed(self, event: facts.WorkloadChanged, state: State) -> None:
         """Count it from here on for its new queue and class."""
-        life = self._life(event.workload, draft)
+        life = self._life(event.workload, state)
         if life is not None:
             named = event.priority_class or event.pod_priority_class
             life.who = life.who._replace(queue=event.queue, priority_class=named)
 
-    def removed(self, event: facts.WorkloadRemoved, _draft: Draft) -> None:
+    def removed(self, event: facts.WorkloadRemoved, _draft: State) -> None:
         """End a life."""
         self._lives.pop(event.workload, None)
 
-    def reserved(self, event: decisions.QuotaReserved, draft: Draft) -> None:
+    def reserved(self, event: decisions.QuotaReserved, state: State) -> None:
         """Count a reservation."""
-        life = self._life(event.workload, draft)
+        life = self._life(event.workload, state)
         if life is not None:
             life.who = life.who._replace(cluster_queue=event.cluster_queue)
             life.reserved_us, life.checked = event.at_us, bool(event.checks)
             self._reserved.add(life.who)
             self._waited_for_quota.add(life.who, _since(life.queued_us, event))
 
-    def admitted(self, event: decisions.WorkloadAdmitted, draft: Draft) -> None:
+    def admitted(self, event: decisions.WorkloadAdmitted, state: State) -> None:
         """Count an admission."""
-        life = self._life(event.workload, draft)
+        life = self._life(event.workload, state)
         if life is None:
             return
         life.admitted_us, life.ready_us = event.at_us, 0
@@ -179,15 +179,15 @@ class Meter:
         self._waited.add(life.who, _since(life.queued_us, event))
         if life.checked:
             self._checked.add(life.who, _since(life.reserved_us, event))
-        room = draft.forest.rooms.get(life.who.cluster_queue)
-        above = None if room is None else room.node.parent
+        cq = state.forest.cluster_queues.get(life.who.cluster_queue)
+        above = None if cq is None else cq.node.parent
         while above is not None:
             self._below.labels(above.name, life.who.priority_class, ROLE).inc()
             above = above.parent
 
-    def ready(self, event: facts.PodsReadyReported, draft: Draft) -> None:
+    def ready(self, event: facts.PodsReadyReported, state: State) -> None:
         """Count that all pods became ready."""
-        life = self._life(event.workload, draft)
+        life = self._life(event.workload, state)
         if life is None or not event.ready or not life.admitted_us or life.ready_us:
             return
         self._started.add(life.who, _since(life.admitted_us, event))
@@ -195,9 +195,9 @@ class Meter:
             self._until_ready.add(life.who, _since(life.queued_us, event))
         life.ready_us, life.was_ready = event.at_us, True
 
-    def evicted(self, event: decisions.WorkloadEvicted, draft: Draft) -> None:
+    def evicted(self, event: decisions.WorkloadEvicted, state: State) -> None:
         """Count an eviction."""
-        life = self._life(event.workload, draft)
+        life = self._life(event.workload, state)
         if life is None:
             return
         causes = (event.reason, event.cause)
@@ -212,26 +212,26 @@ class Meter:
         life.evicted_us, life.evicted_reason = event.at_us, event.reason
         life.admitted_us = life.ready_us = 0
 
-    def released(self, event: decisions.QuotaReleased, draft: Draft) -> None:
+    def released(self, event: decisions.QuotaReleased, state: State) -> None:
         """Count how long an eviction took."""
-        life = self._life(event.workload, draft)
+        life = self._life(event.workload, state)
         if life is not None and life.evicted_us:
             self._left.add(life.who, _since(life.evicted_us, event), life.evicted_reason)
             life.evicted_us = 0
 
-    def requeued(self, event: decisions.WorkloadRequeued, draft: Draft) -> None:
+    def requeued(self, event: decisions.WorkloadRequeued, state: State) -> None:
         """Begin to wait anew."""
-        life = self._life(event.workload, draft)
+        life = self._life(event.workload, state)
         if life is not None:
             life.queued_us = event.at_us
 
-    def preempted(self, event: decisions.WorkloadPreempted, _draft: Draft) -> None:
+    def preempted(self, event: decisions.WorkloadPreempted, _draft: State) -> None:
         """Count a preemption for who preempted."""
         self._preempted.labels(event.by_cluster_queue, event.reason, ROLE).inc()
 
-    def finished(self, event: facts.WorkloadFinished, draft: Draft) -> None:
+    def finished(self, event: facts.WorkloadFinished, state: State) -> None:
         """Count an end."""
-        life = self._life(event.workload, draft)
+        life = self._life(event.workload, state)
         if life is None or not life.who.cluster_queue:
             return
         self._finished.add(life.who)
@@ -239,18 +239,18 @@ class Meter:
         self._ran.add(life.who, (life.executed_us + running_us) * _S)
         life.admitted_us = life.executed_us = 0
 
-    def queue_gone(self, event: facts.ClusterQueueRemoved, _draft: Draft) -> None:
+    def queue_gone(self, event: facts.ClusterQueueRemoved, _draft: State) -> None:
         """Forget the series of a ClusterQueue."""
         self._maker.forget_cluster_queue(event.name)
         self._preempted.remove_by_labels({"preempting_cluster_queue": event.name})
 
-    def local_queue_gone(self, event: facts.LocalQueueRemoved, _draft: Draft) -> None:
+    def local_queue_gone(self, event: facts.LocalQueueRemoved, _draft: State) -> None:
         """Forget the series of a LocalQueue."""
         self._maker.forget_local_queue(event.namespace, event.name)
 
-    def _life(self, key: str, draft: Draft) -> _Life | None:
+    def _life(self, key: str, state: State) -> _Life | None:
         """Return what is remembered of a workload; of one from before this term, what is known."""
-        life, known = self._lives.get(key), draft.workloads.get(key)
+        life, known = self._lives.get(key), state.workloads.get(key)
         if life is None and known is not None:
             named = known.priority_class or known.pod_priority_class
             who = Who(known.cluster_queue, key.partition("/")[0], known.queue, named)

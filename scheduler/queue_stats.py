@@ -1,4 +1,4 @@
-"""How workloads stand, summed by queue in one walk over the draft: what the gauges tell.
+"""How workloads stand, summed by queue in one walk over the state: what the gauges tell.
 
 A walk costs a few microseconds a workload and decides nothing.
 """
@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.core.charging import count, per_pod
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.forest import HOLDING
-from tidegate.core.rooms import Room
-from tidegate.core.tree import Node
+from tidegate.core.quota.charging import count, per_pod
+from tidegate.core.quota.forest import HOLDING
+from tidegate.core.quota.tree import Node
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.reasons import UNSATISFIED_CHECKS
 
@@ -55,30 +55,34 @@ class QueueStats(msgspec.Struct, kw_only=True):
     drifting: int = 0  # orders that had to be given again and are not yet seen to be done
 
 
-def standing(draft: Draft, *, asked: bool) -> QueueStats:
-    """Return how the workloads of a draft stand now; what they ask for only if ``asked``."""
-    found, alike = _begun(draft), Counter[_Alike]()
-    for workload in draft.workloads.values():
+def standing(state: State, *, asked: bool) -> QueueStats:
+    """Return how the workloads of a state stand now; what they ask for only if ``asked``."""
+    found, alike = _begun(state), Counter[_Alike]()
+    for workload in state.workloads.values():
         alike[_alike(workload)] += 1
-        if asked and workload.phase == "pending" and workload.cluster_queue in draft.forest.rooms:
-            _ask(found.cluster_queues, (workload.cluster_queue,), workload, draft)
+        if (
+            asked
+            and workload.phase == "pending"
+            and workload.cluster_queue in state.forest.cluster_queues
+        ):
+            _ask(found.cluster_queues, (workload.cluster_queue,), workload, state)
         if workload.repeated and workload.phase != "finished":
             found.drifting += 1
     for kind, number in alike.items():
-        if kind.cluster_queue in draft.forest.rooms:
+        if kind.cluster_queue in state.forest.cluster_queues:
             _count(found.cluster_queues, (kind.cluster_queue,), kind, number, "")
-        queue = draft.objects.local_queues.get(f"{kind.namespace}/{kind.queue}")
+        queue = state.objects.local_queues.get(f"{kind.namespace}/{kind.queue}")
         if queue is not None:
             above = queue.spec.cluster_queue
             _count(found.local_queues, (kind.queue, kind.namespace), kind, number, above)
     return found
 
 
-def _begun(draft: Draft) -> QueueStats:
+def _begun(state: State) -> QueueStats:
     found = QueueStats()
-    for name in draft.forest.rooms:
+    for name in state.forest.cluster_queues:
         _begin(found.cluster_queues, (name,))
-    for local in draft.objects.local_queues.values():
+    for local in state.objects.local_queues.values():
         _begin(found.local_queues, (local.name, local.namespace))
     return found
 
@@ -91,10 +95,10 @@ def _begin(sums: Sums, queue: Queue) -> None:
         counts[queue] = 0
 
 
-def shapes(room: Room) -> dict[str, int]:
+def shapes(cq: ClusterQueueState) -> dict[str, int]:
     """Return how many kinds of workloads wait in a ClusterQueue, by status."""
-    parked = sum(1 for shape in room.shapes.values() if shape.parked)
-    return {"active": len(room.shapes) - parked, "inadmissible": parked}
+    parked = sum(1 for shape in cq.shapes.values() if shape.parked)
+    return {"active": len(cq.shapes) - parked, "inadmissible": parked}
 
 
 def queues_below(node: Node) -> Iterator[Node]:
@@ -148,8 +152,8 @@ def _hold(sums: Sums, queue: Queue, kind: _Alike, number: int, above: str) -> No
             sums.used[queue, fr] += units * number
 
 
-def _ask(sums: Sums, queue: Queue, workload: Workload, draft: Draft) -> None:
-    for podset, each in zip(workload.podsets, per_pod(draft, workload), strict=True):
+def _ask(sums: Sums, queue: Queue, workload: Workload, state: State) -> None:
+    for podset, each in zip(workload.podsets, per_pod(state, workload), strict=True):
         pods = count(workload, podset)
         for resource, units in each.items():
             sums.asked[queue, resource] += units * pods

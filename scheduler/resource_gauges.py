@@ -13,9 +13,9 @@ from prometheus_client.core import GaugeMetricFamily
 
 from scheduler.queue_stats import QueueStats, queues_below
 from scheduler.series import ROLE
-from tidegate.core.draft import Draft
-from tidegate.core.rooms import Room
-from tidegate.core.tree import INFINITE, Cell, Node
+from tidegate.core.quota.tree import INFINITE, Cell, Node
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource
 
 _BY_CLUSTER_QUEUE = ("cohort", "cluster_queue", "flavor", "resource", "replica_role")
@@ -31,23 +31,23 @@ def natural(resource: str, units: int | None) -> float:
 
 
 def resource_gauges(
-    draft: Draft, now: QueueStats, *, local_queues: bool
+    state: State, now: QueueStats, *, local_queues: bool
 ) -> Iterator[GaugeMetricFamily]:
     """Yield the gauges of quota, of what is held and used of it, and of what is asked for."""
-    yield from _quotas(draft)
-    yield from _held(draft, now)
-    yield from _below_cohorts(draft, now)
+    yield from _quotas(state)
+    yield from _held(state, now)
+    yield from _below_cohorts(state, now)
     if local_queues:
-        yield from _held_by_local_queues(draft, now)
+        yield from _held_by_local_queues(state, now)
 
 
-def _quotas(draft: Draft) -> Iterator[GaugeMetricFamily]:
+def _quotas(state: State) -> Iterator[GaugeMetricFamily]:
     nominal = _family("cluster_queue_nominal_quota", "Quota of its own.")
     borrowing = _family("cluster_queue_borrowing_limit", "The most that it may borrow.")
     lending = _family("cluster_queue_lending_limit", "The most that it lends.")
-    for room in draft.forest.rooms.values():
-        for cell in _cells(room):
-            labels = _labels(room, cell.fr)
+    for cq in state.forest.cluster_queues.values():
+        for cell in _cells(cq):
+            labels = _labels(cq, cell.fr)
             resource = cell.fr.resource
             nominal.add_metric(labels, natural(resource, cell.nominal))
             borrowing.add_metric(labels, natural(resource, cell.borrowing))
@@ -55,7 +55,7 @@ def _quotas(draft: Draft) -> Iterator[GaugeMetricFamily]:
     yield from (nominal, borrowing, lending)
 
 
-def _held(draft: Draft, now: QueueStats) -> Iterator[GaugeMetricFamily]:
+def _held(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     reserved = _family("cluster_queue_resource_reservation", "Held by whoever has quota.")
     used = _family("cluster_queue_resource_usage", "Of that, by who may run.")
     asked = GaugeMetricFamily(
@@ -64,9 +64,9 @@ def _held(draft: Draft, now: QueueStats) -> Iterator[GaugeMetricFamily]:
         labels=("cluster_queue", "resource", "replica_role"),
     )
     sums = now.cluster_queues
-    for name, room in draft.forest.rooms.items():
-        for cell in _cells(room):
-            fr, labels = cell.fr, _labels(room, cell.fr)
+    for name, cq in state.forest.cluster_queues.items():
+        for cell in _cells(cq):
+            fr, labels = cell.fr, _labels(cq, cell.fr)
             reserved.add_metric(labels, natural(fr.resource, sums.reserved[(name,), fr]))
             used.add_metric(labels, natural(fr.resource, sums.used[(name,), fr]))
     for (queue, resource), units in sums.asked.items():
@@ -74,7 +74,7 @@ def _held(draft: Draft, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     yield from (reserved, used, asked)
 
 
-def _held_by_local_queues(draft: Draft, now: QueueStats) -> Iterator[GaugeMetricFamily]:
+def _held_by_local_queues(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     sums = now.local_queues
     told = {
         "local_queue_resource_reservation": ("Held by whoever has quota.", sums.reserved),
@@ -82,23 +82,23 @@ def _held_by_local_queues(draft: Draft, now: QueueStats) -> Iterator[GaugeMetric
     }
     for name, (said, counts) in told.items():
         family = GaugeMetricFamily(f"kueue_{name}", said, labels=_BY_LOCAL_QUEUE)
-        for queue in draft.objects.local_queues.values():
-            room = draft.forest.rooms.get(queue.spec.cluster_queue)
-            for cell in [] if room is None else _cells(room):
+        for queue in state.objects.local_queues.values():
+            cq = state.forest.cluster_queues.get(queue.spec.cluster_queue)
+            for cell in [] if cq is None else _cells(cq):
                 units = counts[(queue.name, queue.namespace), cell.fr]
                 labels = [queue.name, queue.namespace, *cell.fr, ROLE]
                 family.add_metric(labels, natural(cell.fr.resource, units))
         yield family
 
 
-def _below_cohorts(draft: Draft, now: QueueStats) -> Iterator[GaugeMetricFamily]:
+def _below_cohorts(state: State, now: QueueStats) -> Iterator[GaugeMetricFamily]:
     quota = GaugeMetricFamily(
         "kueue_cohort_subtree_quota", "Quota of a cohort's subtree.", labels=_BY_COHORT
     )
     held = GaugeMetricFamily(
         "kueue_cohort_subtree_resource_reservations", "Held below it.", labels=_BY_COHORT
     )
-    for name, node in draft.forest.cohorts.items():
+    for name, node in state.forest.cohorts.items():
         below = _held_below(node, now)
         for fr, cell in node.cells.items():
             labels = [name, *fr, ROLE]
@@ -119,10 +119,10 @@ def _family(name: str, said: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"kueue_{name}", said, labels=_BY_CLUSTER_QUEUE)
 
 
-def _cells(room: Room) -> list[Cell]:
-    return [cell for group in room.groups for slot in group.slots for cell in slot.cells.values()]
+def _cells(cq: ClusterQueueState) -> list[Cell]:
+    return [cell for group in cq.groups for slot in group.slots for cell in slot.cells.values()]
 
 
-def _labels(room: Room, fr: FlavorResource) -> list[str]:
-    parent = room.node.parent
-    return ["" if parent is None else parent.name, room.name, fr.flavor, fr.resource, ROLE]
+def _labels(cq: ClusterQueueState, fr: FlavorResource) -> list[str]:
+    parent = cq.node.parent
+    return ["" if parent is None else parent.name, cq.name, fr.flavor, fr.resource, ROLE]

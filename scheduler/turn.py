@@ -19,8 +19,8 @@ from tidegate.contracts.entry import Message, Positions
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.contracts.reception import GapObserved, StreamReplaced
 from tidegate.core.accept import accept
-from tidegate.core.chain import seal
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.state.chain import seal
 from tidegate.errors import TidegateError, TooLargeError
 
 DECISIONS_MAX = 1_000
@@ -44,7 +44,7 @@ async def first_turn(leader: LeaderState) -> int:
     leader.sound = False
     facts = opening(leader, bound)
     if bound.cluster_uid and register is not None:
-        await register.put(LEDGER, leader.draft.ledger_id)
+        await register.put(LEDGER, leader.state.ledger_id)
     return await _write(leader, facts)
 
 
@@ -76,13 +76,13 @@ async def turn(leader: LeaderState) -> int:
     await _forget(leader, told)
     if deps.snapshots is not None and leader.head.seq - leader.kept >= pace.snapshot_entries:
         leader.kept = leader.head.seq
-        await keep(deps, leader.draft, leader.head)
+        await keep(deps, leader.state, leader.head)
     return written
 
 
 async def _taken(leader: LeaderState, told: Sequence[Message]) -> int:
     deps, before = leader.deps, leader.accepted
-    facts, leader.accepted = accept(leader.draft, before, told, deps.poison.refused)
+    facts, leader.accepted = accept(leader.state, before, told, deps.poison.refused)
     deps.status.read(len(told), before, moved=leader.accepted != before)
     if told:
         deps.status.heard_us = told[-1].at_us
@@ -113,7 +113,7 @@ async def _write(leader: LeaderState, facts: Sequence[FactEvent]) -> int:
     status, began_s = deps.status, loop.time()
     events: list[Event] = [*facts]
     if facts or leader.more:
-        decisions = decide(leader.draft, decisions_max=DECISIONS_MAX)
+        decisions = decide(leader.state, decisions_max=DECISIONS_MAX)
         leader.more = len(decisions) >= DECISIONS_MAX
         status.meter.attempted(decisions, loop.time() - began_s)
         events += decisions

@@ -2,7 +2,7 @@
 
 One writer and one transaction a turn leave nothing to overlap, and CLI, replay and migrations
 share the plain code. The scheduler calls it in a thread: a slow commit stops no heartbeat.
-Nothing is tried again here: after a failure the scheduler throws its draft away and rebuilds.
+Nothing is tried again here: after a failure the scheduler throws its state away and rebuilds.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Snapshots of the draft: what makes a start quick, and never what makes it right.
+"""Snapshots of the state: what makes a start quick, and never what makes it right.
 
 A snapshot is bound to the chain by a hash over the entry that it follows and over its own bytes.
 One that does not fit (another history, another form, a flipped bit) is passed over, and the next

@@ -59,7 +59,7 @@ class WitnessError(ExpectationError):
 
 
 class CommitUnknownError(TidegateError):
-    """The connection was lost during a commit: throw the draft away and rebuild."""
+    """The connection was lost during a commit: throw the state away and rebuild."""
 
 
 class BusRefusedError(TidegateError):

@@ -30,7 +30,7 @@ from tidegate.contracts.facts import (
     WorkloadFinished,
     WorkloadSubmitted,
 )
-from tidegate.core.families import ACTIVATED
+from tidegate.core.queueing.variants import ACTIVATED
 from tidegate.model.reasons import UNSATISFIED_CHECKS
 
 BY_HAND = "Deactivated"

@@ -26,7 +26,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.contracts.facts import ActuationFailed, FactEvent, WorkloadFinished
-from tidegate.core import families
+from tidegate.core.queueing import variants
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.names import API_VERSION
@@ -150,9 +150,9 @@ def _of_family(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
             return (replace(_of_workload("DeletedVariant", said), workload=event.parent),)
         case VariantUngated():
             return (_of_workload("PreemptionUngatedVariant", "It may preempt from here on"),)
-        case WorkloadDeactivated(reason=families.DEACTIVATED):
+        case WorkloadDeactivated(reason=variants.DEACTIVATED):
             return (_of_workload(event.reason, event.message),)
-        case WorkloadRequeued(reason=families.ACTIVATED):
+        case WorkloadRequeued(reason=variants.ACTIVATED):
             said = "It waits again: no variant is admitted, or none on a flavor that is preferred"
             return (_of_workload(event.reason, said),)
         case _:

@@ -18,12 +18,12 @@ from tidegate.contracts.definitions import (
     CohortRemoved,
     PolicyConfigured,
 )
-from tidegate.core import forest
-from tidegate.core.charging import flavor_resource
-from tidegate.core.draft import Draft
-from tidegate.core.rooms import Forest
-from tidegate.core.shares import share
-from tidegate.core.tree import Node, add
+from tidegate.core.quota import forest
+from tidegate.core.quota.charging import flavor_resource
+from tidegate.core.quota.shares import share
+from tidegate.core.quota.tree import Node, add
+from tidegate.core.state.cluster_queues import Forest
+from tidegate.core.state.state import State
 
 Redefined: TypeAlias = (
     ClusterQueueDefined | ClusterQueueRemoved | CohortDefined | CohortRemoved | PolicyConfigured
@@ -40,7 +40,7 @@ class Shares:
 
     def __init__(self, numbers: Mapping[str, Numbers]) -> None:
         """``numbers`` is by ClusterQueue, and kept up by the owner."""
-        self._draft = Draft()  # of it only the definitions and the forest are used
+        self._draft = State()  # of it only the definitions and the forest are used
         self._numbers = numbers
         self._configured = False  # EVENTS told the configuration; else it is the default
         self._told = dict[tuple[str, str], int | None]()  # by kind and name
@@ -69,13 +69,13 @@ class Shares:
     def charge(self, cluster_queue: str, usage: Mapping[tuple[str, str], int], sign: int) -> None:
         """Add usage, by (flavor, resource), to a queue and its cohorts, or take it off (-1)."""
         trees = self._draft.forest
-        if not trees.stale and (at := trees.rooms.get(cluster_queue)) is not None:
+        if not trees.stale and (at := trees.cluster_queues.get(cluster_queue)) is not None:
             _charge(at.node, usage, sign)
 
     def cohorts_above(self, cluster_queue: str) -> Iterator[str]:
         """Yield the Cohorts whose share a queue's usage may change; none before a rebuild."""
         trees = self._draft.forest
-        at = None if trees.stale else trees.rooms.get(cluster_queue)
+        at = None if trees.stale else trees.cluster_queues.get(cluster_queue)
         node = None if at is None else at.node.parent
         while node is not None:
             if node.name in self._draft.objects.cohorts:
@@ -84,7 +84,7 @@ class Shares:
 
     def of_queue(self, name: str) -> int | None:
         """Return a ClusterQueue's share in thousandths; None: it has none to show."""
-        at = self._trees().rooms.get(name) if self.on else None
+        at = self._trees().cluster_queues.get(name) if self.on else None
         return None if at is None else share(at.node).rounded()
 
     def of_cohort(self, name: str) -> int | None:
@@ -106,8 +106,8 @@ class Shares:
             return self._draft.forest
         trees = forest.forest(self._draft)
         for name, numbers in self._numbers.items():
-            if name in trees.rooms:
-                _charge(trees.rooms[name].node, numbers.reserved_usage, 1)
+            if name in trees.cluster_queues:
+                _charge(trees.cluster_queues[name].node, numbers.reserved_usage, 1)
         return trees
 
 

@@ -20,10 +20,10 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
 )
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.deadlines import next_due
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.deadlines import next_due
+from tidegate.core.state.state import State
 
 ROUNDS_MAX = 1_000
 """More turns than this behind one outside change: it never settles."""
@@ -53,9 +53,9 @@ class Tally:
 
 @dataclass
 class Cluster:
-    """The jobs that run, and the draft that decides over them."""
+    """The jobs that run, and the state that decides over them."""
 
-    draft: Draft = field(default_factory=Draft)
+    state: State = field(default_factory=State)
     tally: Tally = field(default_factory=Tally)
     now_us: int = 0
     jobs: dict[str, Job] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Cluster:
     def fold(self, events: Iterator[FactEvent] | list[FactEvent]) -> None:
         """Fold facts."""
         for event in events:
-            apply(self.draft, event)
+            apply(self.state, event)
 
     def next_end_us(self) -> int | None:
         """Return when the next job ends; None: none runs."""
@@ -83,7 +83,7 @@ class Cluster:
     def step(self, arriving: Job | None = None) -> None:
         """Fold what happens now, and decide until nothing more follows."""
         began_ns, before = process_time_ns(), self.tally.preemptions
-        if (due_us := next_due(self.draft)) is not None and due_us <= self.now_us:
+        if (due_us := next_due(self.state)) is not None and due_us <= self.now_us:
             self.fold([facts.TimePassed(at_us=self.now_us)])
         while (end_us := self.next_end_us()) is not None and end_us <= self.now_us:
             self._finish(heappop(self.ends)[1])
@@ -105,7 +105,7 @@ class Cluster:
     def decide(self) -> None:
         """Decide until nothing more follows, and obey."""
         for _ in range(ROUNDS_MAX):
-            decisions = decide(self.draft)
+            decisions = decide(self.state)
             self.tally.decisions += len(decisions)
             for decision in decisions:
                 self._obey(decision)
@@ -114,7 +114,7 @@ class Cluster:
         self.tally.settled = False
 
     def _next_us(self) -> int | None:
-        times = (self.next_end_us(), next_due(self.draft))
+        times = (self.next_end_us(), next_due(self.state))
         return min((one for one in times if one is not None), default=None)
 
     def _finish(self, key: str) -> None:

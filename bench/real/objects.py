@@ -12,7 +12,7 @@ from typing import Literal
 from bench.loads import NAMESPACE, NEVER_US, RECLAIMING
 from tidegate.contracts import facts
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.rules import VERSION
+from tidegate.core.decide import VERSION
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import LabelSelector
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy

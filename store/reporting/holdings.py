@@ -108,7 +108,7 @@ def _shrink(sheet: UnitOfWork, at: Place, workload: str) -> None:
 def _left(row: WorkloadRow, podset: str, assigned: int) -> int:
     """Return how many of a podset's pods still count.
 
-    Source: behaviour.md 1, "Reserved WL", as in ``tidegate.core.charging``.
+    Source: behaviour.md 1, "Reserved WL", as in ``tidegate.core.quota.charging``.
     """
     asked = msgspec.json.decode(row.pods, type=dict[str, int]).get(podset, assigned)
     done = msgspec.json.decode(row.reclaimed, type=dict[str, int]).get(podset, 0)

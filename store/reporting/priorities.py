@@ -45,8 +45,8 @@ def take(sheet: UnitOfWork, at: Place, event: Taken) -> None:
 def priority_of(sheet: UnitOfWork, row: WorkloadRow) -> int:
     """Return a workload's priority, its boost included.
 
-    Source: behaviour.md 15.2 and 0, as in ``tidegate.core.priorities``; a class that does not
-    exist leaves the priority as it was.
+    Source: behaviour.md 15.2 and 0, as in ``tidegate.core.queueing.priorities``; a class that does
+    not exist leaves the priority as it was.
     """
     gate = _find(sheet, GATE, BOOST)
     boost = row.priority_boost if gate is not None and gate.value else 0

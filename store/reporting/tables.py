@@ -67,7 +67,7 @@ workload = Table(
     *_number("priority_boost"),
     *_text("author", "pods", "reclaimed"),  # JSON: podset to how many it has, and has had
     *_number("created_us", "submitted_us"),
-    *_text("phase", "reason", "message"),  # phase as in tidegate.core.draft.Phase, or removed
+    *_text("phase", "reason", "message"),  # phase as in tidegate.core.state.state.Phase, or removed
     *_number("phase_us"),  # since when
     *_perhaps("not_before_us"),  # backing off until then
     *_perhaps("reservation_seq", "reserved_us", "admitted_us"),  # of the newest reservation

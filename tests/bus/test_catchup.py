@@ -24,7 +24,7 @@ from tidegate.bus.nats import NatsBus, open_bus
 from tidegate.bus.streams import Streams
 from tidegate.contracts.entry import Entry, Position, Positions, Published
 from tidegate.contracts.facts import TimePassed
-from tidegate.core.chain import GENESIS, seal
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import MissedEventsError
 from tidegate.subscribe import Wish, subscribe
 

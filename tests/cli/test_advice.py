@@ -21,7 +21,7 @@ from tests.parts.postgresql import (
     wait_until,
 )
 from tidegate.cli.examining import CLOCKS_APART_US_MAX, examine_clocks
-from tidegate.core.draft import Draft
+from tidegate.core.state.state import State
 
 pytestmark = pytest.mark.real
 
@@ -82,9 +82,9 @@ def test_a_file_that_is_no_ledger(tidegate: Tidegate, tmp_path: Path) -> None:
 
 
 def test_clocks_that_differ_are_named_each() -> None:
-    assert examine_clocks(Draft(), 10, 20).code == "ClocksAgree"
-    behind = examine_clocks(Draft(), 0, CLOCKS_APART_US_MAX + 1)
+    assert examine_clocks(State(), 10, 20).code == "ClocksAgree"
+    behind = examine_clocks(State(), 0, CLOCKS_APART_US_MAX + 1)
     assert (behind.code, "5 s behind" in behind.text) == ("ClocksDiffer", True)
-    stepped = examine_clocks(Draft(skew_us=3_600_000_000), 10, 20)
+    stepped = examine_clocks(State(skew_us=3_600_000_000), 10, 20)
     assert (stepped.code, "3600 s ahead of" in stepped.text) == ("BusClockStepped", True)
     assert "NATS" in stepped.to_do

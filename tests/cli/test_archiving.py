@@ -19,7 +19,7 @@ from tests.cli.test_reading import READINGS
 from tests.parts.sample import TOLD
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import TimePassed
-from tidegate.core.chain import seal
+from tidegate.core.state.chain import seal
 from tidegate.replay.rebuild import rebuild
 
 ANSWERS = (*READINGS, ["usage", "--as-of", "20"], ["usage", "--as-of", "2026-03-02T08:31"])
@@ -77,8 +77,8 @@ def test_the_chain_runs_through_files_and_database(tidegate: Tidegate, shorter: 
 def test_the_writer_goes_on_and_starts_again(shorter: Path) -> None:
     engine = open_engine(str(shorter))
     ledger = SqlLedger(engine)
-    draft, head = rebuild(ledger.read())
-    assert head.seq == draft.seq == 79
+    state, head = rebuild(ledger.read())
+    assert head.seq == state.seq == 79
     term = ledger.lead("again", 0)
     assert term is not None
     more = seal(head, term.epoch, "local", [TimePassed(at_us=head.at_us)])

@@ -10,21 +10,21 @@ import pytest
 from tidegate.cli.comparing import compare_jobs
 from tidegate.cli.name_lookup import draft_of
 from tidegate.cli.reading import open_reader
-from tidegate.core.draft import Draft
+from tidegate.core.state.state import State
 from tidegate.jobs.batch_job import KIND
 
 
 @pytest.fixture
-def draft(sample: Path) -> Draft:
+def state(sample: Path) -> State:
     """The state of the sample: huge waits, sweep, tune and report run."""
     with open_reader(str(sample), reports=False) as reader:
         return draft_of(reader)
 
 
 def job(
-    draft: Draft, name: str, *, suspended: bool, uid: str = "", conditions: tuple[Any, ...] = ()
+    state: State, name: str, *, suspended: bool, uid: str = "", conditions: tuple[Any, ...] = ()
 ) -> dict[str, Any]:
-    found = [one for one in draft.workloads.values() if one.job.name == name]
+    found = [one for one in state.workloads.values() if one.job.name == name]
     uid = uid or found[0].uid
     metadata: dict[str, Any] = {"name": name, "namespace": "a", "uid": uid, "resourceVersion": "1"}
     metadata["labels"] = {"kueue.x-k8s.io/queue-name": "main"}
@@ -34,38 +34,38 @@ def job(
     return {**head, "metadata": metadata, "spec": spec, "status": {"conditions": list(conditions)}}
 
 
-def codes(draft: Draft, *found: dict[str, Any]) -> set[tuple[str, str]]:
-    return {(one.code, one.object) for one in compare_jobs(draft, KIND, found)}
+def codes(state: State, *found: dict[str, Any]) -> set[tuple[str, str]]:
+    return {(one.code, one.object) for one in compare_jobs(state, KIND, found)}
 
 
-def test_what_was_told_to_start_and_is_suspended_is_drift(draft: Draft) -> None:
-    told = codes(draft, job(draft, "sweep", suspended=True))
+def test_what_was_told_to_start_and_is_suspended_is_drift(state: State) -> None:
+    told = codes(state, job(state, "sweep", suspended=True))
     assert ("StillSuspended", "jobs.batch/a/sweep") in told
 
 
-def test_what_waits_and_runs_is_drift(draft: Draft) -> None:
-    told = codes(draft, job(draft, "huge", suspended=False))
+def test_what_waits_and_runs_is_drift(state: State) -> None:
+    told = codes(state, job(state, "huge", suspended=False))
     assert ("RunsWithoutQuota", "jobs.batch/a/huge") in told
 
 
-def test_what_runs_and_may_is_none(draft: Draft) -> None:
-    told = codes(draft, job(draft, "sweep", suspended=False), job(draft, "huge", suspended=True))
+def test_what_runs_and_may_is_none(state: State) -> None:
+    told = codes(state, job(state, "sweep", suspended=False), job(state, "huge", suspended=True))
     assert {who for _, who in told} == {"jobs.batch/a/tune", "jobs.batch/b/report"}
 
 
-def test_a_job_that_asks_for_a_queue_and_is_not_known_is_drift(draft: Draft) -> None:
-    told = codes(draft, job(draft, "new", suspended=True, uid="other"))
+def test_a_job_that_asks_for_a_queue_and_is_not_known_is_drift(state: State) -> None:
+    told = codes(state, job(state, "new", suspended=True, uid="other"))
     assert ("MissingInLedger", "jobs.batch/a/new") in told
 
 
-def test_an_unknown_job_that_has_ended_is_none(draft: Draft) -> None:
+def test_an_unknown_job_that_has_ended_is_none(state: State) -> None:
     ended = ({"type": "Complete", "status": "True"},)
-    told = codes(draft, job(draft, "old", suspended=False, uid="other", conditions=ended))
+    told = codes(state, job(state, "old", suspended=False, uid="other", conditions=ended))
     assert not {code for code, _ in told} & {"MissingInLedger", "RunsWithoutQuota"}
 
 
-def test_a_job_that_cannot_be_read_says_where(draft: Draft) -> None:
-    raw = job(draft, "sweep", suspended=True)
+def test_a_job_that_cannot_be_read_says_where(state: State) -> None:
+    raw = job(state, "sweep", suspended=True)
     raw["spec"]["suspend"] = "perhaps"
-    (found,) = [one for one in compare_jobs(draft, KIND, [raw]) if one.code == "Unreadable"]
+    (found,) = [one for one in compare_jobs(state, KIND, [raw]) if one.code == "Unreadable"]
     assert "suspend" in found.kubernetes

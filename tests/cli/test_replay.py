@@ -18,7 +18,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent, WorkloadPending, WorkloadPreempted
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.chain import GENESIS, seal
+from tidegate.core.state.chain import GENESIS, seal
 
 Told = FactEvent | DecisionEvent
 Change = Callable[[list[Told]], list[Told]]

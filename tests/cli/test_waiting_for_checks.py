@@ -31,7 +31,7 @@ def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     world.turn(replace(queue, spec=replace(queue.spec, checks=rules)))
     world.turn(world.submit("c", 4, 0))
     [name] = world.jobs
-    since = f"{world.bus.draft.ledger_id}/{world.entries[-1].seq}"
+    since = f"{world.bus.state.ledger_id}/{world.entries[-1].seq}"
     budget = seen.CheckSeen(name="budget", state="Ready")
     capacity = seen.CheckSeen(name="capacity", state="Pending", message="2 of 4 nodes")
     world.turn(world.tell(name, checks=(budget, capacity), checks_since=since))

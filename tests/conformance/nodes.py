@@ -1,36 +1,36 @@
-"""The nodes of a draft's cohort trees, by name."""
+"""The nodes of a state's cohort trees, by name."""
 
 from __future__ import annotations
 
-from tidegate.core import forest
-from tidegate.core.draft import Draft
-from tidegate.core.rooms import Room
-from tidegate.core.tree import Node
+from tidegate.core.quota import forest
+from tidegate.core.quota.tree import Node
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource
 
 
-def room(draft: Draft, cluster_queue: str) -> Room:
+def cq(state: State, cluster_queue: str) -> ClusterQueueState:
     """Return a ClusterQueue's room, which must be there."""
-    found = forest.room(draft, cluster_queue)
+    found = forest.cq(state, cluster_queue)
     assert found is not None
     return found
 
 
-def queue(draft: Draft, name: str) -> Node:
+def queue(state: State, name: str) -> Node:
     """Return a ClusterQueue's node, which must be there."""
-    return room(draft, name).node
+    return cq(state, name).node
 
 
-def cohort(draft: Draft, name: str) -> Node:
+def cohort(state: State, name: str) -> Node:
     """Return a cohort's node, which must be there."""
-    found = forest.cohort(draft, name)
+    found = forest.cohort(state, name)
     assert found is not None
     return found
 
 
-def cohorts(draft: Draft) -> dict[str, Node]:
+def cohorts(state: State) -> dict[str, Node]:
     """Return every cohort's node by name, implied ones too."""
-    return forest.forest(draft).cohorts
+    return forest.forest(state).cohorts
 
 
 def usage(node: Node) -> dict[FlavorResource, int]:

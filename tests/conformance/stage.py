@@ -1,4 +1,4 @@
-"""A case's input folded into a draft: the only way in, as for a ledger."""
+"""A case's input folded into a state: the only way in, as for a ledger."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observations import LimitRangeItem
-from tidegate.core.draft import Draft, LocalUsage
-from tidegate.core.fold import apply
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.state import LocalUsage, State
 from tidegate.model.policy import (
     DEFAULT_STRATEGIES,
     AdmissionFairSharing,
@@ -31,26 +31,26 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s)")
 _UNIT_US = {"h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1_000}
 
 
-def fold(draft: Draft, events: Iterable[FactEvent | DecisionEvent]) -> None:
+def fold(state: State, events: Iterable[FactEvent | DecisionEvent]) -> None:
     """Fold events in order."""
     for event in events:
-        apply(draft, event)
+        apply(state, event)
 
 
-def stage(case: Case, mode: str, *, admit: bool = False) -> Draft:
-    """Return a draft in which a case's objects exist and its workloads' past has happened.
+def stage(case: Case, mode: str, *, admit: bool = False) -> State:
+    """Return a state in which a case's objects exist and its workloads' past has happened.
 
     ``admit``: see ``histories.history``.
     """
-    draft = Draft()
-    fold(draft, opening(policy(case, mode)))
-    fold(draft, definitions(case.input))
+    state = State()
+    fold(state, opening(policy(case, mode)))
+    fold(state, definitions(case.input))
     for queue, consumed in case.input.get("initialLocalQueueUsage", {}).items():
         decimals = {name: _decimal(text) for name, text in consumed.items()}
-        draft.local_usage[queue] = LocalUsage(consumed=decimals, updated_us=case.now_us)
-    fold(draft, history(case.input.get("workloads", ()), admit=admit))
-    apply(draft, facts.TimePassed(at_us=max(case.now_us, draft.now_us)))
-    return draft
+        state.local_usage[queue] = LocalUsage(consumed=decimals, updated_us=case.now_us)
+    fold(state, history(case.input.get("workloads", ()), admit=admit))
+    apply(state, facts.TimePassed(at_us=max(case.now_us, state.now_us)))
+    return state
 
 
 def opening(configured: Policy) -> list[FactEvent]:

@@ -11,9 +11,9 @@ from tidegate.contracts.decisions import (
     StopOrdered,
 )
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import VERSION, decide
+from tidegate.core.decide import VERSION, decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy, Strategy
@@ -35,7 +35,7 @@ class Cluster:
     """A cohort of queues drawn from a seed, and everything decided about it."""
 
     def __init__(self, seed: int, *, fair: bool) -> None:
-        self.draft, self.told = Draft(), list[DecisionEvent]()
+        self.state, self.told = State(), list[DecisionEvent]()
         self.rng, self.now_us, self.count = Random(seed), 0, 0
         self.running: dict[str, None] = {}
         policy = Policy(
@@ -50,7 +50,7 @@ class Cluster:
 
     def fold(self, event: FactEvent) -> None:
         """Fold a fact."""
-        apply(self.draft, event)
+        apply(self.state, event)
 
     def step(self) -> None:
         """Let some time pass, in which workloads come and go, and decide."""
@@ -67,7 +67,7 @@ class Cluster:
     def _decide(self) -> None:
         most = self.rng.choice((5, 1_000))
         while True:
-            told = decide(self.draft, decisions_max=most)
+            told = decide(self.state, decisions_max=most)
             if not told:
                 return
             self.told += told

@@ -22,42 +22,42 @@ from tests.differential.world import World
 from tidegate.contracts import facts
 from tidegate.contracts.codec import encode as encode_event
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
-from tidegate.core.draft import Draft
-from tidegate.core.rules import decide
-from tidegate.core.snapshot import decode, encode
+from tidegate.core.decide import decide
+from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.state import State
 
-Way: TypeAlias = Callable[[Draft], tuple[Draft, list[DecisionEvent]]]
+Way: TypeAlias = Callable[[State], tuple[State, list[DecisionEvent]]]
 _TURNS_MAX = 2_000
 
 
-def fast(draft: Draft) -> tuple[Draft, list[DecisionEvent]]:
+def fast(state: State) -> tuple[State, list[DecisionEvent]]:
     """Decide in one turn."""
-    return draft, decide(draft)
+    return state, decide(state)
 
 
 def in_turns(decisions_max: int) -> Way:
     """Decide in turns of a size, each by a leader that read the state back."""
 
-    def way(draft: Draft) -> tuple[Draft, list[DecisionEvent]]:
+    def way(state: State) -> tuple[State, list[DecisionEvent]]:
         told: list[DecisionEvent] = []
         for _ in range(_TURNS_MAX):
-            draft = decode(encode(draft))
-            if not (found := decide(draft, decisions_max=decisions_max)):
-                return draft, told
+            state = decode(encode(state))
+            if not (found := decide(state, decisions_max=decisions_max)):
+                return state, told
             told += found
         raise AssertionError("it never settles")
 
     return way
 
 
-def slow(draft: Draft) -> tuple[Draft, list[DecisionEvent]]:
+def slow(state: State) -> tuple[State, list[DecisionEvent]]:
     """Decide cycle by cycle, with every head looked at in each."""
     told: list[DecisionEvent] = []
     with _exhaustive():
         for _ in range(_TURNS_MAX):
-            draft = decode(encode(draft))
-            if not (found := decide(draft, cycles_max=1)):
-                return draft, told
+            state = decode(encode(state))
+            if not (found := decide(state, cycles_max=1)):
+                return state, told
             told += found
     raise AssertionError("it never settles")
 
@@ -79,7 +79,7 @@ def _settle(world: World, way: Way) -> None:
     for _ in range(_TURNS_MAX):
         world.now_us += SECOND_US
         world.fold([facts.TimePassed(at_us=world.now_us)])
-        world.draft, decisions = way(world.draft)
+        world.state, decisions = way(world.state)
         world.journal += decisions
         leaving += (one for one in decisions if isinstance(one, StopOrdered))
         if not decisions and not leaving:

@@ -1,4 +1,4 @@
-"""What ingest says, in few words: messages of one stream into one draft."""
+"""What ingest says, in few words: messages of one stream into one state."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import FactEvent, LedgerOpened
 from tidegate.contracts.subjects import observed
 from tidegate.core.accept import accept
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.fold import apply
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.quota import (
     ClusterQueueSpec,
@@ -42,7 +42,7 @@ RUNNING = seen.JobState(suspended=False, started=True, active=1)
 class Bus:
     """A stream of observations and whoever accepts them."""
 
-    draft: Draft = field(default_factory=Draft)
+    state: State = field(default_factory=State)
     position: Position = field(default_factory=Position)
     incarnation: int = 1
     seq: int = 0
@@ -50,7 +50,7 @@ class Bus:
 
     def opened(self) -> Bus:
         """Open the ledger, expecting nothing."""
-        apply(self.draft, LedgerOpened(at_us=0, ledger_id=LEDGER))
+        apply(self.state, LedgerOpened(at_us=0, ledger_id=LEDGER))
         return self
 
     def message(self, told: seen.Observation) -> Message:
@@ -62,7 +62,7 @@ class Bus:
 
     def take(self, messages: Iterable[Message]) -> list[FactEvent]:
         """Accept messages; the position moves."""
-        facts, self.position = accept(self.draft, self.position, messages)
+        facts, self.position = accept(self.state, self.position, messages)
         return facts
 
     def tell(self, *told: seen.Observation) -> list[FactEvent]:
@@ -71,7 +71,7 @@ class Bus:
 
     def only(self) -> Workload:
         """Return the one workload."""
-        [workload] = self.draft.workloads.values()
+        [workload] = self.state.workloads.values()
         return workload
 
 

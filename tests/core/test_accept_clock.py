@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tests.core.telling import BEGIN, SECOND, Bus, beat, flavor, job, types
 from tidegate.contracts.facts import ClockSkewed, TimePassed, WatchesExpected
-from tidegate.core import deadlines
-from tidegate.core.heard import Heard
+from tidegate.core.state import deadlines
+from tidegate.core.state.dedup import Heard
 
 HOUR = 3_600 * SECOND
 
@@ -19,7 +19,7 @@ def waiting() -> Bus:
     """Return a bus whose first heartbeat was heard, and a deadline three seconds later."""
     bus = Bus().opened()
     bus.tell(beat(1, "pods"))
-    deadlines.set(bus.draft, "test/a", BEGIN + 3 * SECOND)
+    deadlines.set(bus.state, "test/a", BEGIN + 3 * SECOND)
     return bus
 
 
@@ -28,14 +28,14 @@ def test_time_is_a_fact_only_when_a_deadline_is_due() -> None:
     assert at(bus, BEGIN + 2 * SECOND).tell(beat(3)) == []
     [passed] = at(bus, BEGIN + 3 * SECOND).tell(beat(4))
     assert passed == TimePassed(at_us=BEGIN + 3 * SECOND)
-    assert deadlines.due(bus.draft, "test") == ["a"]
+    assert deadlines.due(bus.state, "test") == ["a"]
     assert at(bus, BEGIN + 9 * SECOND).tell(beat(10)) == []
 
 
 def test_without_heartbeats_no_deadline_is_due() -> None:
     bus = waiting()
     assert types(at(bus, BEGIN + 4 * SECOND).tell(flavor())) == ["FlavorDefined"]
-    assert deadlines.due(bus.draft, "test") == []
+    assert deadlines.due(bus.state, "test") == []
 
 
 def test_after_a_quiet_hour_time_is_where_the_heartbeats_are() -> None:
@@ -51,7 +51,7 @@ def test_what_is_watched_is_told_when_it_is_new() -> None:
     [expected] = bus.tell(beat(1, "pods", "jobs.batch"))
     assert expected == WatchesExpected(at_us=BEGIN, resources=("jobs.batch", "pods"))
     assert bus.tell(beat(2, "jobs.batch", "pods"), beat(3)) == []
-    bus.draft.heard = Heard()
+    bus.state.heard = Heard()
     assert bus.tell(beat(4, "pods", "jobs.batch")) == []
 
 
@@ -63,7 +63,7 @@ def test_of_two_sessions_that_watch_other_things_the_later_one_counts() -> None:
         *bus.tell(beat(2, "pods", session="a"), beat(2, "jobs.batch", session="b")),
     ]
     assert types(told) == ["WatchesExpected", "WatchesExpected"]
-    assert bus.draft.expected == ("jobs.batch",)
+    assert bus.state.expected == ("jobs.batch",)
 
 
 def test_time_never_runs_backwards() -> None:
@@ -86,7 +86,7 @@ def test_a_clock_that_is_mended_is_followed_again() -> None:
     at(bus, BEGIN + HOUR).tell(beat(2))
     [skewed] = at(bus, BEGIN + 2 * SECOND).tell(beat(3))
     assert skewed == ClockSkewed(at_us=BEGIN + 2 * SECOND, told_us=BEGIN + 2 * SECOND)
-    assert bus.draft.skew_us == 0
+    assert bus.state.skew_us == 0
     assert types(at(bus, BEGIN + 3 * SECOND).tell(beat(4))) == ["TimePassed"]
 
 

@@ -15,7 +15,7 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
 )
 from tidegate.contracts.facts import WorkloadChanged, WorkloadFinished, WorkloadSubmitted
-from tidegate.core.fold import apply
+from tidegate.core.folding.fold import apply
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.policy import Policy
@@ -33,19 +33,19 @@ def bus() -> Bus:
 
 
 def admit(bus: Bus) -> None:
-    now = bus.draft.now_us
+    now = bus.state.now_us
     of: Fields = {"workload": KEY, "uid": UID, "cluster_queue": "cq"}
-    apply(bus.draft, QuotaReserved(at_us=now, assignment=ASSIGNED, **of))
-    apply(bus.draft, WorkloadAdmitted(at_us=now, **of))
-    apply(bus.draft, StartOrdered(at_us=now, job=REF, **of))
+    apply(bus.state, QuotaReserved(at_us=now, assignment=ASSIGNED, **of))
+    apply(bus.state, WorkloadAdmitted(at_us=now, **of))
+    apply(bus.state, StartOrdered(at_us=now, job=REF, **of))
 
 
 def evict(bus: Bus) -> int:
-    now = bus.draft.now_us
+    now = bus.state.now_us
     of: Fields = {"workload": KEY, "uid": UID, "cluster_queue": "cq"}
-    apply(bus.draft, WorkloadEvicted(at_us=now, reason="Preempted", **of))
-    apply(bus.draft, StopOrdered(at_us=now, job=REF, reason="Preempted", **of))
-    return bus.draft.seq
+    apply(bus.state, WorkloadEvicted(at_us=now, reason="Preempted", **of))
+    apply(bus.state, StopOrdered(at_us=now, job=REF, reason="Preempted", **of))
+    return bus.state.seq
 
 
 def test_a_job_is_submitted_once_as_it_was_written() -> None:
@@ -229,7 +229,7 @@ def test_a_job_being_deleted_is_removed_once_its_pods_are_gone(bus: Bus) -> None
 
 def test_a_job_whose_label_goes_while_it_waits_is_ours_no_more(bus: Bus) -> None:
     assert types(bus.tell(job(version=11, queue=""))) == ["WorkloadRemoved"]
-    assert bus.draft.workloads == {}
+    assert bus.state.workloads == {}
 
 
 def test_a_label_that_goes_while_the_job_runs_counts_once_it_has_stopped(bus: Bus) -> None:
@@ -266,7 +266,7 @@ def report(decision: str, reason: str = "invalid") -> seen.ActuationReported:
 def test_a_failure_counts_for_the_order_that_stands(bus: Bus) -> None:
     assert bus.tell(report(f"{LEDGER}/1")) == [], "nothing was ordered"
     admit(bus)
-    seq = bus.draft.seq
+    seq = bus.state.seq
     assert bus.tell(report("another/99"), report(f"{LEDGER}/{seq - 1}")) == []
     assert bus.tell(report(f"{LEDGER}/{seq + 1}")) == []
     current = report(f"{LEDGER}/{seq}")

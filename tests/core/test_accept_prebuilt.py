@@ -8,7 +8,7 @@ from tests.core.telling import BEGIN, RUNNING, Bus, Fields, job, types
 from tidegate.contracts.decisions import QuotaReserved, WorkloadAdmitted
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.contracts.observations import JobState
-from tidegate.core.fold import apply
+from tidegate.core.folding.fold import apply
 from tidegate.model.podset import PodSetAssignment
 
 MADE = job("made", kind="workload", workload="team/made", version=30)
@@ -20,8 +20,8 @@ GIVEN = (PodSetAssignment(name="main", count=1, flavors={"cpu": "f"}, usage={"cp
 
 def admitted(bus: Bus, uid: str) -> None:
     of: Fields = {"workload": "team/made", "uid": uid, "cluster_queue": "cq"}
-    apply(bus.draft, QuotaReserved(at_us=BEGIN, assignment=GIVEN, **of))
-    apply(bus.draft, WorkloadAdmitted(at_us=BEGIN, **of))
+    apply(bus.state, QuotaReserved(at_us=BEGIN, assignment=GIVEN, **of))
+    apply(bus.state, WorkloadAdmitted(at_us=BEGIN, **of))
 
 
 def test_a_job_takes_its_workload_over_though_its_own_version_is_older() -> None:

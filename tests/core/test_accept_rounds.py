@@ -21,7 +21,7 @@ from tests.core.telling import (
 )
 from tidegate.contracts import observations as seen
 from tidegate.contracts.facts import RoundCompleted, WorkloadAdopted
-from tidegate.core.heard import Heard
+from tidegate.core.state.dedup import Heard
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import FlavorSpec
 
@@ -60,14 +60,14 @@ def test_who_is_not_present_is_gone_whatever_came_between_the_brackets(bus: Bus)
     bus.tell(flavor("kept"), flavor("lost"))
     facts = flavors(bus, 15, "kept")
     assert facts == ["SyncStarted", "FlavorRemoved", "SyncCompleted"]
-    assert list(bus.draft.objects.flavors) == ["kept"]
+    assert list(bus.state.objects.flavors) == ["kept"]
 
 
 def test_jobs_that_are_not_present_are_gone_and_other_resources_untouched(bus: Bus) -> None:
     bus.tell(job("kept"), job("lost"), flavor())
     told = bus.tell(started(), completed(15, "uid-kept"))
     assert types(told) == ["SyncStarted", "WorkloadRemoved", "SyncCompleted"]
-    assert (list(bus.draft.workloads), len(bus.draft.objects.flavors)) == (["team/job-uid-kept"], 1)
+    assert (list(bus.state.workloads), len(bus.state.objects.flavors)) == (["team/job-uid-kept"], 1)
 
 
 def test_a_round_does_not_remove_what_is_newer_than_its_list(bus: Bus) -> None:
@@ -92,7 +92,7 @@ def test_presence_comes_in_pieces_and_counts_when_all_are_there(bus: Bus) -> Non
     ]
     assert bus.tell(pieces[0]) == []
     assert types(bus.tell(pieces[1])) == ["FlavorRemoved", "SyncCompleted"]
-    assert list(bus.draft.objects.flavors) == ["x", "z"]
+    assert list(bus.state.objects.flavors) == ["x", "z"]
 
 
 @pytest.mark.parametrize("loss", ["restart", "hole"])
@@ -101,12 +101,12 @@ def test_a_round_that_lost_something_removes_nobody_and_asks_for_another(
 ) -> None:
     bus.tell(flavor("x"), started(FLAVORS))
     if loss == "restart":
-        bus.draft.heard = Heard()
+        bus.state.heard = Heard()
     else:
         bus.seq += 1
         assert "GapObserved" in types(bus.tell(beat(1)))
     assert types(bus.tell(completed(15, resource=FLAVORS))) == ["GapObserved"]
-    assert list(bus.draft.objects.flavors) == ["x"]
+    assert list(bus.state.objects.flavors) == ["x"]
     assert "SyncCompleted" in flavors(bus, 16, "x", number=2)
 
 
@@ -149,8 +149,8 @@ def test_a_lagging_round_removes_nothing_that_it_cannot_know_of(bus: Bus) -> Non
     bus.tell(started(FLAVORS, session="b"), flavor("new", version=40))
     bus.tell(started(FLAVORS), completed(50, "uid-new", resource=FLAVORS))
     assert bus.tell(completed(30, resource=FLAVORS, session="b")) == []
-    assert list(bus.draft.objects.flavors) == ["new"]
-    assert bus.draft.rounds[FLAVORS].list_version == 50
+    assert list(bus.state.objects.flavors) == ["new"]
+    assert bus.state.rounds[FLAVORS].list_version == 50
 
 
 def test_a_namesake_of_a_definition_is_a_removal_and_a_new_one(bus: Bus) -> None:
@@ -158,7 +158,7 @@ def test_a_namesake_of_a_definition_is_a_removal_and_a_new_one(bus: Bus) -> None
     told = bus.tell(flavor(uid="uid-2", version=20))
     assert types(told) == ["FlavorRemoved", "FlavorDefined"]
     assert bus.tell(flavor(version=15), gone("default", 21, FLAVORS)) == []
-    assert bus.draft.objects.flavors["default"].uid == "uid-2"
+    assert bus.state.objects.flavors["default"].uid == "uid-2"
 
 
 def test_an_older_namesake_of_a_definition_never_told_before_is_the_past(bus: Bus) -> None:
@@ -183,15 +183,15 @@ def test_a_restored_cluster_replaces_everything_and_counts_anew(bus: Bus, sessio
     flavors(bus, 50, "w", "x", "y")
     facts = restored(bus, 2, session)
     assert facts == ["FlavorDefined", "FlavorRemoved", "SyncCompleted", "FlavorDefined"]
-    assert sorted(bus.draft.objects.flavors) == ["w", "x", "z"]
-    assert bus.draft.objects.flavors["x"].spec == OTHER
+    assert sorted(bus.state.objects.flavors) == ["w", "x", "z"]
+    assert bus.state.objects.flavors["x"].spec == OTHER
     assert types(bus.tell(flavor("w", version=21, spec=OTHER))) == ["FlavorDefined"]
 
 
 def test_versions_alone_show_a_restore_after_a_restart(bus: Bus) -> None:
     flavors(bus, 10)
     bus.tell(*(flavor(name, version=49) for name in "wxy"))
-    bus.draft.heard = Heard()
+    bus.state.heard = Heard()
     assert "FlavorRemoved" in restored(bus, 2, "b")
 
 
@@ -224,7 +224,7 @@ def test_what_runs_or_holds_quota_when_the_first_rounds_end_is_adopted(
     bus: Bus, told: Fields
 ) -> None:
     assert listing(bus, job("idle"), job(**told)) == ["SyncCompleted", "WorkloadAdopted"]
-    adopted = bus.draft.workloads["team/job-uid-train"]
+    adopted = bus.state.workloads["team/job-uid-train"]
     assert (adopted.phase, adopted.cluster_queue) == ("admitted", "cq")
     [given] = adopted.assignment
     assert (given.flavors, given.usage) == ({"cpu": "big"}, {"cpu": 2_000})
@@ -270,7 +270,7 @@ def test_a_job_whose_queue_leads_nowhere_is_not_adopted(bus: Bus) -> None:
 def test_what_runs_without_admission_later_is_due_for_a_stop(bus: Bus) -> None:
     listing(bus)
     assert types(bus.tell(job(version=60, state=RUNNING))) == ["WorkloadSubmitted"]
-    assert list(bus.draft.deadlines.due) == ["repair/team/job-uid-train"]
+    assert list(bus.state.deadlines.due) == ["repair/team/job-uid-train"]
 
 
 def test_a_ledger_under_a_new_name_adopts_what_its_lost_tail_had_started(bus: Bus) -> None:

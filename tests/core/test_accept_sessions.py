@@ -2,7 +2,7 @@
 
 The cluster is a log of versions; a session follows it by watch and lists it now and then, and says
 nothing twice, as ingest does. Messages may be lost, the scheduler may start again, and the cluster
-may be restored from a backup: then a resync, and the draft is what the cluster is.
+may be restored from a backup: then a resync, and the state is what the cluster is.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tests.core.telling import FLAVORS, JOBS, Bus, Fields, flavor, gone, job, types
 from tests.parts.drawn import drawn
 from tidegate.contracts import observations as seen
-from tidegate.core.heard import Heard
+from tidegate.core.state.dedup import Heard
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.quota import FlavorSpec
 
@@ -158,10 +158,10 @@ def truth(cluster: Cluster) -> dict[str, str]:
 
 def known(bus: Bus, resource: str) -> dict[str, str]:
     if resource == FLAVORS:
-        return {each.uid: each.spec.topology for each in bus.draft.objects.flavors.values()}
+        return {each.uid: each.spec.topology for each in bus.state.objects.flavors.values()}
     return {
         each.uid: each.podsets[0].containers[0].requests["cpu"]
-        for each in bus.draft.workloads.values()
+        for each in bus.state.workloads.values()
     }
 
 
@@ -212,7 +212,7 @@ def play(resource: str, steps: list[Step]) -> tuple[Bus, Cluster]:
         if what == "write":
             cluster.write(who, number)
         elif what == "restart":
-            bus.draft.heard = Heard()
+            bus.state.heard = Heard()
         elif what == "lose":
             bus.seq += number
         elif what == "restore":

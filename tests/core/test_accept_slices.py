@@ -34,7 +34,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobObserved, JobState, Observation
-from tidegate.core.fold import apply
+from tidegate.core.folding.fold import apply
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet, PodSetAssignment
 from tidegate.model.policy import Policy
@@ -74,7 +74,7 @@ def admit(bus: Bus, key: str, uid: str, pods: int) -> None:
         WorkloadAdmitted(**of),
         StartOrdered(job=REF, **of),
     ):
-        apply(bus.draft, event)
+        apply(bus.state, event)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def bus() -> Bus:
 
 def replaced(bus: Bus) -> None:
     of: Fields = {"at_us": BEGIN, "workload": KEY, "uid": UID, "cluster_queue": "cq"}
-    apply(bus.draft, QuotaReleased(reason="WorkloadSliceReplaced", **of))
+    apply(bus.state, QuotaReleased(reason="WorkloadSliceReplaced", **of))
     admit(bus, SLICE, f"{UID}/4", 4)
 
 
@@ -98,7 +98,7 @@ def test_a_job_that_runs_and_grows_asks_for_a_slice_beside_it(bus: Bus) -> None:
     assert isinstance(told, WorkloadSubmitted)
     assert (told.workload, told.uid, told.replaces, told.job) == (SLICE, f"{UID}/4", KEY, REF)
     assert [one.count for one in told.podsets] == [4]
-    assert bus.draft.workloads[KEY].podsets[0].count == 2
+    assert bus.state.workloads[KEY].podsets[0].count == 2
     assert told_by(bus, sized(4, 13, active=4)) == []
 
 
@@ -108,17 +108,17 @@ def test_a_slice_that_waits_changes_with_its_job_and_goes(bus: Bus) -> None:
     assert isinstance(changed, WorkloadChanged)
     assert (changed.workload, changed.podsets[0].count, changed.replaces) == (SLICE, 3, KEY)
     [changed, _] = told_by(bus, sized(3, 14, active=3, gates=("g",)))
-    assert (changed.workload, bus.draft.workloads[SLICE].gates) == (SLICE, ("g",))
+    assert (changed.workload, bus.state.workloads[SLICE].gates) == (SLICE, ("g",))
     assert types(told_by(bus, sized(2, 15, active=3)))[0] == "WorkloadRemoved"
-    assert list(bus.draft.workloads) == [KEY]
-    assert bus.draft.workloads[KEY].successor == ""
+    assert list(bus.state.workloads) == [KEY]
+    assert bus.state.workloads[KEY].successor == ""
 
 
 def test_a_job_that_shrinks_keeps_its_quota_until_the_pods_are_gone(bus: Bus) -> None:
     assert told_by(bus, sized(1, 12, active=2)) == []
     [changed] = told_by(bus, sized(1, 13, active=1))
     assert isinstance(changed, WorkloadChanged)
-    assert bus.draft.workloads[KEY].charges == ((("f", "cpu"), 1_000),)
+    assert bus.state.workloads[KEY].charges == ((("f", "cpu"), 1_000),)
     assert told_by(bus, sized(1, 14, active=1)) == []
 
 
@@ -132,9 +132,9 @@ def test_a_job_that_waits_changes_its_size_in_place() -> None:
 def test_a_slice_that_took_over_stands_for_its_job(bus: Bus) -> None:
     bus.tell(sized(4, 12, active=4))
     replaced(bus)
-    heir, older = bus.draft.workloads[SLICE], bus.draft.workloads[KEY]
+    heir, older = bus.state.workloads[SLICE], bus.state.workloads[KEY]
     assert (older.phase, older.charges, older.finished_us) == ("finished", (), BEGIN)
-    assert (heir.state.active, bus.draft.by_uid[UID]) == (4, SLICE)
+    assert (heir.state.active, bus.state.by_uid[UID]) == (4, SLICE)
     [told, *_] = bus.tell(sized(4, 13))
     assert isinstance(told, JobStateReported)
     assert told.workload == SLICE
@@ -149,7 +149,7 @@ def test_all_workloads_of_a_job_go_with_it(bus: Bus, how: str) -> None:
     assert [one for one in types(told_by(bus, *told)) if one == "WorkloadRemoved"] == [
         "WorkloadRemoved"
     ] * 3
-    assert (bus.draft.workloads, bus.draft.by_uid) == ({}, {})
+    assert (bus.state.workloads, bus.state.by_uid) == ({}, {})
 
 
 def test_a_list_that_has_a_job_removes_none_of_its_workloads(bus: Bus) -> None:
@@ -157,7 +157,7 @@ def test_a_list_that_has_a_job_removes_none_of_its_workloads(bus: Bus) -> None:
     replaced(bus)
     present = replace(completed(30), present=(UID,))
     assert "WorkloadRemoved" not in types(told_by(bus, started(JOBS), present))
-    assert list(bus.draft.workloads) == [KEY, SLICE]
+    assert list(bus.state.workloads) == [KEY, SLICE]
 
 
 def test_a_job_that_ends_takes_along_what_waits_beside_it(bus: Bus) -> None:
@@ -169,13 +169,13 @@ def test_a_job_that_ends_takes_along_what_waits_beside_it(bus: Bus) -> None:
 def test_nobody_takes_over_from_who_has_to_leave(bus: Bus) -> None:
     bus.tell(sized(4, 12, active=4))
     of: Fields = {"at_us": BEGIN, "workload": KEY, "uid": UID, "cluster_queue": "cq"}
-    apply(bus.draft, WorkloadEvicted(reason="Preempted", **of))
+    apply(bus.state, WorkloadEvicted(reason="Preempted", **of))
     assert types(told_by(bus, sized(4, 13, active=4, priority_class="p")))[0] == "WorkloadRemoved"
 
 
 def test_a_closed_gate_makes_a_job_as_any_other() -> None:
     bus = Bus().opened()
-    bus.draft.policy = Policy(gates={"ElasticJobsViaWorkloadSlices": False})
+    bus.state.policy = Policy(gates={"ElasticJobsViaWorkloadSlices": False})
     bus.tell(sized(2, 10))
     admit(bus, KEY, UID, 2)
     assert "WorkloadSubmitted" not in types(told_by(bus, sized(4, 11, active=4)))
@@ -188,7 +188,7 @@ def test_a_job_that_is_elastic_no_more_is_submitted_anew_once_it_runs_no_more(bu
     plain = replace(sized(4, 13, active=4), elastic=False)
     assert types(told_by(bus, plain)) == []
     of: Fields = {"at_us": BEGIN, "workload": SLICE, "uid": f"{UID}/4", "cluster_queue": "cq"}
-    apply(bus.draft, QuotaReleased(reason="Evicted", **of))
+    apply(bus.state, QuotaReleased(reason="Evicted", **of))
     told = types(told_by(bus, replace(sized(4, 14), elastic=False)))
     assert told == ["WorkloadRemoved", "WorkloadRemoved", "WorkloadSubmitted"]
     assert (bus.only().key, bus.only().elastic) == (KEY, False)

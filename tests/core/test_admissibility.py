@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.core.revoking import CHANGES, Change, Scene
 from tests.core.telling import flavor
 from tidegate.contracts import observations as seen
-from tidegate.core.accepting.adoption import adopt
+from tidegate.core.accepting.jobs.adoption import adopt
 from tidegate.model.quota import FlavorSpec
 
 each_change = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
@@ -44,7 +44,7 @@ def test_a_preemptor_that_lost_its_right_is_not_admitted(intended: Scene, change
     intended.stage.turn(*change.do(intended))
     stop_the_victim(intended)
     assert "WorkloadAdmitted big" not in intended.stage.decided
-    assert not intended.stage.bus.draft.intents
+    assert not intended.stage.bus.state.intents
     assert change.says in intended.said()
 
 
@@ -72,7 +72,7 @@ def test_a_reservation_that_lost_its_right_does_not_start(change: Change) -> Non
 def test_a_preemptor_whose_pods_cost_more_by_now_is_placed_anew(intended: Scene) -> None:
     intended.stage.turn(*intended.overhead("1"), *intended.queue(cpu=9))
     stop_the_victim(intended)
-    big = intended.stage.bus.draft.workloads["team/big"]
+    big = intended.stage.bus.state.workloads["team/big"]
     assert [given.usage for given in big.assignment] == [{"cpu": 5_000}]
 
 
@@ -81,10 +81,10 @@ def test_what_kueue_reserved_quota_for_is_not_adopted_against_the_rules(change: 
     scene = Scene().open()
     stage = scene.stage
     stage.bus.tell(stage.submit("big", {"cpu": 4, "held_quota": True}))
-    draft = stage.bus.draft
-    assert [one.workload for one in adopt(draft, draft.now_us)] == ["team/big"]
+    state = stage.bus.state
+    assert [one.workload for one in adopt(state, state.now_us)] == ["team/big"]
     stage.bus.tell(*change.do(scene))
-    assert list(adopt(draft, draft.now_us)) == []
+    assert list(adopt(state, state.now_us)) == []
 
 
 def test_what_waits_for_a_check_of_kueues_is_not_adopted_as_admitted() -> None:
@@ -92,10 +92,10 @@ def test_what_waits_for_a_check_of_kueues_is_not_adopted_as_admitted() -> None:
     stage = scene.stage
     pending = (seen.CheckSeen(name="c", state="Pending"),)
     stage.bus.tell(stage.submit("big", {"cpu": 4, "held_quota": True, "checks": pending}))
-    assert list(adopt(stage.bus.draft, stage.bus.draft.now_us)) == []
+    assert list(adopt(stage.bus.state, stage.bus.state.now_us)) == []
     ready = (seen.CheckSeen(name="c", state="Ready"),)
     stage.bus.tell(stage.change("big", checks=ready))
-    assert [one.workload for one in adopt(stage.bus.draft, 0)] == ["team/big"]
+    assert [one.workload for one in adopt(stage.bus.state, 0)] == ["team/big"]
 
 
 def test_a_device_class_that_no_quota_counts_is_named() -> None:

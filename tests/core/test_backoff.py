@@ -7,22 +7,22 @@ from typing import Any
 from bench.loads import Arrival, beginning, queue, submitted
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import type_name
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
-from tidegate.core.snapshot import decode, encode
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.state import State
 
 SECOND = 1_000_000
 JOB = submitted(Arrival(at_us=0, name="train", queue=0, cpu=2, priority=0, run_us=SECOND))
 ABOUT: dict[str, Any] = {"workload": JOB.workload, "uid": JOB.uid}
 
 
-def backing_off() -> Draft:
-    """Return a draft in which the one workload may not be tried before second 5."""
-    draft = Draft()
+def backing_off() -> State:
+    """Return a state in which the one workload may not be tried before second 5."""
+    state = State()
     for fact in (*beginning("tidegate", fair=False), *queue(0, cohort=""), JOB):
-        apply(draft, fact)
-    decide(draft)
+        apply(state, fact)
+    decide(state)
     for told in (
         decisions.WorkloadEvicted(at_us=SECOND, reason="PodsReadyTimeout", **ABOUT),
         decisions.StopOrdered(at_us=SECOND, job=JOB.job, reason="PodsReadyTimeout", **ABOUT),
@@ -32,8 +32,8 @@ def backing_off() -> Draft:
             at_us=SECOND, reason="PodsReadyTimeout", after_us=5 * SECOND, attempts=1, **ABOUT
         ),
     ):
-        apply(draft, told)
-    return draft
+        apply(state, told)
+    return state
 
 
 def changed() -> facts.WorkloadChanged:
@@ -44,10 +44,10 @@ def changed() -> facts.WorkloadChanged:
 
 
 def test_a_backoff_ends_by_its_event_whoever_was_asked_before() -> None:
-    draft = backing_off()
-    apply(draft, changed())
-    begun = decode(encode(draft))  # as a scheduler that begins here
-    for one in (draft, begun):
+    state = backing_off()
+    apply(state, changed())
+    begun = decode(encode(state))  # as a scheduler that begins here
+    for one in (state, begun):
         assert decide(one) == []
         apply(one, facts.TimePassed(at_us=7 * SECOND))
         assert [type_name(told) for told in decide(one)][:2] == [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.core.cohort import STEP_US, Cluster
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
-from tidegate.core.rules import decide
-from tidegate.core.snapshot import decode, encode
+from tidegate.core.decide import decide
+from tidegate.core.folding.snapshot import decode, encode
 
 SEEDS, STEPS = 8, 60
 
@@ -32,8 +32,8 @@ class Slow(Cluster):
         self.step()
         self.now_us += self.rng.randint(1, 4) * STEP_US
         self.fold(facts.RoundStarted(at_us=self.now_us, resource="jobs", session="s", round=1))
-        assert decide(self.draft) == []
-        return decide(decode(encode(self.draft)))
+        assert decide(self.state) == []
+        return decide(decode(encode(self.state)))
 
 
 def test_who_begins_later_decides_nothing_that_was_not_decided() -> None:

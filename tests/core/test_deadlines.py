@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.parts.drawn import drawn
-from tidegate.core import deadlines
-from tidegate.core.draft import Draft
+from tidegate.core.state import deadlines
+from tidegate.core.state.state import State
 
 keys = st.sampled_from(("a/x", "a/y", "b/x", "b/y"))
 steps = st.lists(
@@ -24,40 +24,40 @@ steps = st.lists(
 @drawn(100)
 @given(steps)
 def test_each_key_is_due_once_its_last_deadline_has_come(told: list[tuple[str, str, int]]) -> None:
-    draft, waiting, due = Draft(), dict[str, int](), dict[str, None]()
+    state, waiting, due = State(), dict[str, int](), dict[str, None]()
     for what, key, at_us in told:
         if what == "time":
-            draft.now_us += at_us
-            fired = sorted((at, key) for key, at in waiting.items() if at <= draft.now_us)
-            assert deadlines.fire(draft) == [key for _, key in fired]
+            state.now_us += at_us
+            fired = sorted((at, key) for key, at in waiting.items() if at <= state.now_us)
+            assert deadlines.fire(state) == [key for _, key in fired]
             due |= dict.fromkeys(key for _, key in fired)
-            waiting = {key: at for key, at in waiting.items() if at > draft.now_us}
+            waiting = {key: at for key, at in waiting.items() if at > state.now_us}
         else:
             waiting.pop(key, None)
             due.pop(key, None)
         if what == "set":
-            deadlines.set(draft, key, at_us)
+            deadlines.set(state, key, at_us)
             waiting[key] = at_us
         elif what == "due":
-            deadlines.set_due(draft, key)
+            deadlines.set_due(state, key)
             due[key] = None
         elif what == "clear":
-            deadlines.clear(draft, key)
-        assert list(draft.deadlines.due) == list(due)
-        assert deadlines.next_due(draft) == min(waiting.values(), default=None)
+            deadlines.clear(state, key)
+        assert list(state.deadlines.due) == list(due)
+        assert deadlines.next_due(state) == min(waiting.values(), default=None)
 
 
 def test_a_family_sees_its_own_names_only() -> None:
-    draft = Draft()
+    state = State()
     for key in ("repair/team/x", "ready/team/x", "repairs/y"):
-        deadlines.set_due(draft, key)
-    assert deadlines.due(draft, "repair") == ["team/x"]
+        deadlines.set_due(state, key)
+    assert deadlines.due(state, "repair") == ["team/x"]
 
 
 def test_a_deadline_that_moves_for_ever_takes_no_room() -> None:
-    draft = Draft()
-    deadlines.set(draft, "a/first", 0)
+    state = State()
+    deadlines.set(state, "a/first", 0)
     for at_us in range(10_000):
-        deadlines.set(draft, "a/x", at_us)
-    assert len(draft.deadlines.heap) <= 2 * 2 + deadlines.OUTDATED_MAX
-    assert deadlines.next_due(draft) == 0
+        deadlines.set(state, "a/x", at_us)
+    assert len(state.deadlines.heap) <= 2 * 2 + deadlines.OUTDATED_MAX
+    assert deadlines.next_due(state) == 0

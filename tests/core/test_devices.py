@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tidegate.core.draft import Objects
-from tidegate.core.requests import placement_requests, pod_requests
+from tidegate.core.quota.requests import placement_requests, pod_requests
+from tidegate.core.state.state import Objects
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import Policy, Transformation
 

@@ -7,19 +7,19 @@ from msgspec.structs import replace
 from bench.loads import NAMESPACE, Arrival, beginning, queue, submitted
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import VERSION, decide
-from tidegate.core.snapshot import decode, encode
+from tidegate.core.decide import VERSION, decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.state import State
 from tidegate.model.policy import Policy
 
 SECOND_US = 1_000_000
 LEAST_US = 10 * SECOND_US
 
 
-def waiting() -> Draft:
-    """Return a draft in which one waits until another's guaranteed time is over."""
-    draft = Draft()
+def waiting() -> State:
+    """Return a state in which one waits until another's guaranteed time is over."""
+    state = State()
     policy = facts.PolicyConfigured(at_us=0, name="policy", policy=Policy(rules=VERSION))
     small, large = (
         submitted(Arrival(at_us=at, name=name, queue=0, cpu=20, priority=priority, run_us=0))
@@ -29,24 +29,24 @@ def waiting() -> Draft:
     assert isinstance(defined, facts.ClusterQueueDefined)
     spec = replace(defined.spec, min_runtime_us=LEAST_US)
     for fact in (*beginning("tidegate", fair=False), policy, replace(defined, spec=spec), local):
-        apply(draft, fact)
+        apply(state, fact)
     for fact in (small, large):
-        apply(draft, fact)
-        decide(draft)
-    return draft
+        apply(state, fact)
+        decide(state)
+    return state
 
 
-def later(draft: Draft) -> list[DecisionEvent]:
+def later(state: State) -> list[DecisionEvent]:
     """Return what is decided when the one that runs tells something, after its time."""
     key = f"{NAMESPACE}/small"
     told = facts.PodsReadyReported(at_us=20 * SECOND_US, workload=key, uid="small", ready=True)
-    apply(draft, told)
-    assert decide(draft) == []
-    return decide(decode(encode(draft)))
+    apply(state, told)
+    assert decide(state) == []
+    return decide(decode(encode(state)))
 
 
 def test_it_is_not_over_before_that_is_told() -> None:
-    draft = waiting()
-    assert later(draft) == []
-    apply(draft, facts.TimePassed(at_us=21 * SECOND_US))
-    assert any(isinstance(one, StopOrdered) for one in decide(draft))
+    state = waiting()
+    assert later(state) == []
+    apply(state, facts.TimePassed(at_us=21 * SECOND_US))
+    assert any(isinstance(one, StopOrdered) for one in decide(state))

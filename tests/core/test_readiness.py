@@ -14,9 +14,9 @@ from tidegate.contracts.facts import (
     LedgerOpened,
     WatchesExpected,
 )
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.state import State
 from tidegate.model.quota import (
     CheckRule,
     ClusterQueueSpec,
@@ -41,19 +41,19 @@ def queue(*checks: CheckRule, flavor: str = "spot") -> FactEvent:
     )
 
 
-def tell(draft: Draft, *facts: FactEvent) -> tuple[str, str]:
+def tell(state: State, *facts: FactEvent) -> tuple[str, str]:
     """Fold facts and return the reason and message that are told then; empty: nothing is."""
     for fact in facts:
-        apply(draft, fact)
-    told = [one for one in decide(draft) if isinstance(one, ClusterQueueReadinessChanged)]
+        apply(state, fact)
+    told = [one for one in decide(state) if isinstance(one, ClusterQueueReadinessChanged)]
     assert all(one.active == (one.reason == "Ready") for one in told)
     return (told[0].reason, told[0].message) if told else ("", "")
 
 
 @pytest.fixture
-def draft() -> Draft:
-    """Return a draft that waits for no list and knows one flavor."""
-    opened = Draft()
+def state() -> State:
+    """Return a state that waits for no list and knows one flavor."""
+    opened = State()
     for fact in (
         LedgerOpened(at_us=0, ledger_id="ledger-1"),
         WatchesExpected(at_us=0, resources=()),
@@ -63,16 +63,16 @@ def draft() -> Draft:
     return opened
 
 
-def test_a_queue_with_a_multikueue_check_is_inactive_and_says_why(draft: Draft) -> None:
+def test_a_queue_with_a_multikueue_check_is_inactive_and_says_why(state: State) -> None:
     # Another controller may have left the check with Active=True.
-    told = tell(draft, check("far", MULTIKUEUE), queue(CheckRule(name="far")))
+    told = tell(state, check("far", MULTIKUEUE), queue(CheckRule(name="far")))
     said = "AdmissionCheck far needs MultiKueue: not supported."
     assert told == ("AdmissionCheckInactive", said)
 
 
-def test_a_queue_admits_once_its_multikueue_check_is_taken_away(draft: Draft) -> None:
-    tell(draft, check("far", MULTIKUEUE), queue(CheckRule(name="far")))
-    assert tell(draft, queue())[0] == "Ready"
+def test_a_queue_admits_once_its_multikueue_check_is_taken_away(state: State) -> None:
+    tell(state, check("far", MULTIKUEUE), queue(CheckRule(name="far")))
+    assert tell(state, queue())[0] == "Ready"
 
 
 @pytest.mark.parametrize(
@@ -84,36 +84,36 @@ def test_a_queue_admits_once_its_multikueue_check_is_taken_away(draft: Draft) ->
     ],
 )
 def test_what_else_is_wrong_with_multikueue_checks_is_said_too(
-    draft: Draft,
+    state: State,
     checks: tuple[tuple[str, str], ...],
     rules: dict[str, tuple[str, ...]],
     said: str,
 ) -> None:
     named = [CheckRule(name=name, on_flavors=flavors) for name, flavors in rules.items()]
-    _, message = tell(draft, *(check(*each) for each in checks), queue(*named))
+    _, message = tell(state, *(check(*each) for each in checks), queue(*named))
     assert said in message
 
 
-def test_a_queue_with_an_unknown_check_is_inactive_until_it_comes(draft: Draft) -> None:
-    told = tell(draft, queue(CheckRule(name="budget")))
+def test_a_queue_with_an_unknown_check_is_inactive_until_it_comes(state: State) -> None:
+    told = tell(state, queue(CheckRule(name="budget")))
     assert told == ("AdmissionCheckNotFound", "There is no AdmissionCheck budget.")
-    told = tell(draft, check("budget", active=False))
+    told = tell(state, check("budget", active=False))
     assert told == ("AdmissionCheckInactive", "AdmissionCheck budget is not active.")
-    assert tell(draft, check("budget"))[0] == "Ready"
-    assert tell(draft, CheckRemoved(at_us=1, name="budget"))[0] == "AdmissionCheckNotFound"
+    assert tell(state, check("budget"))[0] == "Ready"
+    assert tell(state, CheckRemoved(at_us=1, name="budget"))[0] == "AdmissionCheckNotFound"
 
 
-def test_the_message_is_told_again_when_only_it_changes(draft: Draft) -> None:
+def test_the_message_is_told_again_when_only_it_changes(state: State) -> None:
     rules = CheckRule(name="a"), CheckRule(name="b")
-    assert tell(draft, queue(*rules))[1] == "There is no AdmissionCheck a, b."
-    told = tell(draft, check("a"))
+    assert tell(state, queue(*rules))[1] == "There is no AdmissionCheck a, b."
+    told = tell(state, check("a"))
     assert told == ("AdmissionCheckNotFound", "There is no AdmissionCheck b.")
-    assert tell(draft, queue(*rules)) == ("", "")
+    assert tell(state, queue(*rules)) == ("", "")
 
 
 def test_everything_that_is_wrong_is_in_the_message_and_the_first_is_the_reason(
-    draft: Draft,
+    state: State,
 ) -> None:
-    reason, message = tell(draft, queue(CheckRule(name="budget"), flavor="gone"))
+    reason, message = tell(state, queue(CheckRule(name="budget"), flavor="gone"))
     assert reason == "FlavorNotFound"
     assert message == "There is no ResourceFlavor gone. There is no AdmissionCheck budget."

@@ -10,8 +10,8 @@ from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decisions import DecisionEvent, OrderReissued, StopOrdered
 from tidegate.contracts.decisions import WorkloadEvicted as Evicted
-from tidegate.core.rules import VERSION, decide
-from tidegate.core.wanted import INTERVAL_US_MAX
+from tidegate.core.decide import VERSION, decide
+from tidegate.core.state.desired_state import INTERVAL_US_MAX
 from tidegate.model.ids import ObjectRef
 from tidegate.model.policy import Policy
 
@@ -161,6 +161,6 @@ def test_nothing_is_repaired_before_the_first_rounds_are_complete() -> None:
     bus = Bus().opened()
     running: Fields = {"state": seen.JobState(suspended=False, active=1), "queue": "nowhere"}
     bus.tell(beat(1, JOBS), started(), job(**running))
-    assert decide(bus.draft) == []
+    assert decide(bus.state) == []
     bus.tell(completed(50, "uid-train"))
-    assert names(decide(bus.draft)) == ["WorkloadPending", "StopOrdered"]  # its queue leads nowhere
+    assert names(decide(bus.state)) == ["WorkloadPending", "StopOrdered"]  # its queue leads nowhere

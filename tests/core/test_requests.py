@@ -14,9 +14,9 @@ from tests.conformance.pods import podset
 from tests.parts.drawn import drawn
 from tidegate.contracts.facts import LimitRangeDefined, RuntimeClassDefined
 from tidegate.contracts.observations import LimitRangeItem
-from tidegate.core.draft import Objects
-from tidegate.core.limits import adjusted
-from tidegate.core.requests import placement_requests, pod_requests, validate
+from tidegate.core.quota.limit_ranges import adjusted
+from tidegate.core.quota.requests import placement_requests, pod_requests, validate
+from tidegate.core.state.state import Objects
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import Policy, Transformation
 from tidegate.model.quantity import UNLIMITED, parse

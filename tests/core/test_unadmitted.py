@@ -12,7 +12,7 @@ from tests.replay.world import World
 from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered, WorkloadEvicted
-from tidegate.core import snapshot
+from tidegate.core.folding import snapshot
 from tidegate.model.podset import Container, PodSet
 
 Changes: TypeAlias = dict[str, object]
@@ -64,7 +64,7 @@ def test_a_running_job_that_asks_for_something_else_is_stopped_and_queued_again(
     assert (decided[0].reason, bool(decided[0].message)) == ("NoMatchingWorkload", True)
     released = world.turn(*world.obey(only(world)))
     assert names(released)[:2] == ["QuotaReleased", "WorkloadRequeued"]
-    [known] = world.bus.draft.workloads.values()
+    [known] = world.bus.state.workloads.values()
     assert known.podsets == world.jobs[only(world)].podsets
 
 
@@ -109,7 +109,7 @@ def test_a_forged_decision_proves_no_stop(world: World, decision: str) -> None:
     world.turn(world.queue("a"))
     idle = seen.JobState(decision=decision)
     assert "QuotaReleased" not in names(world.turn(world.tell(only(world), state=idle)))
-    [known] = world.bus.draft.workloads.values()
+    [known] = world.bus.state.workloads.values()
     assert known.phase == "evicting"
 
 
@@ -136,7 +136,7 @@ def test_a_running_job_that_nobody_can_read_is_stopped_and_forgotten(world: Worl
     stop = world.orders[name].seq
     gone = seen.JobState(decision=f"{LEDGER}/{stop}")
     world.turn(refused(world, name, gone))
-    assert (world.bus.draft.workloads, world.bus.draft.strays) == ({}, {})
+    assert (world.bus.state.workloads, world.bus.state.strays) == ({}, {})
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -176,7 +176,7 @@ def test_the_child_of_a_job_that_waits_is_stopped_at_once() -> None:
     world = World().open()
     world.submit("a", 1, 0)
     [stop] = world.turn(astray(world, "OwnerWaits", RUNS))
-    assert (type_name(stop), world.bus.draft.workloads) == ("StopOrdered", {})
+    assert (type_name(stop), world.bus.state.workloads) == ("StopOrdered", {})
 
 
 def test_an_owner_that_another_watch_tells_of_has_a_moment_to_be_seen() -> None:
@@ -194,21 +194,21 @@ def test_what_may_run_again_or_is_gone_is_forgotten(end: str) -> None:
     world = World().open()
     world.submit("a", 1, 0)
     world.turn(astray(world, "OwnerWaits", RUNS))
-    assert len(world.bus.draft.strays) == 1
+    assert len(world.bus.state.strays) == 1
     if end == "may run":
         world.turn(replace(world.tell(only(world)), queue="", podsets=()))
     elif end == "gone":
         world.turn(world.delete(only(world)))
     else:
         world.turn(started(number=2), completed(world.version + 1, number=2))
-    assert world.bus.draft.strays == {}
+    assert world.bus.state.strays == {}
 
 
 def test_what_must_not_run_survives_a_snapshot() -> None:
     world = World().open()
     world.submit("a", 1, 0)
     world.turn(astray(world, "OwnerWaits", RUNS))
-    kept = snapshot.encode(world.bus.draft)
-    world.bus.draft = snapshot.decode(kept)
-    assert snapshot.encode(world.bus.draft) == kept
+    kept = snapshot.encode(world.bus.state)
+    world.bus.state = snapshot.decode(kept)
+    assert snapshot.encode(world.bus.state) == kept
     assert names(world.turn(world.wait(10))) == ["StopOrdered"]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.core.telling import JOBS, SECOND, Bus, beat, completed, job, queues, started
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved
-from tidegate.core.heard import Heard
+from tidegate.core.state.dedup import Heard
 
 CREWS = "voyages.ships.example.com"
 
@@ -34,7 +34,7 @@ def test_what_nobody_watches_is_released_after_a_while(bus: Bus) -> None:
     assert released(after(bus, 20, CREWS)) == []
     assert released(after(bus, 9, CREWS)) == []
     assert released(after(bus, 1, CREWS)) == ["NotWatched"]
-    assert bus.draft.workloads == {}
+    assert bus.state.workloads == {}
 
 
 def test_what_is_watched_again_in_time_is_kept(bus: Bus) -> None:
@@ -52,6 +52,6 @@ def test_what_another_session_watches_is_kept(bus: Bus) -> None:
 
 def test_a_scheduler_that_starts_again_waits_anew(bus: Bus) -> None:
     after(bus, 20, CREWS)
-    bus.draft.heard = Heard()
+    bus.state.heard = Heard()
     assert released(after(bus, 9, CREWS)) == []
     assert released(after(bus, 10, CREWS)) == ["NotWatched"]

@@ -14,9 +14,9 @@ from tests.conformance.nodes import queue as node
 from tests.conformance.nodes import usage
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered, WorkloadPreempted
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.policy import Policy
@@ -46,7 +46,7 @@ class Story:
     """A case as it is told, line by line."""
 
     def __init__(self, mode: str) -> None:
-        self.draft = Draft()
+        self.state = State()
         self.news: list[DecisionEvent] = []  # since the last line that did something
         policy = Policy(compatibility="kueue" if mode == "kueue" else "tidegate")
         for event in (
@@ -56,7 +56,7 @@ class Story:
             facts.FlavorDefined(at_us=0, name="default", spec=FlavorSpec()),
             facts.NamespaceDefined(at_us=0, name="shop"),
         ):
-            apply(self.draft, event)
+            apply(self.state, event)
 
     def tell(self, line: str) -> None:
         """Play one line, or check one that begins with ``expect``."""
@@ -82,10 +82,10 @@ class Story:
             namespace_selector=LabelSelector(),
             preemption=convert(given, Preemption),
         )
-        apply(self.draft, facts.ClusterQueueDefined(at_us=0, name=name, spec=spec))
+        apply(self.state, facts.ClusterQueueDefined(at_us=0, name=name, spec=spec))
         leads = LocalQueueSpec(cluster_queue=name)
         apply(
-            self.draft,
+            self.state,
             facts.LocalQueueDefined(at_us=0, name=name, namespace="shop", spec=leads),
         )
 
@@ -104,16 +104,16 @@ class Story:
 
     def happen(self, fact: facts.FactEvent) -> None:
         """Fold a fact, then decide; whoever is told to stop does so at once."""
-        apply(self.draft, fact)
+        apply(self.state, fact)
         self.news = []
-        while decisions := decide(self.draft):
+        while decisions := decide(self.state):
             self.news += decisions
             for stop in [one for one in decisions if isinstance(one, StopOrdered)]:
-                proof = facts.WorkloadStopped(at_us=self.draft.now_us, workload=stop.workload)
-                apply(self.draft, proof)
+                proof = facts.WorkloadStopped(at_us=self.state.now_us, workload=stop.workload)
+                apply(self.state, proof)
 
     def now(self) -> int:
-        return self.draft.now_us + 1_000_000
+        return self.state.now_us + 1_000_000
 
     def check(self, expected: list[str]) -> None:
         preempted = [one for one in self.news if isinstance(one, WorkloadPreempted)]
@@ -128,13 +128,13 @@ class Story:
             case ["waits", *names]:
                 assert self.in_phase("pending") == names
             case ["uses", queue, cpu]:
-                used = usage(node(self.draft, queue))
+                used = usage(node(self.state, queue))
                 assert used[CPU] == amount("cpu", cpu)
             case other:
                 pytest.fail(f"the tutorial expects what the test does not know: {other}")
 
     def in_phase(self, phase: str) -> list[str]:
-        workloads = self.draft.workloads.values()
+        workloads = self.state.workloads.values()
         return sorted(one.job.name for one in workloads if one.phase == phase)
 
 

@@ -151,7 +151,7 @@ def running(world: World) -> dict[str, str]:
             f"{given.count} {'/'.join(dict.fromkeys(given.flavors.values()))}"
             for given in one.assignment
         )
-        for one in world.draft.workloads.values()
+        for one in world.state.workloads.values()
         if one.phase in ("reserved", "admitted", "evicting")
     }
 

@@ -14,29 +14,29 @@ from tidegate.contracts.decisions import (
     QuotaReserved,
     WorkloadEvicted,
 )
-from tidegate.core import heads
-from tidegate.core.draft import Draft, Workload
+from tidegate.core.queueing import heads
+from tidegate.core.state.state import State, Workload
 
 _HOLDING = ("reserved", "admitted", "evicting")
 
 
 def state(world: World, acted: Iterable[DecisionEvent]) -> Json:
     """Return the members of a step's expected state; ``acted``: decided on the actions alone."""
-    draft = world.draft
+    state = world.state
     evictions = [one for one in acted if isinstance(one, WorkloadEvicted)]
     return {
         "admitted": {
-            one.job.name: _admission(one) for one in draft.workloads.values() if _holds(one)
+            one.job.name: _admission(one) for one in state.workloads.values() if _holds(one)
         },
-        "usage": _queue_usage(draft),
-        "cohortUsage": _cohort_usage(draft),
+        "usage": _queue_usage(state),
+        "cohortUsage": _cohort_usage(state),
         "inactive": sorted(
             one.job.name
-            for one in draft.workloads.values()
+            for one in state.workloads.values()
             if not one.active and one.phase != "finished"
         ),
         "evicted": sorted([one.workload.partition("/")[2], one.reason] for one in evictions),
-        "pending": _pending(draft),
+        "pending": _pending(state),
     }
 
 
@@ -97,11 +97,11 @@ def order(cycles: Iterable[Json], trees: dict[str, str]) -> list[Json]:
 
 def trees(world: World) -> dict[str, str]:
     """Return the root of each workload's cohort tree, by the workload's name."""
-    draft = world.draft
+    state = world.state
     roots: dict[str, str] = {}
-    for name in draft.objects.cluster_queues:
-        roots[name] = root(queue(draft, name)).name
-    queues = {told.name: told.spec.cluster_queue for told in draft.objects.local_queues.values()}
+    for name in state.objects.cluster_queues:
+        roots[name] = root(queue(state, name)).name
+    queues = {told.name: told.spec.cluster_queue for told in state.objects.local_queues.values()}
     return {name: roots[queues[asked.queue]] for name, asked in world.asked.items()}
 
 
@@ -116,24 +116,24 @@ def _admission(workload: Workload) -> Json:
     }
 
 
-def _queue_usage(draft: Draft) -> Json:
-    used = {name: nested(usage(queue(draft, name))) for name in draft.objects.cluster_queues}
+def _queue_usage(state: State) -> Json:
+    used = {name: nested(usage(queue(state, name))) for name in state.objects.cluster_queues}
     return {name: told for name, told in used.items() if told}
 
 
-def _cohort_usage(draft: Draft) -> Json:
+def _cohort_usage(state: State) -> Json:
     used: Json = {}
-    for name, node in cohorts(draft).items():
+    for name, node in cohorts(state).items():
         told = nested(usage(node))
         if told:
             used[name] = told
     return used
 
 
-def _pending(draft: Draft) -> Json:
+def _pending(state: State) -> Json:
     waiting: Json = {}
-    for name in draft.objects.cluster_queues:
-        active, parked = heads.pending(draft, name)
+    for name in state.objects.cluster_queues:
+        active, parked = heads.pending(state, name)
         names = sorted(workload.partition("/")[2] for workload in [*active, *parked])
         if names:
             waiting[name] = names

@@ -17,7 +17,7 @@ from tests.differential.scenarios import Scenario
 from tests.differential.termination import circles
 from tests.differential.world import World
 from tidegate.contracts.decisions import DecisionEvent, WorkloadPending
-from tidegate.core.cycle import settled
+from tidegate.core.cycle.cycle import settled
 
 CYCLES_MAX = 400
 """More cycles than a step may take: a few dozen workloads settle in far fewer, or never."""
@@ -69,9 +69,9 @@ def run_step(world: World, number: int, actions: list[Json]) -> Step:
     acted = world.begin(number, actions)
     cycles: list[Json] = []
     idle = 0
-    kueue = world.draft.policy.compatibility == "kueue"
+    kueue = world.state.policy.compatibility == "kueue"
     for _ in range(CYCLES_MAX):
-        resting = (kueue and idle == IDLE_CYCLES) or settled(world.draft)
+        resting = (kueue and idle == IDLE_CYCLES) or settled(world.state)
         if resting and not world.wait():
             return Step(acted, cycles, settled=True)
         decisions = world.cycle()
@@ -92,7 +92,7 @@ def termination(world: World, step: Step) -> Verdict:
     found += circles(world.journal)
     found += excesses(world.journal)
     if step.settled:
-        found += unserved(world.draft)
+        found += unserved(world.state)
     return Verdict({REST: found} if found else {})
 
 

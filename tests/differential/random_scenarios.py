@@ -107,10 +107,10 @@ def _config(rng: Random) -> Json:
 
 def actions(rng: Random, world: World, fresh: list[str]) -> list[Json]:
     """Draw a step's actions: some arrive, some that run end, now and then a quota moves."""
-    running = [one.job.name for one in world.draft.workloads.values() if one.phase in _HOLDING]
+    running = [one.job.name for one in world.state.workloads.values() if one.phase in _HOLDING]
     ending = rng.sample(running, rng.randint(0, min(2, len(running))))
     actions = [_ending(rng, name) for name in ending]
-    waiting = [one.job.name for one in world.draft.workloads.values() if one.phase == "pending"]
+    waiting = [one.job.name for one in world.state.workloads.values() if one.phase == "pending"]
     if waiting and rng.random() < 0.2:
         chosen = rng.choice(waiting)
         priority = rng.choice(PRIORITIES)

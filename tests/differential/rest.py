@@ -7,35 +7,35 @@ from collections.abc import Iterable, Iterator
 from tests.differential.eligible import eligible
 from tests.differential.quota import Forest, Usage
 from tidegate.contracts.facts import WorkloadSubmitted
-from tidegate.core.draft import Draft, Workload
+from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import amount
 from tidegate.model.quota import ClusterQueueSpec, ResourceGroup
 
 
-def unserved(draft: Draft) -> Iterator[str]:
+def unserved(state: State) -> Iterator[str]:
     """Yield each offered workload that would fit into what is free, with where it would fit."""
-    forest = forest_of(draft)
-    for queue, spec in _open_queues(draft):
-        waiting = [one for one in draft.workloads.values() if _waits(draft, one, queue)]
+    forest = forest_of(state)
+    for queue, spec in _open_queues(state):
+        waiting = [one for one in state.workloads.values() if _waits(state, one, queue)]
         waiting.sort(key=lambda one: (-one.priority, one.created_us, one.uid))
         offered = waiting[:1] if spec.strategy == "StrictFIFO" else waiting
         for workload in offered:
-            found = next(_placements(draft, forest, queue, spec, workload), None)
+            found = next(_placements(state, forest, queue, spec, workload), None)
             if found is not None:
                 places = {f"{fr.flavor}/{fr.resource}": units for fr, units in found.items()}
                 yield f"{workload.key} waits in {queue}, but {places} is free"
 
 
-def forest_of(draft: Draft) -> Forest:
-    """Return the quotas of a draft with what its workloads hold."""
-    objects = draft.objects
+def forest_of(state: State) -> Forest:
+    """Return the quotas of a state with what its workloads hold."""
+    objects = state.objects
     forest = Forest(
         {name: told.spec for name, told in objects.cluster_queues.items()},
         {name: told.spec for name, told in objects.cohorts.items()},
     )
-    for workload in draft.workloads.values():
+    for workload in state.workloads.values():
         if workload.phase in {"reserved", "admitted", "evicting"}:
             forest.use(workload.cluster_queue, held(workload.assignment, left_of(workload)))
     return forest
@@ -58,24 +58,24 @@ def held(assignment: Iterable[PodSetAssignment], left_of: dict[str, int]) -> Usa
     return usage
 
 
-def _open_queues(draft: Draft) -> Iterator[tuple[str, ClusterQueueSpec]]:
-    for name, told in draft.objects.cluster_queues.items():
+def _open_queues(state: State) -> Iterator[tuple[str, ClusterQueueSpec]]:
+    for name, told in state.objects.cluster_queues.items():
         if told.spec.stop_policy == "None":
             yield name, told.spec
 
 
-def _waits(draft: Draft, workload: Workload, queue: str) -> bool:
+def _waits(state: State, workload: Workload, queue: str) -> bool:
     """Tell whether a workload is offered now: who backs off is not before its time has come."""
     return (
         workload.phase == "pending"
         and workload.active
         and workload.cluster_queue == queue
-        and workload.requeue_after_us <= draft.now_us
+        and workload.requeue_after_us <= state.now_us
     )
 
 
 def _placements(
-    draft: Draft, forest: Forest, queue: str, spec: ClusterQueueSpec, workload: Workload
+    state: State, forest: Forest, queue: str, spec: ClusterQueueSpec, workload: Workload
 ) -> Iterator[Usage]:
     """Yield what each way of giving the workload flavors would use, if it fits now."""
     partial: list[Usage] = [{}]
@@ -89,17 +89,17 @@ def _placements(
                 partial = [
                     usage
                     for before in partial
-                    for usage in _with_group(draft, before, podset, group, wanted)
+                    for usage in _with_group(state, before, podset, group, wanted)
                     if forest.fits(queue, usage)
                 ]
     yield from partial
 
 
 def _with_group(
-    draft: Draft, before: Usage, podset: PodSet, group: ResourceGroup, wanted: dict[str, int]
+    state: State, before: Usage, podset: PodSet, group: ResourceGroup, wanted: dict[str, int]
 ) -> Iterator[Usage]:
     for flavor in group.flavors:
-        told = draft.objects.flavors.get(flavor.flavor)
+        told = state.objects.flavors.get(flavor.flavor)
         if told is not None and eligible(podset, told.spec):
             usage = dict(before)
             for resource, units in wanted.items():

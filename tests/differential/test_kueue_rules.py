@@ -6,7 +6,7 @@ from tests.conformance.cases import Json
 from tests.differential.scenarios import Scenario, key
 from tests.differential.world import World
 from tidegate.contracts.facts import WorkloadChanged
-from tidegate.core.heads import head
+from tidegate.core.queueing.heads import head
 
 _GROUP = {"coveredResources": ["cpu"]}
 
@@ -63,9 +63,9 @@ def test_a_preemptor_that_moves_to_another_queue_is_the_first_of_neither() -> No
     made.cycle()
     made.begin(1, [create("high", "c")])
     made.cycle()
-    assert made.draft.sticky == {"a": key("high")}
+    assert made.state.sticky == {"a": key("high")}
     made.fold([moved(made, "high", "b")])
-    found = head(made.draft, "a")
+    found = head(made.state, "a")
     assert found is not None
     assert found.key == key("c")
-    assert not made.draft.sticky
+    assert not made.state.sticky

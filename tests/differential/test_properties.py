@@ -14,9 +14,9 @@ from tests.differential.random_scenarios import play_random
 from tests.differential.rest import forest_of
 from tests.parts.drawn import drawn
 from tidegate.contracts.codec import decode, encode
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.snapshot import encode as snapshot
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import encode as snapshot
+from tidegate.core.state.state import State
 
 SEEDS = st.integers(min_value=0, max_value=10**9)
 MODES = st.sampled_from(("kueue", "tidegate"))
@@ -37,20 +37,20 @@ print(digest.hexdigest())
 @given(SEEDS, MODES)
 def test_folding_what_was_written_down_gives_the_same_state(seed: int, mode: str) -> None:
     world, _ = play_random(seed, mode)
-    again = Draft()
+    again = State()
     for event in world.journal:
         apply(again, decode(encode(event)))
-    assert snapshot(again) == snapshot(world.draft)
+    assert snapshot(again) == snapshot(world.state)
 
 
 @drawn(40)
 @given(SEEDS, MODES)
 def test_the_trees_hold_what_the_workloads_hold(seed: int, mode: str) -> None:
     world, _ = play_random(seed, mode)
-    forest = forest_of(world.draft)
-    for name in world.draft.objects.cluster_queues:
+    forest = forest_of(world.state)
+    for name in world.state.objects.cluster_queues:
         held = {fr: units for fr, units in forest.queues[name].own.items() if units}
-        told = usage(queue(world.draft, name))
+        told = usage(queue(world.state, name))
         assert {fr: units for fr, units in told.items() if units} == held
 
 

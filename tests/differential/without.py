@@ -10,7 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
 
-from tidegate.core import fitting, processing, proposing
+from tidegate.core.cycle import process
+from tidegate.core.flavors import fitting
+from tidegate.core.nomination import proposals
 from tidegate.core.preemption import trial
 
 
@@ -34,9 +36,9 @@ def _nothing(*_: object, **__: object) -> None:
 OWNERS, DISPLACED, FLAVORS = "owners first", "preempted once", "any flavor"
 RESOURCES = "all resources"
 PARTS: dict[str, tuple[Part, ...]] = {
-    OWNERS: (Part(processing, "_yields_to_owners", _no),),
+    OWNERS: (Part(process, "_yields_to_owners", _no),),
     DISPLACED: (Part(trial, "is_displaced", _no),),
-    FLAVORS: (Part(proposing, "fit_anywhere", _nothing),),
+    FLAVORS: (Part(proposals, "fit_anywhere", _nothing),),
     RESOURCES: (Part(fitting, "_all_must_fit", _no),),
 }
 """Rules that can be left out one by one, by the names of docs/differences.md."""

@@ -24,20 +24,20 @@ from tests.differential.scenarios import (
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.deadlines import next_due
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.deadlines import next_due
+from tidegate.core.state.state import State
 
 _STEP_US = 10_000 * SECOND_US
 
 
 class World:
-    """One draft, its clock, and what its objects ask for just now."""
+    """One state, its clock, and what its objects ask for just now."""
 
     def __init__(self, scenario: Scenario, mode: str) -> None:
         self.scenario = scenario
-        self.draft = Draft()
+        self.state = State()
         self.now_us = self._end_us = T0_US  # the end of the step
         self.journal: list[FactEvent | DecisionEvent] = []  # everything folded, in order
         self.asked = submissions(scenario)  # by name; as it is now
@@ -47,7 +47,7 @@ class World:
     def fold(self, events: Iterable[FactEvent]) -> None:
         """Fold facts."""
         for event in events:
-            apply(self.draft, event)
+            apply(self.state, event)
             self.journal.append(event)
 
     def begin(self, step: int, actions: Iterable[Json]) -> list[DecisionEvent]:
@@ -63,7 +63,7 @@ class World:
 
     def wait(self) -> bool:
         """Let time pass until the next deadline before the next step; tell whether there is one."""
-        due_us = next_due(self.draft)
+        due_us = next_due(self.state)
         if due_us is None or due_us >= self._end_us:
             return False
         self.now_us = max(self.now_us, due_us)
@@ -87,7 +87,7 @@ class World:
         return told
 
     def _decide(self, cycles_max: int) -> list[DecisionEvent]:
-        decisions = decide(self.draft, cycles_max=cycles_max)
+        decisions = decide(self.state, cycles_max=cycles_max)
         self.journal += decisions
         return decisions
 

@@ -32,7 +32,7 @@ async def test_the_jobs_of_a_cronjob_wait_run_and_finish_and_it_is_left_alone(
     cron = await create(api, CRON_JOBS, cron_job())
     await until(lambda: is_born_suspended(api, cron), "the policy about Jobs is in force")
     for name in ("first", "second"):
-        made = await create(api, JOBS, run_of(cron, name))
+        made = await create(api, JOBS, context(cron, name))
         assert made["spec"]["suspend"] is True
     async with run_services(alone(tmp_path, own_api), print) as running:
         for name in ("first", "second"):
@@ -56,7 +56,7 @@ def cron_job() -> Object:
     }
 
 
-def run_of(cron: Object, name: str) -> Object:
+def context(cron: Object, name: str) -> Object:
     """Return the Job that ``kubectl create job --from=cronjob/nightly`` makes."""
     owner = {
         "apiVersion": "batch/v1",
@@ -92,7 +92,7 @@ async def is_complete(api: KubernetesApi, name: str) -> bool:
 
 
 async def is_born_suspended(api: KubernetesApi, cron: Object) -> bool:
-    body = msgspec.json.encode(run_of(cron, "probe"))
+    body = msgspec.json.encode(context(cron, "probe"))
     answer = await api.request("POST", JOBS, query={"dryRun": "All"}, body=body)
     return answer.status == 201 and msgspec.json.decode(answer.body)["spec"].get("suspend") is True
 

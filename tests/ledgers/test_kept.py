@@ -18,9 +18,9 @@ from store.reports import rows
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened, PolicyConfigured, WatchesExpected
-from tidegate.core import chain
-from tidegate.core.chain import GENESIS, seal
-from tidegate.core.rules import VERSION
+from tidegate.core.decide import VERSION
+from tidegate.core.state import chain
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import UnknownRulesError
 from tidegate.model.policy import Policy
 from tidegate.replay.verify import verify

@@ -21,8 +21,8 @@ from tests.lifecycle.words import decision_line
 from tidegate.contracts import observations as seen
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
 from tidegate.contracts.facts import FactEvent, LedgerOpened
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
 from tidegate.kinds.meta import Condition
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.policy import Policy
@@ -56,7 +56,7 @@ class Stage:
     def open(self, policy: Policy) -> None:
         """Open the ledger over completed first rounds."""
         opened = LedgerOpened(at_us=BEGIN, ledger_id=LEDGER)
-        apply(self.bus.draft, opened)
+        apply(self.bus.state, opened)
         self.read_model.learn(opened, f"{LEDGER}/1")
         configured = seen.PolicyObserved(name="p", uid="p", version=1, session="s", policy=policy)
         namespace = seen.NamespaceObserved(name=TEAM, uid=TEAM, version=1, session="a")
@@ -85,9 +85,9 @@ class Stage:
         return news
 
     def _take(self, observations: Any) -> None:  # noqa: ANN401 - some observations
-        before = self.bus.draft.seq
+        before = self.bus.state.seq
         facts = self.bus.tell(*observations)
-        decisions = decide(self.bus.draft)
+        decisions = decide(self.bus.state)
         for number, event in enumerate([*facts, *decisions], before + 1):
             self._learn(event, number)
         for decision in decisions:

@@ -1,4 +1,4 @@
-"""Any history of a small cluster: folding it gives the live draft, deciding again the same.
+"""Any history of a small cluster: folding it gives the live state, deciding again the same.
 
 A scheduler may start again after any turn, and a turn may be cut off by its bound on decisions:
 what is decided after that must not depend on it.
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.parts.drawn import drawn
 from tests.replay.world import QUEUES, World
 from tidegate.contracts import observations as seen
-from tidegate.core.rules import decide
-from tidegate.core.snapshot import decode, encode
+from tidegate.core.decide import decide
+from tidegate.core.folding.snapshot import decode, encode
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
 from tidegate.model.quota import StopPolicy
 from tidegate.replay.rebuild import rebuild
@@ -102,7 +102,7 @@ def test_folding_the_ledger_gives_the_live_draft(
     for batch in told:
         world.turn(*observations(world, batch))
         rebuilt, _ = rebuild(world.entries)
-        assert encode(rebuilt) == encode(world.bus.draft)
+        assert encode(rebuilt) == encode(world.bus.state)
 
 
 @drawn(150)
@@ -129,9 +129,9 @@ def test_a_scheduler_that_starts_again_decides_as_if_it_had_not(
     for number, batch in enumerate(told):
         world.turn(*observations(world, batch))
         if number in starts:
-            world.bus.draft, _ = rebuild(world.entries)
+            world.bus.state, _ = rebuild(world.entries)
         if number + SNAPSHOTS in starts:
-            world.bus.draft = decode(encode(world.bus.draft))
+            world.bus.state = decode(encode(world.bus.state))
     world.settle()
     verify(world.entries, decisions_max=bound)
 
@@ -145,7 +145,7 @@ def test_a_turn_ends_settled_and_a_rebuilt_draft_is_settled_too(
     world = World().open(policy)
     for batch in told:
         world.turn(*observations(world, batch))
-        assert decide(world.bus.draft) == []
+        assert decide(world.bus.state) == []
         rebuilt, head = rebuild(world.entries)
         assert head == world.entries[-1]
         assert decide(rebuilt) == []
@@ -166,5 +166,5 @@ def test_a_gap_that_closes_by_time_alone_is_no_news_to_who_waits_anyway() -> Non
     world.stops["c"] = "None"
     world.turn(world.queue("c"))
     world.turn(world.wait(25), world.submit("a", 1, 0))  # near the next rush, in another tree
-    world.bus.draft, _ = rebuild(world.entries)
+    world.bus.state, _ = rebuild(world.entries)
     assert world.turn() == []

@@ -14,8 +14,8 @@ from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.decisions import WorkloadPending
 from tidegate.contracts.definitions import LedgerOpened
 from tidegate.contracts.entry import Entry
-from tidegate.core.chain import GENESIS, digest_of, seal
-from tidegate.core.chain import verify as chained
+from tidegate.core.state.chain import GENESIS, digest_of, seal
+from tidegate.core.state.chain import verify as chained
 from tidegate.errors import AuditError, ChainError, WitnessError
 from tidegate.replay.as_of import as_of
 from tidegate.replay.rebuild import rebuild
@@ -71,8 +71,8 @@ def test_an_entry_missing_repeated_or_exchanged_is_refused(history: list[Entry])
 
 def test_a_chain_goes_on_from_any_of_its_entries(history: list[Entry]) -> None:
     assert list(chained(history[10:], history[9])) == history[10:]
-    draft, head = rebuild(history[:10])
-    whole, end = rebuild(history[10:], draft, head)
+    state, head = rebuild(history[:10])
+    whole, end = rebuild(history[10:], state, head)
     assert (whole.seq, end) == (len(history), history[-1])
 
 

@@ -17,7 +17,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import JobState
-from tidegate.core.chain import GENESIS, seal
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.model.ids import ObjectRef
 from tidegate.replay.shadow import Comparison, compare
 

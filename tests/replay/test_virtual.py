@@ -13,7 +13,7 @@ from tidegate.contracts import facts
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import QuotaReserved, WorkloadAdmitted
 from tidegate.contracts.facts import Event, FactEvent
-from tidegate.core.chain import GENESIS, seal
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import TidegateError
 from tidegate.model.podset import LabelSelector
 from tidegate.model.policy import Policy
@@ -166,10 +166,10 @@ def test_a_dry_run_says_what_then_happens(
         world.turn(world.submit(QUEUES[which % 3], 1 + cpus % 6, priority % 3))
         world.all_obey()
     world.settle()
-    draft, _ = rebuild(world.entries)
+    state, _ = rebuild(world.entries)
     which, cpus, priority = last
     observed = world.submit(QUEUES[which % 3], 1 + cpus % 6, priority % 3)
-    answer = dry_run(draft, world.jobs[max(world.jobs)], "jobs.batch")
+    answer = dry_run(state, world.jobs[max(world.jobs)], "jobs.batch")
     world.turn(observed)
     world.all_obey()
     world.settle()

@@ -12,7 +12,7 @@ from tests.replay.world import QUEUES, World
 from tidegate.contracts.decisions import Decision
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
-from tidegate.core.chain import GENESIS, seal
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import SettingsError
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
 from tidegate.replay.changes import Changes, changed, target_of

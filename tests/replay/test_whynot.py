@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from tests.parts.drawn import drawn
 from tests.replay.world import QUEUES, World
 from tidegate.contracts.facts import ClusterQueueDefined, WorkloadFinished
-from tidegate.core.draft import Draft
-from tidegate.core.snapshot import decode, encode
+from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.state import State
 from tidegate.errors import TidegateError
 from tidegate.model.quota import Quota
 from tidegate.replay.rebuild import rebuild
@@ -34,15 +34,15 @@ def crowded(asked: list[tuple[int, int, int]]) -> World:
     return world
 
 
-def pending(draft: Draft) -> list[str]:
-    return [key for key, one in draft.workloads.items() if one.phase == "pending"]
+def pending(state: State) -> list[str]:
+    return [key for key, one in state.workloads.items() if one.phase == "pending"]
 
 
-def answers(world: World) -> tuple[Draft, list[WhyNot]]:
-    draft, _ = rebuild(world.entries)
-    before = encode(draft)
-    found = [why_not(draft, key) for key in pending(draft)]
-    assert encode(draft) == before, "the state is not changed"
+def answers(world: World) -> tuple[State, list[WhyNot]]:
+    state, _ = rebuild(world.entries)
+    before = encode(state)
+    found = [why_not(state, key) for key in pending(state)]
+    assert encode(state) == before, "the state is not changed"
     return decode(before), found
 
 
@@ -51,32 +51,32 @@ def answers(world: World) -> tuple[Draft, list[WhyNot]]:
 def test_a_raise_is_enough_and_one_unit_less_of_any_is_not(
     asked: list[tuple[int, int, int]],
 ) -> None:
-    draft, found = answers(crowded(asked))
+    state, found = answers(crowded(asked))
     for answer in found:
-        trial = Trial(draft, answer.workload)
+        trial = Trial(state, answer.workload)
         for change in answer.quota:
             needed = {one.flavor: one.needed for one in change.raises}
-            assert trial.after([with_quota(draft, change.cluster_queue, needed)]).starts
+            assert trial.after([with_quota(state, change.cluster_queue, needed)]).starts
             for flavor, units in needed.items():
                 less = {**needed, flavor: units - 1}
-                assert not trial.after([with_quota(draft, change.cluster_queue, less)]).starts
+                assert not trial.after([with_quota(state, change.cluster_queue, less)]).starts
 
 
 @drawn(25)
 @given(jobs)
 @example([(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 8, 0), (1, 4, 1)])
 def test_no_smaller_set_of_endings_does(asked: list[tuple[int, int, int]]) -> None:
-    draft, found = answers(crowded(asked))
+    state, found = answers(crowded(asked))
     for answer in found:
         if answer.endings is None or answer.obstacles:
             continue
-        trial = Trial(draft, answer.workload)
-        assert trial.after(ended(draft, answer.endings.workloads)).starts
+        trial = Trial(state, answer.workload)
+        assert trial.after(ended(state, answer.endings.workloads)).starts
         assert answer.endings.smallest
-        holding = [key for key, one in draft.workloads.items() if one.charges]
+        holding = [key for key, one in state.workloads.items() if one.charges]
         for size in range(1, len(answer.endings.workloads)):
             for others in combinations(holding, size):
-                assert not trial.after(ended(draft, others)).starts
+                assert not trial.after(ended(state, others)).starts
 
 
 def test_of_many_alike_as_few_as_needed_end_and_more_trials_are_not_spent() -> None:
@@ -84,16 +84,16 @@ def test_of_many_alike_as_few_as_needed_end_and_more_trials_are_not_spent() -> N
     crowd.turn(*(crowd.submit("c", 1, 1) for _ in range(200)))
     crowd.all_obey()
     crowd.turn(crowd.submit("c", 30, 0))
-    draft, _ = rebuild(crowd.entries)
-    [key] = pending(draft)
-    answer = why_not(draft, key, trials_max=100)
+    state, _ = rebuild(crowd.entries)
+    [key] = pending(state)
+    answer = why_not(state, key, trials_max=100)
     assert answer.endings is not None
     assert (len(answer.endings.workloads), answer.endings.smallest) == (30, False)
     assert answer.trials < 200
 
 
-def with_quota(draft: Draft, queue: str, nominal: dict[str, int]) -> ClusterQueueDefined:
-    defined = draft.objects.cluster_queues[queue]
+def with_quota(state: State, queue: str, nominal: dict[str, int]) -> ClusterQueueDefined:
+    defined = state.objects.cluster_queues[queue]
     [group] = defined.spec.groups
     flavors = tuple(
         replace(one, quotas={"cpu": Quota(nominal=nominal[one.flavor])})
@@ -102,11 +102,11 @@ def with_quota(draft: Draft, queue: str, nominal: dict[str, int]) -> ClusterQueu
         for one in group.flavors
     )
     spec = replace(defined.spec, groups=(replace(group, flavors=flavors),))
-    return replace(defined, at_us=draft.now_us, spec=spec)
+    return replace(defined, at_us=state.now_us, spec=spec)
 
 
-def ended(draft: Draft, keys: tuple[str, ...]) -> list[WorkloadFinished]:
-    return [WorkloadFinished(at_us=draft.now_us, workload=key) for key in keys]
+def ended(state: State, keys: tuple[str, ...]) -> list[WorkloadFinished]:
+    return [WorkloadFinished(at_us=state.now_us, workload=key) for key in keys]
 
 
 def test_a_stopped_queue_is_in_the_way_and_no_quota_helps() -> None:
@@ -132,7 +132,7 @@ def test_in_a_strict_queue_who_is_ahead_must_end_too() -> None:
 
 def test_who_runs_is_not_asked_about() -> None:
     world = crowded([(2, 0, 0)])
-    draft, _ = rebuild(world.entries)
-    [key] = draft.workloads
+    state, _ = rebuild(world.entries)
+    [key] = state.workloads
     with pytest.raises(TidegateError, match="is admitted, not pending"):
-        why_not(draft, key)
+        why_not(state, key)

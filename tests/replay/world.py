@@ -1,6 +1,6 @@
 """A small cluster whose jobs do what they are told, later or never, and the ledger that follows.
 
-Every turn is the scheduler's: accept, decide, seal. The world may take another draft at any time,
+Every turn is the scheduler's: accept, decide, seal. The world may take another state at any time,
 as a scheduler does that starts again.
 """
 
@@ -17,9 +17,9 @@ from tidegate.contracts import observations as seen
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered, StopOrdered
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event, LedgerOpened
-from tidegate.core.chain import GENESIS, seal
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.policy import Policy
 from tidegate.model.quota import (
@@ -51,7 +51,7 @@ class Ordered:
 
 @dataclass
 class World:
-    """One ledger, its live draft, and the cluster that it is about."""
+    """One ledger, its live state, and the cluster that it is about."""
 
     decisions_max: int = 1_000
     bus: Bus = field(default_factory=Bus)
@@ -66,7 +66,7 @@ class World:
     def open(self, policy: Policy = Policy()) -> World:  # noqa: B008 - a frozen Struct
         """Open the ledger over three queues, no jobs and completed first rounds."""
         opened = LedgerOpened(at_us=BEGIN, ledger_id=LEDGER)
-        apply(self.bus.draft, opened)
+        apply(self.bus.state, opened)
         self._write([opened], [])
         configured = seen.PolicyObserved(name="p", uid="p", version=1, session="s", policy=policy)
         namespace = seen.NamespaceObserved(name="team", uid="team", version=1, session="a")
@@ -78,13 +78,13 @@ class World:
     def turn(self, *told: seen.Observation) -> list[DecisionEvent]:
         """Play one turn of the scheduler; return what it decided."""
         facts = self.bus.tell(*told)
-        decided = decide(self.bus.draft, decisions_max=self.decisions_max)
+        decided = decide(self.bus.state, decisions_max=self.decisions_max)
         self._write(facts, decided)
         return decided
 
     def settle(self) -> None:
         """Play turns without observations until nothing more follows; in Kueue's way, a few."""
-        circles = self.bus.draft.policy.compatibility == "kueue"
+        circles = self.bus.state.policy.compatibility == "kueue"
         for _ in range(3 if circles else 1_000):
             if not self.turn():
                 return

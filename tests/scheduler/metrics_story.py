@@ -10,8 +10,8 @@ from scheduler.gauges import BuildInfo, Gauges
 from scheduler.health import Status
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet, PodSetAssignment
 from tidegate.model.quota import (
@@ -100,14 +100,14 @@ def about(kind: type[Kind], workload: str, when: float, **fields: Any) -> Kind: 
 
 
 class World:
-    """A draft, and a registry that is told what happens to it."""
+    """A state, and a registry that is told what happens to it."""
 
     def __init__(self, *, local_queues: bool = True, resources: bool = True) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]  # as a service does
-        self.registry, self.draft = CollectorRegistry(), Draft()
+        self.registry, self.state = CollectorRegistry(), State()
         self.status = Status(self.registry, local_queues=local_queues)
         self.registry.register(
-            Gauges(lambda: self.draft, local_queues=local_queues, resources=resources)
+            Gauges(lambda: self.state, local_queues=local_queues, resources=resources)
         )
         self.registry.register(BuildInfo("0"))
         self.events = list[Told]()
@@ -115,8 +115,8 @@ class World:
     def happen(self, *events: Told) -> None:
         """Fold events and have them counted, as one turn does."""
         for event in events:
-            apply(self.draft, event)
-        self.status.meter.took(events, self.draft)
+            apply(self.state, event)
+        self.status.meter.took(events, self.state)
         self.events += events
 
     def value(self, name: str, /, **labels: str) -> float | None:

@@ -58,10 +58,10 @@ def test_a_draft_rebuilt_is_the_draft_that_was_left() -> None:
         leader = await stage.leader()
         await stage.say(*first_round(), queue("team-b", 9))
         await turn(leader)
-        draft, head = rebuild(stage.entries())
-        assert list(draft.objects.cluster_queues) == ["team-a", "team-b"]
-        assert (draft.seq, head) == (leader.head.seq, leader.head)
-        assert draft.objects == leader.draft.objects
+        state, head = rebuild(stage.entries())
+        assert list(state.objects.cluster_queues) == ["team-a", "team-b"]
+        assert (state.seq, head) == (leader.head.seq, leader.head)
+        assert state.objects == leader.state.objects
 
     play(story)
 

@@ -15,7 +15,7 @@ from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.bus.faults import Fate
 from tidegate.bus.memory_events import MemoryEventPublisher
 from tidegate.contracts.entry import Entry, Position
-from tidegate.core.chain import GENESIS
+from tidegate.core.state.chain import GENESIS
 from tidegate.errors import BusUnreachableError, LedgerUnreachableError
 
 NOW_US = 10**15
@@ -175,9 +175,9 @@ def test_a_window_holds_what_is_younger_than_its_age(age_us: int, first: int) ->
 @pytest.mark.parametrize("many", [CHUNK_ENTRIES - 1, CHUNK_ENTRIES, 2 * CHUNK_ENTRIES + 1])
 def test_a_window_holds_as_many_bytes_as_the_stream(many: int) -> None:
     entries = [entry(seq) for seq in range(1, 3 * CHUNK_ENTRIES)]
-    room = sum(size(one) for one in entries[-many:])
-    assert begun(entries, Window(bytes_max=room)) == len(entries) - many
-    assert begun(entries, Window(bytes_max=room - 1)) == len(entries) - many + 1
+    cq = sum(size(one) for one in entries[-many:])
+    assert begun(entries, Window(bytes_max=cq)) == len(entries) - many
+    assert begun(entries, Window(bytes_max=cq - 1)) == len(entries) - many + 1
 
 
 def test_what_is_archived_away_ends_a_window() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.scheduler.metrics_story import World, about, at, queues, reserved, submitted
 from tidegate.contracts import decisions, facts
-from tidegate.core.fold import apply
+from tidegate.core.folding.fold import apply
 
 ONE, TWO = "left/one", "right/two"
 CQ = {"cluster_queue": "left"}
@@ -144,7 +144,7 @@ def test_a_second_eviction_for_one_cause_is_not_a_first_one(world: World) -> Non
 def test_after_a_restart_the_gauges_are_the_same_and_counters_go_on(world: World) -> None:
     again = World()
     for event in world.events:
-        apply(again.draft, event)
+        apply(again.state, event)
     assert again.gauges() == world.gauges()
     assert len(again.gauges()) > 40
     assert again.value("admitted_workloads_total", **CQ, **HIGH) is None

@@ -12,8 +12,8 @@ from tests.scheduler.stage import Stage, beat, first_round, play, queue, until
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.facts import ClusterQueueDefined, JobStateReported, ObservationRefused
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply_recorded
+from tidegate.core.folding.fold import apply_recorded
+from tidegate.core.state.state import State
 
 HUGE = 10**30
 JOB = JobObserved(
@@ -61,9 +61,9 @@ def refused(stage: Stage) -> list[str]:
 
 
 def test_an_entry_that_makes_no_sense_is_passed_over_and_counted() -> None:
-    draft = Draft()
-    draft.workloads["team/odd"] = "odd"  # type: ignore[assignment]  # what no fold leaves behind
+    state = State()
+    state.workloads["team/odd"] = "odd"  # type: ignore[assignment]  # what no fold leaves behind
     odd = JobStateReported(at_us=1, workload="team/odd", uid="u", state=JobState())
     for passed_over in (1, 2):
-        apply_recorded(draft, odd)
-        assert (draft.seq, draft.passed_over) == (passed_over, passed_over)
+        apply_recorded(state, odd)
+        assert (state.seq, state.passed_over) == (passed_over, passed_over)

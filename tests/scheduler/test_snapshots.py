@@ -6,7 +6,7 @@ from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.turn import first_turn, turn
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.contracts.entry import Snapshot
-from tidegate.core import snapshot
+from tidegate.core.folding import snapshot
 from tidegate.replay.rebuild import rebuild
 
 
@@ -31,7 +31,7 @@ def test_a_start_reads_only_what_follows_the_newest_snapshot() -> None:
         assert min(stage.ledger.read_after) == kept.seq - 1
         folded, head = rebuild(stage.entries())
         assert again.head == head
-        assert snapshot.encode(again.draft) == snapshot.encode(folded)
+        assert snapshot.encode(again.state) == snapshot.encode(folded)
 
     play(story)
 
@@ -45,7 +45,7 @@ def test_bytes_that_cannot_be_read_are_passed_over() -> None:
             seq=leader.head.seq, version=snapshot.VERSION, state=b"?", head=leader.head.hash
         )
         stage.snapshots.write(broken)
-        assert (await stage.leader()).draft.objects == leader.draft.objects
+        assert (await stage.leader()).state.objects == leader.state.objects
 
     play(story)
 

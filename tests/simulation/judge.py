@@ -15,7 +15,7 @@ from tests.simulation.waiting import check_nobody_is_stuck
 from tests.simulation.world import World
 from tidegate.contracts.codec import decode
 from tidegate.contracts.facts import GapObserved, StreamReplaced
-from tidegate.core import snapshot
+from tidegate.core.folding import snapshot
 from tidegate.errors import TidegateError
 from tidegate.replay.rebuild import rebuild
 from tidegate.replay.verify import verify
@@ -96,13 +96,13 @@ def _check_losses(world: World, ledger: WatchedLedger) -> None:
 
 
 def _check_draft(world: World) -> None:
-    """The leader's draft is what folding the ledger gives."""
+    """The leader's state is what folding the ledger gives."""
     leading = [status.leader for status in world.statuses.values() if status.leader is not None]
     demand(leading, "rest", "nobody leads")
     newest = max(leading, key=lambda leader: leader.epoch)
     folded, head = rebuild(world.ledger.read())
-    same = newest.head == head and snapshot.encode(newest.draft) == snapshot.encode(folded)
-    demand(same, "ledger", "the leader's draft is not what folding the ledger gives")
+    same = newest.head == head and snapshot.encode(newest.state) == snapshot.encode(folded)
+    demand(same, "ledger", "the leader's state is not what folding the ledger gives")
 
 
 def _outcome(world: World) -> Outcome:

@@ -9,7 +9,7 @@ Rule = Literal[
     "admission",  # a pod runs for whom nobody holds quota
     "once",  # an order is applied twice, out of turn, to another job, or was never given
     "past",  # something older is taken up after something newer
-    "ledger",  # rows, chain, draft and decisions do not agree
+    "ledger",  # rows, chain, state and decisions do not agree
     "events",  # a subscriber missed an entry, or saw one twice or out of order
     "loss",  # something is missed that nobody lost
     "repair",  # something had to be done again though nothing failed

@@ -207,9 +207,9 @@ class World:
         """Tell what the leader has still to do though every Job is done; empty: nothing."""
         leading = [status.leader for status in self.statuses.values() if status.leader is not None]
         newest = max(leading, key=lambda leader: leader.epoch, default=None)
-        if newest is None or newest.draft.seq != newest.head.seq:
+        if newest is None or newest.state.seq != newest.head.seq:
             return "a turn is under way"
-        kept = (key for key in newest.draft.deadlines.at if key.startswith("retention/"))
+        kept = (key for key in newest.state.deadlines.at if key.startswith("retention/"))
         return next(kept, "")
 
     def _new_ledger_id(self) -> str:

@@ -8,10 +8,10 @@ from random import Random
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.observations import JobState
-from tidegate.core.chain import GENESIS, seal
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.chain import GENESIS, seal
+from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet
 from tidegate.model.quota import (
@@ -46,10 +46,10 @@ def cluster_queue(at_us: int, name: str, cores: int) -> facts.ClusterQueueDefine
 
 
 class Busy:
-    """The cluster: what it was told so far is in ``draft``."""
+    """The cluster: what it was told so far is in ``state``."""
 
     def __init__(self, seed: int) -> None:
-        self.draft, self._random = Draft(), Random(seed)
+        self.state, self._random = State(), Random(seed)
         self._head, self._now_us, self._made = GENESIS, START_US, 0
         self._due = list[facts.FactEvent]()
 
@@ -84,8 +84,8 @@ class Busy:
     def turn(self, told: list[facts.FactEvent]) -> list[Entry]:
         """Fold facts, decide, seal; what was ordered is done in the next turn."""
         for fact in told:
-            apply(self.draft, fact)
-        decided = decide(self.draft)
+            apply(self.state, fact)
+        decided = decide(self.state)
         for event in decided:
             self._obey(event)
         entries = seal(self._head, 1, "local", [*told, *decided])
@@ -138,7 +138,7 @@ class Busy:
         )
 
     def _pick(self, phase: str) -> str:
-        known = [key for key, one in self.draft.workloads.items() if one.phase == phase]
+        known = [key for key, one in self.state.workloads.items() if one.phase == phase]
         return self._random.choice(known) if known else ""
 
     def _obey(self, event: decisions.DecisionEvent) -> None:

@@ -10,7 +10,7 @@ from tests.lifecycle.stage import Stage
 from tests.store.test_reports import written
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.chain import GENESIS, seal
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.model.policy import Policy
 
 TRIED = {"concurrent": True, "cpu": {"best": 1, "good": 1}}
@@ -61,10 +61,10 @@ def test_each_of_a_family_stands_in_the_reports_as_it_is(engine: Engine) -> None
     stage = Recorded()
     stage.lived()
     written(engine, [seal(GENESIS, 1, "local", stage.events)])
-    draft = stage.bus.draft
-    assert shown(engine) == {key: one.phase for key, one in draft.workloads.items()}
-    assert {one.phase for one in draft.workloads.values()} >= {"parent", "inactive", "admitted"}
-    pending = {key for key, one in draft.workloads.items() if one.phase == "pending"}
+    state = stage.bus.state
+    assert shown(engine) == {key: one.phase for key, one in state.workloads.items()}
+    assert {one.phase for one in state.workloads.values()} >= {"parent", "inactive", "admitted"}
+    pending = {key for key, one in state.workloads.items() if one.phase == "pending"}
     assert waiting(engine) == pending
 
 
@@ -75,6 +75,6 @@ def test_a_job_that_is_tried_by_variants_no_more_waits_itself(engine: Engine) ->
     stage.turn(stage.cluster_queue("cq", {"cpu": {"best": 1, "good": 1}}))
     written(engine, [seal(GENESIS, 1, "local", stage.events)])
     phases = shown(engine)
-    assert phases == {key: one.phase for key, one in stage.bus.draft.workloads.items()}
+    assert phases == {key: one.phase for key, one in stage.bus.state.workloads.items()}
     assert phases["team/fifth"] == "pending"
     assert "team/fifth" in waiting(engine)

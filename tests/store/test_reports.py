@@ -1,7 +1,7 @@
-"""The reports on random histories: they say what the core's own draft says.
+"""The reports on random histories: they say what the core's own state says.
 
 A busy cluster is decided by the core; beside each turn the reporting tables are written. At the
-end they must agree with the draft, and with a sum over time that is computed without SQL.
+end they must agree with the state, and with a sum over time that is computed without SQL.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tidegate.cli.times import parse_utc
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import FactEvent, WorkloadFinished
-from tidegate.core.draft import Draft
+from tidegate.core.state.state import State
 
 SET_ASIDE = {
     "ActuationFailed",
@@ -80,9 +80,9 @@ def written(engine: Engine, turns: Iterable[Sequence[Entry]]) -> None:
 
 
 @cache
-def history(seed: int, count: int = 120) -> tuple[list[list[Entry]], Draft]:
+def history(seed: int, count: int = 120) -> tuple[list[list[Entry]], State]:
     busy = Busy(seed)
-    return [busy.open(), *(turn for turn in busy.turns(count) if turn)], busy.draft
+    return [busy.open(), *(turn for turn in busy.turns(count) if turn)], busy.state
 
 
 def tables(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
@@ -98,11 +98,11 @@ def tables(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_present_is_the_drafts(engine: Engine, seed: int) -> None:
-    turns, draft = history(seed)
+    turns, state = history(seed)
     written(engine, turns)
     charged = {
         (key, fr.flavor, fr.resource): units / (1_000 if fr.resource == "cpu" else 1)
-        for key, one in draft.workloads.items()
+        for key, one in state.workloads.items()
         if one.phase in HOLDING
         for fr, units in one.charges
         if units
@@ -114,12 +114,12 @@ def test_the_present_is_the_drafts(engine: Engine, seed: int) -> None:
         if row["amount"]
     } == charged
     assert {row["workload"]: row["phase"] for row in admitted} == {
-        key: one.phase for key, one in draft.workloads.items() if one.phase in HOLDING
+        key: one.phase for key, one in state.workloads.items() if one.phase in HOLDING
     }
     waiting = {row["workload"]: row["priority"] for row in rows(engine, "queue_now")}
     assert waiting == {
         key: one.priority
-        for key, one in draft.workloads.items()
+        for key, one in state.workloads.items()
         if one.phase in {"pending", "reserved"}
     }
 

@@ -23,8 +23,8 @@ from tests.store.tampering import Change, changes
 from tidegate.cli.sample import turns
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import TimePassed
-from tidegate.core import chain
-from tidegate.core.chain import GENESIS, seal
+from tidegate.core.state import chain
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import ChainError, WitnessError
 from tidegate.replay.verify import Witness, verify
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
-from tidegate.core.draft import Draft
-from tidegate.core.forest import forest
-from tidegate.core.shares import share
-from tidegate.core.tree import Cell, Node
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.shares import share
+from tidegate.core.quota.tree import Cell, Node
+from tidegate.core.state.state import State
 from tidegate.errors import UnknownNameError
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import UNLIMITED, render
@@ -25,14 +25,14 @@ class Placed(NamedTuple):
     depth: int
 
 
-def nodes(draft: Draft, wanted: str = "") -> list[Placed]:
+def nodes(state: State, wanted: str = "") -> list[Placed]:
     """Return the nodes of all trees from their roots down; of one tree if a node of it is named.
 
     Raises:
         UnknownNameError: nothing is called so.
     """
-    roots = [tree.root for tree in forest(draft).trees]
-    roots += [node for node in forest(draft).cohorts.values() if node.parent is None]
+    roots = [tree.root for tree in forest(state).trees]
+    roots += [node for node in forest(state).cohorts.values() if node.parent is None]
     trees = [list(_down(root, 0)) for root in {id(root): root for root in roots}.values()]
     if not wanted:
         return [placed for tree in trees for placed in tree]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from tidegate.cli.manifests import KINDS
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.families import acting
-from tidegate.core.forest import HOLDING
+from tidegate.core.queueing.variants import acting
+from tidegate.core.quota.forest import HOLDING
+from tidegate.core.state.state import State, Workload
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import JobKind
 from tidegate.kinds.decode import read
@@ -31,7 +31,7 @@ COMPARED = {
     "ResourceFlavor": "flavors",
     "WorkloadPriorityClass": "workload_priority_classes",
 }
-"""Kinds of objects that are compared, and where the draft has them."""
+"""Kinds of objects that are compared, and where the state has them."""
 _FIELDS = ("spec", "value", "deleting")
 
 
@@ -45,10 +45,10 @@ class Difference(NamedTuple):
 
 
 def compare_objects(
-    draft: Draft, kind: str, found: Iterable[dict[str, Any]]
+    state: State, kind: str, found: Iterable[dict[str, Any]]
 ) -> Iterator[Difference]:
     """Yield how the objects of a kind differ from those that the ledger knows."""
-    known: dict[str, Any] = dict(getattr(draft.objects, COMPARED[kind]))
+    known: dict[str, Any] = dict(getattr(state.objects, COMPARED[kind]))
     for raw in found:
         key = _key(raw)
         who, mine = f"{kind.lower()}/{key}", known.pop(key, None)
@@ -60,36 +60,36 @@ def compare_objects(
         yield Difference("MissingInKubernetes", f"{kind.lower()}/{key}", "there", "")
 
 
-def named_objects(draft: Draft, kind: str, found: Iterable[dict[str, Any]]) -> Iterator[str]:
+def named_objects(state: State, kind: str, found: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield what differences call the objects of a kind, those of the ledger and those found."""
-    for key in (*getattr(draft.objects, COMPARED[kind]), *map(_key, found)):
+    for key in (*getattr(state.objects, COMPARED[kind]), *map(_key, found)):
         yield f"{kind.lower()}/{key}"
 
 
-def named_jobs(draft: Draft, kind: JobKind[Any], found: Iterable[dict[str, Any]]) -> Iterator[str]:
+def named_jobs(state: State, kind: JobKind[Any], found: Iterable[dict[str, Any]]) -> Iterator[str]:
     """Yield what differences call the jobs of a kind, those of the ledger and those found."""
     for raw in found:
         yield f"{kind.resource}/{_key(raw)}"
-    for key, one in draft.workloads.items():
+    for key, one in state.workloads.items():
         if one.resource == kind.resource:
             yield f"{kind.resource}/{key.partition('/')[0]}/{one.job.name}"
 
 
 def compare_jobs(
-    draft: Draft, kind: JobKind[Any], found: Iterable[dict[str, Any]]
+    state: State, kind: JobKind[Any], found: Iterable[dict[str, Any]]
 ) -> Iterator[Difference]:
     """Yield how the jobs of a kind differ from what was decided about them."""
     seen = set[str]()
     for raw in found:
         metadata, who = raw["metadata"], f"{kind.resource}/{_key(raw)}"
         seen.add(metadata["uid"])
-        mine = draft.workloads.get(draft.by_uid.get(metadata["uid"], ""))
+        mine = state.workloads.get(state.by_uid.get(metadata["uid"], ""))
         if mine is not None:
-            yield from _compare_job(kind, who, acting(draft, mine), raw)
+            yield from _compare_job(kind, who, acting(state, mine), raw)
         elif QUEUE_NAME in (metadata.get("labels") or {}) and not _ended(kind, raw):
             yield Difference("MissingInLedger", who, "", "asks for a queue")
-    for key, one in sorted(draft.workloads.items()):
-        stands = one.resource == kind.resource and draft.by_uid.get(one.job.uid, key) == key
+    for key, one in sorted(state.workloads.items()):
+        stands = one.resource == kind.resource and state.by_uid.get(one.job.uid, key) == key
         if stands and one.phase != "finished" and one.job.uid not in seen:
             who = f"{kind.resource}/{key.partition('/')[0]}/{one.job.name}"
             yield Difference("MissingInKubernetes", who, one.phase, "")

@@ -14,7 +14,7 @@ from tidegate.cli.instance import Instance, is_running
 from tidegate.cli.objects.api_client import Asking
 from tidegate.cli.reading import Reader
 from tidegate.contracts.entry import Entry
-from tidegate.core.draft import Draft
+from tidegate.core.state.state import State
 from tidegate.errors import (
     ApiStatusError,
     ApiUnreachableError,
@@ -35,14 +35,14 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
     """Read the whole ledger: its chain, its writer, its watches."""
     told = reader.info() if reader.engine is not None else {}
     try:
-        draft, head = folded(reader.entries("verifying"))
+        state, head = folded(reader.entries("verifying"))
     except (ChainError, UndecodableError) as error:
         yield wrong("ChainBroken", str(error), "restore it: docs/runbook.md")
         return
-    yield good("ChainIntact", f"{head.seq} events of ledger {draft.ledger_id}")
-    yield _watches(draft)
+    yield good("ChainIntact", f"{head.seq} events of ledger {state.ledger_id}")
+    yield _watches(state)
     if told:
-        yield examine_clocks(draft, reader.clock_us(), time.time_ns() // 1_000)
+        yield examine_clocks(state, reader.clock_us(), time.time_ns() // 1_000)
         writer = told["writer"]
         yield (
             good("WriterLeads", f"{writer} in term {told['term']}")
@@ -100,13 +100,13 @@ def examine_cluster(api: Asking, config: str = "") -> Iterator[Finding]:
     yield from _services(api)
 
 
-def examine_clocks(draft: Draft, database_us: int, here_us: int) -> Finding:
+def examine_clocks(state: State, database_us: int, here_us: int) -> Finding:
     """Compare the clocks of the bus, which is the ledger's, of the database, and of this machine.
 
     All times are UTC microseconds.
     """
-    if draft.skew_us:
-        text = f"the bus's clock is {_apart(draft.skew_us)} the ledger's, which did not follow"
+    if state.skew_us:
+        text = f"the bus's clock is {_apart(state.skew_us)} the ledger's, which did not follow"
         to_do = "correct the clock of the machine that NATS runs on: the ledger then follows it"
         return wrong("BusClockStepped", text, to_do)
     if abs(database_us - here_us) > CLOCKS_APART_US_MAX:
@@ -126,18 +126,18 @@ def examine_instance(instance: Instance) -> Finding:
     return wrong("InstanceStopped", "what `tidegate up` started has ended", "`tidegate up`")
 
 
-def _watches(draft: Draft) -> Finding:
+def _watches(state: State) -> Finding:
     waiting = [
         resource
-        for resource in draft.expected or ()
-        if resource not in draft.rounds or not draft.rounds[resource].completed
+        for resource in state.expected or ()
+        if resource not in state.rounds or not state.rounds[resource].completed
     ]
-    if draft.expected is None:
+    if state.expected is None:
         return wrong("WatchesUnknown", "no ingest has told anything", "start ingest")
     if waiting:
         text = f"not listed whole yet: {', '.join(waiting)}"
         return wrong("WatchesIncomplete", text, "see ingest's log: rights, or a missing CRD")
-    return good("WatchesComplete", f"{len(draft.expected)} resources")
+    return good("WatchesComplete", f"{len(state.expected)} resources")
 
 
 def _published(seen: Looked, ledger_id: str, head: Entry) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""A draft that follows a growing ledger: what live displays draw from."""
+"""A state that follows a growing ledger: what live displays draw from."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.state import State
 
 Told: TypeAlias = tuple[Entry, FactEvent | DecisionEvent]
 
@@ -22,7 +22,7 @@ class Follower:
 
     def __init__(self, ledger: Entries) -> None:
         self._ledger = ledger
-        self.draft = Draft()
+        self.state = State()
 
     def poll(self) -> list[Told]:
         """Fold and return what is new; reads one page at a time.
@@ -31,9 +31,9 @@ class Follower:
             LedgerUnreachableError: the database does not answer.
         """
         told: list[Told] = []
-        for entry in self._ledger.read(after=self.draft.seq):
+        for entry in self._ledger.read(after=self.state.seq):
             event = decode(entry.payload)
-            apply(self.draft, event)
+            apply(self.state, event)
             told.append((entry, event))
         return told
 

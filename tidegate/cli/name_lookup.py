@@ -9,7 +9,7 @@ import typer
 
 from tidegate.cli.output import say
 from tidegate.cli.reading import Reader
-from tidegate.core.draft import Draft, Workload
+from tidegate.core.state.state import State, Workload
 from tidegate.errors import NotSupportedError, UnknownNameError
 from tidegate.replay.as_of import as_of as folded
 from tidegate.replay.why import names
@@ -32,10 +32,10 @@ SubjectArgument = Annotated[
 ]
 
 
-def draft_of(reader: Reader) -> Draft:
+def draft_of(reader: Reader) -> State:
     """Return the state that the ledger gives, its chain verified."""
-    draft, _ = folded(reader.entries("folding"))
-    return draft
+    state, _ = folded(reader.entries("folding"))
+    return state
 
 
 def known_queue(reader: Reader, name: str) -> None:
@@ -79,7 +79,7 @@ def find(reader: Reader, text: str) -> str:
     return found[-1]
 
 
-def workload_of(reader: Reader, draft: Draft, text: str) -> Workload:
+def workload_of(reader: Reader, state: State, text: str) -> Workload:
     """Return the workload that a text means: job/NAME, a Workload's name or NAMESPACE/NAME.
 
     Raises:
@@ -88,7 +88,7 @@ def workload_of(reader: Reader, draft: Draft, text: str) -> Workload:
         NotSupportedError: it is gone by now.
     """
     key = find(reader, text)
-    found = draft.workloads.get(key)
+    found = state.workloads.get(key)
     if found is None:
         raise NotSupportedError(
             f"The workload {key} is gone: `tidegate why {key}` tells what became of it, and "
@@ -97,6 +97,6 @@ def workload_of(reader: Reader, draft: Draft, text: str) -> Workload:
     return found
 
 
-def node_of(reader: Reader, draft: Draft, text: str) -> str:
+def node_of(reader: Reader, state: State, text: str) -> str:
     """Return the node of the cohort trees that a text means: a workload's queue, or itself."""
-    return workload_of(reader, draft, text).cluster_queue if "/" in text else text
+    return workload_of(reader, state, text).cluster_queue if "/" in text else text

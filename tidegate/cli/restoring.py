@@ -9,7 +9,7 @@ from tidegate.bus.nats import NatsBus
 from tidegate.bus.ports import Ledger
 from tidegate.bus.rows import entry_of
 from tidegate.contracts.entry import Entry, Position, Positions, Published, Term
-from tidegate.core.chain import verify
+from tidegate.core.state.chain import verify
 from tidegate.errors import NotSupportedError
 
 PAGE_ROWS = 1_000

@@ -20,10 +20,10 @@ from tidegate.contracts.entry import Entry, Message, Position
 from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
 from tidegate.contracts.subjects import observed
 from tidegate.core.accept import accept
-from tidegate.core.chain import GENESIS, seal
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.chain import GENESIS, seal
+from tidegate.core.state.state import State
 from tidegate.model.policy import Policy
 
 CLUSTER, LEDGER_ID, EPOCH = "local", "5a3e", 1
@@ -46,7 +46,7 @@ class _Morning:
     """The scheduler, and a cluster in which everything that is ordered happens in a second."""
 
     def __init__(self) -> None:
-        self._draft, self._head, self._position = Draft(), GENESIS, Position(START_US, 0)
+        self._draft, self._head, self._position = State(), GENESIS, Position(START_US, 0)
         self._told = 0  # messages so far: position, resourceVersion and heartbeat count with it
         self._jobs = dict[str, seen.JobObserved]()  # by workload, as last observed
         self._due = list[tuple[int, seen.JobObserved]]()

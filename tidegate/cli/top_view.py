@@ -13,8 +13,8 @@ from tidegate.cli.cohorts import nodes, tree_rows
 from tidegate.cli.follow import Told
 from tidegate.cli.times import span, utc
 from tidegate.contracts.subjects import place_of
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.ordering import queue_time, rank
+from tidegate.core.queueing.ordering import queue_time, rank
+from tidegate.core.state.state import State, Workload
 from tidegate.model.reasons import UNSATISFIED_CHECKS
 
 EVENTS = 8
@@ -25,37 +25,37 @@ _SECOND_US = 1_000_000
 _COLOURS = {"█": "green", "▒": "cyan", "░": "dim", "▓": "yellow"}
 
 
-def frame(draft: Draft, newest: Sequence[Told], subject: str = "") -> RenderableType:
-    """Draw the state of a draft and the newest events; ``subject`` a node to narrow it to."""
-    placed = nodes(draft, subject)
+def frame(state: State, newest: Sequence[Told], subject: str = "") -> RenderableType:
+    """Draw the state of a state and the newest events; ``subject`` a node to narrow it to."""
+    placed = nodes(state, subject)
     queues = {one.node.name for one in placed if not one.node.is_cohort}
-    waiting = _waiting(draft, queues)
-    title = f"Tidegate  ledger {draft.ledger_id}  seq {draft.seq}  {utc(draft.now_us)}"
+    waiting = _waiting(state, queues)
+    title = f"Tidegate  ledger {state.ledger_id}  seq {state.seq}  {utc(state.now_us)}"
     return Group(
         Text(title, style="bold"),
-        _queues(draft, queues, waiting),
+        _queues(state, queues, waiting),
         _trees(tree_rows(placed)),
-        _waits(draft, waiting),
+        _waits(state, waiting),
         _events(newest),
     )
 
 
-def _waiting(draft: Draft, queues: set[str]) -> list[Workload]:
+def _waiting(state: State, queues: set[str]) -> list[Workload]:
     found = [
         one
-        for one in draft.workloads.values()
+        for one in state.workloads.values()
         if one.phase in {"pending", "reserved"} and one.cluster_queue in queues
     ]
 
     def order(one: Workload) -> tuple[str, bool, tuple[int, int, str, str]]:
-        return one.cluster_queue, one.phase == "reserved", rank(draft.policy, one)
+        return one.cluster_queue, one.phase == "reserved", rank(state.policy, one)
 
     return sorted(found, key=order)
 
 
-def _queues(draft: Draft, queues: set[str], waiting: Sequence[Workload]) -> Table:
+def _queues(state: State, queues: set[str], waiting: Sequence[Workload]) -> Table:
     count = Counter[tuple[str, str]](
-        (one.cluster_queue, one.phase) for one in draft.workloads.values()
+        (one.cluster_queue, one.phase) for one in state.workloads.values()
     )
     table = _table("QUEUE", "PENDING", "RESERVED", "ADMITTED", "EVICTING", "HEAD", "REASON")
     for name in sorted(queues):
@@ -78,10 +78,10 @@ def _trees(rows: Sequence[dict[str, str | int]]) -> Table:
     return table
 
 
-def _waits(draft: Draft, waiting: Sequence[Workload]) -> Table:
+def _waits(state: State, waiting: Sequence[Workload]) -> Table:
     table = _table("WAITING", "QUEUE", "PRIORITY", "WAITED", "REASON")
     for one in waiting[:WAITING]:
-        waited = span(max(0, draft.now_us - queue_time(draft.policy, one)) / _SECOND_US)
+        waited = span(max(0, state.now_us - queue_time(state.policy, one)) / _SECOND_US)
         table.add_row(one.key, one.cluster_queue, str(one.priority), waited, _reason(one))
     if len(waiting) > WAITING:
         table.add_row(f"… {len(waiting) - WAITING} more", "", "", "", "")

@@ -34,7 +34,7 @@ class Entry(msgspec.Struct, frozen=True):
     type: str  # the event's name, without the version
     subject: str  # where it is published
     payload: str  # the event's JSON, letter for letter as first written
-    hash: bytes  # SHA-256, 32 bytes; see ``tidegate.core.chain``
+    hash: bytes  # SHA-256, 32 bytes; see ``tidegate.core.state.chain``
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +66,7 @@ class Published(msgspec.Struct, frozen=True):
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """A draft as bytes, and where in the history it stands."""
+    """A state as bytes, and where in the history it stands."""
 
     seq: int  # of the newest event folded in
     version: int  # of the bytes' form

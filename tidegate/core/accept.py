@@ -1,7 +1,7 @@
-"""From the bus into the draft: each message once and in order, and only what is news.
+"""From the bus into the state: each message once and in order, and only what is news.
 
 Everything decided on later stands in the facts returned here. What is remembered beside them
-(``tidegate.core.heard``) saves facts, and is empty after a start.
+(``tidegate.core.state.dedup``) saves facts, and is empty after a start.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from tidegate.contracts.facts import (
     WatchesExpected,
 )
 from tidegate.contracts.subjects import name_of
-from tidegate.core.accepting.adoption import adopt, is_complete
 from tidegate.core.accepting.clock import hear, time_of
 from tidegate.core.accepting.definitions import (
     DefinitionObserved,
     remove_definition,
     take_definition,
 )
-from tidegate.core.accepting.families import spread
-from tidegate.core.accepting.jobs import remove_job, take_job
+from tidegate.core.accepting.jobs.adoption import adopt, is_complete
+from tidegate.core.accepting.jobs.observed import remove_job, take_job
+from tidegate.core.accepting.jobs.variants import spread
 from tidegate.core.accepting.rounds import begin_round, end_round
 from tidegate.core.accepting.strays import stray_gone
 from tidegate.core.accepting.versions import bury
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.resources import room
-from tidegate.core.wanted import decision_seq
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.definition_kinds import cq
+from tidegate.core.state.desired_state import decision_seq
+from tidegate.core.state.state import State
 from tidegate.errors import UndecodableError
 
 ENVELOPE_BYTES = 4_096
@@ -50,12 +50,12 @@ _RESOURCE_TOKEN = 3  # tidegate.<cluster>.observed.<resource>.…
 
 
 def accept(
-    draft: Draft,
+    state: State,
     position: Position,
     messages: Iterable[Message],
     poisoned: Mapping[Position, str] = NONE_POISONED,
 ) -> tuple[list[FactEvent], Position]:
-    """Fold what follows a position into the draft; return the facts and the new position.
+    """Fold what follows a position into the state; return the facts and the new position.
 
     Messages may come repeated and in any order. One that is missing is told as ``GapObserved``,
     another stream as ``StreamReplaced``: whoever called asks for a resync when it finds these.
@@ -67,8 +67,8 @@ def accept(
     for message in _in_order(position, messages):
         if message.at.incarnation == position.incarnation and message.at.seq <= position.seq:
             continue  # it came before
-        for fact in spread(draft, _adopting(draft, _told(draft, position, message, poisoned))):
-            apply(draft, fact)
+        for fact in spread(state, _adopting(state, _told(state, position, message, poisoned))):
+            apply(state, fact)
             facts.append(fact)
         position = message.at
     return facts, position
@@ -82,22 +82,22 @@ def _in_order(position: Position, messages: Iterable[Message]) -> list[Message]:
     return sorted(found, key=lambda one: (came[one.at.incarnation], one.at.seq))
 
 
-def _adopting(draft: Draft, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
+def _adopting(state: State, news: Iterator[FactEvent]) -> Iterator[FactEvent]:
     """Pass the facts on; after the one that completes the first rounds, yield the adoptions."""
     for fact in news:
         may_complete = isinstance(fact, RoundCompleted | WatchesExpected)
-        waits = may_complete and not is_complete(draft)
+        waits = may_complete and not is_complete(state)
         yield fact
-        if waits and is_complete(draft):
-            yield from adopt(draft, fact.at_us)
+        if waits and is_complete(state):
+            yield from adopt(state, fact.at_us)
 
 
 def _told(
-    draft: Draft, position: Position, message: Message, poisoned: Mapping[Position, str]
+    state: State, position: Position, message: Message, poisoned: Mapping[Position, str]
 ) -> Iterator[FactEvent]:
     """Yield the facts of one message, each to be folded before the next is asked for."""
-    at_us = time_of(draft, message.at_us)
-    yield from _lost(draft, at_us, position, message.at)
+    at_us = time_of(state, message.at_us)
+    yield from _lost(state, at_us, position, message.at)
     if message.at in poisoned:
         yield _refused(at_us, message, poisoned[message.at])
         return
@@ -109,10 +109,10 @@ def _told(
     except UndecodableError as error:
         yield _refused(at_us, message, str(error))
         return
-    yield from _news(draft, at_us, message, observation)
+    yield from _news(state, at_us, message, observation)
 
 
-def _lost(draft: Draft, at_us: int, position: Position, found: Position) -> Iterator[FactEvent]:
+def _lost(state: State, at_us: int, position: Position, found: Position) -> Iterator[FactEvent]:
     expected = position.seq + 1
     if found.incarnation != position.incarnation:
         expected = 1
@@ -122,85 +122,85 @@ def _lost(draft: Draft, at_us: int, position: Position, found: Position) -> Iter
         yield GapObserved(at_us=at_us, expected_seq=expected, found_seq=found.seq)
     elif found.incarnation == position.incarnation or not position.incarnation:
         return
-    draft.heard.rolls.clear()  # a round that lost something proves nothing
+    state.heard.rolls.clear()  # a round that lost something proves nothing
 
 
 def _news(
-    draft: Draft, at_us: int, message: Message, told: seen.Observation
+    state: State, at_us: int, message: Message, told: seen.Observation
 ) -> Iterator[FactEvent]:
     match told:
         case seen.SyncStarted():
-            yield from begin_round(draft, at_us, told)
+            yield from begin_round(state, at_us, told)
         case seen.SyncCompleted():
-            yield from _end(draft, at_us, message, told)
+            yield from _end(state, at_us, message, told)
         case seen.Heartbeat():
-            yield from hear(draft, told, message.at_us)
+            yield from hear(state, told, message.at_us)
         case seen.ActuationReported():
-            yield from _failed(draft, at_us, told)
+            yield from _failed(state, at_us, told)
         case seen.PolicyObserved():
-            yield from _policy(draft, at_us, told)
+            yield from _policy(state, at_us, told)
         case seen.ObjectRefused():
-            refused = _refused(at_us, message, told.error, draft.by_uid.get(told.uid, ""))
+            refused = _refused(at_us, message, told.error, state.by_uid.get(told.uid, ""))
             yield structs.replace(refused, uid=told.uid, reason=told.reason)
-            yield from _unreadable(draft, at_us, told)
+            yield from _unreadable(state, at_us, told)
         case _:
-            yield from _object(draft, at_us, _resource(message.subject), told)
+            yield from _object(state, at_us, _resource(message.subject), told)
 
 
-def _unreadable(draft: Draft, at_us: int, told: seen.ObjectRefused) -> Iterator[FactEvent]:
+def _unreadable(state: State, at_us: int, told: seen.ObjectRefused) -> Iterator[FactEvent]:
     """Yield what follows for a job that cannot be read: it must not run on what nobody knows."""
     if told.job is not None:
         where = {"version": told.version, "session": told.session, "round": told.round}
-        yield from take_job(draft, at_us, told.resource, structs.replace(told.job, **where))
+        yield from take_job(state, at_us, told.resource, structs.replace(told.job, **where))
 
 
 def _object(
-    draft: Draft,
+    state: State,
     at_us: int,
     resource: str,
     told: DefinitionObserved | seen.JobObserved | seen.ObjectGone,
 ) -> Iterator[FactEvent]:
     if isinstance(told, seen.ObjectGone):
-        yield from _gone(draft, at_us, told)
+        yield from _gone(state, at_us, told)
     elif isinstance(told, seen.JobObserved):
-        yield from take_job(draft, at_us, resource or told.kind, told)
+        yield from take_job(state, at_us, resource or told.kind, told)
     else:
-        yield from take_definition(draft, at_us, told)
+        yield from take_definition(state, at_us, told)
 
 
-def _gone(draft: Draft, at_us: int, told: seen.ObjectGone) -> Iterator[FactEvent]:
+def _gone(state: State, at_us: int, told: seen.ObjectGone) -> Iterator[FactEvent]:
     # A uid never comes back, so its end counts whatever version is known.
-    definitions = room(draft.objects, told.resource)
+    definitions = cq(state.objects, told.resource)
     if definitions is None:
-        job = draft.workloads.get(draft.by_uid.get(told.uid, ""))
+        job = state.workloads.get(state.by_uid.get(told.uid, ""))
         if job is not None:
-            yield from remove_job(draft, at_us, job, told.version)
+            yield from remove_job(state, at_us, job, told.version)
             return
     else:
         key = f"{told.namespace}/{told.name}" if told.namespace else told.name
         known = definitions.get(key)
         if known is not None and known.uid == told.uid:
-            yield remove_definition(draft, at_us, told.resource, known, told.version)
+            yield remove_definition(state, at_us, told.resource, known, told.version)
             return
-    yield from stray_gone(draft, at_us, told.uid)
-    bury(draft, told.resource, told.uid, told.version)
+    yield from stray_gone(state, at_us, told.uid)
+    bury(state, told.resource, told.uid, told.version)
 
 
 def _end(
-    draft: Draft, at_us: int, message: Message, told: seen.SyncCompleted
+    state: State, at_us: int, message: Message, told: seen.SyncCompleted
 ) -> Iterator[FactEvent]:
-    for news in end_round(draft, at_us, told, message.at.seq):
+    for news in end_round(state, at_us, told, message.at.seq):
         if isinstance(news, seen.Observed):
             assert isinstance(news, seen.JobObserved | DefinitionObserved)
-            yield from _object(draft, at_us, told.resource, news)
+            yield from _object(state, at_us, told.resource, news)
         else:
             yield news
 
 
-def _failed(draft: Draft, at_us: int, told: seen.ActuationReported) -> Iterator[FactEvent]:
+def _failed(state: State, at_us: int, told: seen.ActuationReported) -> Iterator[FactEvent]:
     """Yield that an order could not be carried out, if it is the one that stands."""
-    known = draft.workloads.get(draft.by_uid.get(told.job.uid, told.workload))
-    seq = decision_seq(draft, told.decision)
+    known = state.workloads.get(state.by_uid.get(told.job.uid, told.workload))
+    seq = decision_seq(state, told.decision)
     if known is None or known.order is None or seq != known.order.seq:
         return
     failure = known.failure
@@ -215,8 +215,8 @@ def _failed(draft: Draft, at_us: int, told: seen.ActuationReported) -> Iterator[
         )
 
 
-def _policy(draft: Draft, at_us: int, told: seen.PolicyObserved) -> Iterator[FactEvent]:
-    if told.policy != draft.policy:
+def _policy(state: State, at_us: int, told: seen.PolicyObserved) -> Iterator[FactEvent]:
+    if told.policy != state.policy:
         yield PolicyConfigured(
             at_us=at_us, name=told.name, uid=told.uid, policy=told.policy, rules=told.rules
         )

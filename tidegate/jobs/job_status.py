@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
-from tidegate.core.limits import invalid_quantity
+from tidegate.core.quota.limit_ranges import invalid_quantity
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
 from tidegate.jobs.paths import (

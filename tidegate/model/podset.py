@@ -1,7 +1,7 @@
 """A podset as its owner wrote it: how many pods, what each asks for, and where it may go.
 
-Requests stay text here: LimitRange and RuntimeClass are joined in by ``tidegate.core.requests``,
-because they are observations of their own and change on their own.
+Requests stay text here: LimitRange and RuntimeClass are joined in by
+``tidegate.core.quota.requests``, because they are observations that change on their own.
 """
 
 from __future__ import annotations

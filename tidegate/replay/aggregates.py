@@ -15,8 +15,8 @@ import msgspec
 from tidegate.contracts import decisions as decided
 from tidegate.contracts import facts as told
 from tidegate.contracts.facts import Event
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.forest import HOLDING
+from tidegate.core.quota.forest import HOLDING
+from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quota import ResourceGroup
@@ -85,15 +85,15 @@ class Tally:
         self._locals = dict[str, str]()
         self._quotas = dict[tuple[Giver, str], Amounts]()
 
-    def begin(self, draft: Draft) -> None:
+    def begin(self, state: State) -> None:
         """Take over a state that was before: who waits since when, and who holds what."""
-        for key, local in draft.objects.local_queues.items():
+        for key, local in state.objects.local_queues.items():
             self._locals[key] = local.spec.cluster_queue
-        for name, defined in draft.objects.cluster_queues.items():
+        for name, defined in state.objects.cluster_queues.items():
             self._give("queue", name, defined.spec.groups)
-        for name, cohort in draft.objects.cohorts.items():
+        for name, cohort in state.objects.cohorts.items():
             self._give("cohort", name, cohort.spec.groups)
-        for workload in draft.workloads.values():
+        for workload in state.workloads.values():
             self._meet(workload)
 
     def note(self, event: Event) -> None:

@@ -1,17 +1,17 @@
-"""The draft as it was: after a seq, or at a time."""
+"""The state as it was: after a seq, or at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
 from tidegate.contracts.entry import Entry
-from tidegate.core.draft import Draft
+from tidegate.core.state.state import State
 from tidegate.replay.rebuild import rebuild
 
 
 def as_of(
     entries: Iterable[Entry], *, seq: int | None = None, at_us: int | None = None
-) -> tuple[Draft, Entry]:
+) -> tuple[State, Entry]:
     """Fold a history from its beginning up to ``seq`` or ``at_us`` (UTC microseconds), inclusive.
 
     Of both bounds the earlier counts; without any it is the newest state. Time never falls in a

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from tidegate.contracts import facts as told
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.snapshot import decode, encode
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.state import State
 from tidegate.replay.scenario import Scenario
 
 Defined: TypeAlias = (
@@ -68,12 +68,12 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
 def changed(scenario: Scenario, changes: Changes) -> tuple[Scenario, set[str]]:
     """Return a scenario with the changes made, and the texts of the settings that changed it."""
     hits = set[str]()
-    draft = decode(scenario.start)
-    for fact in _at_the_beginning(draft, scenario.from_us, changes, hits):
-        apply(draft, fact)
+    state = decode(scenario.start)
+    for fact in _at_the_beginning(state, scenario.from_us, changes, hits):
+        apply(state, fact)
     # A change may bring on a decision at once: it is made by the first turn in virtual time.
-    facts = tuple(_through(scenario, changes, hits, begun=draft.seq > 0))
-    return replace(scenario, start=encode(draft), facts=facts), hits
+    facts = tuple(_through(scenario, changes, hits, begun=state.seq > 0))
+    return replace(scenario, start=encode(state), facts=facts), hits
 
 
 def target_of(fact: FactEvent) -> Target | None:
@@ -89,29 +89,29 @@ def target_of(fact: FactEvent) -> Target | None:
 
 
 def _at_the_beginning(
-    draft: Draft, at_us: int, changes: Changes, hits: set[str]
+    state: State, at_us: int, changes: Changes, hits: set[str]
 ) -> Iterator[FactEvent]:
     """Yield what is otherwise from the beginning on, if there is a state to begin with."""
-    if draft.seq == 0:
+    if state.seq == 0:
         return
     given = {target_of(one) for one in changes.objects}
     for one in changes.objects:
         yield replace(one, at_us=at_us)
-    for fact in defined(draft):
+    for fact in defined(state):
         after = _set(fact, changes.settings, hits)
         if after is not fact and target_of(fact) not in given:
             yield replace(after, at_us=at_us)
-    for fact in asked(draft):
+    for fact in asked(state):
         after = _set(fact, changes.settings, hits)
         if after is not fact:
             yield after
 
 
-def asked(draft: Draft) -> Iterator[told.WorkloadChanged]:
+def asked(state: State) -> Iterator[told.WorkloadChanged]:
     """Yield what each workload of a state asks for."""
-    for workload in draft.workloads.values():
+    for workload in state.workloads.values():
         yield told.WorkloadChanged(
-            at_us=draft.now_us,
+            at_us=state.now_us,
             workload=workload.key,
             uid=workload.uid,
             version=workload.version,
@@ -133,10 +133,10 @@ def asked(draft: Draft) -> Iterator[told.WorkloadChanged]:
         )
 
 
-def defined(draft: Draft) -> Iterator[FactEvent]:
+def defined(state: State) -> Iterator[FactEvent]:
     """Yield what is defined in a state, as far as it can be changed."""
-    objects = draft.objects
-    yield told.PolicyConfigured(at_us=0, name="", policy=draft.policy)
+    objects = state.objects
+    yield told.PolicyConfigured(at_us=0, name="", policy=state.policy)
     for kept in (
         objects.flavors,
         objects.cohorts,

@@ -15,11 +15,11 @@ from tidegate.contracts import facts as told
 from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.fold import apply
-from tidegate.core.forest import forest
-from tidegate.core.rooms import Rank, Tree
-from tidegate.core.tree import root_of
+from tidegate.core.folding.fold import apply
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.tree import root_of
+from tidegate.core.state.cluster_queues import Rank, Tree
+from tidegate.core.state.state import State, Workload
 from tidegate.model.quantity import render
 
 SHOWN = 5
@@ -65,10 +65,10 @@ def around(entries: Iterable[Entry], workload: str, last: int) -> dict[int, Arou
 
 
 class _Looking:
-    """The draft, and what was freed since the workload began to wait."""
+    """The state, and what was freed since the workload began to wait."""
 
     def __init__(self, workload: str) -> None:
-        self._key, self._draft = workload, Draft()
+        self._key, self._draft = workload, State()
         self._freed = dict[int, list[Freed]]()  # by turn
         self._intent = 0
         self.found = dict[int, Around]()
@@ -156,16 +156,16 @@ class _Looking:
         return mine.cluster_queue if waits and mine is not None else ""
 
     def _tree(self, cluster_queue: str) -> Tree | None:
-        room = forest(self._draft).rooms.get(cluster_queue)
-        return None if room is None else room.tree
+        cq = forest(self._draft).cluster_queues.get(cluster_queue)
+        return None if cq is None else cq.tree
 
 
-def ahead(draft: Draft, mine: Workload) -> list[Workload]:
+def ahead(state: State, mine: Workload) -> list[Workload]:
     """Return who is offered before a workload in its ClusterQueue, in order."""
-    forest(draft)  # ranks are given when workloads are placed
+    forest(state)  # ranks are given when workloads are placed
     others = [
         one
-        for one in draft.workloads.values()
+        for one in state.workloads.values()
         if one.cluster_queue == mine.cluster_queue
         and one.shape is not None
         and one.rank < mine.rank
@@ -177,9 +177,9 @@ def _rank(workload: Workload) -> Rank:
     return workload.rank
 
 
-def _borrowed(draft: Draft, cluster_queue: str) -> dict[str, dict[str, str]]:
-    room = forest(draft).rooms.get(cluster_queue)
-    cells = () if room is None or room.node.parent is None else room.node.cells.items()
+def _borrowed(state: State, cluster_queue: str) -> dict[str, dict[str, str]]:
+    cq = forest(state).cluster_queues.get(cluster_queue)
+    cells = () if cq is None or cq.node.parent is None else cq.node.cells.items()
     return _amounts(
         (fr.flavor, fr.resource, cell.usage - cell.quota)
         for fr, cell in cells

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.core.accepting.jobs import take_job
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.snapshot import decode, encode
+from tidegate.core.accepting.jobs.observed import take_job
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.state import State
 from tidegate.errors import TidegateError
 from tidegate.replay.ending_search import TRIALS_MAX
 from tidegate.replay.whynot import WhyNot, why_not
@@ -20,7 +20,7 @@ NEWEST = 1 << 62
 
 
 def dry_run(
-    draft: Draft,
+    state: State,
     job: JobObserved,
     resource: str,
     trials_max: int = TRIALS_MAX,
@@ -29,7 +29,7 @@ def dry_run(
     """Return what would become of a job that is submitted now, suspended as all are.
 
     Args:
-        draft: the state; it is not changed.
+        state: the state; it is not changed.
         job: as it would be observed.
         resource: whose rounds tell of it, e.g. ``jobs.batch``.
         trials_max: see ``why_not``.
@@ -38,9 +38,9 @@ def dry_run(
     Raises:
         TidegateError: it would not be managed.
     """
-    copy = decode(encode(draft))
-    fresh = replace(job, state=JobState(), version=NEWEST, created_us=draft.now_us)
-    for fact in take_job(copy, draft.now_us, resource, fresh):
+    copy = decode(encode(state))
+    fresh = replace(job, state=JobState(), version=NEWEST, created_us=state.now_us)
+    for fact in take_job(copy, state.now_us, resource, fresh):
         apply(copy, fact)
     if job.workload not in copy.workloads:
         raise TidegateError(

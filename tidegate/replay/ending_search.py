@@ -8,8 +8,8 @@ from itertools import islice
 import msgspec
 
 from tidegate.contracts.facts import WorkloadFinished
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.forest import HOLDING, forest
+from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.replay.context import ahead
 from tidegate.replay.trial import Trial
@@ -28,15 +28,15 @@ class Endings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def search_endings(
-    draft: Draft, workload: Workload, trial: Trial, trials_max: int = TRIALS_MAX
+    state: State, workload: Workload, trial: Trial, trials_max: int = TRIALS_MAX
 ) -> Endings | None:
     """Return the fewest workloads whose end lets a pending one start; None: no end of any does.
 
     Looked at are those that hold quota in its tree, those of its own ClusterQueue first, then the
     lowest priority, then who was admitted last; and in a StrictFIFO queue those ahead of it.
     """
-    candidates = _candidates(draft, workload)
-    search = _Search(draft, trial, trials_max)
+    candidates = _candidates(state, workload)
+    search = _Search(state, trial, trials_max)
     chosen = search.enough(candidates)
     if chosen is None:
         return None
@@ -54,8 +54,8 @@ def search_endings(
 class _Search:
     """Trials with workloads ended."""
 
-    def __init__(self, draft: Draft, trial: Trial, trials_max: int) -> None:
-        self._draft, self._trial = draft, trial
+    def __init__(self, state: State, trial: Trial, trials_max: int) -> None:
+        self._draft, self._trial = state, trial
         self._trials_max = trials_max
         self._tried = dict[frozenset[str], bool]()
 
@@ -100,19 +100,19 @@ class _Search:
         return self._tried[keys]
 
 
-def _candidates(draft: Draft, workload: Workload) -> list[Workload]:
-    room = forest(draft).rooms.get(workload.cluster_queue)
-    if room is None:
+def _candidates(state: State, workload: Workload) -> list[Workload]:
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    if cq is None:
         return []
-    holding = [one for other in room.tree.rooms for one in other.holding.values()]
+    holding = [one for other in cq.tree.cluster_queues for one in other.holding.values()]
 
     def order(one: Workload) -> tuple[bool, int, int, str]:
         elsewhere = one.cluster_queue != workload.cluster_queue
         return elsewhere, one.priority, -one.admitted_us, one.key
 
     found = sorted((one for one in holding if one.phase in HOLDING), key=order)
-    if room.spec.strategy == "StrictFIFO":
-        found += sorted(ahead(draft, workload), key=order)
+    if cq.spec.strategy == "StrictFIFO":
+        found += sorted(ahead(state, workload), key=order)
     return found
 
 

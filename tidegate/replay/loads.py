@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from tidegate.contracts import facts as told
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.deciding.readiness import readiness
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.snapshot import encode
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import encode
+from tidegate.core.quota.readiness import readiness
+from tidegate.core.state.state import State
 from tidegate.errors import SettingsError
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet
@@ -68,7 +68,7 @@ def loaded(
         facts.append(fact)
         runs[identity(fact.workload, fact.uid)] = Run(run_us=job.run_us)
     return Scenario(
-        start=encode(Draft()), from_us=from_us, to_us=None, facts=tuple(facts), runs=runs
+        start=encode(State()), from_us=from_us, to_us=None, facts=tuple(facts), runs=runs
     )
 
 
@@ -110,13 +110,13 @@ def _namespaces(defined: list[Defined], at_us: int) -> list[told.NamespaceDefine
 
 
 def _refuse_inactive(defined: list[Defined]) -> None:
-    draft = Draft()
+    state = State()
     for one in defined:
-        apply(draft, one)
-    if not draft.objects.cluster_queues:
+        apply(state, one)
+    if not state.objects.cluster_queues:
         raise SettingsError("The manifests hold no ClusterQueue: there is nothing to admit to.")
-    for name in sorted(draft.objects.cluster_queues):
-        found = readiness(draft, name)
+    for name in sorted(state.objects.cluster_queues):
+        found = readiness(state, name)
         if not found.active:
             raise SettingsError(f"ClusterQueue {name} would admit nobody: {found.message}")
 

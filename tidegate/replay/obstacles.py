@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.core.accepting.adoption import is_complete
-from tidegate.core.checking import required_checks
-from tidegate.core.deciding.readiness import readiness
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.forest import forest
+from tidegate.core.accepting.jobs.adoption import is_complete
+from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.readiness import readiness
+from tidegate.core.state.state import State, Workload
 
 _SECOND_US = 1_000_000
 
@@ -23,14 +23,14 @@ class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
     until_us: int = 0  # when it goes by itself; 0: it does not, or nobody knows when
 
 
-def obstacles(draft: Draft, workload: Workload) -> list[Obstacle]:
+def obstacles(state: State, workload: Workload) -> list[Obstacle]:
     """Return all that keeps a pending workload from being tried."""
-    return [*_of_the_lists(draft), *_of_its_own(draft, workload), *_of_queues(draft, workload)]
+    return [*_of_the_lists(state), *_of_its_own(state, workload), *_of_queues(state, workload)]
 
 
-def checks_in_the_way(draft: Draft, workload: Workload) -> Iterator[Obstacle]:
+def checks_in_the_way(state: State, workload: Workload) -> Iterator[Obstacle]:
     """Yield the admission checks that a workload with quota waits for, and what each said last."""
-    for name in required_checks(draft, workload.cluster_queue, workload.assignment):
+    for name in required_checks(state, workload.cluster_queue, workload.assignment):
         said = workload.checks.get(name)
         if said is None:
             text = f"Admission check {name} has not answered: see its controller."
@@ -41,40 +41,40 @@ def checks_in_the_way(draft: Draft, workload: Workload) -> Iterator[Obstacle]:
             yield Obstacle(what="AdmissionCheck", text=text)
 
 
-def _of_the_lists(draft: Draft) -> Iterator[Obstacle]:
-    if not is_complete(draft):
+def _of_the_lists(state: State) -> Iterator[Obstacle]:
+    if not is_complete(state):
         text = "Not everything has been listed for the first time: nothing is decided before."
         yield Obstacle(what="NotListed", text=text)
 
 
-def _of_its_own(draft: Draft, workload: Workload) -> Iterator[Obstacle]:
+def _of_its_own(state: State, workload: Workload) -> Iterator[Obstacle]:
     if not workload.active:
         yield Obstacle(what="Inactive", text="It is set inactive: set spec.active to true.")
     if workload.gates:
         text = f"It is gated by {', '.join(workload.gates)}: each has to be taken off."
         yield Obstacle(what="Gated", text=text)
-    if workload.requeue_after_us > draft.now_us:
-        left_s = -(-(workload.requeue_after_us - draft.now_us) // _SECOND_US)
+    if workload.requeue_after_us > state.now_us:
+        left_s = -(-(workload.requeue_after_us - state.now_us) // _SECOND_US)
         text = f"It backs off for {left_s} s more after {workload.requeue_count} attempts."
         yield Obstacle(what="BackingOff", text=text, until_us=workload.requeue_after_us)
     if workload.made_way_for:
         text = f"It was preempted by {workload.made_way_for}, which has its turn first."
         yield Obstacle(what="MadeWay", text=text)
-    intent = draft.intents.get(workload.key)
+    intent = state.intents.get(workload.key)
     if intent is not None:
         leaving = [
             victim.workload
             for victim in intent.victims
-            if victim.workload in draft.workloads
-            and draft.workloads[victim.workload].phase == "evicting"
+            if victim.workload in state.workloads
+            and state.workloads[victim.workload].phase == "evicting"
         ]
         text = f"It starts once these have stopped: {', '.join(leaving) or 'nobody is left'}."
         yield Obstacle(what="WaitingForPreempted", text=text)
 
 
-def _of_queues(draft: Draft, workload: Workload) -> Iterator[Obstacle]:
+def _of_queues(state: State, workload: Workload) -> Iterator[Obstacle]:
     key = workload.local_queue
-    local = draft.objects.local_queues.get(key)
+    local = state.objects.local_queues.get(key)
     if local is None:
         yield Obstacle(what="NoLocalQueue", text=f"There is no LocalQueue {key}: create it.")
         return
@@ -84,10 +84,10 @@ def _of_queues(draft: Draft, workload: Workload) -> Iterator[Obstacle]:
         text = f"LocalQueue {key} is stopped: its stopPolicy is {local.spec.stop_policy}."
         yield Obstacle(what="LocalQueueStopped", text=text)
     name = local.spec.cluster_queue
-    found = readiness(draft, name)
+    found = readiness(state, name)
     if not found.active:
         text = f"ClusterQueue {name} admits nobody: {found.message}"
         yield Obstacle(what=f"ClusterQueue{found.reason}", text=text)
-    elif forest(draft).rooms[name].tree.cyclic:
+    elif forest(state).cluster_queues[name].tree.cyclic:
         text = f"The cohorts above ClusterQueue {name} are their own ancestors: cut the circle."
         yield Obstacle(what="CohortCycle", text=text)

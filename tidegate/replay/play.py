@@ -11,9 +11,9 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import Decision, DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.core import chain
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
+from tidegate.core.folding.fold import apply
+from tidegate.core.state import chain
+from tidegate.core.state.state import State
 from tidegate.replay.redecide import DECISIONS_MAX, Divergence, decide_again
 
 
@@ -28,7 +28,7 @@ class Turn(msgspec.Struct, frozen=True, kw_only=True):
 
 def play(
     entries: Iterable[Entry],
-    draft: Draft,
+    state: State,
     *,
     redecide: bool = False,
     decisions_max: int = DECISIONS_MAX,
@@ -37,8 +37,8 @@ def play(
 
     Args:
         entries: a ledger's, without a gap; turns are taken whole, so its last one should be.
-        draft: an empty one; afterwards as it is after the turn that was yielded last.
-        redecide: take each decision again. The play ends with the turn that differs, whose draft
+        state: an empty one; afterwards as it is after the turn that was yielded last.
+        redecide: take each decision again. The play ends with the turn that differs, whose state
             is then the core's, not the ledger's.
         decisions_max: the bound on decisions that each turn was decided with.
 
@@ -48,14 +48,14 @@ def play(
     """
     for _, rows in groupby(chain.verify(entries), key=lambda entry: entry.turn):
         told = list(rows)
-        turn = _again(draft, told, decisions_max) if redecide else _folded(draft, told)
+        turn = _again(state, told, decisions_max) if redecide else _folded(state, told)
         yield turn
         if turn.divergence is not None:
             return
 
 
-def _again(draft: Draft, told: list[Entry], decisions_max: int) -> Turn:
-    found = decide_again(draft, told, decisions_max)
+def _again(state: State, told: list[Entry], decisions_max: int) -> Turn:
+    found = decide_again(state, told, decisions_max)
     return Turn(
         entries=told,
         events=found.events,
@@ -64,11 +64,11 @@ def _again(draft: Draft, told: list[Entry], decisions_max: int) -> Turn:
     )
 
 
-def _folded(draft: Draft, told: list[Entry]) -> Turn:
+def _folded(state: State, told: list[Entry]) -> Turn:
     events = list[FactEvent | DecisionEvent]()
     for entry in told:
         event = decode(entry.payload)
-        apply(draft, event)
+        apply(state, event)
         events.append(event)
     decisions = sum(isinstance(event, Decision) for event in events)
     return Turn(entries=told, events=events, decisions=decisions)

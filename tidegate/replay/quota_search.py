@@ -14,11 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from tidegate.contracts.facts import ClusterQueueDefined
-from tidegate.core.charging import PODS, count, per_pod
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.forest import forest
-from tidegate.core.rooms import Room
-from tidegate.core.tree import available
+from tidegate.core.quota.charging import PODS, count, per_pod
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.tree import available
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import ClusterQueueSpec, FlavorQuotas, ResourceGroup
@@ -47,19 +47,19 @@ class QuotaChange(msgspec.Struct, frozen=True, kw_only=True):
     preempts: tuple[str, ...] = ()  # it starts by making these leave
 
 
-def search_quota(draft: Draft, workload: Workload, trial: Trial) -> list[QuotaChange]:
+def search_quota(state: State, workload: Workload, trial: Trial) -> list[QuotaChange]:
     """Return the smallest raises that let a pending workload start, one for a choice of flavors.
 
     The first is the one that raises the fewest resources, and then the flavors that the
     ClusterQueue prefers. Empty: no quota of the ClusterQueue's own would do.
     """
-    room = forest(draft).rooms.get(workload.cluster_queue)
-    if room is None:
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    if cq is None:
         return []
-    asked = _asked(draft, workload)
+    asked = _asked(state, workload)
     found = dict[tuple[Raise, ...], QuotaChange]()
-    for most in islice(_choices(draft, room, asked), CHOICES_MAX):
-        search = _Search(draft, room, trial)
+    for most in islice(_choices(state, cq, asked), CHOICES_MAX):
+        search = _Search(state, cq, trial)
         least = search.least(most, asked)
         if least is not None:
             change = search.change(least)
@@ -70,9 +70,9 @@ def search_quota(draft: Draft, workload: Workload, trial: Trial) -> list[QuotaCh
 class _Search:
     """Trials with the quota of one ClusterQueue."""
 
-    def __init__(self, draft: Draft, room: Room, trial: Trial) -> None:
-        self._draft, self._room, self._trial = draft, room, trial
-        self._defined = draft.objects.cluster_queues[room.name]
+    def __init__(self, state: State, cq: ClusterQueueState, trial: Trial) -> None:
+        self._draft, self._room, self._trial = state, cq, trial
+        self._defined = state.objects.cluster_queues[cq.name]
 
     def least(self, most: Raises, asked: dict[str, int]) -> Raises | None:
         """Lower each raise in turn until none can be lowered; None: even the most does not do."""
@@ -157,9 +157,9 @@ def _least(starts: Callable[[int], bool], known: int, guess: int) -> int:
     return high
 
 
-def _asked(draft: Draft, workload: Workload) -> dict[str, int]:
+def _asked(state: State, workload: Workload) -> dict[str, int]:
     total = {PODS: 0}
-    for podset, each in zip(workload.podsets, per_pod(draft, workload), strict=True):
+    for podset, each in zip(workload.podsets, per_pod(state, workload), strict=True):
         pods = count(workload, podset)
         total[PODS] += pods
         for resource, units in each.items():
@@ -167,15 +167,15 @@ def _asked(draft: Draft, workload: Workload) -> dict[str, int]:
     return total
 
 
-def _choices(draft: Draft, room: Room, asked: dict[str, int]) -> Iterator[Raises]:
+def _choices(state: State, cq: ClusterQueueState, asked: dict[str, int]) -> Iterator[Raises]:
     """Yield for each choice of flavors more than anybody in the tree could need of it."""
-    names = {one.name for one in room.tree.rooms}
+    names = {one.name for one in cq.tree.cluster_queues}
     most = dict[str, int]()
-    for workload in draft.workloads.values():
+    for workload in state.workloads.values():
         if workload.cluster_queue in names and workload.phase != "finished":
-            for resource, units in _asked(draft, workload).items():
+            for resource, units in _asked(state, workload).items():
                 most[resource] = most.get(resource, 0) + units
-    groups = [group for group in room.spec.groups if asked.keys() & set(group.resources)]
+    groups = [group for group in cq.spec.groups if asked.keys() & set(group.resources)]
     for chosen in product(*(group.flavors for group in groups)):
         yield {
             FlavorResource(flavor.flavor, resource): most[resource]

@@ -6,28 +6,28 @@ from collections.abc import Iterable
 
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
-from tidegate.core.chain import GENESIS, verify
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply_recorded
+from tidegate.core.folding.fold import apply_recorded
+from tidegate.core.state.chain import GENESIS, verify
+from tidegate.core.state.state import State
 
 
 def rebuild(
-    entries: Iterable[Entry], draft: Draft | None = None, head: Entry = GENESIS
-) -> tuple[Draft, Entry]:
-    """Verify and fold a history; return the draft and the entry that new ones must follow.
+    entries: Iterable[Entry], state: State | None = None, head: Entry = GENESIS
+) -> tuple[State, Entry]:
+    """Verify and fold a history; return the state and the entry that new ones must follow.
 
-    An entry that makes no sense is passed over: ``draft.passed_over`` counts them.
+    An entry that makes no sense is passed over: ``state.passed_over`` counts them.
 
-    ``draft`` and ``head``, if given, are a snapshot's: the entries follow it. The draft given is
-    changed and returned. Constant memory beside the draft.
+    ``state`` and ``head``, if given, are a snapshot's: the entries follow it. The state given is
+    changed and returned. Constant memory beside the state.
 
     Raises:
         ChainError: the history was altered.
         UndecodableError: an entry holds an event that this version does not know.
     """
-    draft = Draft() if draft is None else draft
-    assert draft.seq == head.seq, "the draft ends where the entries begin"
+    state = State() if state is None else state
+    assert state.seq == head.seq, "the state ends where the entries begin"
     for entry in verify(entries, head):
-        apply_recorded(draft, decode(entry.payload))
+        apply_recorded(state, decode(entry.payload))
         head = entry
-    return draft, head
+    return state, head

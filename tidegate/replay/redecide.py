@@ -15,9 +15,9 @@ from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.decisions import Decision, DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event, FactEvent
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply_recorded
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply_recorded
+from tidegate.core.state.state import State
 
 DECISIONS_MAX = 1_000
 """A turn's bound on decisions, as the scheduler's is."""
@@ -52,17 +52,17 @@ class Again(msgspec.Struct, frozen=True, kw_only=True):
     divergence: Divergence | None = None
 
 
-def decide_again(draft: Draft, told: Sequence[Entry], decisions_max: int = DECISIONS_MAX) -> Again:
+def decide_again(state: State, told: Sequence[Entry], decisions_max: int = DECISIONS_MAX) -> Again:
     """Fold a turn's facts, decide, and compare with what was recorded.
 
     Args:
-        draft: as it was before the turn; afterwards as the core decided, so after a divergence it
+        state: as it was before the turn; afterwards as the core decided, so after a divergence it
             is not the ledger's any more.
         told: the whole turn.
         decisions_max: the bound that the turn was decided with.
     """
-    facts = _fold_facts(draft, told)
-    decided, recorded = decide(draft, decisions_max=decisions_max), told[len(facts) :]
+    facts = _fold_facts(state, told)
+    decided, recorded = decide(state, decisions_max=decisions_max), told[len(facts) :]
     if _same(recorded, decided):
         return Again(events=[*facts, *decided], decisions=len(decided))
     decisions = [decode(entry.payload) for entry in recorded]
@@ -73,14 +73,14 @@ def decide_again(draft: Draft, told: Sequence[Entry], decisions_max: int = DECIS
     )
 
 
-def _fold_facts(draft: Draft, told: Sequence[Entry]) -> list[FactEvent | DecisionEvent]:
+def _fold_facts(state: State, told: Sequence[Entry]) -> list[FactEvent | DecisionEvent]:
     """Fold a turn's facts and return them; its decisions follow them."""
     facts: list[FactEvent | DecisionEvent] = []
     for entry in told:
         event = decode(entry.payload)
         if isinstance(event, Decision):
             break
-        apply_recorded(draft, event)
+        apply_recorded(state, event)
         facts.append(event)
     return facts
 

@@ -17,10 +17,10 @@ from tidegate.contracts import facts as told
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.forest import HOLDING
-from tidegate.core.snapshot import encode
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import encode
+from tidegate.core.quota.forest import HOLDING
+from tidegate.core.state.state import State
 from tidegate.replay.figures import percentile
 
 STOP_US = 1_000_000
@@ -86,16 +86,16 @@ def recorded(entries: Iterable[Entry], since: int = 0) -> Scenario:
         entries: from the ledger's first one; the last one's time is the scenario's end.
         since: the seq after which it begins; what is before makes the state it begins with.
     """
-    draft, reading = Draft(), _Reading()
-    start, at_us = encode(draft), 0
+    state, reading = State(), _Reading()
+    start, at_us = encode(state), 0
     from_us: int | None = None
     for entry in entries:
         event, at_us = decode(entry.payload), max(at_us, entry.at_us)
         if entry.seq <= since:
-            apply(draft, event)
+            apply(state, event)
             if entry.seq == since:
-                start, from_us = encode(draft), draft.now_us
-                reading.begin(draft)
+                start, from_us = encode(state), state.now_us
+                reading.begin(state)
             continue
         from_us = entry.at_us if from_us is None else from_us
         reading.read(event)
@@ -125,9 +125,9 @@ class _Reading:
         self._reserved = dict[str, int]()
         self._reclaimed = dict[str, list[Reclaimed]]()
 
-    def begin(self, draft: Draft) -> None:
+    def begin(self, state: State) -> None:
         """Take over what runs already."""
-        for workload in draft.workloads.values():
+        for workload in state.workloads.values():
             mine = identity(workload.key, workload.uid)
             self._queues[mine] = workload.local_queue
             if workload.phase in HOLDING and workload.admitted_us:

@@ -14,12 +14,12 @@ from msgspec.structs import replace
 from tidegate.contracts import decisions as decided
 from tidegate.contracts import facts as told
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.families import acting
-from tidegate.core.fold import apply
-from tidegate.core.forest import HOLDING, forest
-from tidegate.core.rules import decide
-from tidegate.core.snapshot import decode, encode
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.queueing.variants import acting
+from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import PodSetAssignment
 
 TURNS_MAX = 200
@@ -39,72 +39,72 @@ class Trial:
     """A copy of the state that any number of things can be tried on."""
 
     def __init__(
-        self, draft: Draft, workload: str, tick: Callable[[], None] = lambda: None
+        self, state: State, workload: str, tick: Callable[[], None] = lambda: None
     ) -> None:
         self._key, self._tick = workload, tick
-        self._base = encode(narrowed(draft, draft.workloads[workload]))
+        self._base = encode(narrowed(state, state.workloads[workload]))
         self.count = 0  # trials so far
 
     def after(self, facts: Iterable[FactEvent]) -> Outcome:
         """Return what becomes of the workload after these facts."""
         self.count += 1
         self._tick()
-        draft = decode(self._base)
+        state = decode(self._base)
         for fact in facts:
-            apply(draft, fact)
+            apply(state, fact)
         preempts, held = dict[str, None](), ""
         for _ in range(TURNS_MAX):
-            taken = decide(draft)
+            taken = decide(state)
             for decision in taken:
-                self._obey(draft, decision, preempts)
+                self._obey(state, decision, preempts)
                 if isinstance(decision, decided.WorkloadPending) and decision.workload == self._key:
                     held = decision.message
-            if not taken or _holds(draft, self._key):
+            if not taken or _holds(state, self._key):
                 break
-        starts = _holds(draft, self._key)
+        starts = _holds(state, self._key)
         return Outcome(
             starts=starts,
             preempts=tuple(preempts),
-            assignment=draft.workloads[self._key].assignment if starts else (),
+            assignment=state.workloads[self._key].assignment if starts else (),
             held=held,
         )
 
     def _obey(
-        self, draft: Draft, decision: decided.DecisionEvent, preempts: dict[str, None]
+        self, state: State, decision: decided.DecisionEvent, preempts: dict[str, None]
     ) -> None:
         match decision:
             case decided.WorkloadPreempted() if decision.by == self._key:
                 preempts[decision.workload] = None
             case decided.StopOrdered():
                 stopped = told.WorkloadStopped(
-                    at_us=draft.now_us, workload=decision.workload, uid=decision.uid
+                    at_us=state.now_us, workload=decision.workload, uid=decision.uid
                 )
-                apply(draft, stopped)
+                apply(state, stopped)
             case _:
                 pass  # whether it starts does not depend on it
 
 
-def narrowed(draft: Draft, workload: Workload) -> Draft:
-    """Return a draft with only those workloads that can matter to one: of its tree, not ended."""
-    room = forest(draft).rooms.get(workload.cluster_queue)
-    names = {workload.cluster_queue} if room is None else {one.name for one in room.tree.rooms}
+def narrowed(state: State, workload: Workload) -> State:
+    """Return a state with only those workloads that can matter to one: of its tree, not ended."""
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    names = {workload.cluster_queue} if cq is None else {one.name for one in cq.tree.cluster_queues}
     kept = {
         key: one
-        for key, one in draft.workloads.items()
+        for key, one in state.workloads.items()
         if one.cluster_queue in names and one.phase != "finished"
     }
     return replace(
-        draft,
+        state,
         workloads=kept,
-        by_uid={uid: key for uid, key in draft.by_uid.items() if key in kept},
+        by_uid={uid: key for uid, key in state.by_uid.items() if key in kept},
         by_queue={
             queue: dict.fromkeys(key for key in keys if key in kept)
-            for queue, keys in draft.by_queue.items()
+            for queue, keys in state.by_queue.items()
         },
-        intents={key: intent for key, intent in draft.intents.items() if key in kept},
+        intents={key: intent for key, intent in state.intents.items() if key in kept},
     )
 
 
-def _holds(draft: Draft, key: str) -> bool:
-    workload = draft.workloads.get(key)
-    return workload is not None and acting(draft, workload).phase in HOLDING
+def _holds(state: State, key: str) -> bool:
+    workload = state.workloads.get(key)
+    return workload is not None and acting(state, workload).phase in HOLDING

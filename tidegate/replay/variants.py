@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
-from tidegate.core.accepting.families import spread
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.families import variants
+from tidegate.core.accepting.jobs.variants import spread
+from tidegate.core.queueing.variants import variants
+from tidegate.core.state.state import State, Workload
 from tidegate.replay.scenario import Run, identity
 
 
-def run_of(draft: Draft, runs: Mapping[str, Run], workload: Workload) -> Run | None:
+def context(state: State, runs: Mapping[str, Run], workload: Workload) -> Run | None:
     """Return how long a workload runs; of a variant as long as any of its family is known to."""
-    parent = draft.workloads.get(workload.parent)
-    family = [] if parent is None else [*variants(draft, parent), parent]
+    parent = state.workloads.get(workload.parent)
+    family = [] if parent is None else [*variants(state, parent), parent]
     found = [
         run
         for one in (workload, *family)
@@ -23,12 +23,12 @@ def run_of(draft: Draft, runs: Mapping[str, Run], workload: Workload) -> Run | N
     return next((run for run in found if not run.assumed), found[0] if found else None)
 
 
-def ending(draft: Draft, workload: Workload, run: Run, now_us: int) -> list[FactEvent]:
+def ending(state: State, workload: Workload, run: Run, now_us: int) -> list[FactEvent]:
     """Return that a workload's job ended or is gone, told of its whole family."""
-    own = draft.workloads.get(workload.parent, workload)
+    own = state.workloads.get(workload.parent, workload)
     fact: FactEvent = (
         WorkloadRemoved(at_us=now_us, workload=own.key, uid=own.uid)
         if run.removed
         else WorkloadFinished(at_us=now_us, workload=own.key, uid=own.uid, reason=run.reason)
     )
-    return list(spread(draft, [fact]))
+    return list(spread(state, [fact]))

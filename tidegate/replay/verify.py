@@ -1,6 +1,6 @@
 """The audit of a ledger: its chain, its witness, and every decision taken again.
 
-A turn is read whole, a history never: constant memory beside the draft.
+A turn is read whole, a history never: constant memory beside the state.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import msgspec
 
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
-from tidegate.core import chain
-from tidegate.core.chain import GENESIS
-from tidegate.core.draft import Draft
+from tidegate.core.state import chain
+from tidegate.core.state.chain import GENESIS
+from tidegate.core.state.state import State
 from tidegate.errors import AuditError, WitnessError
 from tidegate.replay.redecide import DECISIONS_MAX, Divergence, decide_again
 
@@ -65,13 +65,13 @@ def verify(
         AuditError: the core decides otherwise; its ``seq`` is the first entry that differs.
         UndecodableError: an entry holds an event that this version does not know.
     """
-    count, draft = _Count(), Draft()
+    count, state = _Count(), State()
     for _, rows in groupby(chain.verify(entries), key=lambda entry: entry.turn):
         told = list(rows)
         for entry in told:
             _compare(witness, entry)
         if redecide:
-            again = decide_again(draft, told, decisions_max)
+            again = decide_again(state, told, decisions_max)
             if again.divergence is not None:
                 raise _differs(again.divergence)
             count.decisions += again.decisions

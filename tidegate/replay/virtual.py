@@ -16,16 +16,16 @@ from tidegate.contracts import decisions as decided
 from tidegate.contracts import facts as told
 from tidegate.contracts.facts import FactEvent
 from tidegate.contracts.observations import JobState
-from tidegate.core.checking import required_checks
-from tidegate.core.deadlines import next_due
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.fold import apply
-from tidegate.core.forest import HOLDING
-from tidegate.core.rules import decide
-from tidegate.core.snapshot import decode
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import decode
+from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.quota.forest import HOLDING
+from tidegate.core.state.deadlines import next_due
+from tidegate.core.state.state import State, Workload
 from tidegate.errors import TidegateError
 from tidegate.replay.scenario import Answer, Run, Scenario, identity
-from tidegate.replay.variants import ending, run_of
+from tidegate.replay.variants import context, ending
 
 TURNS_MAX = 100
 """At most so many turns at one moment: Kueue's rules may go round for ever."""
@@ -54,20 +54,20 @@ class Due(msgspec.Struct, frozen=True, order=True, kw_only=True):
 
 
 class Cluster:
-    """The jobs of a scenario, and the draft that decides over them."""
+    """The jobs of a scenario, and the state that decides over them."""
 
     def __init__(self, scenario: Scenario, facts: Iterable[FactEvent], watch: Watch) -> None:
         self._scenario, self._watch = scenario, watch
         self._facts = iter(facts)
         self._coming: FactEvent | None = None
-        self.draft: Draft = decode(scenario.start)
+        self.state: State = decode(scenario.start)
         self.now_us = scenario.from_us
         self._due = list[Due]()
         self._running = dict[str, int]()  # workload to its start's number
         self._told = list[FactEvent]()  # what happened now and is not folded yet
         self._number = self._idle = 0
         self._left = DECISIONS_A_JOB * (len(scenario.runs) + 1)  # decisions
-        for workload in self.draft.workloads.values():
+        for workload in self.state.workloads.values():
             self._continue(workload)
 
     def play(self) -> Iterator[int]:
@@ -92,7 +92,7 @@ class Cluster:
         times = [] if self._coming is None else [self._coming.at_us]
         if self._due:
             times.append(self._due[0].at_us)
-        due_us = next_due(self.draft)
+        due_us = next_due(self.state)
         if due_us is not None and (times or self._idle < IDLE_MAX):
             times.append(due_us)
         at_us = min(times, default=None)
@@ -104,7 +104,7 @@ class Cluster:
     def _happen(self) -> None:
         """Gather what happens now, and let the deadlines fire that are due."""
         self._idle += 1
-        due_us = next_due(self.draft)
+        due_us = next_due(self.state)
         if due_us is not None and due_us <= self.now_us:
             self._told.append(told.TimePassed(at_us=self.now_us))
         while self._due and self._due[0].at_us <= self.now_us:
@@ -118,11 +118,11 @@ class Cluster:
     def _decide(self) -> None:
         for _ in range(TURNS_MAX):
             for fact in self._told:
-                apply(self.draft, fact)
+                apply(self.state, fact)
                 self._watch(fact)
                 self._adopted(fact)
             self._told = []
-            taken = decide(self.draft)
+            taken = decide(self.state)
             self._left -= len(taken)
             for decision in taken:
                 self._idle = 0
@@ -145,7 +145,7 @@ class Cluster:
                 pass  # the ledger's, not the cluster's
 
     def _start(self, order: decided.StartOrdered) -> None:
-        workload = self.draft.workloads.get(order.workload)
+        workload = self.state.workloads.get(order.workload)
         if workload is None:
             return
         self._run(workload, 0)
@@ -161,7 +161,7 @@ class Cluster:
         self._tell(workload, state)
 
     def _stop(self, order: decided.StopOrdered) -> None:
-        workload = self.draft.workloads.get(order.workload)
+        workload = self.state.workloads.get(order.workload)
         self._running.pop(order.workload, None)
         if workload is not None:
             self._plan("stopped", workload, self._scenario.stop_us)
@@ -169,7 +169,7 @@ class Cluster:
     def _run(self, workload: Workload, ran_us: int) -> None:
         self._number += 1
         self._running[workload.key] = self._number
-        run = run_of(self.draft, self._scenario.runs, workload) or RUNS_ON
+        run = context(self.state, self._scenario.runs, workload) or RUNS_ON
         if run.run_us is not None:
             left_us = max(0, run.run_us - ran_us)
             self._plan("end", workload, left_us, mark=self._running[workload.key])
@@ -189,19 +189,19 @@ class Cluster:
 
     def _adopted(self, fact: FactEvent) -> None:
         if isinstance(fact, told.WorkloadAdopted):
-            workload = self.draft.workloads.get(fact.workload)
+            workload = self.state.workloads.get(fact.workload)
             if workload is not None and workload.phase in HOLDING:
                 self._run(workload, 0)
 
     def _ask_checks(self, decision: decided.QuotaReserved) -> None:
-        workload = self.draft.workloads.get(decision.workload)
+        workload = self.state.workloads.get(decision.workload)
         if workload is not None:
             self._answer(workload)
 
     def _answer(self, workload: Workload) -> None:
         """Let each check say what it said in the history, as long after; else that it is ready."""
         said = self._scenario.answers.get(identity(workload.key, workload.uid), {})
-        for name in required_checks(self.draft, workload.cluster_queue, workload.assignment):
+        for name in required_checks(self.state, workload.cluster_queue, workload.assignment):
             after_us = said.get(name, READY).after_us
             self._plan("check", workload, after_us, check=name)
 
@@ -218,15 +218,15 @@ class Cluster:
         heappush(self._due, due)
 
     def _do(self, due: Due) -> None:
-        workload = self.draft.workloads.get(due.workload)
+        workload = self.state.workloads.get(due.workload)
         if workload is None or workload.uid != due.uid or workload.phase == "finished":
             return
         match due.what:
             case "end":
                 if self._running.get(due.workload) == due.mark:
                     del self._running[due.workload]
-                    run = run_of(self.draft, self._scenario.runs, workload) or RUNS_ON
-                    self._told += ending(self.draft, workload, run, self.now_us)
+                    run = context(self.state, self._scenario.runs, workload) or RUNS_ON
+                    self._told += ending(self.state, workload, run, self.now_us)
             case "reclaim":
                 if self._running.get(due.workload) == due.mark:
                     self._told.append(
@@ -274,4 +274,4 @@ class Cluster:
 
     def _decision(self, workload: Workload) -> str:
         seq = 0 if workload.order is None else workload.order.seq
-        return f"{self.draft.ledger_id}/{seq}"
+        return f"{self.state.ledger_id}/{seq}"

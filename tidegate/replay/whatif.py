@@ -14,9 +14,9 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.draft import Draft
-from tidegate.core.fold import apply
-from tidegate.core.snapshot import decode as from_bytes
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import decode as from_bytes
+from tidegate.core.state.state import State
 from tidegate.replay.aggregates import Tally
 from tidegate.replay.figures import Figures, figures
 from tidegate.replay.scenario import Scenario
@@ -61,16 +61,16 @@ def played(
 
 def as_recorded(entries: Iterable[Entry], since: int = 0) -> Side:
     """Return the figures of a history as it was, after the seq ``since``."""
-    draft, at_us = Draft(), 0
+    state, at_us = State(), 0
     tally: Tally | None = None
     for entry in entries:
         event, at_us = decode(entry.payload), max(at_us, entry.at_us)
         if entry.seq <= since:
-            apply(draft, event)
+            apply(state, event)
             continue
         if tally is None:
-            tally = Tally(draft.now_us if since else entry.at_us)
-            tally.begin(draft)
+            tally = Tally(state.now_us if since else entry.at_us)
+            tally.begin(state)
         tally.note(event)
     tally = tally if tally is not None else Tally(at_us)
     return Side(figures=figures(tally, at_us), tally=tally)

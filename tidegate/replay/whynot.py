@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.forest import forest
+from tidegate.core.quota.forest import forest
+from tidegate.core.state.state import State, Workload
 from tidegate.errors import TidegateError
 from tidegate.model.reasons import UNSATISFIED_CHECKS
 from tidegate.replay.ending_search import TRIALS_MAX, Endings, search_endings
@@ -30,7 +30,7 @@ class WhyNot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def why_not(
-    draft: Draft,
+    state: State,
     workload: str,
     trials_max: int = TRIALS_MAX,
     tick: Callable[[], None] = lambda: None,
@@ -40,7 +40,7 @@ def why_not(
     One that has quota waits for its admission checks, which is all that is answered.
 
     Args:
-        draft: the state; it is not changed.
+        state: the state; it is not changed.
         workload: the key of one that is pending, or has quota and waits for its checks.
         trials_max: how many trials may be spent on looking for fewer workloads that must end.
         tick: is called at each trial, to show how far it got.
@@ -48,9 +48,9 @@ def why_not(
     Raises:
         TidegateError: it does not wait; the message says what it is.
     """
-    found = draft.workloads.get(workload)
+    found = state.workloads.get(workload)
     if found is not None and found.phase == "reserved":
-        return _answer(found, tuple(checks_in_the_way(draft, found)))
+        return _answer(found, tuple(checks_in_the_way(state, found)))
     if found is None or found.phase != "pending":
         if found is not None and found.variants:
             raise TidegateError(
@@ -60,16 +60,16 @@ def why_not(
         raise TidegateError(
             f"{workload} is {phase}, not pending: `tidegate why {workload}` tells its life."
         )
-    forest(draft)
-    in_the_way = tuple(obstacles(draft, found))
+    forest(state)
+    in_the_way = tuple(obstacles(state, found))
     if any(one.what != "WaitingForPreempted" for one in in_the_way):
         return _answer(found, in_the_way)
-    trial = Trial(draft, workload, tick)
+    trial = Trial(state, workload, tick)
     now = trial.after(())
     if now.starts:
         return _answer(found, in_the_way, now=now, trials=trial.count)
-    quota = tuple(search_quota(draft, found, trial))
-    endings = search_endings(draft, found, trial, trials_max)
+    quota = tuple(search_quota(state, found, trial))
+    endings = search_endings(state, found, trial, trials_max)
     return _answer(found, in_the_way, now=now, quota=quota, endings=endings, trials=trial.count)
 
 

@@ -12,10 +12,10 @@ from tests.conformance.histories import key
 from tests.conformance.pods import podset
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core.charging import charged, count, per_pod, times
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.limits import adjusted
-from tidegate.core.requests import placement_requests
+from tidegate.core.quota.charging import charged, count, per_pod, times
+from tidegate.core.quota.limit_ranges import adjusted
+from tidegate.core.quota.requests import placement_requests
+from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.quantity import parse
 
@@ -26,9 +26,9 @@ def run_info(case: Case, mode: str) -> Iterator[str]:
     for given in workload.get("status", {}).get("admission", {}).get("podSetAssignments", ()):
         unnamed = dict.fromkeys(given.get("resourceUsage", ()), "unnamed")
         given["flavors"] = unnamed | given.get("flavors", {})  # some tell of no flavor
-    draft = _with(case, mode, workload)
-    known = draft.workloads[key(workload)]
-    found = _reserved(known) if known.assignment else _asked(draft, known)
+    state = _with(case, mode, workload)
+    known = state.workloads[key(workload)]
+    found = _reserved(known) if known.assignment else _asked(state, known)
     wanted = [
         {"name": one["name"], "count": one["count"], "requests": one.get("requests", {})}
         for one in case.expected["totalRequests"]
@@ -37,24 +37,24 @@ def run_info(case: Case, mode: str) -> Iterator[str]:
     for told, one in zip(wanted, found, strict=False):
         yield from compare(told["name"], told, one)
     told_places = [one.get("topologyRequest") for one in case.expected["totalRequests"]]
-    yield from compare("places", told_places, _places(draft, known, workload))
+    yield from compare("places", told_places, _places(state, known, workload))
 
 
 def run_adjusted(case: Case, mode: str) -> Iterator[str]:
     """Compare the podsets once LimitRanges and RuntimeClasses had their say."""
     workload = case.input["workload"]
-    draft = _with(case, mode, workload)
+    state = _with(case, mode, workload)
     namespace = workload.get("metadata", {}).get("namespace", "")
     for told, one in zip(
         case.expected["workload"]["spec"]["podSets"], workload["spec"]["podSets"], strict=True
     ):
-        found = adjusted(draft.objects, namespace, podset(one))
+        found = adjusted(state.objects, namespace, podset(one))
         yield from compare(told["name"], _amounts(podset(told)), _amounts(found))
 
 
-def _asked(draft: Draft, workload: Workload) -> list[Json]:
+def _asked(state: State, workload: Workload) -> list[Json]:
     """Return what a pending workload asks for."""
-    each = per_pod(draft, workload)
+    each = per_pod(state, workload)
     return [
         _row(podset.name, count(workload, podset), times(pod, count(workload, podset)))
         for podset, pod in zip(workload.podsets, each, strict=True)
@@ -71,13 +71,13 @@ def _reserved(workload: Workload) -> list[Json]:
     return rows
 
 
-def _places(draft: Draft, known: Workload, workload: Json) -> list[Json | None]:
+def _places(state: State, known: Workload, workload: Json) -> list[Json | None]:
     """Return what the pods of each podset take of the domains that they were placed in."""
     namespace = workload.get("metadata", {}).get("namespace", "")
     given = workload.get("status", {}).get("admission", {}).get("podSetAssignments", ())
     placed = {one["name"]: one.get("topologyAssignment") for one in given}
     return [
-        _placed(placed.get(one.name), placement_requests(draft.objects, namespace, one))
+        _placed(placed.get(one.name), placement_requests(state.objects, namespace, one))
         for one in known.podsets
     ]
 
@@ -112,7 +112,7 @@ def _row(name: str, pods: int, requests: dict[str, int]) -> Json:
     return {"name": name, "count": pods, "requests": requests}
 
 
-def _with(case: Case, mode: str, workload: Json) -> Draft:
+def _with(case: Case, mode: str, workload: Json) -> State:
     return stage(replace(case, input={**case.input, "workloads": [workload]}), mode)
 
 

@@ -13,11 +13,11 @@ from tests.conformance.projection import Projection
 from tests.conformance.report import compare
 from tests.conformance.stage import fold, stage
 from tidegate.contracts import facts
-from tidegate.core import heads
-from tidegate.core.charging import count, per_pod, times
-from tidegate.core.deciding.readiness import readiness
-from tidegate.core.draft import Draft
-from tidegate.core.rules import decide
+from tidegate.core.decide import decide
+from tidegate.core.queueing import heads
+from tidegate.core.quota.charging import count, per_pod, times
+from tidegate.core.quota.readiness import readiness
+from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import amount
 
@@ -29,24 +29,24 @@ class Run:
 
     def __init__(self, case: Case, mode: str) -> None:
         self.case, self.mode = case, mode
-        self.draft: Draft = stage(case, mode, admit=True)
+        self.state: State = stage(case, mode, admit=True)
         self.projection = Projection(case.input["workloads"])
 
     def schedule(self) -> None:
         """Run one cycle; nobody stops and nobody starts, for no controller runs."""
-        decisions = decide(self.draft, cycles_max=1)
+        decisions = decide(self.state, cycles_max=1)
         if self.case.input.get("statusPatchFails"):
             # The write that makes a decision true is refused: for Kueue a workload's status, for
-            # us the ledger's commit. The draft is thrown away and built again from what is true.
-            self.draft = stage(self.case, self.mode, admit=True)
+            # us the ledger's commit. The state is thrown away and built again from what is true.
+            self.state = stage(self.case, self.mode, admit=True)
         else:
             self.projection.see(decisions)
 
     def delete(self, workload: str) -> None:
         """Let an object be gone."""
-        known = self.draft.workloads[workload]
-        gone = facts.WorkloadRemoved(at_us=self.draft.now_us, workload=workload, uid=known.uid)
-        fold(self.draft, [gone])
+        known = self.state.workloads[workload]
+        gone = facts.WorkloadRemoved(at_us=self.state.now_us, workload=workload, uid=known.uid)
+        fold(self.state, [gone])
         self.projection.forget(workload)
 
     def replaced(self) -> list[Json]:
@@ -93,7 +93,7 @@ def _compare(ran: Run, expected: Json, at: str) -> Iterator[str]:
             wanted = _NORMAL.get(member, _same)(expected[member])
             yield from compare(at + member, wanted, value)
     waiting = _union(expected.get("left", {}), expected.get("inadmissible", {}))
-    yield from compare(f"{at}left and inadmissible", waiting, _waiting(ran.draft))
+    yield from compare(f"{at}left and inadmissible", waiting, _waiting(ran.state))
     yield from _compare_statuses(ran, expected.get("workloadStatus", {}), at)
     if "events" in expected:
         wanted = sorted((one["object"], one["type"], one["reason"]) for one in expected["events"])
@@ -104,8 +104,8 @@ def _compare_moved(ran: Run, moved: list[str]) -> Iterator[str]:
     """What was inadmissible and is to be woken now waits in the active queue."""
     active = {
         workload
-        for name in ran.draft.objects.cluster_queues
-        for workload in heads.pending(ran.draft, name)[0]
+        for name in ran.state.objects.cluster_queues
+        for workload in heads.pending(ran.state, name)[0]
     }
     yield from compare("moved to active", moved, [one for one in moved if one in active])
 
@@ -123,7 +123,7 @@ def _compare_statuses(ran: Run, expected: Json, at: str) -> Iterator[str]:
         yield from compare(f"{at}evictions {workload}", counts, seen)
         if "resourceRequests" in status:
             wanted_rows = [_request_row(row) for row in status["resourceRequests"]]
-            rows = _request_rows(ran.draft, workload)
+            rows = _request_rows(ran.state, workload)
             yield from compare(f"{at}requests {workload}", wanted_rows, rows)
 
 
@@ -132,11 +132,11 @@ def _request_row(row: Json) -> tuple[str, dict[str, int]]:
     return row["name"], {name: amount(name, text) for name, text in resources.items()}
 
 
-def _request_rows(draft: Draft, workload: str) -> list[tuple[str, dict[str, int]]]:
-    known = draft.workloads[workload]
+def _request_rows(state: State, workload: str) -> list[tuple[str, dict[str, int]]]:
+    known = state.workloads[workload]
     return [
         (podset.name, times(each, count(known, podset)))
-        for podset, each in zip(known.podsets, per_pod(draft, known), strict=True)
+        for podset, each in zip(known.podsets, per_pod(state, known), strict=True)
     ]
 
 
@@ -150,7 +150,7 @@ def _assignments(ran: Run) -> Json:
         key(one): _admission(queue_of(one), assignment(one["status"]["admission"]))
         for one in ran.replaced()
     }
-    for one in ran.draft.workloads.values():
+    for one in ran.state.workloads.values():
         if one.phase in _HOLDING:
             told[one.key] = _admission(one.cluster_queue, one.assignment)
     return told
@@ -171,14 +171,14 @@ def _normal_assignments(expected: Json) -> Json:
 def _usages(ran: Run) -> Json:
     """Return what active ClusterQueues use; a replaced slice's part is freed by its controller."""
     used: Json = {}
-    for name in ran.draft.objects.cluster_queues:
-        if readiness(ran.draft, name).active:
+    for name in ran.state.objects.cluster_queues:
+        if readiness(ran.state, name).active:
             used[name] = nested(_with_replaced(ran, name))
     return used
 
 
 def _with_replaced(ran: Run, name: str) -> dict[FlavorResource, int]:
-    reserved = usage(queue(ran.draft, name))
+    reserved = usage(queue(ran.state, name))
     for one in ran.replaced():
         for given in assignment(one["status"]["admission"]) if queue_of(one) == name else ():
             for resource, units in given.usage.items():
@@ -191,10 +191,10 @@ def _normal_usage(expected: Json) -> Json:
     return {name: without_zeros(usage) for name, usage in expected.items()}
 
 
-def _waiting(draft: Draft) -> dict[str, list[str]]:
+def _waiting(state: State) -> dict[str, list[str]]:
     found = {}
-    for name in draft.objects.cluster_queues:
-        active, parked = heads.pending(draft, name)
+    for name in state.objects.cluster_queues:
+        active, parked = heads.pending(state, name)
         if active or parked:
             found[name] = sorted([*active, *parked])
     return found

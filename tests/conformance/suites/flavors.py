@@ -8,19 +8,20 @@ from dataclasses import replace
 from tests.conformance.amounts import flat, nested, without_zeros
 from tests.conformance.cases import Case, Json
 from tests.conformance.histories import key
-from tests.conformance.nodes import queue, room
+from tests.conformance.nodes import cq, queue
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core import flavors, tree
-from tidegate.core.flavors import Assignment, PodSetChoice
+from tidegate.core.flavors import assignment
+from tidegate.core.flavors.assignment import Assignment, PodSetChoice
+from tidegate.core.quota import tree
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import amount, render
 
 _REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
 _POSSIBILITIES = {
-    "NoCandidates": flavors.NO_CANDIDATES,
-    "Preempt": flavors.PREEMPT,
-    "Reclaim": flavors.RECLAIM,
+    "NoCandidates": assignment.NO_CANDIDATES,
+    "Preempt": assignment.PREEMPT,
+    "Reclaim": assignment.RECLAIM,
 }
 
 
@@ -28,13 +29,13 @@ def run(case: Case, mode: str) -> Iterator[str]:
     """Compare the mode, level, flavors and usage of an assignment, and where the scan stopped."""
     workload = case.input["workload"]
     given = {**case.input, "workloads": [workload, *_replaced(case)]}
-    draft = stage(replace(case, input=given), mode)
+    state = stage(replace(case, input=given), mode)
     for name, usage in _usage(case).items():
-        tree.charge(queue(draft, name), usage)
-    found = flavors.assign(
-        draft,
-        draft.workloads[key(workload)],
-        room=room(draft, case.input["targetClusterQueue"]),
+        tree.charge(queue(state, name), usage)
+    found = assignment.assign(
+        state,
+        state.workloads[key(workload)],
+        cq=cq(state, case.input["targetClusterQueue"]),
         oracle=_oracle(case.input["preemptionOracle"]),
     )
     yield from _compare(case.expected, found)
@@ -79,7 +80,7 @@ def _usage(case: Case) -> dict[str, dict[FlavorResource, int]]:
     return usage
 
 
-def _oracle(told: Json) -> flavors.Oracle:
+def _oracle(told: Json) -> assignment.Oracle:
     default: Json = told["default"]
     answers: dict[FlavorResource, Json] = {
         FlavorResource(one["flavor"], one["resource"]): one for one in told["results"]
@@ -116,7 +117,7 @@ def _compare_podset(told: Json, one: PodSetChoice) -> Iterator[str]:
     found = {
         resource: {
             "flavor": choice.flavor,
-            "mode": flavors.external(choice.mode),
+            "mode": assignment.external(choice.mode),
             "borrow": choice.borrow,
             "triedFlavorIdx": choice.tried,
         }

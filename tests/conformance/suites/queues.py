@@ -11,20 +11,20 @@ from tests.conformance.histories import history, key
 from tests.conformance.report import compare
 from tests.conformance.stage import definitions, fold, opening, policy, stage
 from tidegate.contracts import facts
-from tidegate.core import heads, ordering
-from tidegate.core.deciding.readiness import readiness
-from tidegate.core.draft import Draft
 from tidegate.core.preemption import candidates
+from tidegate.core.queueing import heads, ordering
+from tidegate.core.quota.readiness import readiness
+from tidegate.core.state.state import State
 
 _QUEUE = "cq"
 
 
 def run_readiness(case: Case, mode: str) -> Iterator[str]:
     """Compare whether a ClusterQueue is active, and the reason."""
-    draft = stage(case, mode)
+    state = stage(case, mode)
     if case.input["terminating"]:
-        fold(draft, _deleting(draft, case.input["clusterQueue"]))
-    found = readiness(draft, case.input["clusterQueue"])
+        fold(state, _deleting(state, case.input["clusterQueue"]))
+    found = readiness(state, case.input["clusterQueue"])
     yield from compare("active", case.expected["active"], found.active)
     yield from compare("reason", case.expected["reason"], found.reason)
 
@@ -38,8 +38,8 @@ def run_order(case: Case, mode: str) -> Iterator[str]:
         one["spec"].setdefault("queueName", "main")
     given["clusterQueues"] = [queue]
     given["localQueues"] = _local_queues(given, name)
-    draft = stage(replace(case, input=given), mode)
-    head = heads.head(draft, name)
+    state = stage(replace(case, input=given), mode)
+    head = heads.head(state, name)
     yield from compare("head", case.expected["head"], head and head.key)
 
 
@@ -48,23 +48,23 @@ def run_entries(case: Case, mode: str) -> Iterator[str]:
     workloads = [one["workload"] for one in case.input["entries"]]
     for place, one in enumerate(workloads):
         one["metadata"].setdefault("uid", f"{place:04}")  # of equal ones the first told goes first
-    draft = _queued(case, mode, workloads)
+    state = _queued(case, mode, workloads)
     entries = [
         ordering.Entry(
-            workload=draft.workloads[key(one["workload"])],
+            workload=state.workloads[key(one["workload"])],
             borrows=one["borrowing"],
             is_preemptor=one["isPreemptor"],
         )
         for one in case.input["entries"]
     ]
-    found = [entry.workload.job.name for entry in ordering.classic(draft, entries)]
+    found = [entry.workload.job.name for entry in ordering.classic(state, entries)]
     yield from compare("order", case.expected["order"], found)
 
 
 def run_candidates(case: Case, mode: str) -> Iterator[str]:
     """Compare the order in which victims are chosen."""
     told = case.input["candidates"]
-    draft = _queued(case, mode, [one["workload"] for one in told])
+    state = _queued(case, mode, [one["workload"] for one in told])
     usage = {
         f"{key(one['workload']).partition('/')[0]}/{one['workload']['spec']['queueName']}": Decimal(
             str(one["localQueueFairSharingUsage"])
@@ -73,18 +73,18 @@ def run_candidates(case: Case, mode: str) -> Iterator[str]:
         if "localQueueFairSharingUsage" in one
     }
     order = candidates.in_order(
-        draft,
-        [draft.workloads[key(one["workload"])] for one in told],
+        state,
+        [state.workloads[key(one["workload"])] for one in told],
         case.input["preemptorClusterQueue"],
         local_usage=usage if case.input["admissionFairSharing"] else None,
     )
     yield from compare("order", case.expected["order"], [one.job.name for one in order])
 
 
-def _deleting(draft: Draft, name: str) -> Iterator[facts.ClusterQueueDefined]:
-    if told := draft.objects.cluster_queues.get(name):
+def _deleting(state: State, name: str) -> Iterator[facts.ClusterQueueDefined]:
+    if told := state.objects.cluster_queues.get(name):
         yield facts.ClusterQueueDefined(
-            at_us=draft.now_us, name=name, spec=told.spec, deleting=True
+            at_us=state.now_us, name=name, spec=told.spec, deleting=True
         )
 
 
@@ -99,12 +99,12 @@ def _local_queues(given: Json, queue: str) -> list[Json]:
     return list(told.values())
 
 
-def _queued(case: Case, mode: str, workloads: list[Json]) -> Draft:
-    """Return a draft of workloads alone, with a ClusterQueue for each that they name."""
-    draft = Draft()
-    fold(draft, opening(policy(case, mode)))
+def _queued(case: Case, mode: str, workloads: list[Json]) -> State:
+    """Return a state of workloads alone, with a ClusterQueue for each that they name."""
+    state = State()
+    fold(state, opening(policy(case, mode)))
     names = {one.get("status", {}).get("admission", {}).get("clusterQueue") for one in workloads}
     queues = [{"metadata": {"name": name}, "spec": {}} for name in sorted(filter(None, names))]
-    fold(draft, definitions({"clusterQueues": queues}))
-    fold(draft, history(workloads))
-    return draft
+    fold(state, definitions({"clusterQueues": queues}))
+    fold(state, history(workloads))
+    return state

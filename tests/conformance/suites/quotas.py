@@ -12,20 +12,20 @@ from tests.conformance.histories import key
 from tests.conformance.nodes import cohort, queue
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core import shares, tree
-from tidegate.core.draft import Draft
-from tidegate.core.usage import QueueUsage, local_queue_usage, queue_usage
+from tidegate.core.queueing.usage import QueueUsage, local_queue_usage, queue_usage
+from tidegate.core.quota import shares, tree
+from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import amount
 
 
 def run_quota(case: Case, mode: str) -> Iterator[str]:
     """Compare what is available and what the nodes hold, also after usage was taken away."""
-    draft = stage(case, mode)
-    nodes = _nodes(draft, case)
+    state = stage(case, mode)
+    nodes = _nodes(state, case)
     expected = case.expected
     if "lendable" in expected:
-        found = shares.lendable(cohort(draft, case.input["cohort"]))
+        found = shares.lendable(cohort(state, case.input["cohort"]))
         yield from compare("lendable", expected["lendable"], found)
         return
     used = {name: flat(usage) for name, usage in case.input.get("usage", {}).items()}
@@ -36,7 +36,7 @@ def run_quota(case: Case, mode: str) -> Iterator[str]:
     for name, told in expected["clusterQueueNodes"].items():
         yield from _compare_node(name, told, nodes[name])
     for name, told in expected["cohortNodes"].items():
-        yield from _compare_node(name, told, cohort(draft, name))
+        yield from _compare_node(name, told, cohort(state, name))
     for name, usage in used.items():
         tree.discharge(nodes[name], usage)
     yield from _compare_each("availableAfterUsageRemoved", expected, nodes, _available)
@@ -44,15 +44,15 @@ def run_quota(case: Case, mode: str) -> Iterator[str]:
 
 def run_share(case: Case, mode: str) -> Iterator[str]:
     """Compare the dominant resource shares, or whether a ClusterQueue borrows."""
-    draft = stage(case, mode)
-    nodes = _nodes(draft, case)
+    state = stage(case, mode)
+    nodes = _nodes(state, case)
     for name, usage in case.input["usage"].items():
         tree.charge(nodes[name], flat(usage))
     expected = case.expected
     extra = flat(case.input.get("extraRequest", {}))
     for told in expected.get("shares", ()):
         name = told["name"]
-        node = cohort(draft, name) if told["kind"] == "Cohort" else nodes[name]
+        node = cohort(state, name) if told["kind"] == "Cohort" else nodes[name]
         yield from compare(f"share of {name}", told, _share(told, node, extra))
     if "borrowing" in expected:
         node = nodes[case.input["clusterQueue"]]
@@ -68,17 +68,17 @@ def run_usage(case: Case, mode: str) -> Iterator[str]:
     """Compare the usage that a ClusterQueue's or a LocalQueue's status reports."""
     local = case.input.get("localQueue")
     given = {**case.input, "localQueues": [local] if local else []}
-    draft = stage(replace(case, input=given), mode)
+    state = stage(replace(case, input=given), mode)
     if told := case.expected.get("clusterQueueStatus"):
         name = case.input["clusterQueues"][0]["metadata"]["name"]
-        yield from _compare_usage(told, queue_usage(draft, name))
+        yield from _compare_usage(told, queue_usage(state, name))
     if local and (told := case.expected.get("localQueueStatus")):
-        yield from _compare_usage(told, local_queue_usage(draft, key(local)))
+        yield from _compare_usage(told, local_queue_usage(state, key(local)))
 
 
-def _nodes(draft: Draft, case: Case) -> dict[str, tree.Node]:
+def _nodes(state: State, case: Case) -> dict[str, tree.Node]:
     names = (one["metadata"]["name"] for one in case.input["clusterQueues"])
-    return {name: queue(draft, name) for name in names}
+    return {name: queue(state, name) for name in names}
 
 
 def _available(node: tree.Node, fr: FlavorResource) -> int:

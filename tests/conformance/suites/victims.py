@@ -7,39 +7,40 @@ from dataclasses import replace
 
 from tests.conformance.cases import Case, Json
 from tests.conformance.histories import key
-from tests.conformance.nodes import cohorts, queue, room, usage
+from tests.conformance.nodes import cohorts, cq, queue, usage
 from tests.conformance.report import compare
 from tests.conformance.stage import stage
-from tidegate.core import flavors, tree
-from tidegate.core.draft import Draft
+from tidegate.core.flavors import assignment
 from tidegate.core.preemption import search
+from tidegate.core.quota import tree
+from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource
 
-_MODES = {"Fit": flavors.FIT, "Preempt": flavors.PREEMPT}
+_MODES = {"Fit": assignment.FIT, "Preempt": assignment.PREEMPT}
 
 
 def run(case: Case, mode: str) -> Iterator[str]:
     """Compare the set of victims, and that looking for them changed nothing."""
     incoming = {name: told for name, told in case.input["incoming"].items() if name != "status"}
     given = {**case.input, "workloads": [*case.input["workloads"], incoming]}
-    draft = stage(replace(case, input=given), mode)
-    workload = draft.workloads[key(incoming)]
-    at = room(draft, case.input["targetClusterQueue"])
+    state = stage(replace(case, input=given), mode)
+    workload = state.workloads[key(incoming)]
+    at = cq(state, case.input["targetClusterQueue"])
     for fr in _named(case.input["assignment"]):
         tree.cell_of(at.node, fr)  # some recorded queues list no quota for what they are asked
-    before = _usage(draft)
-    assignment = search.assignment_of(workload, _choices(case.input["assignment"]), draft=draft)
+    before = _usage(state)
+    assignment = search.assignment_of(workload, _choices(case.input["assignment"]), state=state)
     found = [
         {
             "workload": one.workload.key,
             "reason": one.reason,
             "clusterQueue": one.cluster_queue,
         }
-        for one in search.targets(draft, workload, assignment, room=at)
+        for one in search.targets(state, workload, assignment, cq=at)
     ]
     found.sort(key=lambda one: one["workload"])
     yield from compare("targets", case.expected["targets"], found)
-    yield from compare("usage after the search", before, _usage(draft))
+    yield from compare("usage after the search", before, _usage(state))
 
 
 def _choices(told: Json) -> list[tuple[str, int, dict[str, tuple[str, int]]]]:
@@ -64,7 +65,7 @@ def _named(told: Json) -> list[FlavorResource]:
     ]
 
 
-def _usage(draft: Draft) -> dict[str, dict[FlavorResource, int]]:
-    nodes = [queue(draft, name) for name in draft.objects.cluster_queues]
-    nodes += cohorts(draft).values()
+def _usage(state: State) -> dict[str, dict[FlavorResource, int]]:
+    nodes = [queue(state, name) for name in state.objects.cluster_queues]
+    nodes += cohorts(state).values()
     return {f"{node.is_cohort}/{node.name}": usage(node) for node in nodes}

@@ -9,7 +9,7 @@ import msgspec
 from tests.kinds.observed.cases import Info, Object
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
-from tidegate.core.requests import pod_total
+from tidegate.core.quota.requests import pod_total
 from tidegate.jobs.kind import Start, Stop
 from tidegate.kinds.pods import Toleration
 from tidegate.kinds.podsets import toleration

@@ -14,7 +14,7 @@ from tidegate.cli.output import say
 from tidegate.cli.progress import watched
 from tidegate.cli.reading import time_of
 from tidegate.contracts.entry import Entry
-from tidegate.core.chain import GENESIS, verify
+from tidegate.core.state.chain import GENESIS, verify
 from tidegate.errors import NotSupportedError
 
 

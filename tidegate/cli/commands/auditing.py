@@ -14,8 +14,8 @@ from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.times import utc
 from tidegate.cli.witnesses import Outside, ledger_id_in, noting, outside, refuse_unmet
-from tidegate.core import chain
-from tidegate.core.chain import GENESIS
+from tidegate.core.state import chain
+from tidegate.core.state.chain import GENESIS
 from tidegate.errors import NotSupportedError
 from tidegate.replay.verify import Audit
 from tidegate.replay.verify import verify as audit

@@ -21,7 +21,7 @@ from tidegate.cli.objects.api_client import Asking, ContextOption, KubeconfigOpt
 from tidegate.cli.objects.printing import typed
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import LedgerOption, open_reader
-from tidegate.core.draft import Draft
+from tidegate.core.state.state import State
 from tidegate.errors import UnknownNameError
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.kueue import KINDS
@@ -67,9 +67,9 @@ def drift(
       tidegate drift -o json | jq -r '.[].object'
     """
     with open_reader(ledger, reports=False) as reader:
-        draft = draft_of(reader)
+        state = draft_of(reader)
     with open_api(kubeconfig, context) as api:
-        groups = list(_groups(draft, api))
+        groups = list(_groups(state, api))
     if not any(_meant(subject, name) for group in groups for name in group.names):
         raise UnknownNameError(
             f"Neither the ledger nor the cluster knows {subject!r}: name KIND, KIND/NAME or "
@@ -99,19 +99,19 @@ class _Group(NamedTuple):
     found: list[Difference]
 
 
-def _groups(draft: Draft, api: Asking) -> Iterator[_Group]:
+def _groups(state: State, api: Asking) -> Iterator[_Group]:
     version = f"{GROUP}/{VERSIONS[0]}"
     for kind in KINDS:
         if kind.name in COMPARED:
             listed = typed(api.every(f"/apis/{version}/{kind.plural}"), version, kind.name)
-            names = [kind.name.lower(), *named_objects(draft, kind.name, listed)]
-            yield _Group(names[0], names, list(compare_objects(draft, kind.name, listed)))
+            names = [kind.name.lower(), *named_objects(state, kind.name, listed)]
+            yield _Group(names[0], names, list(compare_objects(state, kind.name, listed)))
     for job in JOB_KINDS.values():
-        if job.members is None and job.resource in (draft.expected or ()):
+        if job.members is None and job.resource in (state.expected or ()):
             listed = typed(api.every(job.path()), job.api_version, job.kind)
             if job.kind != "Workload":  # one of its own has no job behind it, or is one of ours
-                names = [job.resource, *named_jobs(draft, job, listed)]
-                yield _Group(names[0], names, list(compare_jobs(draft, job, listed)))
+                names = [job.resource, *named_jobs(state, job, listed)]
+                yield _Group(names[0], names, list(compare_jobs(state, job, listed)))
 
 
 def _meant(subject: str, found: str) -> bool:

@@ -9,8 +9,8 @@ import typer
 from tidegate.cli.name_lookup import WithinOption, WorkloadArgument, draft_of, workload_of
 from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.ordering import gate
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.state.state import State, Workload
 
 
 def priority(
@@ -32,17 +32,17 @@ def priority(
       tidegate priority job/train -n team-a -o json
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        draft = draft_of(reader)
-        found = workload_of(reader, draft, f"{namespace}/{name}" if namespace else name)
-    record = _parts(draft, found)
+        state = draft_of(reader)
+        found = workload_of(reader, state, f"{namespace}/{name}" if namespace else name)
+    record = _parts(state, found)
     if output in {Output.TABLE, Output.WIDE}:
         typer.echo(f"{record['reason']}: {found.key} has priority {found.priority}.")
     print_record(record, output, name="workload")
 
 
-def _parts(draft: Draft, found: Workload) -> dict[str, Any]:
-    reason, named = _source(draft, found)
-    counts = gate(draft.policy, "PriorityBoost", default=False)
+def _parts(state: State, found: Workload) -> dict[str, Any]:
+    reason, named = _source(state, found)
+    counts = gate(state.policy, "PriorityBoost", default=False)
     boost = found.priority_boost if counts else 0
     return {
         "reason": reason,
@@ -56,9 +56,9 @@ def _parts(draft: Draft, found: Workload) -> dict[str, Any]:
     }
 
 
-def _source(draft: Draft, found: Workload) -> tuple[str, str]:
+def _source(state: State, found: Workload) -> tuple[str, str]:
     """Return the reason code, and the class by which it goes."""
-    objects = draft.objects
+    objects = state.objects
     if found.own_priority is not None:
         return "FromWorkload", found.priority_class or found.pod_priority_class
     if found.priority_class:

@@ -14,7 +14,7 @@ from tidegate.cli.nats_options import ClusterOption
 from tidegate.cli.output import say
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import LedgerOpened
-from tidegate.core.chain import GENESIS, seal
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import NotSupportedError
 from tidegate.replay.rebuild import rebuild
 
@@ -120,12 +120,12 @@ async def _lead(ledger: Ledger) -> Term:
 
 def _rename(ledger: Ledger, term: Term, cluster: str, end: Position) -> tuple[LedgerOpened, Entry]:
     """Append the new name behind the ledger's end; EVENTS counts on from its own."""
-    draft, head = rebuild(ledger.read())
+    state, head = rebuild(ledger.read())
     opened = LedgerOpened(
-        at_us=max(draft.now_us, 0),
+        at_us=max(state.now_us, 0),
         ledger_id=secrets.token_hex(ID_BYTES),
         cluster=cluster,
-        cluster_uid=draft.cluster_uid,
+        cluster_uid=state.cluster_uid,
         software=f"tidegate {version('tidegate')}",
     )
     entries = seal(head, term.epoch, cluster, [opened])

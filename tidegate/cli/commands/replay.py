@@ -17,8 +17,8 @@ from tidegate.cli.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.times import utc
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
-from tidegate.core.chain import GENESIS
-from tidegate.core.draft import Draft
+from tidegate.core.state.chain import GENESIS
+from tidegate.core.state.state import State
 from tidegate.errors import TidegateError
 from tidegate.replay.play import Turn, play
 from tidegate.replay.redecide import Divergence
@@ -104,7 +104,7 @@ class _Replay:
 
     def __init__(self, reader: Reader, asked: Range, *, verify: bool) -> None:
         self._reader, self._asked, self._verify = reader, asked, verify
-        self._draft, self._head = Draft(), GENESIS
+        self._draft, self._head = State(), GENESIS
         self._events = self._turns = self._decisions = 0
 
     def run(self, show: Callable[[Entry, Event], None]) -> tuple[dict[str, Any], Divergence | None]:

@@ -56,9 +56,9 @@ def submit(  # noqa: PLR0913 - each is an option
         )
     kind, job = _job(file, namespace)
     with open_reader(ledger, as_of, reports=False) as reader:
-        draft = draft_of(reader)
+        state = draft_of(reader)
     with counted("trials") as tick:
-        answer = dry_run(draft, job, kind.resource, tick=tick)
+        answer = dry_run(state, job, kind.resource, tick=tick)
     if output in {Output.TABLE, Output.WIDE}:
         _tell(answer)
     else:

@@ -49,11 +49,11 @@ def top(
     with open_reader(ledger, reports=False) as reader:
         follower, newest = Follower(reader.ledger), deque[Told](maxlen=EVENTS)
         newest += follower.poll()
-        node = node_of(reader, follower.draft, subject)
+        node = node_of(reader, follower.state, subject)
         if once:
             wide = console if console.is_terminal else Console(width=_PIPE_WIDTH)
             with wide.capture() as drawn:
-                wide.print(frame(follower.draft, tuple(newest), node))
+                wide.print(frame(follower.state, tuple(newest), node))
             typer.echo("\n".join(line.rstrip() for line in drawn.get().splitlines()))
             return
         with until_interrupted():
@@ -65,6 +65,6 @@ def _go_on(
 ) -> None:
     with Live(console=console, screen=True, auto_refresh=False) as live:
         while True:
-            live.update(frame(follower.draft, tuple(newest), node), refresh=True)
+            live.update(frame(follower.state, tuple(newest), node), refresh=True)
             time.sleep(every)
             newest += follower.poll()

@@ -50,8 +50,8 @@ def tree(
       tidegate tree research -o json --as-of 2026-03-02T08:30:00Z
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        draft = draft_of(reader)
-        placed = nodes(draft, node_of(reader, draft, subject))
+        state = draft_of(reader)
+        placed = nodes(state, node_of(reader, state, subject))
     print_nodes(tree_rows(placed), TREE, output)
 
 
@@ -74,8 +74,8 @@ def shares(
       tidegate shares research -o json
     """
     with open_reader(ledger, as_of, reports=False) as reader:
-        draft = draft_of(reader)
-        placed = nodes(draft, node_of(reader, draft, subject))
+        state = draft_of(reader)
+        placed = nodes(state, node_of(reader, state, subject))
     print_nodes(share_rows(placed), SHARES, output)
 
 

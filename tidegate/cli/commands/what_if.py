@@ -16,7 +16,7 @@ from tidegate.cli.progress import watched
 from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.cli.times import span
 from tidegate.contracts.facts import FactEvent, PolicyConfigured, WatchesExpected
-from tidegate.core.snapshot import decode
+from tidegate.core.folding.snapshot import decode
 from tidegate.errors import SettingsError, TidegateError
 from tidegate.model.policy import Policy
 from tidegate.replay.changes import (
@@ -152,10 +152,10 @@ def _known(scenario: Scenario) -> set[Target]:
 
 
 def _facts(scenario: Scenario) -> Iterator[FactEvent]:
-    draft = decode(scenario.start)
-    if draft.seq:
-        yield from defined(draft)
-        yield from asked(draft)
+    state = decode(scenario.start)
+    if state.seq:
+        yield from defined(state)
+        yield from asked(state)
     yield from scenario.facts
 
 

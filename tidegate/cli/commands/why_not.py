@@ -45,10 +45,10 @@ def why_not(  # noqa: PLR0913 - each is an option
     """
     with open_reader(ledger, as_of, reports=False) as reader:
         key = find(reader, f"{namespace}/{name}" if namespace else name)
-        draft, head = folded(reader.entries("folding"))
+        state, head = folded(reader.entries("folding"))
     say(f"Trying what would let it start, as of seq {head.seq}.")
     with counted("trials") as tick:
-        answer = answered(draft, key, trials, tick)
+        answer = answered(state, key, trials, tick)
     if output in {Output.TABLE, Output.WIDE}:
         tell(answer)
     else:

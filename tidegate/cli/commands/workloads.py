@@ -10,7 +10,7 @@ from tidegate.cli.name_lookup import among, draft_of
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.times import utc
-from tidegate.core.draft import Workload
+from tidegate.core.state.state import Workload
 from tidegate.model.reasons import UNSATISFIED_CHECKS
 
 _Found: TypeAlias = tuple[list[dict[str, Any]], list[str]]
@@ -116,8 +116,8 @@ def _record(row: dict[str, Any], phase: str, since: str, held: dict[str, Any]) -
 
 
 def _folded(reader: Reader) -> _Found:
-    draft = draft_of(reader)
-    return [_of(one) for one in draft.workloads.values()], list(draft.objects.cluster_queues)
+    state = draft_of(reader)
+    return [_of(one) for one in state.workloads.values()], list(state.objects.cluster_queues)
 
 
 def _of(workload: Workload) -> dict[str, Any]:

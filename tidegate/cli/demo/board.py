@@ -12,8 +12,8 @@ from rich.text import Text
 from tidegate.cli.follow import Told
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import type_name
-from tidegate.core.draft import Draft
-from tidegate.core.usage import QueueUsage, queue_usage
+from tidegate.core.queueing.usage import QueueUsage, queue_usage
+from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import render
 
@@ -41,7 +41,7 @@ STYLES = {
 
 
 class Board:
-    """Remembers the last events worth showing; ``draw`` makes the picture of a draft."""
+    """Remembers the last events worth showing; ``draw`` makes the picture of a state."""
 
     def __init__(self) -> None:
         self._recent: deque[Text] = deque(maxlen=EVENTS_SHOWN)
@@ -50,9 +50,9 @@ class Board:
         """Take in what was appended to the ledger."""
         self._recent.extend(lines(told))
 
-    def draw(self, draft: Draft) -> RenderableType:
-        """Return the queues of a draft as a table, with the last events below it."""
-        return Group(_queues(draft), Text(), *self._recent)
+    def draw(self, state: State) -> RenderableType:
+        """Return the queues of a state as a table, with the last events below it."""
+        return Group(_queues(state), Text(), *self._recent)
 
 
 def lines(told: list[Told]) -> Iterator[Text]:
@@ -64,7 +64,7 @@ def lines(told: list[Told]) -> Iterator[Text]:
             yield seq + Text(f"{name:<20}", STYLES.get(name, "yellow")) + Text(_story(event))
 
 
-def _queues(draft: Draft) -> Table:
+def _queues(state: State) -> Table:
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("queue", "cohort"):
         table.add_column(column, no_wrap=True)
@@ -72,17 +72,17 @@ def _queues(draft: Draft) -> Table:
         table.add_column(column, justify="right")
     for column in ("quota in use", "", "borrowed"):
         table.add_column(column, no_wrap=True)
-    for name, defined in sorted(draft.objects.cluster_queues.items()):
-        usage = queue_usage(draft, name)
+    for name, defined in sorted(state.objects.cluster_queues.items()):
+        usage = queue_usage(state, name)
         pending, admitted = str(usage.pending), str(usage.reserving)
-        bars = _bars(draft, name, usage)
+        bars = _bars(state, name, usage)
         table.add_row(name, defined.spec.cohort or "-", pending, admitted, *bars)
     return table
 
 
-def _bars(draft: Draft, name: str, usage: QueueUsage) -> tuple[RenderableType, ...]:
+def _bars(state: State, name: str, usage: QueueUsage) -> tuple[RenderableType, ...]:
     bars, figures, borrowed = Text(), Text(), Text()
-    for group in draft.objects.cluster_queues[name].spec.groups:
+    for group in state.objects.cluster_queues[name].spec.groups:
         for flavor in group.flavors:
             for resource, quota in flavor.quotas.items():
                 cell = FlavorResource(flavor.flavor, resource)

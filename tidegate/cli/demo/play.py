@@ -105,7 +105,7 @@ async def _watch_live(api: KubernetesApi, follower: Follower, console: Console) 
         done = 0
         while done < JOBS and time.monotonic() < deadline:
             board.note(await asyncio.to_thread(follower.poll))
-            live.update(board.draw(follower.draft))
+            live.update(board.draw(follower.state))
             await asyncio.sleep(POLL_S)
             done = await completed(api)
 
@@ -118,8 +118,8 @@ async def _watch_lines(api: KubernetesApi, follower: Follower, console: Console)
         done = await completed(api)
         if time.monotonic() - said_s > LINE_S:
             said_s = time.monotonic()
-            console.print(f"{done}/{JOBS} Jobs complete, ledger at seq {follower.draft.seq}")
-            console.print(board.draw(follower.draft))
+            console.print(f"{done}/{JOBS} Jobs complete, ledger at seq {follower.state.seq}")
+            console.print(board.draw(follower.state))
         await asyncio.sleep(POLL_S)
 
 

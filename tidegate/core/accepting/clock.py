@@ -1,6 +1,6 @@
 """What time it is: ingest's heartbeats are the only clock, by the bus's timestamps.
 
-The draft's time never falls. A step of more than ``STEP_US_MAX`` that a session's own counter of
+The state's time never falls. A step of more than ``STEP_US_MAX`` that a session's own counter of
 seconds does not show is a broken clock: ``ClockSkewed`` records it, and from there on the bus's
 times are read with that difference taken off, until another step shows that it was mended.
 """
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 from tidegate.contracts.facts import ClockSkewed, FactEvent, TimePassed, WatchesExpected
 from tidegate.contracts.observations import Heartbeat
-from tidegate.core import deadlines
 from tidegate.core.accepting.unwatched import note_unwatched, release_unwatched
-from tidegate.core.draft import Draft
-from tidegate.core.heard import Beat
+from tidegate.core.state import deadlines
+from tidegate.core.state.dedup import Beat
+from tidegate.core.state.state import State
 
 STEP_US_MAX = 300_000_000
 SESSIONS_MAX = 16
@@ -22,51 +22,51 @@ SESSIONS_MAX = 16
 _SECOND_US = 1_000_000
 
 
-def time_of(draft: Draft, told_us: int) -> int:
+def time_of(state: State, told_us: int) -> int:
     """Return the time of an observation that came at ``told_us``; changes nothing.
 
     A step ahead that no heartbeat has shown yet is not believed: time stands still until one does.
     """
-    at_us = told_us - draft.skew_us
-    heard_us = max((beat.at_us for beat in draft.heard.beats.values()), default=0)
-    unproven = draft.expected is not None and at_us > max(draft.now_us, heard_us) + STEP_US_MAX
-    return draft.now_us if unproven else max(draft.now_us, at_us)
+    at_us = told_us - state.skew_us
+    heard_us = max((beat.at_us for beat in state.heard.beats.values()), default=0)
+    unproven = state.expected is not None and at_us > max(state.now_us, heard_us) + STEP_US_MAX
+    return state.now_us if unproven else max(state.now_us, at_us)
 
 
-def hear(draft: Draft, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
+def hear(state: State, beat: Heartbeat, told_us: int) -> Iterator[FactEvent]:
     """Yield what a heartbeat tells, to be folded before the next is asked for.
 
     The first one of a session is believed, unless time would run backwards by it: after an outage
     nothing else says how long it lasted.
     """
-    known = draft.heard.beats.get(beat.session)
+    known = state.heard.beats.get(beat.session)
     if known is not None and beat.beat <= known.beat:
         return
-    at_us = told_us - draft.skew_us
-    expected_us = _expected_us(draft, known, beat, at_us)
+    at_us = told_us - state.skew_us
+    expected_us = _expected_us(state, known, beat, at_us)
     if abs(at_us - expected_us) > STEP_US_MAX:
         yield ClockSkewed(at_us=expected_us, told_us=told_us)
         at_us = expected_us
-    at_us = max(at_us, draft.now_us)
-    _remember(draft, beat, at_us)
-    yield from _watches(draft, known, beat, at_us)
+    at_us = max(at_us, state.now_us)
+    _remember(state, beat, at_us)
+    yield from _watches(state, known, beat, at_us)
     if known is None or known.resources != beat.resources:
-        note_unwatched(draft, beat, at_us)
-    yield from release_unwatched(draft, at_us)
-    due_us = deadlines.next_due(draft)
+        note_unwatched(state, beat, at_us)
+    yield from release_unwatched(state, at_us)
+    due_us = deadlines.next_due(state)
     if due_us is not None and due_us <= at_us:
         yield TimePassed(at_us=at_us)
 
 
-def _expected_us(draft: Draft, known: Beat | None, beat: Heartbeat, at_us: int) -> int:
+def _expected_us(state: State, known: Beat | None, beat: Heartbeat, at_us: int) -> int:
     """Return what time it must be by the session's own counter of seconds."""
     if known is not None:
-        return max(draft.now_us, known.at_us + (beat.beat - known.beat) * _SECOND_US)
-    return max(draft.now_us, at_us)
+        return max(state.now_us, known.at_us + (beat.beat - known.beat) * _SECOND_US)
+    return max(state.now_us, at_us)
 
 
-def _remember(draft: Draft, beat: Heartbeat, at_us: int) -> None:
-    beats = draft.heard.beats
+def _remember(state: State, beat: Heartbeat, at_us: int) -> None:
+    beats = state.heard.beats
     beats.pop(beat.session, None)  # the newest last
     beats[beat.session] = Beat(beat=beat.beat, at_us=at_us, resources=beat.resources)
     if len(beats) > SESSIONS_MAX:
@@ -74,11 +74,11 @@ def _remember(draft: Draft, beat: Heartbeat, at_us: int) -> None:
 
 
 def _watches(
-    draft: Draft, known: Beat | None, beat: Heartbeat, at_us: int
+    state: State, known: Beat | None, beat: Heartbeat, at_us: int
 ) -> Iterator[WatchesExpected]:
     # Of two sessions that watch other things (a rolling upgrade) the one that began last counts.
-    if known is not None and known.resources == beat.resources and draft.expected is not None:
+    if known is not None and known.resources == beat.resources and state.expected is not None:
         return
     resources = tuple(sorted(dict.fromkeys(beat.resources)))
-    if resources and resources != draft.expected:
+    if resources and resources != state.expected:
         yield WatchesExpected(at_us=at_us, resources=resources)

@@ -11,8 +11,8 @@ from tidegate.contracts import definitions as told
 from tidegate.contracts import observations as seen
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
-from tidegate.core.draft import Draft
-from tidegate.core.resources import Defined, room
+from tidegate.core.state.definition_kinds import Defined, cq
+from tidegate.core.state.state import State
 
 DefinitionObserved: TypeAlias = (
     seen.ClusterQueueObserved
@@ -105,42 +105,42 @@ _BY_OBSERVED = {row.observed: row for row in ROWS}
 _BY_RESOURCE = {row.resource: row for row in ROWS}
 
 
-def take_definition(draft: Draft, at_us: int, observed: DefinitionObserved) -> Iterator[FactEvent]:
+def take_definition(state: State, at_us: int, observed: DefinitionObserved) -> Iterator[FactEvent]:
     """Yield what an observed definition changes; nothing if it is outdated or its content known.
 
     A namesake (the same name, another uid) that is newer replaces the one known; an older one is
     the past.
     """
     row = _BY_OBSERVED[type(observed)]
-    known = _kept(draft, row.resource).get(_key(observed))
+    known = _kept(state, row.resource).get(_key(observed))
     same = known is not None and known.uid == observed.uid
-    if is_outdated(draft, row.resource, observed, known.version if known and same else None):
+    if is_outdated(state, row.resource, observed, known.version if known and same else None):
         return
     if known is not None and not same:
         if observed.version < known.version:
-            pass_over(draft, row.resource, observed, known.version, doubted=True)
+            pass_over(state, row.resource, observed, known.version, doubted=True)
             return
-        yield remove_definition(draft, at_us, row.resource, known, observed.version)
+        yield remove_definition(state, at_us, row.resource, known, observed.version)
         known = None
-    note(draft, observed)
+    note(state, observed)
     fresh = _defined(at_us, row, observed)
     if known is None or not _is_same(fresh, known):
         yield fresh
 
 
 def remove_definition(
-    draft: Draft, at_us: int, resource: str, known: Defined, version: int
+    state: State, at_us: int, resource: str, known: Defined, version: int
 ) -> Removed:
     """Return the fact that a known definition is gone, and remember its uid as gone."""
-    bury(draft, resource, known.uid, version)
+    bury(state, resource, known.uid, version)
     removed = _BY_RESOURCE[resource].removed
     return removed(
         at_us=at_us, name=known.name, namespace=known.namespace, uid=known.uid, version=version
     )
 
 
-def _kept(draft: Draft, resource: str) -> dict[str, Defined]:
-    kept = room(draft.objects, resource)
+def _kept(state: State, resource: str) -> dict[str, Defined]:
+    kept = cq(state.objects, resource)
     assert kept is not None, resource
     return kept
 

@@ -17,26 +17,26 @@ from itertools import chain
 from tidegate.contracts.facts import FactEvent, GapObserved, RoundCompleted, RoundStarted
 from tidegate.contracts.observations import Observed, SyncCompleted, SyncStarted
 from tidegate.core.accepting.definitions import remove_definition
-from tidegate.core.accepting.jobs import remove_job
+from tidegate.core.accepting.jobs.observed import remove_job
 from tidegate.core.accepting.strays import strays_listed
 from tidegate.core.accepting.versions import known_versions, list_version, roll_key
-from tidegate.core.draft import Draft
-from tidegate.core.heard import Roll
-from tidegate.core.resources import room
+from tidegate.core.state.dedup import Roll
+from tidegate.core.state.definition_kinds import cq
+from tidegate.core.state.state import State
 
 ROLLS_MAX = 256
 """Rounds under way that are remembered, the newest; far above resources times sessions."""
 
 
-def begin_round(draft: Draft, at_us: int, told: SyncStarted) -> Iterator[FactEvent]:
+def begin_round(state: State, at_us: int, told: SyncStarted) -> Iterator[FactEvent]:
     """Begin to listen to a list; tell it if it is the first of its resource, or after a loss."""
-    rolls = draft.heard.rolls
+    rolls = state.heard.rolls
     key = roll_key(told.session, told.resource, told.round)
     rolls.pop(key, None)
-    rolls[key] = Roll(floor=_newest_version(draft, told.resource))
+    rolls[key] = Roll(floor=_newest_version(state, told.resource))
     if len(rolls) > ROLLS_MAX:
         del rolls[next(iter(rolls))]
-    known = draft.rounds.get(told.resource)
+    known = state.rounds.get(told.resource)
     if known is None or known.stale:
         yield RoundStarted(
             at_us=at_us, resource=told.resource, session=told.session, round=told.round
@@ -44,7 +44,7 @@ def begin_round(draft: Draft, at_us: int, told: SyncStarted) -> Iterator[FactEve
 
 
 def end_round(
-    draft: Draft, at_us: int, told: SyncCompleted, seq: int
+    state: State, at_us: int, told: SyncCompleted, seq: int
 ) -> Iterator[FactEvent | Observed]:
     """Take a piece of who is present; with the last one, yield what the round changes.
 
@@ -53,64 +53,64 @@ def end_round(
     proves nothing: if it was to be the first, a gap is told, so that a resync follows.
     """
     key = roll_key(told.session, told.resource, told.round)
-    roll = draft.heard.rolls.get(key)
+    roll = state.heard.rolls.get(key)
     if roll is None:
-        if told.piece == told.pieces and not _was_completed(draft, told.resource):
+        if told.piece == told.pieces and not _was_completed(state, told.resource):
             yield GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq)
         return
     roll.pieces[told.piece] = told.present
     if len(roll.pieces) < told.pieces:
         return
-    del draft.heard.rolls[key]
+    del state.heard.rolls[key]
     present = frozenset(uid for piece in roll.pieces.values() for uid in piece)
     restored = roll.restored or told.list_version < roll.floor
-    yield from _remove(draft, at_us, told, present, restored=restored)
-    came_back = _came_back(draft, told, present, restored=restored)
+    yield from _remove(state, at_us, told, present, restored=restored)
+    came_back = _came_back(state, told, present, restored=restored)
     if restored:
-        _forget_versions(draft, told.resource)
+        _forget_versions(state, told.resource)
     if came_back:
         yield GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq)
-    _note_list(draft, told)
-    if restored or not _was_completed(draft, told.resource) or draft.rounds[told.resource].stale:
+    _note_list(state, told)
+    if restored or not _was_completed(state, told.resource) or state.rounds[told.resource].stale:
         yield _completed(at_us, told, restored=restored)
     if restored:
         yield from (seen for uid, seen in roll.passed_over.items() if uid in present)
 
 
-def _newest_version(draft: Draft, resource: str) -> int:
-    objects = (version for _, _, version in known_versions(draft, resource))
-    removals = draft.heard.gone.get(resource, {}).values()
-    return max(chain((list_version(draft, resource),), objects, removals))
+def _newest_version(state: State, resource: str) -> int:
+    objects = (version for _, _, version in known_versions(state, resource))
+    removals = state.heard.gone.get(resource, {}).values()
+    return max(chain((list_version(state, resource),), objects, removals))
 
 
-def _was_completed(draft: Draft, resource: str) -> bool:
-    known = draft.rounds.get(resource)
+def _was_completed(state: State, resource: str) -> bool:
+    known = state.rounds.get(resource)
     return known is not None and known.completed > 0
 
 
 def _remove(
-    draft: Draft, at_us: int, told: SyncCompleted, present: frozenset[str], *, restored: bool
+    state: State, at_us: int, told: SyncCompleted, present: frozenset[str], *, restored: bool
 ) -> Iterator[FactEvent]:
-    for key, uid, version in list(known_versions(draft, told.resource)):
+    for key, uid, version in list(known_versions(state, told.resource)):
         if uid in present or (version > told.list_version and not restored):
             continue
-        kept = room(draft.objects, told.resource)
+        kept = cq(state.objects, told.resource)
         if kept is not None:
-            yield remove_definition(draft, at_us, told.resource, kept[key], told.list_version)
+            yield remove_definition(state, at_us, told.resource, kept[key], told.list_version)
         else:
-            yield from remove_job(draft, at_us, draft.workloads[key], told.list_version)
+            yield from remove_job(state, at_us, state.workloads[key], told.list_version)
     until = None if restored else told.list_version
-    yield from strays_listed(draft, at_us, told.resource, present, until)
+    yield from strays_listed(state, at_us, told.resource, present, until)
 
 
 def _came_back(
-    draft: Draft, told: SyncCompleted, present: frozenset[str], *, restored: bool
+    state: State, told: SyncCompleted, present: frozenset[str], *, restored: bool
 ) -> bool:
     # Present in a list newer than what it was taken for dead by: only a restore does that, and an
     # earlier round missed it. It has to be told again, as does all that a restore brings back and
     # the list's session, which knew no better, did not tell.
     came_back = False
-    for taken in (draft.heard.gone, draft.heard.doubted):
+    for taken in (state.heard.gone, state.heard.doubted):
         dead = taken.get(told.resource, {})
         back = [
             uid
@@ -123,8 +123,8 @@ def _came_back(
     return came_back
 
 
-def _note_list(draft: Draft, told: SyncCompleted) -> None:
-    heard = draft.heard
+def _note_list(state: State, told: SyncCompleted) -> None:
+    heard = state.heard
     before = heard.lists.get(told.resource, 0)
     for dead in (heard.gone, heard.doubted):
         kept = dead.get(told.resource, {})
@@ -132,9 +132,9 @@ def _note_list(draft: Draft, told: SyncCompleted) -> None:
     heard.lists[told.resource] = max(before, told.list_version)
 
 
-def _forget_versions(draft: Draft, resource: str) -> None:
-    heard = draft.heard
-    for _, uid, _ in known_versions(draft, resource):
+def _forget_versions(state: State, resource: str) -> None:
+    heard = state.heard
+    for _, uid, _ in known_versions(state, resource):
         heard.versions.pop(uid, None)
     heard.gone.pop(resource, None)
     heard.doubted.pop(resource, None)

@@ -6,19 +6,19 @@ from collections.abc import Collection, Iterator
 
 from tidegate.contracts.facts import StrayCleared, StrayReported
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.core.draft import Draft, Stray
+from tidegate.core.state.state import State, Stray
 from tidegate.model.ids import ObjectRef
 
 
 def follow_stray(
-    draft: Draft, at_us: int, resource: str, job: JobObserved
+    state: State, at_us: int, resource: str, job: JobObserved
 ) -> Iterator[StrayReported | StrayCleared]:
     """Yield that an object runs that must not, or how it goes on, or that it does no harm now.
 
     One that was never seen to run is nobody's business, nor is one that a workload stands for.
     """
-    known = draft.strays.get(job.uid)
-    if job.stray is None or job.uid in draft.by_uid:
+    known = state.strays.get(job.uid)
+    if job.stray is None or job.uid in state.by_uid:
         if known is not None:
             yield _cleared(at_us, job.uid, known)
         return
@@ -39,18 +39,18 @@ def follow_stray(
     )
 
 
-def stray_gone(draft: Draft, at_us: int, uid: str) -> Iterator[StrayCleared]:
+def stray_gone(state: State, at_us: int, uid: str) -> Iterator[StrayCleared]:
     """Yield that an object that must not run is gone, if this was one."""
-    known = draft.strays.get(uid)
+    known = state.strays.get(uid)
     if known is not None:
         yield _cleared(at_us, uid, known)
 
 
 def strays_listed(
-    draft: Draft, at_us: int, resource: str, present: Collection[str], until: int | None
+    state: State, at_us: int, resource: str, present: Collection[str], until: int | None
 ) -> Iterator[StrayCleared]:
     """Yield which of these objects a list no longer has; ``until``: the newest version it knows."""
-    for uid, known in list(draft.strays.items()):
+    for uid, known in list(state.strays.items()):
         newer = until is not None and known.version > until
         if known.resource == resource and uid not in present and not newer:
             yield _cleared(at_us, uid, known)

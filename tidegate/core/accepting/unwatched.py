@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 from tidegate.contracts.facts import WorkloadRemoved
 from tidegate.contracts.observations import Heartbeat
-from tidegate.core.accepting.adoption import is_complete
-from tidegate.core.accepting.jobs import let_go_all
-from tidegate.core.draft import Draft
+from tidegate.core.accepting.jobs.adoption import is_complete
+from tidegate.core.accepting.jobs.observed import let_go_all
+from tidegate.core.state.state import State
 
 NOT_WATCHED = "NotWatched"
 """Why a workload is removed though its job may be there."""
@@ -20,31 +20,31 @@ AFTER_US = 10_000_000
 """How long a resource is not watched before what the ledger holds of it is released."""
 
 
-def note_unwatched(draft: Draft, beat: Heartbeat, at_us: int) -> None:
+def note_unwatched(state: State, beat: Heartbeat, at_us: int) -> None:
     """Note whose jobs a session does not watch; costs as much as there are workloads."""
     if not beat.resources:
         return  # it says nothing of what it watches
-    watched, since = set(beat.resources), draft.heard.unwatched
-    held = dict.fromkeys(one.resource for one in draft.workloads.values())
+    watched, since = set(beat.resources), state.heard.unwatched
+    held = dict.fromkeys(one.resource for one in state.workloads.values())
     missing = (resource for resource in held if resource and resource not in watched)
-    draft.heard.unwatched = {resource: since.get(resource, at_us) for resource in missing}
+    state.heard.unwatched = {resource: since.get(resource, at_us) for resource in missing}
 
 
-def release_unwatched(draft: Draft, at_us: int) -> Iterator[WorkloadRemoved]:
+def release_unwatched(state: State, at_us: int) -> Iterator[WorkloadRemoved]:
     """Yield that workloads are gone whose jobs nobody has watched for a while."""
-    for resource, since_us in list(draft.heard.unwatched.items()):
-        if at_us - since_us < AFTER_US or not is_complete(draft):
+    for resource, since_us in list(state.heard.unwatched.items()):
+        if at_us - since_us < AFTER_US or not is_complete(state):
             continue
-        del draft.heard.unwatched[resource]
-        if _is_watched(draft, resource, at_us - AFTER_US):
+        del state.heard.unwatched[resource]
+        if _is_watched(state, resource, at_us - AFTER_US):
             continue
-        for key in [key for key, one in draft.workloads.items() if one.resource == resource]:
-            known = draft.workloads.get(key)
+        for key in [key for key, one in state.workloads.items() if one.resource == resource]:
+            known = state.workloads.get(key)
             if known is not None:
-                yield from let_go_all(draft, at_us, known, known.version, NOT_WATCHED)
+                yield from let_go_all(state, at_us, known, known.version, NOT_WATCHED)
 
 
-def _is_watched(draft: Draft, resource: str, since_us: int) -> bool:
+def _is_watched(state: State, resource: str, since_us: int) -> bool:
     """Tell whether another session, as in a rolling upgrade, still watches a resource."""
-    beats = draft.heard.beats.values()
+    beats = state.heard.beats.values()
     return any(resource in beat.resources for beat in beats if beat.at_us >= since_us)

@@ -1,1 +1,1 @@
-"""How each family of events changes the draft."""
+"""How each family of events changes the state."""

@@ -1,4 +1,4 @@
-"""How definitions of queues, cohorts, flavors, classes and namespaces change the draft."""
+"""How definitions of queues, cohorts, flavors, classes and namespaces change the state."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from tidegate.contracts.definitions import (
     WorkloadPriorityClassDefined,
     WorkloadPriorityClassRemoved,
 )
-from tidegate.core import timing
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.forest import HOLDING, forest
-from tidegate.core.heads import leave, place, wake
-from tidegate.core.priorities import resolve
+from tidegate.core.folding import timing
+from tidegate.core.queueing.heads import leave, place, wake
+from tidegate.core.queueing.priorities import resolve
+from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.state.state import State, Workload
 
 _Quota: TypeAlias = (
     ClusterQueueDefined
@@ -62,42 +62,42 @@ DefinitionEvent: TypeAlias = (
 )
 
 
-def apply_definition(draft: Draft, event: DefinitionEvent) -> None:
+def apply_definition(state: State, event: DefinitionEvent) -> None:
     """Fold a definition, or that one is gone."""
     match event:
         case PolicyConfigured():
-            _configure(draft, event)
+            _configure(state, event)
         case LocalQueueDefined() | LocalQueueRemoved():
-            _fold_local_queue(draft, event)
+            _fold_local_queue(state, event)
         case WorkloadPriorityClassDefined() | WorkloadPriorityClassRemoved():
-            _fold_class(draft, event)
+            _fold_class(state, event)
         case PriorityClassDefined() | PriorityClassRemoved():
-            _fold_class(draft, event)
+            _fold_class(state, event)
         case NamespaceDefined() | NamespaceRemoved() | LimitRangeDefined() | LimitRangeRemoved():
-            _fold_place(draft, event)
+            _fold_place(state, event)
         case RuntimeClassDefined() | RuntimeClassRemoved():
-            _fold_place(draft, event)
+            _fold_place(state, event)
         case _:
-            _fold_quota(draft, event)
+            _fold_quota(state, event)
 
 
-def _configure(draft: Draft, event: PolicyConfigured) -> None:
-    draft.policy = event.policy
-    draft.redefined_seq = draft.seq
-    draft.forest.stale = True
-    _requests_changed(draft, list(draft.workloads.values()))
-    timing.follow_policy(draft)
+def _configure(state: State, event: PolicyConfigured) -> None:
+    state.policy = event.policy
+    state.redefined_seq = state.seq
+    state.forest.stale = True
+    _requests_changed(state, list(state.workloads.values()))
+    timing.follow_policy(state)
 
 
-def _fold_quota(draft: Draft, event: _Quota) -> None:  # noqa: C901 - an arm an event
-    kept = draft.objects
+def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an event
+    kept = state.objects
     match event:
         case ClusterQueueDefined():
             kept.cluster_queues[event.name] = event
         case ClusterQueueRemoved():
             kept.cluster_queues.pop(event.name, None)
-            draft.readiness.pop(event.name, None)
-            draft.sticky.pop(event.name, None)
+            state.readiness.pop(event.name, None)
+            state.sticky.pop(event.name, None)
         case CohortDefined():
             kept.cohorts[event.name] = event
         case CohortRemoved():
@@ -112,74 +112,74 @@ def _fold_quota(draft: Draft, event: _Quota) -> None:  # noqa: C901 - an arm an 
             kept.checks.pop(event.name, None)
         case _:
             assert_never(event)
-    _redefined(draft, event)
+    _redefined(state, event)
 
 
-def _redefined(draft: Draft, event: _Quota) -> None:
-    draft.redefined_seq = draft.seq
-    draft.forest.stale = True
-    if not draft.workloads:
+def _redefined(state: State, event: _Quota) -> None:
+    state.redefined_seq = state.seq
+    state.forest.stale = True
+    if not state.workloads:
         return
-    trees = forest(draft)
+    trees = forest(state)
     if isinstance(event, ClusterQueueDefined | ClusterQueueRemoved):
-        _follow_queue(draft, event.name)
+        _follow_queue(state, event.name)
     for tree in trees.trees:  # what changed elsewhere in the forest cannot make anything fit here
-        names = (room.name for room in tree.rooms)
+        names = (cq.name for cq in tree.cluster_queues)
         if isinstance(event, ClusterQueueDefined) and event.name not in names:
             continue
-        wake(draft, tree)
+        wake(state, tree)
 
 
-def _follow_queue(draft: Draft, cluster_queue: str) -> None:
+def _follow_queue(state: State, cluster_queue: str) -> None:
     """Lead the workloads of a ClusterQueue's LocalQueues to it, or away if it is gone."""
-    for key, local in draft.objects.local_queues.items():
+    for key, local in state.objects.local_queues.items():
         if local.spec.cluster_queue == cluster_queue:
-            _lead(draft, key)
-    spec = draft.objects.cluster_queues.get(cluster_queue)
-    room = draft.forest.rooms.get(cluster_queue)
-    if room is None or spec is None:
+            _lead(state, key)
+    spec = state.objects.cluster_queues.get(cluster_queue)
+    cq = state.forest.cluster_queues.get(cluster_queue)
+    if cq is None or spec is None:
         return
-    draft.forest.agenda.update(dict.fromkeys(room.holding))
-    timing.follow_queue(draft, room)
+    state.forest.agenda.update(dict.fromkeys(cq.holding))
+    timing.follow_queue(state, cq)
 
 
-def _fold_local_queue(draft: Draft, event: LocalQueueDefined | LocalQueueRemoved) -> None:
+def _fold_local_queue(state: State, event: LocalQueueDefined | LocalQueueRemoved) -> None:
     key = f"{event.namespace}/{event.name}"
     match event:
         case LocalQueueDefined():
-            draft.objects.local_queues[key] = event
+            state.objects.local_queues[key] = event
         case LocalQueueRemoved():
-            draft.objects.local_queues.pop(key, None)
-            draft.local_usage.pop(key, None)
+            state.objects.local_queues.pop(key, None)
+            state.local_usage.pop(key, None)
         case _:
             assert_never(event)
-    _lead(draft, key)
+    _lead(state, key)
 
 
-def _lead(draft: Draft, local_queue: str) -> None:
+def _lead(state: State, local_queue: str) -> None:
     """Put a LocalQueue's workloads where it leads now; who holds quota stays where it is."""
-    defined = draft.objects.local_queues.get(local_queue)
-    for key in list(draft.by_queue.get(local_queue, ())):
-        workload = draft.workloads[key]
+    defined = state.objects.local_queues.get(local_queue)
+    for key in list(state.by_queue.get(local_queue, ())):
+        workload = state.workloads[key]
         if workload.phase in HOLDING:
-            draft.forest.agenda[key] = None
+            state.forest.agenda[key] = None
         elif workload.phase == "pending":
-            draft.forest.agenda[key] = None
-            to_queue(draft, workload, "" if defined is None else defined.spec.cluster_queue)
+            state.forest.agenda[key] = None
+            to_queue(state, workload, "" if defined is None else defined.spec.cluster_queue)
         elif workload.phase == "parent":
-            draft.forest.agenda[key] = None
+            state.forest.agenda[key] = None
             workload.cluster_queue = "" if defined is None else defined.spec.cluster_queue
 
 
-def to_queue(draft: Draft, workload: Workload, cluster_queue: str) -> None:
+def to_queue(state: State, workload: Workload, cluster_queue: str) -> None:
     """Let a pending workload wait in a ClusterQueue; it may not exist."""
-    leave(draft, workload)
+    leave(state, workload)
     workload.cluster_queue = cluster_queue
-    place(draft, workload)
+    place(state, workload)
 
 
-def _fold_class(draft: Draft, event: _Class) -> None:
-    kept = draft.objects
+def _fold_class(state: State, event: _Class) -> None:
+    kept = state.objects
     match event:
         case WorkloadPriorityClassDefined():
             kept.workload_priority_classes[event.name] = event
@@ -192,9 +192,9 @@ def _fold_class(draft: Draft, event: _Class) -> None:
         case _:
             assert_never(event)
     if isinstance(event, WorkloadPriorityClassDefined | PriorityClassDefined):
-        for workload in draft.workloads.values():
+        for workload in state.workloads.values():
             if workload.phase != "finished" and _names(workload, event):
-                resolve(draft, workload)
+                resolve(state, workload)
 
 
 def _names(workload: Workload, event: WorkloadPriorityClassDefined | PriorityClassDefined) -> bool:
@@ -205,8 +205,8 @@ def _names(workload: Workload, event: WorkloadPriorityClassDefined | PriorityCla
     return workload.pod_priority_class in (event.name, "")
 
 
-def _fold_place(draft: Draft, event: _Place) -> None:
-    kept = draft.objects
+def _fold_place(state: State, event: _Place) -> None:
+    kept = state.objects
     key = f"{event.namespace}/{event.name}"
     match event:
         case NamespaceDefined():
@@ -223,10 +223,10 @@ def _fold_place(draft: Draft, event: _Place) -> None:
             kept.runtime_classes.pop(event.name, None)
         case _:
             assert_never(event)
-    _place_changed(draft, event)
+    _place_changed(state, event)
 
 
-def _place_changed(draft: Draft, event: _Place) -> None:
+def _place_changed(state: State, event: _Place) -> None:
     match event:
         case NamespaceDefined() | NamespaceRemoved():
             namespace = event.name
@@ -236,21 +236,21 @@ def _place_changed(draft: Draft, event: _Place) -> None:
             namespace = ""  # a RuntimeClass may be anybody's
     found = [
         one
-        for one in draft.workloads.values()
+        for one in state.workloads.values()
         if not namespace or one.key.partition("/")[0] == namespace
     ]
-    _requests_changed(draft, found)
+    _requests_changed(state, found)
 
 
-def _requests_changed(draft: Draft, workloads: list[Workload]) -> None:
-    draft.forest.pods.clear()
+def _requests_changed(state: State, workloads: list[Workload]) -> None:
+    state.forest.pods.clear()
     for workload in workloads:
         workload.requests = None
         if workload.phase == "reserved":
-            draft.forest.agenda[workload.key] = None  # it may have lost its right to start
+            state.forest.agenda[workload.key] = None  # it may have lost its right to start
         if workload.phase == "pending":
             workload.parked = False
-            place(draft, workload)
-            room = draft.forest.rooms.get(workload.cluster_queue)
-            if room is not None:
-                room.tree.stamp += 1
+            place(state, workload)
+            cq = state.forest.cluster_queues.get(workload.cluster_queue)
+            if cq is not None:
+                cq.tree.stamp += 1

@@ -1,4 +1,4 @@
-"""How facts about the telling, the clock and the jobs' standing change the draft."""
+"""How facts about the telling, the clock and the jobs' standing change the state."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tidegate.contracts.reception import (
     TimePassed,
     WatchesExpected,
 )
-from tidegate.core import deadlines
-from tidegate.core.draft import Draft, Failure, Round
-from tidegate.core.resources import room
-from tidegate.core.wanted import watch
+from tidegate.core.state import deadlines
+from tidegate.core.state.definition_kinds import cq
+from tidegate.core.state.desired_state import watch
+from tidegate.core.state.state import Failure, Round, State
 
 ObservedEvent: TypeAlias = (
     LedgerOpened
@@ -39,83 +39,83 @@ ObservedEvent: TypeAlias = (
 )
 
 
-def apply_observed(draft: Draft, event: ObservedEvent) -> None:
-    """Fold one of these events; ``draft.now_us`` is already the event's.
+def apply_observed(state: State, event: ObservedEvent) -> None:
+    """Fold one of these events; ``state.now_us`` is already the event's.
 
     A fact about a workload that is not known changes nothing: an old ledger may hold such.
     """
     match event:
         case LedgerOpened():
-            _open(draft, event)
+            _open(state, event)
         case RoundStarted() | RoundCompleted() | WatchesExpected():
-            _fold_round(draft, event)
+            _fold_round(state, event)
         case GapObserved() | StreamReplaced():
-            for known in draft.rounds.values():
+            for known in state.rounds.values():
                 known.stale = True
         case TimePassed() | ClockSkewed() | ObservationRefused():
-            _fold_time(draft, event)
+            _fold_time(state, event)
         case JobStateReported() | ActuationFailed() | OrderReissued():
-            _fold_workload(draft, event)
+            _fold_workload(state, event)
         case _:
             assert_never(event)
 
 
-def _open(draft: Draft, event: LedgerOpened) -> None:
+def _open(state: State, event: LedgerOpened) -> None:
     # Under another identity everything has to be told again before anything is decided: what ran
     # by orders that this ledger lost is then adopted.
-    draft.ledger_id, draft.cluster = event.ledger_id, event.cluster
-    draft.cluster_uid = event.cluster_uid
-    draft.expected = None
-    draft.rounds.clear()
+    state.ledger_id, state.cluster = event.ledger_id, event.cluster
+    state.cluster_uid = event.cluster_uid
+    state.expected = None
+    state.rounds.clear()
 
 
-def _fold_time(draft: Draft, event: TimePassed | ClockSkewed | ObservationRefused) -> None:
+def _fold_time(state: State, event: TimePassed | ClockSkewed | ObservationRefused) -> None:
     match event:
         case TimePassed():
-            deadlines.fire(draft)
+            deadlines.fire(state)
         case ClockSkewed():
-            draft.skew_us = event.told_us - event.at_us
+            state.skew_us = event.told_us - event.at_us
         case ObservationRefused():
             pass  # for the reader of the ledger; what was known of the object stays true
         case _:
             assert_never(event)
 
 
-def _fold_round(draft: Draft, event: RoundStarted | RoundCompleted | WatchesExpected) -> None:
+def _fold_round(state: State, event: RoundStarted | RoundCompleted | WatchesExpected) -> None:
     match event:
         case RoundStarted():
-            draft.rounds.setdefault(event.resource, Round(session=event.session))
+            state.rounds.setdefault(event.resource, Round(session=event.session))
         case RoundCompleted():
-            _complete(draft, event)
+            _complete(state, event)
         case WatchesExpected():
-            draft.expected = event.resources
+            state.expected = event.resources
         case _:
             assert_never(event)
 
 
-def _complete(draft: Draft, event: RoundCompleted) -> None:
+def _complete(state: State, event: RoundCompleted) -> None:
     if event.restored:
-        _count_anew(draft, event.resource)
-    draft.rounds[event.resource] = Round(
+        _count_anew(state, event.resource)
+    state.rounds[event.resource] = Round(
         session=event.session, completed=event.round, list_version=event.list_version
     )
 
 
-def _count_anew(draft: Draft, resource: str) -> None:
+def _count_anew(state: State, resource: str) -> None:
     # A restored etcd counts from an older version: whatever it tells now is newer than what was
     # known before.
-    for workload in draft.workloads.values():
+    for workload in state.workloads.values():
         if workload.resource == resource:
             workload.version = 0
-    for stray in draft.strays.values():
+    for stray in state.strays.values():
         if stray.resource == resource:
             stray.version = 0
-    for name, defined in (kept := room(draft.objects, resource) or {}).items():
+    for name, defined in (kept := cq(state.objects, resource) or {}).items():
         kept[name] = replace(defined, version=0)
 
 
-def _fold_workload(draft: Draft, event: JobStateReported | ActuationFailed | OrderReissued) -> None:
-    workload = draft.workloads.get(event.workload)
+def _fold_workload(state: State, event: JobStateReported | ActuationFailed | OrderReissued) -> None:
+    workload = state.workloads.get(event.workload)
     if workload is None or (event.uid and workload.uid != event.uid):
         return
     match event:
@@ -132,4 +132,4 @@ def _fold_workload(draft: Draft, event: JobStateReported | ActuationFailed | Ord
             workload.repeated = event.attempt
         case _:
             assert_never(event)
-    watch(draft, workload)
+    watch(state, workload)

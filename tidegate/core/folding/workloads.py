@@ -1,4 +1,4 @@
-"""How facts about workloads change the draft: submitted, changed, stopped, finished, gone."""
+"""How facts about workloads change the state: submitted, changed, stopped, finished, gone."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from tidegate.contracts.facts import (
     WorkloadStopped,
     WorkloadSubmitted,
 )
-from tidegate.core import deadlines, decay
-from tidegate.core.draft import CheckState, Draft, Workload
-from tidegate.core.families import leave_family, revived
-from tidegate.core.forest import HOLDING, forest
-from tidegate.core.heads import leave, note, place, wake
-from tidegate.core.holding import give, recharge, take
-from tidegate.core.ordering import gate
-from tidegate.core.priorities import resolve
-from tidegate.core.sharing import share_names
-from tidegate.core.wanted import watch
+from tidegate.core.queueing import admission_fair_sharing
+from tidegate.core.queueing.heads import leave, note, place, wake
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.queueing.priorities import resolve
+from tidegate.core.queueing.quota_ops import give, recharge, take
+from tidegate.core.queueing.variants import leave_family, revived
+from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.state import deadlines
+from tidegate.core.state.desired_state import watch
+from tidegate.core.state.interning import share_names
+from tidegate.core.state.state import CheckState, State, Workload
 
 WorkloadEvent: TypeAlias = (
     WorkloadSubmitted
@@ -43,66 +44,66 @@ WorkloadEvent: TypeAlias = (
 )
 
 
-def apply_workload(draft: Draft, event: WorkloadEvent) -> None:  # noqa: C901 - an arm an event
+def apply_workload(state: State, event: WorkloadEvent) -> None:  # noqa: C901 - an arm an event
     """Fold a fact about a workload; about one that is not known it changes nothing."""
     if isinstance(event, WorkloadSubmitted):
-        _submit(draft, event)
+        _submit(state, event)
         return
-    workload = draft.workloads.get(event.workload)
+    workload = state.workloads.get(event.workload)
     if workload is None or (event.uid and workload.uid != event.uid):
         return
     match event:
         case WorkloadFinished():
-            _finish(draft, workload, event)
+            _finish(state, workload, event)
         case WorkloadRemoved():
-            _remove(draft, workload)
+            _remove(state, workload)
         case WorkloadStopped():
             workload.stopped = workload.phase == "evicting"
         case WorkloadChanged():
-            _change(draft, workload, event)
+            _change(state, workload, event)
         case WorkloadAdopted():
-            _adopt(draft, workload, event)
+            _adopt(state, workload, event)
         case PodsReclaimed():
-            _reclaim(draft, workload, event)
+            _reclaim(state, workload, event)
         case PodsReadyReported():
             _fold_ready(workload, event)
         case WorkloadMismatched():
             workload.mismatch = event.message
         case CheckReported():
-            _check(draft, workload, event)
+            _check(state, workload, event)
         case _:
             assert_never(event)
-    draft.forest.agenda[event.workload] = None
+    state.forest.agenda[event.workload] = None
 
 
-def _submit(draft: Draft, event: WorkloadSubmitted) -> None:
-    older = draft.workloads.get(event.workload)
+def _submit(state: State, event: WorkloadSubmitted) -> None:
+    older = state.workloads.get(event.workload)
     if older is not None:
-        _remove(draft, older)
-    workload = _asked(draft, event)
+        _remove(state, older)
+    workload = _asked(state, event)
     share_names(workload)
-    draft.workloads[event.workload] = workload
+    state.workloads[event.workload] = workload
     if event.uid:
-        draft.by_uid[event.uid] = event.workload
-    older = draft.workloads.get(event.replaces)
+        state.by_uid[event.uid] = event.workload
+    older = state.workloads.get(event.replaces)
     if older is not None and event.elastic:
         older.successor = event.workload
     queue = workload.local_queue
-    draft.by_queue.setdefault(queue, {})[event.workload] = None
-    found = draft.objects.local_queues.get(queue)
+    state.by_queue.setdefault(queue, {})[event.workload] = None
+    found = state.objects.local_queues.get(queue)
     if found is not None:
         workload.cluster_queue = found.spec.cluster_queue
-    resolve(draft, workload)
+    resolve(state, workload)
     if workload.shape is None:
-        place(draft, workload)
-    room = draft.forest.rooms.get(workload.cluster_queue)
-    idle = workload.shape is None or room is None or not room.active
+        place(state, workload)
+    cq = state.forest.cluster_queues.get(workload.cluster_queue)
+    idle = workload.shape is None or cq is None or not cq.active
     if idle or not workload.active or not workload.state.suspended:
-        draft.forest.agenda[event.workload] = None
-    watch(draft, workload)
+        state.forest.agenda[event.workload] = None
+    watch(state, workload)
 
 
-def _asked(draft: Draft, event: WorkloadSubmitted) -> Workload:
+def _asked(state: State, event: WorkloadSubmitted) -> Workload:
     """Return a workload as it was asked for, nothing decided."""
     return Workload(
         key=event.workload,
@@ -119,7 +120,7 @@ def _asked(draft: Draft, event: WorkloadSubmitted) -> Workload:
         podsets=event.podsets,
         active=event.active,
         max_execution_s=event.max_execution_s,
-        reclaimable=event.reclaimable if _reclaims(draft) else {},
+        reclaimable=event.reclaimable if _reclaims(state) else {},
         gates=event.gates,
         preemption_gates=event.preemption_gates,
         allowed_flavors=event.allowed_flavors,
@@ -135,13 +136,13 @@ def _asked(draft: Draft, event: WorkloadSubmitted) -> Workload:
     )
 
 
-def _reclaims(draft: Draft) -> bool:
-    return gate(draft.policy, "ReclaimablePods", default=True)
+def _reclaims(state: State) -> bool:
+    return gate(state.policy, "ReclaimablePods", default=True)
 
 
-def _forget(draft: Draft, workload: Workload) -> None:
+def _forget(state: State, workload: Workload) -> None:
     """Take a workload out of all that waits for it."""
-    leave(draft, workload)
+    leave(state, workload)
     for family in (
         "repair",
         "requeue",
@@ -151,66 +152,66 @@ def _forget(draft: Draft, workload: Workload) -> None:
         "guarantee",
         "asked",
     ):
-        deadlines.clear(draft, f"{family}/{workload.key}")
-    _unstick(draft, workload)
-    decay.drop_penalty(draft, workload)
+        deadlines.clear(state, f"{family}/{workload.key}")
+    _unstick(state, workload)
+    admission_fair_sharing.drop_penalty(state, workload)
 
 
-def _unstick(draft: Draft, workload: Workload) -> None:
+def _unstick(state: State, workload: Workload) -> None:
     """Let a preemptor that left its ClusterQueue's heap no longer sort first in it."""
-    if draft.sticky.get(workload.cluster_queue) == workload.key:
-        del draft.sticky[workload.cluster_queue]
+    if state.sticky.get(workload.cluster_queue) == workload.key:
+        del state.sticky[workload.cluster_queue]
 
 
-def _remove(draft: Draft, workload: Workload) -> None:
+def _remove(state: State, workload: Workload) -> None:
     was_pending = workload.phase == "pending"
-    _forget(draft, workload)
-    give(draft, workload, outside=True)
+    _forget(state, workload)
+    give(state, workload, outside=True)
     if was_pending:
-        _wake_all(draft, workload)
-    del draft.workloads[workload.key]
+        _wake_all(state, workload)
+    del state.workloads[workload.key]
     for uid in (workload.uid, workload.job.uid):
-        if draft.by_uid.get(uid) == workload.key:
-            del draft.by_uid[uid]
-    older = draft.workloads.get(workload.replaces)
+        if state.by_uid.get(uid) == workload.key:
+            del state.by_uid[uid]
+    older = state.workloads.get(workload.replaces)
     if older is not None and older.successor == workload.key:
         older.successor = ""
-    leave_family(draft, workload)
-    _leave_queue(draft, workload)
+    leave_family(state, workload)
+    _leave_queue(state, workload)
 
 
-def _leave_queue(draft: Draft, workload: Workload) -> None:
+def _leave_queue(state: State, workload: Workload) -> None:
     queue = workload.local_queue
-    standing = draft.by_queue.get(queue)
+    standing = state.by_queue.get(queue)
     if standing is not None:
         standing.pop(workload.key, None)
         if not standing:
-            del draft.by_queue[queue]
+            del state.by_queue[queue]
 
 
-def _wake_all(draft: Draft, workload: Workload) -> None:
+def _wake_all(state: State, workload: Workload) -> None:
     """Kueue tries what is parked again when somebody who merely waited is gone."""
-    room = forest(draft).rooms.get(workload.cluster_queue)
-    if room is not None and draft.policy.compatibility == "kueue":
-        wake(draft, room.tree)
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    if cq is not None and state.policy.compatibility == "kueue":
+        wake(state, cq.tree)
 
 
-def _finish(draft: Draft, workload: Workload, event: WorkloadFinished) -> None:
-    _forget(draft, workload)
-    give(draft, workload, outside=True)
+def _finish(state: State, workload: Workload, event: WorkloadFinished) -> None:
+    _forget(state, workload)
+    give(state, workload, outside=True)
     workload.phase, workload.finished_us = "finished", event.at_us
     workload.out_of_sync = bool(workload.prebuilt) and event.reason == "OutOfSync"
     workload.held = None
-    watch(draft, workload)
+    watch(state, workload)
 
 
-def _change(draft: Draft, workload: Workload, event: WorkloadChanged) -> None:
+def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
     was_active, moved = workload.active, workload.queue != event.queue
     before = (workload.podsets, workload.allowed_flavors, workload.preemption_gates)
     if moved:
-        leave(draft, workload)
-        _leave_queue(draft, workload)
-        _unstick(draft, workload)
+        leave(state, workload)
+        _leave_queue(state, workload)
+        _unstick(state, workload)
     workload.version = max(workload.version, event.version)
     workload.queue, workload.podsets = event.queue, event.podsets
     workload.priority_class = event.priority_class
@@ -223,18 +224,18 @@ def _change(draft: Draft, workload: Workload, event: WorkloadChanged) -> None:
     workload.held_quota = event.held_quota
     if before != (workload.podsets, workload.allowed_flavors, workload.preemption_gates):
         workload.requests, workload.parked, workload.scan = None, False, ()
-    if workload.key in draft.intents:
-        intent = draft.intents[workload.key]
-        draft.intents[workload.key] = replace(intent, void="the workload changed")
+    if workload.key in state.intents:
+        intent = state.intents[workload.key]
+        state.intents[workload.key] = replace(intent, void="the workload changed")
     if workload.elastic and workload.phase in HOLDING:
-        recharge(draft, workload)
+        recharge(state, workload)
     if moved:
-        draft.by_queue.setdefault(workload.local_queue, {})[workload.key] = None
-    _follow(draft, workload, activated=event.active and not was_active)
-    resolve(draft, workload)
+        state.by_queue.setdefault(workload.local_queue, {})[workload.key] = None
+    _follow(state, workload, activated=event.active and not was_active)
+    resolve(state, workload)
 
 
-def _follow(draft: Draft, workload: Workload, *, activated: bool) -> None:
+def _follow(state: State, workload: Workload, *, activated: bool) -> None:
     """Place a changed workload where it belongs now; who holds quota stays where it is."""
     if activated and workload.phase == "inactive":
         workload.phase = revived(workload)
@@ -243,32 +244,32 @@ def _follow(draft: Draft, workload: Workload, *, activated: bool) -> None:
     if workload.phase != "pending":
         return
     if not workload.active:
-        _unstick(draft, workload)
-        _wake_all(draft, workload)
-    found = draft.objects.local_queues.get(workload.local_queue)
-    leave(draft, workload)
+        _unstick(state, workload)
+        _wake_all(state, workload)
+    found = state.objects.local_queues.get(workload.local_queue)
+    leave(state, workload)
     workload.cluster_queue = "" if found is None else found.spec.cluster_queue
-    place(draft, workload)
+    place(state, workload)
 
 
-def _adopt(draft: Draft, workload: Workload, event: WorkloadAdopted) -> None:
-    leave(draft, workload)
+def _adopt(state: State, workload: Workload, event: WorkloadAdopted) -> None:
+    leave(state, workload)
     workload.held_quota = False
     workload.phase = "admitted"
     workload.reserved_us = workload.admitted_us = event.at_us
-    take(draft, workload, event.cluster_queue, event.assignment)
-    watch(draft, workload)
+    take(state, workload, event.cluster_queue, event.assignment)
+    watch(state, workload)
 
 
-def _reclaim(draft: Draft, workload: Workload, event: PodsReclaimed) -> None:
-    if not _reclaims(draft):
+def _reclaim(state: State, workload: Workload, event: PodsReclaimed) -> None:
+    if not _reclaims(state):
         return
     workload.reclaimable = event.reclaimable
     if workload.phase in HOLDING:
-        recharge(draft, workload)
+        recharge(state, workload)
     else:
         workload.parked, workload.scan = False, ()
-        place(draft, workload)
+        place(state, workload)
 
 
 def _fold_ready(workload: Workload, event: PodsReadyReported) -> None:
@@ -276,7 +277,7 @@ def _fold_ready(workload: Workload, event: PodsReadyReported) -> None:
     workload.ready, workload.ready_us = event.ready, event.at_us
 
 
-def _check(draft: Draft, workload: Workload, event: CheckReported) -> None:
+def _check(state: State, workload: Workload, event: CheckReported) -> None:
     told = CheckState(
         state=event.state,
         message=event.message,
@@ -284,7 +285,7 @@ def _check(draft: Draft, workload: Workload, event: CheckReported) -> None:
         at_us=event.at_us,
         updates=event.updates,
     )
-    room = draft.forest.rooms.get(workload.cluster_queue)
+    cq = state.forest.cluster_queues.get(workload.cluster_queue)
     workload.checks = {**workload.checks, event.check: told}
-    if room is not None and workload.shape is not None:
-        note(draft, room)
+    if cq is not None and workload.shape is not None:
+        note(state, cq)

@@ -6,27 +6,29 @@ without looking at any workload. Where even all of it is too little, nobody is s
 
 from __future__ import annotations
 
-from tidegate.core.draft import Draft, Workload
 from tidegate.core.preemption.trial import is_displaced
-from tidegate.core.rooms import Room, Tree
-from tidegate.core.tree import Cell, free
+from tidegate.core.quota.tree import Cell, free
+from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
+from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 
 _ANY = 1 << 40  # above every priority
 
 
-def may_suffice(draft: Draft, room: Room, workload: Workload, cell: Cell, units: int) -> bool:
+def may_suffice(
+    state: State, cq: ClusterQueueState, workload: Workload, cell: Cell, units: int
+) -> bool:
     """Tell whether an amount might fit once everybody had left who may be evicted for it.
 
     To be asked while the tree is as the cycle shows it to all; costs O(depth) once the sums of the
     tree are known, O(ClusterQueues) before.
     """
-    if draft.policy.compatibility == "kueue":
+    if state.policy.compatibility == "kueue":
         return True  # there who leaves is a candidate still, and counted nowhere
-    if workload.never_preempts and draft.policy.preemption_policy_never:
+    if workload.never_preempts and state.policy.preemption_policy_never:
         return units <= free(cell)
-    rules = room.spec.preemption
-    own = _below(room.held.get(cell.fr), _limit(workload, rules.within_cluster_queue))
+    rules = cq.spec.preemption
+    own = _below(cq.held.get(cell.fr), _limit(workload, rules.within_cluster_queue))
     if cell.borrowing is not None and cell.parent is not None:
         kept = max(cell.local - cell.usage, 0)
         over = max(cell.usage - cell.local, 0)
@@ -35,9 +37,9 @@ def may_suffice(draft: Draft, room: Room, workload: Workload, cell: Cell, units:
     if units <= free(cell) + own:
         return True
     reclaim = rules.reclaim_within_cohort
-    if cell.parent is None or reclaim == "Never" or is_displaced(draft, room, workload):
+    if cell.parent is None or reclaim == "Never" or is_displaced(state, cq, workload):
         return False
-    sums = _borrowed(room.tree, cell.fr)
+    sums = _borrowed(cq.tree, cell.fr)
     return units <= free(cell) + own + _below(sums, _limit(workload, reclaim))
 
 
@@ -65,9 +67,9 @@ def _borrowed(tree: Tree, fr: FlavorResource) -> dict[int, int]:
     found = tree.sums.get(fr)
     if found is None:
         found = tree.sums[fr] = {}
-        for room in tree.rooms:
-            held = room.held.get(fr)
-            if held and any(one.usage > one.quota for one in room.node.cells.values()):
+        for cq in tree.cluster_queues:
+            held = cq.held.get(fr)
+            if held and any(one.usage > one.quota for one in cq.node.cells.values()):
                 for at, units in held.items():
                     found[at] = found.get(at, 0) + units
     return found

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from functools import cmp_to_key
 
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.ordering import queue_time
 from tidegate.core.preemption.guarantee import is_guaranteed
-from tidegate.core.rooms import Room
+from tidegate.core.queueing.ordering import queue_time
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import Policy
 
@@ -20,7 +20,7 @@ CandidateKey = tuple[bool, bool, int, int, str, str]
 
 
 def in_order(
-    draft: Draft,
+    state: State,
     candidates: Iterable[Workload],
     preemptor_queue: str,
     *,
@@ -32,23 +32,23 @@ def in_order(
     ones whoever got its quota last.
 
     Args:
-        draft: whose clock counts for who has no reservation yet.
+        state: whose clock counts for who has no reservation yet.
         candidates: of any ClusterQueues.
         preemptor_queue: the preemptor's ClusterQueue.
         local_usage: LocalQueue ("<namespace>/<name>") to its usage, for admission fair sharing:
             within one ClusterQueue whose LocalQueue used more comes first.
     """
-    found = sorted(candidates, key=lambda one: order_key(draft, one, preemptor_queue))
+    found = sorted(candidates, key=lambda one: order_key(state, one, preemptor_queue))
     return found if local_usage is None else _by_usage(found, local_usage)
 
 
-def order_key(draft: Draft, workload: Workload, preemptor_queue: str) -> CandidateKey:
+def order_key(state: State, workload: Workload, preemptor_queue: str) -> CandidateKey:
     """Return what candidates are sorted by."""
     return (
         workload.phase != "evicting",
         workload.cluster_queue == preemptor_queue,
         workload.priority,
-        -(workload.reserved_us or draft.now_us),
+        -(workload.reserved_us or state.now_us),
         workload.uid,
         workload.key,
     )
@@ -76,46 +76,54 @@ def uses(workload: Workload, needs: Iterable[FlavorResource]) -> bool:
 
 
 def of_room(
-    draft: Draft, room: Room, preemptor: Workload, needs: Iterable[FlavorResource], rule: str
+    state: State,
+    cq: ClusterQueueState,
+    preemptor: Workload,
+    needs: Iterable[FlavorResource],
+    rule: str,
 ) -> list[Workload]:
     """Return who of a ClusterQueue may be preempted, in no particular order."""
-    if rule == "Never" or not room.active:
+    if rule == "Never" or not cq.active:
         return []
-    policy = draft.policy
+    policy = state.policy
     leaving = policy.compatibility == "kueue"  # Tidegate counts them as gone already
     return [
         one
-        for one in room.holding.values()
+        for one in cq.holding.values()
         if (leaving or one.phase != "evicting")
         and uses(one, needs)
-        and not (room.spec.min_runtime_us and is_guaranteed(draft, one))
+        and not (cq.spec.min_runtime_us and is_guaranteed(state, one))
         and satisfies(policy, preemptor, one, rule)
     ]
 
 
-def preemptable(draft: Draft, room: Room, preemptor: Workload, fr: FlavorResource) -> int:
+def preemptable(
+    state: State, cq: ClusterQueueState, preemptor: Workload, fr: FlavorResource
+) -> int:
     """Return what all whom a workload might preempt hold of one flavor-resource, borrowers only."""
-    rules = room.spec.preemption
-    total = _held(draft, room, preemptor, fr, rules.within_cluster_queue)
-    if room.node.parent is not None and rules.reclaim_within_cohort != "Never":
-        for other in room.tree.rooms:
+    rules = cq.spec.preemption
+    total = _held(state, cq, preemptor, fr, rules.within_cluster_queue)
+    if cq.node.parent is not None and rules.reclaim_within_cohort != "Never":
+        for other in cq.tree.cluster_queues:
             cell = other.node.cells.get(fr)
-            if cell is not None and cell.usage > cell.quota and other is not room:
-                total += _held(draft, other, preemptor, fr, rules.reclaim_within_cohort)
+            if cell is not None and cell.usage > cell.quota and other is not cq:
+                total += _held(state, other, preemptor, fr, rules.reclaim_within_cohort)
     return total
 
 
-def _held(draft: Draft, room: Room, preemptor: Workload, fr: FlavorResource, rule: str) -> int:
+def _held(
+    state: State, cq: ClusterQueueState, preemptor: Workload, fr: FlavorResource, rule: str
+) -> int:
     """Return what those whom ``of_room`` would return hold, by the room's sums if these tell."""
-    if rule == "Never" or not room.active:
+    if rule == "Never" or not cq.active:
         return 0
-    sums, priority = room.held.get(fr) or {}, preemptor.priority
-    if draft.policy.compatibility != "kueue" and not room.spec.min_runtime_us:
+    sums, priority = cq.held.get(fr) or {}, preemptor.priority
+    if state.policy.compatibility != "kueue" and not cq.spec.min_runtime_us:
         if rule == "Any":
             return sum(sums.values())
         if rule == "LowerPriority" or priority not in sums:
             return sum(units for at, units in sums.items() if at < priority)
-    found = of_room(draft, room, preemptor, (fr,), rule)
+    found = of_room(state, cq, preemptor, (fr,), rule)
     return sum(units for one in found for held, units in one.charges if held == fr)
 
 

@@ -10,10 +10,10 @@ from typing import Literal
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.draft import Workload
 from tidegate.core.preemption.candidates import CandidateKey, of_room
 from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
-from tidegate.core.tree import Cell, Node, kept_free
+from tidegate.core.quota.tree import Cell, Node, kept_free
+from tidegate.core.state.state import Workload
 from tidegate.model.ids import FlavorResource
 
 _Kind = Literal["hierarchy", "priority", "same"]
@@ -48,15 +48,15 @@ def _place(trial: Trial, one: _Candidate) -> tuple[bool, int, CandidateKey]:
 
 
 def _same(trial: Trial) -> list[_Candidate]:
-    room = trial.room
-    rule = room.spec.preemption.within_cluster_queue
-    found = of_room(trial.draft, room, trial.workload, trial.needs, rule)
+    cq = trial.cq
+    rule = cq.spec.preemption.within_cluster_queue
+    found = of_room(trial.state, cq, trial.workload, trial.needs, rule)
     return [_Candidate(workload=one, kind="same", reason="InClusterQueue") for one in found]
 
 
 def _others(trial: Trial) -> list[_Candidate]:
     """Collect from each ancestor's subtree, told apart by whether the preemptor has a claim."""
-    node, rule = trial.room.node, trial.room.spec.preemption.reclaim_within_cohort
+    node, rule = trial.cq.node, trial.cq.spec.preemption.reclaim_within_cohort
     if node.parent is None or rule == "Never" or trial.stays_home:
         return []
     found: list[_Candidate] = []
@@ -90,8 +90,8 @@ def _collect(trial: Trial, node: Node, skipped: Node, rule: str) -> list[Workloa
             continue
         if child.is_cohort:
             found.extend(_collect(trial, child, skipped, rule))
-        elif takes_more(room := trial.draft.forest.rooms[child.name], trial.needs):
-            found.extend(of_room(trial.draft, room, trial.workload, trial.needs, rule))
+        elif takes_more(cq := trial.state.forest.cluster_queues[child.name], trial.needs):
+            found.extend(of_room(trial.state, cq, trial.workload, trial.needs, rule))
     return found
 
 
@@ -102,7 +102,7 @@ def _candidate(trial: Trial, one: Workload, common: Node, *, advantage: bool) ->
     if advantage:
         return made
     made.kind = "priority"
-    preemption = trial.room.spec.preemption
+    preemption = trial.cq.spec.preemption
     most = preemption.borrow_max_priority
     made.only_within = (
         preemption.borrow_within_cohort == "Never"
@@ -116,8 +116,8 @@ def _candidate(trial: Trial, one: Workload, common: Node, *, advantage: bool) ->
 
 def _attempts(trial: Trial, others: list[_Candidate]) -> list[bool]:
     """Return whether the preemptor may borrow, for each attempt in order."""
-    forbidden = trial.room.spec.preemption.borrow_within_cohort == "Never"
-    cells = trial.room.node.cells
+    forbidden = trial.cq.spec.preemption.borrow_within_cohort == "Never"
+    cells = trial.cq.node.cells
     if not others:
         return [True]
     if forbidden and not all(cells[fr].usage < cells[fr].quota for fr in trial.needs):
@@ -145,7 +145,7 @@ def _is_spared(trial: Trial, one: _Candidate, *, borrowing: bool) -> bool:
     """Tell whether another queue's workload has become no candidate since it was collected."""
     if borrowing and one.only_within:
         return True
-    if not takes_more(trial.draft.forest.rooms[one.workload.cluster_queue], trial.needs):
+    if not takes_more(trial.state.forest.cluster_queues[one.workload.cluster_queue], trial.needs):
         return True
     node: Node | None = trial.node(one.workload)
     while node is not None and node is not one.lowest_common:

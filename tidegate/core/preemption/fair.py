@@ -12,12 +12,12 @@ from heapq import heapify, heappop, heappush
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.draft import Workload
-from tidegate.core.ordering import gate
 from tidegate.core.preemption.candidates import CandidateKey, of_room
 from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
-from tidegate.core.shares import Share, borrows, share
-from tidegate.core.tree import Node, add, remove
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.quota.shares import Share, borrows, share
+from tidegate.core.quota.tree import Node, add, remove
+from tidegate.core.state.state import Workload
 
 
 class _Standing(msgspec.Struct, frozen=True, eq=False):
@@ -49,18 +49,18 @@ class _Fair(msgspec.Struct, kw_only=True, eq=False):
 
 def fair(trial: Trial) -> list[Target]:
     """Return a minimal set of victims in the order of the search, or nobody."""
-    room = trial.room
+    cq = trial.cq
     candidates = sorted(_candidates(trial), key=trial.key)
     if not candidates:
         return []
-    state = _Fair(trial=trial, queues=_queues(candidates), path=_path(room.node))
+    state = _Fair(trial=trial, queues=_queues(candidates), path=_path(cq.node))
     amounts = trial.amounts.items()
-    add(room.node, amounts)
-    within = within_quota(room.node, trial.needs) and _reclaims_within(trial)
+    add(cq.node, amounts)
+    within = within_quota(cq.node, trial.needs) and _reclaims_within(trial)
     found = _first_pass(state, within=within)
-    if not found and len(trial.draft.policy.fair_sharing) > 1:
+    if not found and len(trial.state.policy.fair_sharing) > 1:
         found = _second_pass(state)
-    remove(room.node, amounts)
+    remove(cq.node, amounts)
     if not found:
         trial.restore(state.targets)
         return []
@@ -68,18 +68,18 @@ def fair(trial: Trial) -> list[Target]:
 
 
 def _reclaims_within(trial: Trial) -> bool:
-    return gate(trial.draft.policy, "FairSharingPreemptWithinNominal", default=True)
+    return gate(trial.state.policy, "FairSharingPreemptWithinNominal", default=True)
 
 
 def _candidates(trial: Trial) -> list[Workload]:
-    draft, room, needs = trial.draft, trial.room, trial.needs
-    preemption = room.spec.preemption
-    found = of_room(draft, room, trial.workload, needs, preemption.within_cluster_queue)
+    state, cq, needs = trial.state, trial.cq, trial.needs
+    preemption = cq.spec.preemption
+    found = of_room(state, cq, trial.workload, needs, preemption.within_cluster_queue)
     if preemption.reclaim_within_cohort != "Never" and not trial.stays_home:
-        for other in room.tree.rooms:
-            if other is not room and takes_more(other, needs):
+        for other in cq.tree.cluster_queues:
+            if other is not cq and takes_more(other, needs):
                 reclaim = preemption.reclaim_within_cohort
-                found.extend(of_room(draft, other, trial.workload, needs, reclaim))
+                found.extend(of_room(state, other, trial.workload, needs, reclaim))
     return found
 
 
@@ -155,7 +155,7 @@ def _may_give(state: _Fair, queue: Node) -> bool:
     """Tell whether a queue is the preemptor's own, or uses more of anything than it has."""
     if queue is state.path[0]:
         return True
-    return takes_more(state.trial.draft.forest.rooms[queue.name], queue.cells)
+    return takes_more(state.trial.state.forest.cluster_queues[queue.name], queue.cells)
 
 
 def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
@@ -174,7 +174,7 @@ def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
 
 def _first_pass(state: _Fair, *, within: bool) -> bool:
     trial = state.trial
-    final = trial.draft.policy.fair_sharing[0] == "LessThanOrEqualToFinalShare"
+    final = trial.state.policy.fair_sharing[0] == "LessThanOrEqualToFinalShare"
     while (queue := _next_queue(state)) is not None:
         state.gave.add(id(queue))
         if queue is state.path[0]:
@@ -246,7 +246,7 @@ def _take(state: _Fair, one: Workload, reason: PreemptionReason) -> bool:
 
 def _fits(state: _Fair) -> bool:
     trial = state.trial
-    remove(trial.room.node, trial.amounts.items())
+    remove(trial.cq.node, trial.amounts.items())
     fits = trial.fits(borrowing=True)
-    add(trial.room.node, trial.amounts.items())
+    add(trial.cq.node, trial.amounts.items())
     return fits

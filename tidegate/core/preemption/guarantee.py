@@ -12,71 +12,71 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from tidegate.contracts.decisions import FlavorTried
-from tidegate.core import deadlines
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.fitting import IN_USE
-from tidegate.core.forest import forest, touch
-from tidegate.core.heads import wake
-from tidegate.core.rooms import Room
+from tidegate.core.flavors.fitting import IN_USE
+from tidegate.core.queueing.heads import wake
+from tidegate.core.quota.forest import forest, touch
+from tidegate.core.state import deadlines
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
 from tidegate.model.quantity import render
 
 FAMILY = "guarantee"
 _SECOND_US = 1_000_000
 
 
-def guarantee(draft: Draft, workload: Workload) -> None:
+def guarantee(state: State, workload: Workload) -> None:
     """Set or clear until when a workload may not be preempted; folds call it.
 
     Its time is over with the event that says so, and with no other fact that moves the clock:
     nobody would be tried for that but by whoever begins to lead.
     """
-    defined = draft.objects.cluster_queues.get(workload.cluster_queue)
+    defined = state.objects.cluster_queues.get(workload.cluster_queue)
     least_us = 0 if defined is None else defined.spec.min_runtime_us
     if not least_us and not workload.guaranteed:
         return
     workload.guaranteed = True
     key = f"{FAMILY}/{workload.key}"
     until_us = workload.admitted_us + least_us
-    if workload.phase == "admitted" and until_us > draft.now_us:
-        deadlines.set(draft, key, until_us)
-    elif workload.phase == "admitted" and _ends_by_event(draft, key, until_us):
+    if workload.phase == "admitted" and until_us > state.now_us:
+        deadlines.set(state, key, until_us)
+    elif workload.phase == "admitted" and _ends_by_event(state, key, until_us):
         return
-    elif key in draft.deadlines.at or key in draft.deadlines.due:
-        deadlines.clear(draft, key)
+    elif key in state.deadlines.at or key in state.deadlines.due:
+        deadlines.clear(state, key)
 
 
-def _ends_by_event(draft: Draft, key: str, until_us: int) -> bool:
-    return draft.deadlines.at.get(key) == until_us
+def _ends_by_event(state: State, key: str, until_us: int) -> bool:
+    return state.deadlines.at.get(key) == until_us
 
 
-def end_due(draft: Draft) -> None:
+def end_due(state: State) -> None:
     """End the guarantees whose time has come; the fold of TimePassed calls this."""
-    for key in deadlines.due(draft, FAMILY):
-        deadlines.clear(draft, f"{FAMILY}/{key}")
-        workload = draft.workloads.get(key)
-        room = None if workload is None else forest(draft).rooms.get(workload.cluster_queue)
-        if room is not None:
-            touch(draft, room.tree)
-            if draft.policy.compatibility == "kueue":
-                wake(draft, room.tree)
+    for key in deadlines.due(state, FAMILY):
+        deadlines.clear(state, f"{FAMILY}/{key}")
+        workload = state.workloads.get(key)
+        cq = None if workload is None else forest(state).cluster_queues.get(workload.cluster_queue)
+        if cq is not None:
+            touch(state, cq.tree)
+            if state.policy.compatibility == "kueue":
+                wake(state, cq.tree)
 
 
-def is_guaranteed(draft: Draft, workload: Workload) -> bool:
+def is_guaranteed(state: State, workload: Workload) -> bool:
     """Tell whether a workload may not be preempted yet."""
-    return f"{FAMILY}/{workload.key}" in draft.deadlines.at
+    return f"{FAMILY}/{workload.key}" in state.deadlines.at
 
 
 def trace(
-    draft: Draft, room: Room, workload: Workload, tried: tuple[FlavorTried, ...]
+    state: State, cq: ClusterQueueState, workload: Workload, tried: tuple[FlavorTried, ...]
 ) -> tuple[tuple[FlavorTried, ...], str]:
     """Return what was tried with what is guaranteed to others of it, and that as a sentence."""
     found, said = list[FlavorTried](), dict[str, None]()
     for one in tried:
-        held = [] if one.reason != IN_USE else list(_guaranteed(draft, room, workload, one))
+        held = [] if one.reason != IN_USE else list(_guaranteed(state, cq, workload, one))
         units = sum(amount for amount, _ in held)
         found.append(replace(one, guaranteed=units) if units else one)
         if units:
-            left_s = -(-(min(until_us for _, until_us in held) - draft.now_us) // _SECOND_US)
+            left_s = -(-(min(until_us for _, until_us in held) - state.now_us) // _SECOND_US)
             said[
                 f"Of {one.resource} in flavor {one.flavor}, {render(one.resource, units)} runs "
                 f"within its guaranteed time, the first for {left_s} s more."
@@ -85,13 +85,13 @@ def trace(
 
 
 def _guaranteed(
-    draft: Draft, room: Room, workload: Workload, tried: FlavorTried
+    state: State, cq: ClusterQueueState, workload: Workload, tried: FlavorTried
 ) -> Iterable[tuple[int, int]]:
     """Yield amounts of lower priority that are guaranteed, and until when each is."""
-    for other in room.tree.rooms:
+    for other in cq.tree.cluster_queues:
         for one in other.holding.values() if other.spec.min_runtime_us else ():
-            until_us = draft.deadlines.at.get(f"{FAMILY}/{one.key}")
-            if until_us is None or (other is room and one.priority >= workload.priority):
+            until_us = state.deadlines.at.get(f"{FAMILY}/{one.key}")
+            if until_us is None or (other is cq and one.priority >= workload.priority):
                 continue
             for fr, units in one.charges:
                 if (fr.flavor, fr.resource) == (tried.flavor, tried.resource):

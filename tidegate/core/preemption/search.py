@@ -9,27 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tidegate.core.charging import flavor_resource, per_pod
-from tidegate.core.draft import Draft, Workload
-from tidegate.core.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Choice, Oracle
-from tidegate.core.flavors import Assignment, PodSetChoice, external
-from tidegate.core.forest import forest
+from tidegate.core.flavors.assignment import Assignment, PodSetChoice, external
+from tidegate.core.flavors.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Choice, Oracle
 from tidegate.core.preemption.bounds import may_suffice
 from tidegate.core.preemption.classic import classic
 from tidegate.core.preemption.fair import fair
 from tidegate.core.preemption.trial import Target, Trial
-from tidegate.core.rooms import Room
-from tidegate.core.tree import Cell, add, level, remove
+from tidegate.core.quota.charging import flavor_resource, per_pod
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.tree import Cell, add, level, remove
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 
 
 def targets(
-    draft: Draft, workload: Workload, assignment: Assignment, *, room: Room | None = None
+    state: State, workload: Workload, assignment: Assignment, *, cq: ClusterQueueState | None = None
 ) -> list[Target]:
     """Return who must leave so that an assignment fits; empty: nobody would be enough."""
-    room = forest(draft).rooms[workload.cluster_queue] if room is None else room
+    cq = forest(state).cluster_queues[workload.cluster_queue] if cq is None else cq
     needs = needed(assignment)
-    return find(draft, room, workload, needs, assignment.usage) if needs else []
+    return find(state, cq, workload, needs, assignment.usage) if needs else []
 
 
 def needed(assignment: Assignment) -> tuple[FlavorResource, ...]:
@@ -45,46 +45,46 @@ def needed(assignment: Assignment) -> tuple[FlavorResource, ...]:
 
 
 def find(
-    draft: Draft,
-    room: Room,
+    state: State,
+    cq: ClusterQueueState,
     workload: Workload,
     needs: Iterable[FlavorResource],
     usage: dict[FlavorResource, int],
 ) -> list[Target]:
     """Return who must leave so that ``usage`` fits, ``needs`` being what does not; or nobody."""
     amounts = {fr: units for fr, units in usage.items() if units > 0}
-    trial = Trial(draft=draft, room=room, workload=workload, needs=tuple(needs), amounts=amounts)
-    if workload.never_preempts and draft.policy.preemption_policy_never:
+    trial = Trial(state=state, cq=cq, workload=workload, needs=tuple(needs), amounts=amounts)
+    if workload.never_preempts and state.policy.preemption_policy_never:
         return []
-    cells = room.node.cells
+    cells = cq.node.cells
     needed = ((cells[fr], amounts[fr]) for fr in trial.needs if fr in amounts)
-    if not all(may_suffice(draft, room, workload, cell, units) for cell, units in needed):
+    if not all(may_suffice(state, cq, workload, cell, units) for cell, units in needed):
         return []
-    return fair(trial) if draft.policy.fair_sharing else classic(trial)
+    return fair(trial) if state.policy.fair_sharing else classic(trial)
 
 
-def oracle(draft: Draft, room: Room, workload: Workload) -> Oracle:
+def oracle(state: State, cq: ClusterQueueState, workload: Workload) -> Oracle:
     """Return what tells flavor assignment whom one flavor-resource could be taken from."""
 
     def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
-        cell = room.node.cells[fr]
-        found = find(draft, room, workload, (fr,), {fr: units})
+        cell = cq.node.cells[fr]
+        found = find(state, cq, workload, (fr,), {fr: units})
         if not found:
             return NO_CANDIDATES, level(cell, units)[0]
-        own = any(one.cluster_queue == room.name for one in found)
-        return (PREEMPT if own else RECLAIM), level_without(draft, found, cell, units)
+        own = any(one.cluster_queue == cq.name for one in found)
+        return (PREEMPT if own else RECLAIM), level_without(state, found, cell, units)
 
     return answer
 
 
-def level_without(draft: Draft, targets: list[Target], cell: Cell, units: int) -> int:
+def level_without(state: State, targets: list[Target], cell: Cell, units: int) -> int:
     """Return how high the smallest subtree is that holds an amount once targets have left."""
-    rooms = draft.forest.rooms
+    cluster_queues = state.forest.cluster_queues
     for one in targets:
-        remove(rooms[one.cluster_queue].node, one.workload.charges)
+        remove(cluster_queues[one.cluster_queue].node, one.workload.charges)
     height = level(cell, units)[0]
     for one in targets:
-        add(rooms[one.cluster_queue].node, one.workload.charges)
+        add(cluster_queues[one.cluster_queue].node, one.workload.charges)
     return height
 
 
@@ -92,12 +92,12 @@ def assignment_of(
     workload: Workload,
     choices: Iterable[tuple[str, int, dict[str, tuple[str, int]]]],
     *,
-    draft: Draft,
+    state: State,
 ) -> Assignment:
     """Make an assignment by hand: podset, count, and by resource its flavor and mode."""
     made = Assignment(podsets=[])
     for index, (name, pods, given) in enumerate(choices):
-        each = per_pod(draft, workload)[index]
+        each = per_pod(state, workload)[index]
         found = PodSetChoice(
             name=name,
             count=pods,

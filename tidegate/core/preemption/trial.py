@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.draft import Draft, Workload
 from tidegate.core.preemption.candidates import CandidateKey, order_key
-from tidegate.core.rooms import Room
-from tidegate.core.tree import Node, add, free, remove
+from tidegate.core.quota.tree import Node, add, free, remove
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 
 
@@ -25,8 +25,8 @@ class Target(msgspec.Struct, kw_only=True, eq=False):
 class Trial(msgspec.Struct, kw_only=True, eq=False):
     """The question of one search, and its state."""
 
-    draft: Draft
-    room: Room  # the preemptor's
+    state: State
+    cq: ClusterQueueState  # the preemptor's
     workload: Workload  # the preemptor
     needs: tuple[FlavorResource, ...]  # what does not fit as it is
     amounts: dict[FlavorResource, int]  # all that it asks for, without zeros
@@ -38,15 +38,15 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
         Whoever was preempted itself may, until something changes that was no preemption: this ends
         every circle; see docs/adr/0005-ending-preemption-circles.md.
         """
-        return is_displaced(self.draft, self.room, self.workload)
+        return is_displaced(self.state, self.cq, self.workload)
 
     def key(self, candidate: Workload) -> CandidateKey:
         """Return what candidates are sorted by."""
-        return order_key(self.draft, candidate, self.room.name)
+        return order_key(self.state, candidate, self.cq.name)
 
     def node(self, candidate: Workload) -> Node:
         """Return the node that a candidate is charged at."""
-        return self.draft.forest.rooms[candidate.cluster_queue].node
+        return self.state.forest.cluster_queues[candidate.cluster_queue].node
 
     def take_out(self, candidate: Workload) -> None:
         """Try the tree without a candidate."""
@@ -58,7 +58,7 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
 
     def fits(self, *, borrowing: bool) -> bool:
         """Tell whether the preemptor fits now, within its own quota unless ``borrowing``."""
-        cells = self.room.node.cells
+        cells = self.cq.node.cells
         for fr, units in self.amounts.items():
             cell = cells[fr]
             if not borrowing and cell.usage + units > cell.quota:
@@ -88,11 +88,11 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
             self.put_back(target.workload)
 
 
-def is_displaced(draft: Draft, room: Room, workload: Workload) -> bool:
+def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     """Tell whether a workload was preempted since its tree last changed from outside."""
-    if draft.policy.compatibility == "kueue":
+    if state.policy.compatibility == "kueue":
         return False
-    return workload.displaced_seq > room.tree.outside_seq
+    return workload.displaced_seq > cq.tree.outside_seq
 
 
 def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
@@ -105,13 +105,13 @@ def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
     return True
 
 
-def takes_more(room: Room, needs: Iterable[FlavorResource]) -> bool:
+def takes_more(cq: ClusterQueueState, needs: Iterable[FlavorResource]) -> bool:
     """Tell whether those who hold quota of a queue use more of one of these than it has.
 
     What is only kept for a preemptor that waits does not count: nobody who runs within the queue's
     own quota has to leave for it.
     """
-    cells, intended = room.node.cells, room.intended
+    cells, intended = cq.node.cells, cq.intended
     for fr in needs:
         cell = cells.get(fr)
         if cell is not None and cell.usage - intended.get(fr, 0) > cell.quota:

@@ -1,0 +1,1 @@
+"""What an observed job changes: submitted, changed, adopted, finished."""

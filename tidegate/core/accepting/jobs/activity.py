@@ -1,0 +1,23 @@
+"""Who was deactivated by a decision, and activated again before anybody saw it inactive.
+
+What is observed is how the Workload is now, not each write. So a deactivation leaves its decision
+beside what it writes: where that is seen and the Workload is active, somebody activated it since.
+"""
+
+from __future__ import annotations
+
+from tidegate.contracts.observations import JobObserved
+from tidegate.core.state.desired_state import decision_seq
+from tidegate.core.state.state import State, Workload
+
+
+def is_activated_unseen(state: State, job: JobObserved, known: Workload) -> bool:
+    """Tell whether a job is active that counts as such though it was deactivated.
+
+    The decision is that of this deactivation if it came after the checks were forgotten: each
+    eviction, and each release, does so before.
+    """
+    if known.phase != "inactive" or not known.deactivated_cause:
+        return False
+    written = decision_seq(state, job.deactivated) > known.checks_seq
+    return written and known.active and job.active

@@ -1,0 +1,101 @@
+"""What ran before anything was decided is charged as it runs, even above quota.
+
+It happens at one moment: when the last of the expected resources completed its first round. By
+then everything that exists was told, and nothing was decided yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.core.queueing.admissibility import barrier
+from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.requests import pod_requests
+from tidegate.core.state.state import State, Workload
+from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.quota import ClusterQueueSpec, ResourceGroup
+
+_PODS = "pods"
+
+
+def is_complete(state: State) -> bool:
+    """Tell whether each expected resource completed a first round, so that one may decide."""
+    if state.expected is None:
+        return False
+    rounds = (state.rounds.get(resource) for resource in state.expected)
+    return all(known is not None and known.completed for known in rounds)
+
+
+def adopt(state: State, at_us: int) -> Iterator[WorkloadAdopted]:
+    """Yield the adoption of each workload that runs, or held quota, without a decision of ours.
+
+    One whose queue leads nowhere cannot be charged and is not adopted. One that Kueue had only
+    reserved quota for would be started by its adoption: it waits if it may not be admitted.
+    """
+    forest(state)
+    for key in list(state.workloads):
+        workload = state.workloads[key]
+        runs = not workload.state.suspended
+        if workload.phase != "pending" or not (runs or workload.held_quota):
+            continue
+        queue = state.objects.local_queues.get(workload.local_queue)
+        name = "" if queue is None else queue.spec.cluster_queue
+        defined = state.objects.cluster_queues.get(name)
+        if defined is None:
+            continue
+        assignment = assign(state, workload, defined.spec)
+        if runs or _may_start(state, workload, name, assignment):
+            yield WorkloadAdopted(
+                at_us=at_us,
+                workload=key,
+                uid=workload.uid,
+                cluster_queue=name,
+                assignment=assignment,
+            )
+
+
+def _may_start(
+    state: State, workload: Workload, queue: str, assignment: tuple[PodSetAssignment, ...]
+) -> bool:
+    asked = required_checks(state, queue, assignment)
+    told = (workload.checks.get(name) for name in asked)
+    ready = all(one is not None and one.state == "Ready" for one in told)
+    return ready and barrier(state, workload) is None
+
+
+def assign(
+    state: State, workload: Workload, queue: ClusterQueueSpec
+) -> tuple[PodSetAssignment, ...]:
+    """Return the flavors that a running workload is taken to use: it is not asked what fits.
+
+    Of a resource group the first flavor counts, unless a podset's node selector bears all node
+    labels of another. A resource that the queue does not cover is not charged.
+    """
+    return tuple(_assign(state, workload, podset, queue) for podset in workload.podsets)
+
+
+def _assign(
+    state: State, workload: Workload, podset: PodSet, queue: ClusterQueueSpec
+) -> PodSetAssignment:
+    namespace = workload.key.rpartition("/")[0]
+    count = max(0, podset.count - workload.reclaimable.get(podset.name, 0))
+    asked = pod_requests(state.objects, namespace, podset, state.policy) | {_PODS: 1}
+    flavors: dict[str, str] = {}
+    for group in queue.groups:
+        flavor = _flavor(state, group, podset)
+        if flavor:
+            flavors |= {name: flavor for name in group.resources if name in asked}
+    usage = {name: asked[name] * count for name in flavors}
+    return PodSetAssignment(name=podset.name, count=count, flavors=flavors, usage=usage)
+
+
+def _flavor(state: State, group: ResourceGroup, podset: PodSet) -> str:
+    names = [each.flavor for each in group.flavors]
+    for name in names:
+        defined = state.objects.flavors.get(name)
+        labels = {} if defined is None else defined.spec.node_labels
+        if labels and labels.items() <= podset.node_selector.items():
+            return name
+    return names[0] if names else ""

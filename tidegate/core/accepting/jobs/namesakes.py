@@ -1,0 +1,26 @@
+"""Jobs of one kind and name: the newer one replaces the older, whose end nobody told."""
+
+from __future__ import annotations
+
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import ObjectRef
+
+
+def namesakes(state: State, job: ObjectRef, key: str) -> list[Workload]:
+    """Return the workloads that a new job replaces: of its name, or under its workload's key."""
+    keys = dict.fromkeys((names(state).get(name(job), ""), key))
+    found = (state.workloads.get(each) for each in keys)
+    return [known for known in found if known is not None and known.uid != job.uid]
+
+
+def names(state: State) -> dict[str, str]:
+    """Return the workloads of jobs by kind, namespace and name; the live index."""
+    if state.heard.names is None:
+        own = ((key, one) for key, one in state.workloads.items() if not one.parent)
+        state.heard.names = {name(known.job): key for key, known in own}
+    return state.heard.names
+
+
+def name(job: ObjectRef) -> str:
+    """Return what two jobs have in common of which the newer replaces the older."""
+    return f"{job.kind} {job.namespace}/{job.name}"

@@ -1,0 +1,64 @@
+"""A job whose Workload its owner made: from then on the Workload stands for the job.
+
+Until a job names it, such a Workload is queued like any that was made directly; what it was given
+by then the job takes over. While there is none of the name, the job waits as itself behind a gate.
+
+Source: behaviour.md 15.2 (ensureOneWorkload).
+"""
+
+from __future__ import annotations
+
+from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.contracts.observations import JobObserved
+from tidegate.core.state.state import State, Workload
+
+OUT_OF_SYNC = "OutOfSync"
+"""Why a workload is over whose job asks for something else."""
+_DIRECT = "workload"
+
+
+def is_unclear(job: JobObserved) -> bool:
+    """Tell whether nobody has looked for a job's prebuilt Workload yet."""
+    return bool(job.prebuilt and job.queue) and not job.podsets
+
+
+def is_its_own(job: JobObserved, namesake: Workload) -> bool:
+    """Tell whether a workload is the prebuilt one of a job, not claimed until now."""
+    return bool(job.prebuilt) and namesake.job.kind == _DIRECT and namesake.key == job.workload
+
+
+def is_anew(job: JobObserved, known: Workload) -> bool:
+    """Tell whether a Workload that was out of sync with its job is to be judged anew.
+
+    The two match again, or the Workload is another: that none was there in between was not seen.
+    """
+    return known.out_of_sync and (not job.finished or job.created_us != known.created_us)
+
+
+def is_taken(state: State, job: JobObserved) -> bool:
+    """Tell whether an observed Workload stands for a job, which whoever observed it did not see."""
+    known = state.workloads.get(job.workload)
+    return job.kind == _DIRECT and known is not None and bool(known.prebuilt)
+
+
+def doubt(state: State, resource: str, job: JobObserved) -> None:
+    """Let the next list of an object that was passed over ask for it again: its job may be gone."""
+    state.heard.doubted.setdefault(resource, {})[job.uid] = job.version
+
+
+def taken_over(state: State, at_us: int, job: JobObserved) -> tuple[WorkloadAdopted, ...]:
+    """Return that a job keeps what its Workload was admitted with; nothing if it was not.
+
+    To be asked before the Workload's own entry goes, and told behind the job's.
+    """
+    known = state.workloads.get(job.workload)
+    if known is None or known.phase != "admitted" or not is_its_own(job, known):
+        return ()
+    adopted = WorkloadAdopted(
+        at_us=at_us,
+        workload=job.workload,
+        uid=job.uid,
+        cluster_queue=known.cluster_queue,
+        assignment=known.assignment,
+    )
+    return (adopted,)

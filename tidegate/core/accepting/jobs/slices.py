@@ -1,0 +1,125 @@
+"""Elastic jobs: while one holds quota, each growth is a workload of its own, a slice.
+
+The slice waits beside the workload that runs and takes its place once it fits; the core charges
+only what it asks for beyond that. Fewer pods change the workload in place, once they are gone.
+
+Source: behaviour.md 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from tidegate.contracts.facts import WorkloadChanged, WorkloadRemoved, WorkloadSubmitted
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.core.accepting.jobs.workload_fields import told
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.state.state import State, Workload
+from tidegate.model.podset import PodSet
+
+GATE = "ElasticJobsViaWorkloadSlices"
+_BASE_MAX = 240
+"""Characters of a Workload's name that a slice's name keeps; a generation has at most 19 digits."""
+
+
+def is_elastic(state: State, job: JobObserved) -> bool:
+    """Tell whether a job may grow and shrink while it runs."""
+    return job.elastic and gate(state.policy, GATE, default=True)
+
+
+def holds(known: Workload) -> bool:
+    """Tell whether an elastic workload runs, or may do so any moment."""
+    return known.elastic and known.phase in ("reserved", "admitted")
+
+
+def family(state: State, known: Workload) -> Iterator[Workload]:
+    """Yield the other workloads of a job: whom this one replaced, and who is to replace it."""
+    older = state.workloads.get(known.replaces)
+    while older is not None and older.job.uid == known.job.uid:
+        yield older
+        older = state.workloads.get(older.replaces)
+    newer = state.workloads.get(known.successor)
+    while newer is not None:
+        yield newer
+        newer = state.workloads.get(newer.successor)
+
+
+def shrunk(job: JobObserved, known: Workload) -> tuple[PodSet, ...]:
+    """Return the podsets of a workload that holds quota, fewer where pods are gone for good."""
+    wanted = _counts(job)
+    podsets = known.podsets
+    fewer = all(wanted.get(one.name, one.count) <= one.count for one in podsets)
+    if not fewer or job.state.active > sum(wanted.values()):
+        return podsets
+    return tuple(replace(one, count=wanted.get(one.name, one.count)) for one in podsets)
+
+
+def follow(
+    state: State, at_us: int, job: JobObserved, known: Workload
+) -> Iterator[WorkloadSubmitted | WorkloadChanged | WorkloadRemoved]:
+    """Yield what becomes of the slice that is to replace a workload, if the job wants one."""
+    waits = state.workloads.get(known.successor)
+    podsets = _grown(job, known) if holds(known) and not job.finished else None
+    if podsets is None:
+        if waits is not None:
+            yield WorkloadRemoved(
+                at_us=at_us, workload=waits.key, uid=waits.uid, version=job.version
+            )
+    elif waits is None:
+        yield _slice(at_us, job, known, podsets)
+    else:
+        changed = _changed(at_us, job, known, waits, podsets)
+        if changed is not None:
+            yield changed
+
+
+def _grown(job: JobObserved, known: Workload) -> tuple[PodSet, ...] | None:
+    """Return the podsets of the slice that a job wants; None: it has all that it wants."""
+    wanted = _counts(job)
+    if set(wanted) != {one.name for one in known.podsets}:
+        return None
+    if all(wanted[one.name] <= one.count for one in known.podsets):
+        return None
+    # A running job's template holds what its start put in: all but the counts is as it was.
+    return tuple(replace(one, count=wanted[one.name]) for one in known.podsets)
+
+
+def _counts(job: JobObserved) -> dict[str, int]:
+    return {one.name: one.count for one in job.podsets}
+
+
+def _slice(
+    at_us: int, job: JobObserved, known: Workload, podsets: tuple[PodSet, ...]
+) -> WorkloadSubmitted:
+    generation = job.state.generation
+    return WorkloadSubmitted(
+        workload=f"{job.workload[:_BASE_MAX]}-{generation}",
+        uid=f"{job.uid}/{generation}",
+        job=known.job,
+        queue=known.queue,
+        created_us=at_us,
+        podsets=podsets,
+        state=JobState(generation=generation),
+        elastic=True,
+        resource=known.resource,
+        **told(at_us, job, known.key),
+    )
+
+
+def _changed(
+    at_us: int, job: JobObserved, known: Workload, waits: Workload, podsets: tuple[PodSet, ...]
+) -> WorkloadChanged | None:
+    before = (waits.priority_class, waits.own_priority, waits.priority_boost, waits.active)
+    now = (job.priority_class, job.priority, job.priority_boost, job.active)
+    if (waits.podsets, waits.gates, *before) == (podsets, job.gates, *now):
+        return None
+    return WorkloadChanged(
+        workload=waits.key,
+        uid=waits.uid,
+        queue=known.queue,
+        podsets=podsets,
+        elastic=True,
+        **told(at_us, job, known.key),
+    )

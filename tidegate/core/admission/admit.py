@@ -1,0 +1,86 @@
+"""Giving a workload quota, and starting it if no admission check stands in the way."""
+
+from __future__ import annotations
+
+from tidegate.contracts.decisions import QuotaReleased, QuotaReserved, WorkloadAdmitted
+from tidegate.core.admission.orders import start_order
+from tidegate.core.flavors.assignment import Assignment
+from tidegate.core.folding.admissions import SLICE_REPLACED
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.quota.forest import HOLDING
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import Workload
+from tidegate.model.podset import PodSetAssignment
+
+
+def admit(
+    context: DecideContext, cq: ClusterQueueState, workload: Workload, found: Assignment
+) -> None:
+    """Reserve what was found for a workload, and start it if nothing else is asked of it."""
+    reserve(context, cq, workload, granted(found), found.borrows)
+
+
+def reserve(
+    context: DecideContext,
+    cq: ClusterQueueState,
+    workload: Workload,
+    assignment: tuple[PodSetAssignment, ...],
+    borrows: int,
+) -> None:
+    """Reserve an assignment for a workload, and start it if nothing else is asked of it."""
+    state = context.state
+    older = state.workloads.get(workload.replaces) if workload.replaces else None
+    if older is not None and older.phase in HOLDING:
+        context.tell(
+            QuotaReleased(
+                at_us=state.now_us,
+                workload=older.key,
+                uid=older.uid,
+                cluster_queue=older.cluster_queue,
+                reason=SLICE_REPLACED,
+            )
+        )
+    context.tell(
+        QuotaReserved(
+            at_us=state.now_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=cq.name,
+            assignment=assignment,
+            borrows=borrows,
+            checks=tuple(required_checks(state, cq.name, assignment)),
+            cycle=context.number,
+        )
+    )
+    if not required_checks(state, cq.name, assignment):
+        start(context, workload)
+
+
+def start(context: DecideContext, workload: Workload) -> None:
+    """Admit a workload that has its quota, and order its job to start."""
+    state = context.state
+    context.tell(
+        WorkloadAdmitted(
+            at_us=state.now_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=workload.cluster_queue,
+            queue=workload.queue,
+            waited_us=max(0, state.now_us - workload.created_us) if workload.created_us else 0,
+        )
+    )
+    context.tell(start_order(state, workload))
+
+
+def granted(found: Assignment) -> tuple[PodSetAssignment, ...]:
+    """Return an assignment as it is recorded."""
+    return tuple(
+        PodSetAssignment(
+            name=podset.name,
+            count=podset.count,
+            flavors={resource: one.flavor for resource, one in podset.choices.items()},
+            usage={resource: podset.requests[resource] for resource in podset.choices},
+        )
+        for podset in found.podsets
+    )

@@ -1,0 +1,142 @@
+"""Variants of one workload that are tried at the same time, each on flavors of its own.
+
+The first that fits is admitted. A variant on a flavor that the ClusterQueue lists earlier takes its
+place, if the queue's policy allows that and there is room; the others wait.
+
+Source: behaviour.md 14; conformance/concurrent-admission.
+"""
+
+from __future__ import annotations
+
+from tidegate.contracts.decisions import (
+    PreemptionAbandoned,
+    PreemptionIntended,
+    Victim,
+)
+from tidegate.core.admission.admit import granted
+from tidegate.core.admission.orders import evicted
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.nomination.nominate import Nominee
+from tidegate.core.nomination.proposals import Proposal
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.queueing.variants import GATE, MIGRATION
+from tidegate.core.quota.forest import HOLDING
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
+from tidegate.model.podset import PodSetAssignment
+
+_BETTER = "a variant of it holds quota of a flavor that is preferred"
+_STAYS = "a variant of it holds quota, and the ClusterQueue does not let it move to this flavor"
+
+
+def attend_variant(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+    """Let a variant wait for, or take the place of, the one that holds quota.
+
+    Tells whether that was all: without such a sibling it is like any workload.
+    """
+    if waits_for_variant(context.state, nominee):
+        if nominee.intent is not None and nominee.outcome == "refused":
+            _abandon(context, nominee)
+        return True
+    sibling = holder(context.state, nominee.workload)
+    if sibling is None or proposal.assignment.mode != "Fit":
+        return False
+    _migrate(context, nominee, proposal, sibling)
+    return True
+
+
+def waits_for_variant(state: State, nominee: Nominee) -> bool:
+    """Tell whether a variant waits because of the one that holds quota, and note why."""
+    workload, cq = nominee.workload, nominee.cq
+    sibling = holder(state, workload)
+    if sibling is None:
+        return False
+    if sibling.phase == "evicting":
+        nominee.outcome, nominee.reason = "deferred", "WaitingForPreemptedWorkloads"
+        return True
+    places = _places(cq)
+    own = min((places.get(name, 0) for name in workload.allowed_flavors or places), default=0)
+    last = places.get(cq.spec.last_acceptable_flavor, len(places))
+    if _place(places, sibling) <= own:
+        details = _BETTER
+    elif own > last or not cq.spec.migrates:
+        details = _STAYS
+    else:
+        return False
+    nominee.outcome, nominee.reason, nominee.details = "refused", "PendingEvaluation", details
+    return True
+
+
+def holder(state: State, workload: Workload) -> Workload | None:
+    """Return the variant that holds quota, the one that does not leave first; None: no variant."""
+    if not workload.variant_of or not gate(state.policy, GATE, default=False):
+        return None
+    if workload.parent:
+        parent = state.workloads.get(workload.parent)
+        return None if parent is None else state.workloads.get(parent.acting)
+    found = [
+        one
+        for one in state.workloads.values()
+        if one.variant_of == workload.variant_of and one is not workload and one.phase in HOLDING
+    ]
+    return min(found, key=lambda one: (one.phase == "evicting", one.key), default=None)
+
+
+def _places(cq: ClusterQueueState) -> dict[str, int]:
+    flavors = (one.flavor for group in cq.spec.groups for one in group.flavors)
+    return {name: place for place, name in enumerate(dict.fromkeys(flavors))}
+
+
+def _place(places: dict[str, int], sibling: Workload) -> int:
+    given = {name for podset in sibling.assignment for name in podset.flavors.values()}
+    return max((places.get(name, 0) for name in given), default=0)
+
+
+def _abandon(context: DecideContext, nominee: Nominee) -> None:
+    """Keep nothing for a variant that it had made room for."""
+    context.tell(
+        PreemptionAbandoned(
+            at_us=context.state.now_us,
+            workload=nominee.workload.key,
+            uid=nominee.workload.uid,
+            cluster_queue=nominee.cq.name,
+            reason="a variant of it holds quota",
+        )
+    )
+
+
+def _migrate(
+    context: DecideContext, nominee: Nominee, proposal: Proposal, sibling: Workload
+) -> None:
+    state, workload = context.state, nominee.workload
+    victim = Victim(
+        workload=sibling.key,
+        uid=sibling.uid,
+        cluster_queue=sibling.cluster_queue,
+        reason=MIGRATION,
+    )
+    amounts: dict[str, dict[str, int]] = {}
+    for fr, units in proposal.assignment.usage.items():
+        amounts.setdefault(fr.flavor, {})[fr.resource] = units
+    intended = PreemptionIntended(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=nominee.cq.name,
+        victims=(victim,),
+        amounts=amounts,
+        assignment=_given(nominee, proposal),
+    )
+    said = f"Its variant {workload.key} moves to a flavor that is preferred."
+    charges = list(proposal.assignment.usage.items())
+    context.reserve(nominee.cq.tree, nominee.cq.node, charges)
+    for event in (intended, *evicted(state, sibling, MIGRATION, message=said)):
+        context.tell(event)
+    nominee.outcome, nominee.reason = "preempting", "WaitingForPreemptedWorkloads"
+
+
+def _given(nominee: Nominee, proposal: Proposal) -> tuple[PodSetAssignment, ...]:
+    """Return what it would be given: as it was intended before, if nothing else was found."""
+    if proposal.assignment.podsets or nominee.intent is None:
+        return granted(proposal.assignment)
+    return nominee.intent.assignment

@@ -1,0 +1,103 @@
+"""What a start puts into each podset's template: of its flavors, its checks, its queues.
+
+Source: behaviour.md 9.2, 15.4; flavors' taints are not tolerated by themselves.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.core.state.state import State, Workload
+from tidegate.model.podset import PodSetAssignment, PodSetUpdate, Toleration
+
+PODSET_LABEL = "kueue.x-k8s.io/podset"
+LOCAL_QUEUE_LABEL = "kueue.x-k8s.io/local-queue-name"
+CLUSTER_QUEUE_LABEL = "kueue.x-k8s.io/cluster-queue-name"
+QUEUE_LABELS_GATE = "AssignQueueLabelsForPods"
+_LABEL_VALUE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_MAPS = ("labels", "annotations", "node_selector")
+
+
+def injected(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
+    """Return what a start puts into the podsets; of a contradiction the check's word counts."""
+    return tuple(_podset(state, workload, given) for given in workload.assignment)
+
+
+def contradiction(state: State, workload: Workload) -> str:
+    """Return what contradicts itself in what flavors, checks and owner ask for; "" if nothing."""
+    own = {podset.name: podset.node_selector for podset in workload.podsets}
+    for given in workload.assignment:
+        base = _of_flavors(state, workload, given)
+        asked = own.get(given.name, {})
+        start = PodSetUpdate(
+            name=given.name, labels=base.labels, node_selector={**asked, **base.node_selector}
+        )
+        said = _contradicting([("its flavor", start), *_updates(workload, given.name)])
+        if said:
+            return f"Podset {given.name}: {said}."
+    return ""
+
+
+def _contradicting(updates: list[tuple[str, PodSetUpdate]]) -> str:
+    for field in _MAPS:
+        known: dict[str, tuple[str, str]] = {}
+        for source, update in updates:
+            for key, value in sorted(getattr(update, field).items()):
+                other, before = known.setdefault(key, (source, value))
+                if before != value:
+                    kind = field.replace("_", " ").removesuffix("s")
+                    return f"{source} wants {kind} {key}={value}, and {other} {key}={before}"
+    return ""
+
+
+def _podset(state: State, workload: Workload, given: PodSetAssignment) -> PodSetStart:
+    base = _of_flavors(state, workload, given)
+    labels, annotations = dict(base.labels), dict(base.annotations)
+    selector, tolerations = dict(base.node_selector), dict.fromkeys(base.tolerations)
+    for _, update in _updates(workload, given.name):
+        labels |= update.labels
+        annotations |= update.annotations
+        selector |= update.node_selector
+        tolerations |= dict.fromkeys(update.tolerations)
+    return PodSetStart(
+        name=given.name,
+        count=given.count,
+        node_selector={key: selector[key] for key in sorted(selector)},
+        tolerations=tuple(tolerations),
+        labels=labels,
+        annotations=annotations,
+    )
+
+
+def _of_flavors(state: State, workload: Workload, given: PodSetAssignment) -> PodSetStart:
+    selector: dict[str, str] = {}
+    tolerations: dict[Toleration, None] = {}
+    for name in dict.fromkeys(given.flavors[resource] for resource in sorted(given.flavors)):
+        defined = state.objects.flavors.get(name)
+        if defined is not None:
+            selector |= defined.spec.node_labels
+            tolerations |= dict.fromkeys(defined.spec.tolerations)
+    return PodSetStart(
+        name=given.name,
+        count=given.count,
+        node_selector=selector,
+        tolerations=tuple(tolerations),
+        labels={PODSET_LABEL: given.name} | _queue_labels(state, workload),
+    )
+
+
+def _updates(workload: Workload, podset: str) -> Iterator[tuple[str, PodSetUpdate]]:
+    """Yield what each check that is ready wants for a podset, with the check's name."""
+    for name in sorted(workload.checks):
+        told = workload.checks[name]
+        if told.state == "Ready":
+            yield from ((f"check {name}", one) for one in told.updates if one.name == podset)
+
+
+def _queue_labels(state: State, workload: Workload) -> dict[str, str]:
+    if not state.policy.gates.get(QUEUE_LABELS_GATE, True):
+        return {}
+    labels = {LOCAL_QUEUE_LABEL: workload.queue, CLUSTER_QUEUE_LABEL: workload.cluster_queue}
+    return {key: name for key, name in labels.items() if _LABEL_VALUE.fullmatch(name)}

@@ -1,0 +1,150 @@
+"""Intents: what a preemption freed is kept for whoever preempted, until it starts or cannot.
+
+Source: docs/adr/0005-ending-preemption-circles.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidegate.contracts.decisions import DecisionEvent, PreemptionAbandoned
+from tidegate.core.admission.admit import granted, reserve
+from tidegate.core.flavors.assignment import Assignment, assign
+from tidegate.core.flavors.fitting import NO_CANDIDATES, Oracle
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.nomination.nominate import Nominee
+from tidegate.core.nomination.proposals import Proposal
+from tidegate.core.queueing.admissibility import barrier, outdated
+from tidegate.core.quota.tree import add, fits, free, level, remove
+from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
+from tidegate.core.state.state import Intent, State, Workload
+from tidegate.model.ids import FlavorResource
+
+
+def abandon(state: State) -> Iterator[list[DecisionEvent]]:
+    """End intents that can no longer be met: the preemptor left or changed, or quota did."""
+    for intent in reversed(list(state.intents.values())):
+        if reason := intent.void or _hopeless(state, intent):
+            ended = PreemptionAbandoned(
+                at_us=state.now_us,
+                workload=intent.workload,
+                cluster_queue=intent.cluster_queue,
+                reason=reason,
+            )
+            yield [ended]
+
+
+def ready(context: DecideContext, trees: Iterable[Tree]) -> list[Nominee]:
+    """Return the preemptors of these trees for which there is room now, as heads of their queues.
+
+    Each as it would be placed now, or else as it was intended. To be called between ``begin`` and
+    ``end`` of a cycle.
+    """
+    state, found = context.state, list[Nominee]()
+    shown = {id(tree) for tree in trees} if state.intents else set[int]()
+    for intent in state.intents.values():
+        workload = state.workloads.get(intent.workload)
+        cq = state.forest.cluster_queues.get(intent.cluster_queue)
+        if workload is None or cq is None or id(cq.tree) not in shown:
+            continue
+        made = _ready(context, intent, workload, cq)
+        if made is not None:
+            found.append(made)
+    return found
+
+
+def fulfil(context: DecideContext, nominee: Nominee) -> bool:
+    """Give a preemptor what was kept for it, if there is still room; tell whether there was."""
+    intent, proposal, cq = nominee.intent, nominee.proposal, nominee.cq
+    assert intent is not None
+    assert proposal is not None
+    usage = list(proposal.assignment.usage.items())
+    with_own = [(fr, -units) for fr, units in intent.charges]
+    context.reserve(cq.tree, cq.node, with_own)
+    if not (fits(cq.node, usage) and context.fits_now(cq.tree, cq.node, usage)):
+        context.reserve(cq.tree, cq.node, intent.charges)
+        return False
+    assignment = granted(proposal.assignment) if proposal.assignment.podsets else intent.assignment
+    reserve(context, cq, nominee.workload, assignment, nominee.borrows)
+    return True
+
+
+def _ready(
+    context: DecideContext, intent: Intent, workload: Workload, cq: ClusterQueueState
+) -> Nominee | None:
+    """Return a preemptor with its placement if it fits beside all that is charged now."""
+    tree, node = cq.tree, cq.node
+    remove(node, intent.charges)
+    now = assign(context.state, workload, oracle=_nobody(cq), cq=cq)
+    usage = list(now.usage.items())
+    fresh = now.mode == "Fit" and fits(node, usage)
+    add(node, intent.charges)
+    if fresh and context.fits_now(tree, node, usage):
+        found, borrows = now, now.borrows
+    elif context.fits_now(tree, node, intent.charges):
+        found = Assignment(podsets=[], usage=dict(intent.charges))
+        borrows = _level(cq, intent)
+    else:
+        return None
+    return Nominee(
+        workload=workload,
+        cq=cq,
+        borrows=borrows,
+        is_preemptor=True,
+        intent=intent,
+        proposal=Proposal(assignment=found),
+    )
+
+
+def _nobody(cq: ClusterQueueState) -> Oracle:
+    def answer(fr: FlavorResource, units: int) -> tuple[int, int]:
+        return NO_CANDIDATES, level(cq.node.cells[fr], units)[0]
+
+    return answer
+
+
+def _level(cq: ClusterQueueState, intent: Intent) -> int:
+    cells = cq.node.cells
+    return max((level(cells[fr], units)[0] for fr, units in intent.charges), default=0)
+
+
+def _hopeless(state: State, intent: Intent) -> str:
+    """Return why an intent cannot be met any more; "" if it can.
+
+    It could when it was made, and nothing else is admitted that would take its room, so only a
+    change of what is defined, or a workload charged above its quota, can be the cause.
+    """
+    workload = state.workloads.get(intent.workload)
+    if workload is None or workload.phase != "pending":
+        return "the workload left"
+    found = barrier(state, workload)
+    if found is not None:
+        return found.details
+    cq = state.forest.cluster_queues.get(intent.cluster_queue)
+    if cq is None or workload.cluster_queue != intent.cluster_queue:
+        return "its LocalQueue leads to another ClusterQueue"
+    if said := outdated(state, cq, workload, intent.assignment):
+        return said
+    return "" if _fits_in(state, intent, cq) else "quota changed"
+
+
+def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
+    """Tell whether what an intent keeps is within quota, once whoever leaves has left.
+
+    All of a tree's are looked at together, and not again until something changes there.
+    """
+    tree = cq.tree
+    if tree.upheld == tree.stamp:
+        return True
+    view = DecideContext(state=state, decisions_max=0, kueue=False)
+    view.begin([tree])
+    cluster_queues = state.forest.cluster_queues
+    found = {
+        one.workload: all(free(at.node.cells[fr]) >= 0 for fr, units in one.charges if units > 0)
+        for one in state.intents.values()
+        if (at := cluster_queues.get(one.cluster_queue)) is not None and at.tree is tree
+    }
+    view.end()
+    if all(found.values()):
+        tree.upheld = tree.stamp
+    return found[intent.workload]

@@ -1,0 +1,78 @@
+"""What the actuator is told: where a job's pods go when it starts, and that it shall stop.
+
+An order says all that is to be done, so that the newest one alone suffices.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    PodSetStart,
+    StartOrdered,
+    StopOrdered,
+    WorkloadEvicted,
+)
+from tidegate.core.admission.injection import injected
+from tidegate.core.state.state import State, Workload
+
+
+def start_order(state: State, workload: Workload) -> StartOrdered:
+    """Return the order to start a workload's job as it was assigned."""
+    return StartOrdered(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        job=workload.job,
+        podsets=injected(state, workload),
+        generation=workload.state.generation,
+    )
+
+
+def stop_order(state: State, workload: Workload, *, reason: str, message: str = "") -> StopOrdered:
+    """Return the order to stop a workload's job, whether it was started or not."""
+    return StopOrdered(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        job=workload.job,
+        reason=reason,
+        message=message,
+        podsets=_put_in(state, workload),
+    )
+
+
+def _put_in(state: State, workload: Workload) -> tuple[PodSetStart, ...]:
+    """Return what the start of a job put into it, with the pods that its podsets ask for."""
+    if workload.order is None or workload.order.kind != "start":
+        return ()
+    asked = {podset.name: podset.count for podset in workload.podsets}
+    return tuple(
+        replace(one, count=asked.get(one.name, one.count)) for one in injected(state, workload)
+    )
+
+
+def eviction(
+    state: State, workload: Workload, reason: str, *, cause: str = "", message: str = ""
+) -> WorkloadEvicted:
+    """Return the decision that a workload shall not have its quota any longer."""
+    return WorkloadEvicted(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=reason,
+        cause=cause,
+        message=message,
+    )
+
+
+def evicted(
+    state: State, workload: Workload, reason: str, *, cause: str = "", message: str = ""
+) -> list[DecisionEvent]:
+    """Return the decisions that make a workload that holds quota leave."""
+    event = eviction(state, workload, reason, cause=cause, message=message)
+    return [event, stop_order(state, workload, reason=reason, message=message)]

@@ -1,0 +1,115 @@
+"""Making room for a workload: who must leave, and what is kept for it from here on.
+
+Source: behaviour.md 6.6; docs/adr/0005.
+"""
+
+from __future__ import annotations
+
+from tidegate.contracts.decisions import (
+    PreemptionIntended,
+    PreemptionReason,
+    Victim,
+    WorkloadEvicted,
+    WorkloadPreempted,
+)
+from tidegate.core.admission.admit import granted
+from tidegate.core.admission.orders import stop_order
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.nomination.nominate import Nominee
+from tidegate.core.nomination.proposals import Proposal
+from tidegate.core.preemption.trial import Target
+from tidegate.core.quota.tree import Node
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import Workload
+
+_WHY: dict[PreemptionReason, str] = {
+    "InClusterQueue": "it has priority in the ClusterQueue",
+    "InCohortReclamation": "its ClusterQueue takes back what the cohort had borrowed",
+    "InCohortFairSharing": "the cohort shares fairly",
+    "InCohortReclaimWhileBorrowing": "it has priority in the cohort while both borrow",
+}
+
+
+def preempt(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+    """Record the intent, and evict each victim that is not on its way already.
+
+    Tells whether there was anything new: Kueue's preemptor comes back while its victims leave.
+    """
+    state, workload, cq = context.state, nominee.workload, nominee.cq
+    if state.sticky.get(cq.name) == workload.key and all(
+        target.workload.phase == "evicting" for target in proposal.targets
+    ):
+        return False
+    amounts: dict[str, dict[str, int]] = {}
+    for fr, units in proposal.assignment.usage.items():
+        amounts.setdefault(fr.flavor, {})[fr.resource] = units
+    targets = [one for one in proposal.targets if one.workload.key != workload.replaces]
+    victims = tuple(
+        Victim(
+            workload=one.workload.key,
+            uid=one.workload.uid,
+            cluster_queue=one.cluster_queue,
+            reason=one.reason,
+        )
+        for one in targets
+    )
+    context.tell(
+        PreemptionIntended(
+            at_us=state.now_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=cq.name,
+            victims=victims,
+            amounts=amounts,
+            assignment=granted(proposal.assignment),
+            cycle=context.number,
+        )
+    )
+    for target in targets:
+        if target.workload.phase != "evicting":
+            _evict(context, cq, workload, target)
+    return True
+
+
+def _evict(
+    context: DecideContext, cq: ClusterQueueState, preemptor: Workload, target: Target
+) -> None:
+    state, victim = context.state, target.workload
+    other = state.forest.cluster_queues[target.cluster_queue]
+    message = (
+        f"Preempted for {preemptor.key} (uid {preemptor.uid}), because {_WHY[target.reason]}; "
+        f"preemptor path: {path(cq.node)}; preemptee path: {path(other.node)}"
+    )
+    context.tell(
+        WorkloadPreempted(
+            at_us=state.now_us,
+            workload=victim.key,
+            uid=victim.uid,
+            cluster_queue=victim.cluster_queue,
+            by=preemptor.key,
+            by_uid=preemptor.uid,
+            by_cluster_queue=cq.name,
+            reason=target.reason,
+            message=message,
+        )
+    )
+    context.tell(
+        WorkloadEvicted(
+            at_us=state.now_us,
+            workload=victim.key,
+            uid=victim.uid,
+            cluster_queue=victim.cluster_queue,
+            reason="Preempted",
+            message=message,
+        )
+    )
+    context.tell(stop_order(state, victim, reason="Preempted", message=message))
+
+
+def path(node: Node) -> str:
+    """Return a node's way down from its root: ``/all/team/queue``."""
+    names, at = [node.name], node
+    while at.parent is not None:
+        at = at.parent
+        names.append(at.name)
+    return "/" + "/".join(reversed(names))

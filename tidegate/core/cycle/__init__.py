@@ -1,0 +1,1 @@
+"""One scheduling cycle: nominate heads together, then process them in order, then requeue."""

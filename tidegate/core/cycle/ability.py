@@ -1,0 +1,65 @@
+"""Whether a head could start or preempt right now, and if not, what it waits for.
+
+The one place that says so in the default mode: whoever may act is a cycle's head, and is processed
+in the cycle's order; everybody else is told the reason found here.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.admission.concurrent import holder, waits_for_variant
+from tidegate.core.folding.timing import admission_blocked
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.nomination.nominate import Nominee
+from tidegate.core.nomination.proposals import Proposal
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.queueing.variants import PREEMPTION_GATE
+
+
+def can_act(context: DecideContext, nominee: Nominee) -> bool:
+    """Tell whether a head may be admitted or preempt now; note in it why not."""
+    proposal = nominee.proposal
+    if proposal is None:
+        return False
+    if not proposal.works:
+        lacks_quota(nominee, proposal)
+        return False
+    if waits_for_variant(context.state, nominee):
+        return False
+    if proposal.targets:
+        return not is_gated(context, nominee)
+    if admission_blocked(context.state):
+        nominee.outcome, nominee.reason = "skipped", "WaitingForPodsReady"
+        return False
+    if not _has_room(context, nominee, proposal):
+        nominee.outcome, nominee.reason = "deferred", "WaitingForPreemptedWorkloads"
+        return False
+    return True
+
+
+def lacks_quota(nominee: Nominee, proposal: Proposal) -> None:
+    """Note that a head neither fits nor has anybody to preempt."""
+    if proposal.assignment.mode == "NoFit":
+        nominee.outcome = "no fit"
+        nominee.reason = proposal.assignment.reason or "NoMatchingFlavor"
+    else:
+        nominee.outcome, nominee.reason = "no candidates", "WaitingForQuota"
+
+
+def is_gated(context: DecideContext, nominee: Nominee) -> bool:
+    """Tell whether a head may not preempt yet, and note why."""
+    workload = nominee.workload
+    closed = bool(workload.parent) and PREEMPTION_GATE in workload.preemption_gates
+    on = gate(context.state.policy, "MultiKueueOrchestratedPreemption", default=False)
+    if not closed and not (on and workload.preemption_gates):
+        return False
+    nominee.outcome, nominee.reason = "gated", "AdmissionGated"
+    nominee.details = "its preemption gate is closed"
+    return True
+
+
+def _has_room(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+    """Tell whether what is charged, by who leaves as well, leaves room too."""
+    if holder(context.state, nominee.workload) is not None:
+        return True  # it takes the place of that variant
+    charges = proposal.assignment.usage.items()
+    return context.fits_now(nominee.cq.tree, nominee.cq.node, charges)

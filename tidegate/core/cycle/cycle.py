@@ -1,0 +1,151 @@
+"""One scheduling cycle: a head from each ClusterQueue, nominated together, then processed in order.
+
+In the default mode a ClusterQueue's head is its first workload that could start or preempt, on the
+tree as it stands when the cycle begins; those before it are set aside until that may have changed.
+So what a cycle does follows from the state alone, and not from how many heads were tried before.
+
+Source: behaviour.md 3; conformance/schedule, schedule-fair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidegate.core.admission.intents import ready
+from tidegate.core.cycle.ability import can_act
+from tidegate.core.cycle.process import process
+from tidegate.core.cycle.process_kueue import process as process_kueue
+from tidegate.core.cycle.requeue import explain, requeue_kueue, tell_scans
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.nomination.nominate import Nominee, nominate, scan_of
+from tidegate.core.nomination.tournament import in_turns
+from tidegate.core.nomination.watches import wake, watch
+from tidegate.core.queueing.heads import first
+from tidegate.core.queueing.ordering import Entry, classic
+from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
+from tidegate.core.state.shapes import set_aside
+from tidegate.core.state.state import State
+
+
+def settled(state: State) -> bool:
+    """Tell whether a cycle would change nothing: no tree has changed, or nobody is offered."""
+    if state.policy.compatibility == "kueue":
+        return not any(_has_head(state, tree) for tree in state.forest.trees)
+    return not state.forest.dirty
+
+
+def run(context: DecideContext) -> bool:
+    """Run one cycle over the trees that changed; tell whether anything was decided."""
+    state = context.state
+    trees = sorted(state.forest.dirty, key=_name)
+    context.cycle += 1
+    said = len(context.decisions)
+    for tree in trees:
+        tree.owners_served = False
+    context.begin(trees)
+    for tree in trees:
+        wake(state, tree)
+    heads = ready(context, trees)
+    served = {one.cq.name for one in heads}
+    idle: list[Tree] = []
+    for tree in trees:
+        before = len(context.decisions), len(heads)
+        cluster_queues = (cq for cq in tree.cluster_queues if cq.name not in served)
+        heads += filter(None, (_offered(context, cq) for cq in cluster_queues))
+        if before == (len(context.decisions), len(heads)) and not served:
+            idle.append(tree)
+    for nominee in _ordered(context.state, heads):
+        process(context, nominee)
+    context.end()
+    for nominee in heads:
+        if nominee.outcome == "preempting":
+            explain(context, nominee)
+    decided = len(context.decisions) > said
+    _rest(context.state, trees if not decided else idle)
+    return decided
+
+
+def run_kueue(context: DecideContext) -> bool:
+    """Run one cycle over all trees that offer anybody; tell whether another may change anything.
+
+    Scans of flavors may go round for ever while nothing fits: once they stand where they stood
+    before, that is rest, and the round is forgotten.
+    """
+    state = context.state
+    trees = [tree for tree in state.forest.trees if _has_head(state, tree)]
+    if not trees:
+        return False
+    if _run_kueue(context, trees):
+        tell_scans(context)
+        context.seen = []
+        return True
+    stand = {key: scan for key, (scan, *_) in context.scanned.items()}
+    if not stand or stand in context.seen:
+        if context.seen:
+            context.scanned = {}
+        return False
+    context.seen.append(stand)
+    return True
+
+
+def _run_kueue(context: DecideContext, trees: list[Tree]) -> bool:
+    context.cycle += 1
+    heads = list(_nominated(context, trees))
+    for nominee in _ordered(context.state, heads):
+        process_kueue(context, nominee)
+    context.end()
+    acted = [requeue_kueue(context, nominee) for nominee in heads]
+    return any(acted)
+
+
+def _offered(context: DecideContext, cq: ClusterQueueState) -> Nominee | None:
+    """Return the first workload of a ClusterQueue that can act; set aside those before it."""
+    state = context.state
+    while cq.active and (workload := first(state, cq)) is not None:
+        nominee = nominate(state, cq, workload)
+        if can_act(context, nominee):
+            return nominee
+        news = explain(context, nominee)
+        set_aside(cq, workload)
+        watch(state, nominee)
+        if news and nominee.outcome == "gated":
+            return None  # its gate may be opened for that, before others of its queue go on
+    return None
+
+
+def _rest(state: State, trees: Iterable[Tree]) -> None:
+    """Look at no tree again that offered nobody, until it changes."""
+    for tree in trees:
+        tree.dirty = False
+    state.forest.dirty = [tree for tree in state.forest.dirty if tree.dirty]
+
+
+def _name(tree: Tree) -> str:
+    # Whichever changed first: a rebuilt state knows nothing of that.
+    return tree.cluster_queues[0].name
+
+
+def _has_head(state: State, tree: Tree) -> bool:
+    found = (cq for cq in tree.cluster_queues if cq.active and cq.heap)
+    return any(first(state, cq) is not None for cq in found)
+
+
+def _nominated(context: DecideContext, trees: list[Tree]) -> Iterator[Nominee]:
+    state = context.state
+    for cq in (cq for tree in trees for cq in tree.cluster_queues if cq.active and cq.heap):
+        workload = first(state, cq)
+        if workload is not None:
+            yield nominate(state, cq, workload, scan_of(context, cq, workload))
+
+
+def _ordered(state: State, heads: list[Nominee]) -> Iterator[Nominee]:
+    """Yield entries in order; first those for whom room was made, before others keep any of it."""
+    yield from (one for one in heads if one.intent is not None)
+    entries = [one for one in heads if one.intent is None and one.proposal]
+    if state.policy.fair_sharing:
+        yield from in_turns(state, entries)
+    else:
+        ordered: list[Entry] = classic(state, entries)
+        for entry in ordered:
+            assert isinstance(entry, Nominee)
+            yield entry

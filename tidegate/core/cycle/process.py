@@ -1,0 +1,83 @@
+"""What becomes of each entry when its turn comes in a cycle of the default mode.
+
+Each could act when the cycle began. Whoever finds that an earlier entry took what it needs is
+looked at again in the next cycle, in which it competes with all others anew.
+
+Source: behaviour.md 3.4; docs/adr/0005.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.admission.admit import admit
+from tidegate.core.admission.concurrent import attend_variant
+from tidegate.core.admission.intents import fulfil
+from tidegate.core.admission.preempt import preempt
+from tidegate.core.folding.timing import admission_blocked
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.nomination.nominate import Nominee
+from tidegate.core.nomination.proposals import Proposal
+from tidegate.core.quota.tree import add, fits, remove
+
+
+def process(context: DecideContext, nominee: Nominee) -> None:
+    """Admit an entry or let it preempt, if nobody before it took what it needs."""
+    proposal = nominee.proposal
+    if proposal is None or attend_variant(context, nominee, proposal):
+        return
+    starts = nominee.intent is not None or not proposal.targets
+    if starts and admission_blocked(context.state):
+        return
+    if nominee.intent is not None:
+        if fulfil(context, nominee):
+            nominee.outcome = "admitted"
+        return
+    if overlaps(context, proposal) or not fits_after(context, nominee, proposal):
+        return
+    yields = _yields_to_owners(nominee)
+    if proposal.targets or (not yields and _has_room(context, nominee, proposal)):
+        take(context, nominee, proposal)
+
+
+def overlaps(context: DecideContext, proposal: Proposal) -> bool:
+    """Tell whether somebody whom an entry would preempt was preempted in this cycle already."""
+    return any(target.workload.key in context.victims for target in proposal.targets)
+
+
+def fits_after(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+    """Tell whether an entry fits once this cycle's victims and its own have left."""
+    cluster_queues = context.state.forest.cluster_queues
+    gone = dict(context.victims)
+    gone.update((target.workload.key, target.workload) for target in proposal.targets)
+    for one in gone.values():
+        remove(cluster_queues[one.cluster_queue].node, one.charges)
+    found = fits(nominee.cq.node, proposal.assignment.usage.items())
+    for one in gone.values():
+        add(cluster_queues[one.cluster_queue].node, one.charges)
+    return found
+
+
+def take(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
+    """Admit, or preempt and keep what that will free."""
+    cq = nominee.cq
+    if proposal.targets:
+        context.reserve(cq.tree, cq.node, list(proposal.assignment.usage.items()))
+        for target in proposal.targets:
+            context.victims[target.workload.key] = target.workload
+        new = preempt(context, nominee, proposal)
+        nominee.outcome = "preempting" if new else "deferred"
+        nominee.reason = "WaitingForPreemptedWorkloads"
+    else:
+        cq.tree.owners_served = cq.tree.owners_served or not nominee.borrows
+        admit(context, nominee.cq, nominee.workload, proposal.assignment)
+        nominee.outcome = "admitted"
+
+
+def _yields_to_owners(nominee: Nominee) -> bool:
+    """Tell whether a borrower waits a cycle: some owner was served and may have more to start."""
+    return nominee.borrows > 0 and nominee.cq.tree.owners_served
+
+
+def _has_room(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+    """Tell whether what is charged leaves room too, whoever may be leaving."""
+    charges = proposal.assignment.usage.items()
+    return context.fits_now(nominee.cq.tree, nominee.cq.node, charges)

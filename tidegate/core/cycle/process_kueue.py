@@ -1,0 +1,113 @@
+"""What becomes of each entry when its turn comes in a cycle of ``compatibility: kueue``.
+
+Source: behaviour.md 3.4 and its notes 3 and 8.
+"""
+
+from __future__ import annotations
+
+from tidegate.contracts.decisions import PendingReason
+from tidegate.core.admission.concurrent import attend_variant
+from tidegate.core.cycle.ability import is_gated, lacks_quota
+from tidegate.core.cycle.process import fits_after, overlaps, take
+from tidegate.core.folding.timing import admission_blocked
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.nomination.nominate import Nominee
+from tidegate.core.nomination.proposals import Proposal, propose_again
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.quota.tree import Cell, add, remove
+from tidegate.model.ids import FlavorResource
+
+
+def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
+    context: DecideContext, nominee: Nominee
+) -> None:
+    """Admit an entry, let it preempt, or say why not: the steps of behaviour.md 3.4, in order."""
+    proposal = nominee.proposal
+    if proposal is None or attend_variant(context, nominee, proposal):
+        return
+    if proposal.assignment.mode == "Fit" and admission_blocked(context.state):
+        _skip(nominee, "", "WaitingForPodsReady")
+        return
+    overlap = overlaps(context, proposal)
+    if overlap and _recomputes(context):
+        proposal = _recompute(context, nominee, proposal)
+        if proposal.assignment.mode == "Fit":
+            _defer(context, nominee)
+            return
+        overlap = overlaps(context, proposal)
+    if not proposal.works:
+        _fail(context, nominee, proposal)
+    elif proposal.targets and is_gated(context, nominee):
+        pass  # it is noted why
+    elif overlap:
+        _skip(nominee, "another workload preempts the same workloads")
+    elif not fits_after(context, nominee, proposal):
+        _skip(nominee, "another workload took the quota in this cycle")
+    else:
+        take(context, nominee, proposal)
+
+
+def _fail(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
+    """Note why a head cannot act, and let it keep what it waits for from later entries."""
+    lacks_quota(nominee, proposal)
+    if nominee.outcome == "no candidates" and _keeps_room(nominee):
+        _reserve(context, nominee, proposal)
+
+
+def _keeps_room(nominee: Nominee) -> bool:
+    """Tell whether an entry without candidates keeps room from later entries of its cycle.
+
+    It holds nobody back for long, since the next cycle offers the room to all again, so in the
+    default mode nobody keeps any.
+    """
+    return nominee.cq.spec.preemption.reclaim_within_cohort != "Any"
+
+
+def _skip(nominee: Nominee, details: str, reason: PendingReason = "WaitingForQuota") -> None:
+    nominee.outcome, nominee.reason, nominee.details = "skipped", reason, details
+
+
+def _recomputes(context: DecideContext) -> bool:
+    name = "RecomputeAssignmentUponPreemptionTargetsOverlap"
+    return gate(context.state.policy, name, default=True)
+
+
+def _recompute(context: DecideContext, nominee: Nominee, before: Proposal) -> Proposal:
+    """Propose the same flavors again without those who were preempted in this cycle."""
+    cluster_queues = context.state.forest.cluster_queues
+    gone = list(context.victims.values())
+    for one in gone:
+        cq = cluster_queues[one.cluster_queue]
+        remove(cq.node, one.charges)
+        cq.holding.pop(one.key)
+    found = propose_again(context.state, nominee.cq, nominee.workload, before.assignment)
+    for one in gone:
+        cq = cluster_queues[one.cluster_queue]
+        add(cq.node, one.charges)
+        cq.holding[one.key] = one
+    nominee.proposal = found
+    return found
+
+
+def _defer(context: DecideContext, nominee: Nominee) -> None:
+    """Let it wait for others' victims: it fits once they have left."""
+    assert nominee.proposal is not None
+    usage = nominee.proposal.assignment.usage
+    context.reserve(nominee.cq.tree, nominee.cq.node, usage.items())
+    nominee.outcome, nominee.reason = "deferred", "WaitingForPreemptedWorkloads"
+    nominee.details = "it fits once workloads that others preempt have stopped"
+
+
+def _reserve(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
+    """Keep what it waits for from later entries of this cycle; behaviour.md 3.4, step 5."""
+    cells = nominee.cq.node.cells
+    borrows = nominee.borrows > 0
+    kept: list[tuple[FlavorResource, int]] = []
+    for fr, units in proposal.assignment.usage.items():
+        cell: Cell = cells[fr]
+        if borrows and cell.borrowing is None:
+            kept.append((fr, units))
+        else:
+            most = cell.nominal + (cell.borrowing or 0 if borrows else 0) - cell.usage
+            kept.append((fr, max(0, min(units, most))))
+    context.reserve(nominee.cq.tree, nominee.cq.node, kept)

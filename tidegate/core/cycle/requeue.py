@@ -1,0 +1,138 @@
+"""What becomes of the heads that a cycle did not admit: said why, and parked or tried again.
+
+Source: behaviour.md 2.4.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from tidegate.contracts.decisions import FlavorTried, WorkloadPending
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.nomination.explain import kinds, sentence, stands, tried
+from tidegate.core.nomination.nominate import Nominee, Outcome
+from tidegate.core.preemption.guarantee import trace
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.state.state import Held, State
+
+_SHAPE_DIGITS = 16
+_PARKED_ALONE: tuple[Outcome, ...] = ("gated", "refused", "elsewhere")
+_PARKED_TOGETHER: tuple[Outcome, ...] = ("no fit", "no candidates")
+
+
+def explain(context: DecideContext, nominee: Nominee) -> bool:
+    """Say why a head waits, unless what was said last is still so; tell whether it was news."""
+    if nominee.outcome != "preempting" and stands(context.state, nominee):
+        return False
+    _tell(context, nominee, _held(nominee, parked=False))
+    return True
+
+
+def requeue_kueue(context: DecideContext, nominee: Nominee) -> bool:
+    """Say why a head waits, and park it until an event ends that; tell whether anything changed."""
+    if nominee.outcome == "admitted":
+        return True
+    workload, best_effort = nominee.workload, nominee.cq.spec.strategy == "BestEffortFIFO"
+    scan = _progress(nominee)
+    untried = any(at != -1 for stopped in scan for at in stopped.values())
+    parks = nominee.outcome == "elsewhere" or (
+        best_effort and not untried and nominee.outcome in (*_PARKED_ALONE, *_PARKED_TOGETHER)
+    )
+    held = _held(nominee, parked=parks)
+    known, *_ = context.scanned.get(workload.key, (workload.scan, 0, 0))
+    sticks = nominee.outcome == "deferred" and not _is_sticky(context, nominee)
+    if parks or sticks or workload.held is None or workload.held.reason != held.reason:
+        together = parks and nominee.outcome in _PARKED_TOGETHER and _by_shape(context)
+        context.scanned.pop(workload.key, None)
+        _tell(context, nominee, held, scan=scan if untried else (), together=together)
+        return True
+    if untried or known:  # the same place, too: it is as old as the cycle that found it
+        context.scanned[workload.key] = scan if untried else (), context.cycle, context.state.seq
+    return nominee.outcome == "preempting"
+
+
+def tell_scans(context: DecideContext) -> None:
+    """Kueue's way: tell how far scans got in cycles that changed nothing else."""
+    state = context.state
+    for key, (scan, cycle, _) in context.scanned.items():
+        workload = state.workloads.get(key)
+        if workload is None or workload.held is None or workload.shape is None:
+            continue
+        again = WorkloadPending(
+            at_us=state.now_us,
+            workload=key,
+            uid=workload.uid,
+            cluster_queue=workload.cluster_queue,
+            reason=workload.held.reason,
+            message=sentence(workload.held.reason, None),
+            scan=scan,
+            cycle=cycle,
+        )
+        context.tell(again)
+    context.scanned = {}
+
+
+def _is_sticky(context: DecideContext, nominee: Nominee) -> bool:
+    return context.state.sticky.get(nominee.cq.name) == nominee.workload.key
+
+
+def _progress(nominee: Nominee) -> tuple[dict[str, int], ...]:
+    if nominee.proposal is None or nominee.outcome in ("preempting", "deferred"):
+        return ()
+    return nominee.proposal.assignment.scan
+
+
+def _by_shape(context: DecideContext) -> bool:
+    return gate(context.state.policy, "SchedulingEquivalenceHashing", default=True)
+
+
+def _held(nominee: Nominee, *, parked: bool) -> Held:
+    assignment = None if nominee.proposal is None else nominee.proposal.assignment
+    return Held(
+        reason=nominee.reason,
+        tried=kinds(assignment),
+        parked=parked,
+    )
+
+
+def _tell(
+    context: DecideContext,
+    nominee: Nominee,
+    held: Held,
+    *,
+    scan: tuple[dict[str, int], ...] = (),
+    together: bool = False,
+) -> None:
+    state, workload, cq, shape = (
+        context.state,
+        nominee.workload,
+        nominee.cq,
+        nominee.workload.shape,
+    )
+    said, message = _words(state, nominee, held)
+    said, guaranteed = trace(state, cq, workload, said)
+    context.tell(
+        WorkloadPending(
+            at_us=state.now_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=cq.name,
+            reason=held.reason,
+            tried=said,
+            message=f"{message} {guaranteed}" if guaranteed else message,
+            parked=held.parked,
+            shape=sha256(shape.key).hexdigest()[:_SHAPE_DIGITS] if together and shape else "",
+            scan=scan,
+            cycle=context.number,
+        )
+    )
+
+
+def _words(state: State, nominee: Nominee, held: Held) -> tuple[tuple[FlavorTried, ...], str]:
+    """Return what was tried with the amounts of this moment, and all as one sentence."""
+    workload, cq = nominee.workload, nominee.cq
+    if nominee.proposal is None:
+        return (), sentence(held.reason, None, nominee.details)
+    assignment = nominee.proposal.assignment
+    said = tried(state, cq, workload, assignment)
+    return said, sentence(held.reason, assignment, nominee.details)

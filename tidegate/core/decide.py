@@ -1,0 +1,94 @@
+"""The rules of a turn in their order, and ``decide``: a new rule is one function and one row.
+
+Each rule is asked until it has nothing to say; whatever it decides is folded at once and makes a
+thing true that silences it. After the rules come scheduling cycles, until one changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.core.accepting.jobs.adoption import is_complete
+from tidegate.core.admission.intents import abandon
+from tidegate.core.cycle import cycle
+from tidegate.core.cycle.requeue import tell_scans
+from tidegate.core.folding.strays import stop_strays
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.readiness import tell_readiness
+from tidegate.core.reconcile.backoff_expired import requeue_due
+from tidegate.core.reconcile.reconcile_workload import attend
+from tidegate.core.reconcile.reissue_orders import repair
+from tidegate.core.reconcile.reissue_reservation import ask_again
+from tidegate.core.reconcile.timeouts import time_out
+from tidegate.core.state.state import State
+from tidegate.errors import UnknownRulesError
+
+Rule: TypeAlias = Callable[[State], Iterator[list[DecisionEvent]]]
+"""Yields what follows, group by group; each is folded before the next is asked for."""
+
+VERSION = 1
+"""Raised whenever these rules would decide otherwise on the same facts; see docs/adr/0008.
+
+The scheduler records it with its policy. What an older version decided is decided again by what
+``state.policy.rules`` still reaches; a version in ``KNOWN`` must stay so.
+"""
+KNOWN = (VERSION,)
+
+RULES: tuple[Rule, ...] = (
+    tell_readiness,  # before anything is refused because of it
+    time_out,  # who must leave because time is up is not to be asked for more
+    attend,  # who must leave, and who has left: their quota counts for all that follows
+    requeue_due,  # whose time has come competes in this turn's cycles
+    ask_again,  # whose checks nobody was asked for
+    abandon,  # an intent that can no longer be met keeps nothing from others
+    stop_strays,  # what no workload stands for must not run
+    repair,  # last: what was decided above orders anew by itself
+)
+
+
+def decide(
+    state: State, *, cycles_max: int | None = None, decisions_max: int = 1_000
+) -> list[DecisionEvent]:
+    """Take every decision that follows from the state, folding each as it is taken.
+
+    Args:
+        state: changed in place; afterwards settled, unless a bound was reached.
+        cycles_max: at most so many scheduling cycles; 0: the rules alone.
+        decisions_max: begin no cycle after so many decisions: the rest follows in a next turn.
+            A turn ends between two cycles only, so it changes no decision where it ends.
+
+    Raises:
+        UnknownRulesError: the ledger says that rules decide here which this version does not have.
+    """
+    if not is_complete(state):
+        return []
+    if state.policy.rules not in KNOWN:
+        raise UnknownRulesError(f"rules of a version up to {VERSION}", state.policy.rules)
+    forest(state)
+    context = DecideContext(
+        state=state,
+        decisions_max=decisions_max,
+        kueue=state.policy.compatibility == "kueue",
+        cycle=state.cycle,
+    )
+    run = cycle.run_kueue if context.kueue else cycle.run
+    done = 0
+    while _settle(context) and (cycles_max is None or done < cycles_max) and run(context):
+        done += 1
+    tell_scans(context)
+    return context.decisions
+
+
+def _settle(context: DecideContext) -> bool:
+    """Ask the rules until none has anything to say; tell whether the turn may go on."""
+    said = -1
+    while said != len(context.decisions):
+        said = len(context.decisions)
+        for rule in RULES:
+            for group in rule(context.state):
+                for decision in group:
+                    context.tell(decision)
+    return not context.full

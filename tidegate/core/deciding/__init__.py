@@ -1,1 +1,0 @@
-"""One rule of a turn each file: a draft in, decisions out."""

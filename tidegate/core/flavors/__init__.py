@@ -1,0 +1,1 @@
+"""Which ResourceFlavors the podsets of a workload get, and why not others."""

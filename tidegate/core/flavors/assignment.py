@@ -1,0 +1,222 @@
+"""Podsets to flavors: what a workload could be given, or why not.
+
+For each podset, or group of podsets, and each resource group one flavor is chosen for all resources
+together. Nothing is changed.
+
+Source: behaviour.md 5; conformance/flavorassigner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tidegate.contracts.decisions import PendingReason
+from tidegate.core.flavors.fitting import (
+    FIT,
+    NO_CANDIDATES,
+    NO_FIT,
+    PREEMPT,
+    RECLAIM,
+    Attempt,
+    Choice,
+    Oracle,
+    Question,
+    replaced,
+    search,
+)
+from tidegate.core.quota.charging import PODS, count, flavor_resource, per_pod, times
+from tidegate.core.quota.forest import forest
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
+from tidegate.model.podset import PodSet
+
+__all__ = [
+    "FIT",
+    "NO_CANDIDATES",
+    "NO_FIT",
+    "PREEMPT",
+    "RECLAIM",
+    "Assignment",
+    "Choice",
+    "Oracle",
+    "PodSetChoice",
+    "assign",
+    "external",
+    "grouped",
+]
+
+_EXTERNAL = ("NoFit", "Preempt", "Preempt", "Preempt", "Fit")
+_SEVERITY: dict[PendingReason, int] = {
+    "TopologyPlacementFailed": 0,
+    "WaitingForQuota": 1,
+    "ExceedsMaxQuota": 2,
+    "NoMatchingFlavor": 3,
+}
+
+
+class PodSetChoice(msgspec.Struct, kw_only=True):
+    """What one podset could be given."""
+
+    name: str
+    count: int
+    requests: dict[str, int]  # the podset's total
+    choices: dict[str, Choice] = {}  # by resource
+    attempts: list[Attempt] = []
+    reasons: list[str] = []  # why flavors were passed over, or a resource has none
+    fits: bool = True  # no flavor had to be chosen that does not
+
+    @property
+    def mode(self) -> str:
+        """Return Fit, Preempt or NoFit."""
+        return external(self.worst)
+
+    @property
+    def worst(self) -> int:
+        """Return the worst mode of its resources, those with amounts of 0 left out."""
+        if self.fits:
+            return FIT
+        if not self.choices:
+            return NO_FIT
+        modes = [one.mode for name, one in self.choices.items() if self.requests.get(name)]
+        return min(modes, default=FIT)
+
+
+class Assignment(msgspec.Struct, kw_only=True):
+    """What a workload could be given."""
+
+    podsets: list[PodSetChoice]
+    mode: str = "Fit"  # the worst of the podsets'
+    borrows: int = 0  # the highest level of its resources
+    reason: PendingReason | None = None  # why there is no fit
+    usage: dict[FlavorResource, int] = {}
+    """What it would be charged beyond what it replaces, as far as podsets were given flavors."""
+
+    @property
+    def scan(self) -> tuple[dict[str, int], ...]:
+        """Return where each podset's scan of flavors stopped, by resource."""
+        return tuple({name: one.tried for name, one in p.choices.items()} for p in self.podsets)
+
+
+def external(mode: int) -> str:
+    """Return Kueue's name of a mode: NoFit, Preempt or Fit."""
+    return _EXTERNAL[mode]
+
+
+def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
+    state: State,
+    workload: Workload,
+    *,
+    oracle: Oracle,
+    cq: ClusterQueueState | None = None,
+    counts: tuple[int, ...] | None = None,
+    only: Mapping[tuple[str, str], str] | None = None,
+    scan: tuple[dict[str, int], ...] = (),
+) -> Assignment:
+    """Choose flavors for a workload.
+
+    Args:
+        state: its definitions and policy are looked at.
+        workload: pending; its podsets, reclaimed pods and allowed flavors are looked at.
+        oracle: asked where an amount does not fit as it is.
+        cq: of the ClusterQueue; None: the workload's.
+        counts: pods of each podset in place of what it asks for.
+        only: restricts each podset and resource to one flavor, and starts at the first.
+        scan: where the scan of flavors stopped the last time.
+    """
+    if cq is None:
+        cq = forest(state).cluster_queues[workload.cluster_queue]
+    question = Question(state=state, workload=workload, cq=cq, oracle=oracle, only=only)
+    found = Assignment(podsets=_asked(question, counts), usage=question.assumed)
+    worst = FIT
+    for members in grouped(workload.podsets):
+        stopped = scan[members[0]] if members[0] < len(scan) else {}
+        podsets = [workload.podsets[at] for at in members]
+        _assign(question, podsets, [found.podsets[at] for at in members], stopped)
+        worst = min(worst, *(found.podsets[at].worst for at in members))
+        if worst == NO_FIT:
+            found.reason = _reason(found.podsets[members[0]])
+            found.podsets = found.podsets[: members[-1] + 1]
+            break
+    found.mode = external(worst)
+    if worst != NO_FIT:
+        levels = (one.borrow for podset in found.podsets for one in podset.choices.values())
+        found.borrows = max(levels, default=0)
+    return found
+
+
+def _asked(question: Question, counts: tuple[int, ...] | None) -> list[PodSetChoice]:
+    """Return each podset with what it asks for, and no flavor yet."""
+    workload, made = question.workload, list[PodSetChoice]()
+    for index, each in enumerate(per_pod(question.state, workload)):
+        podset = workload.podsets[index]
+        pods = count(workload, podset) if counts is None else counts[index]
+        requests = times(each, pods)
+        if PODS in question.cq.group_of:
+            requests[PODS] = pods
+        made.append(PodSetChoice(name=podset.name, count=pods, requests=requests))
+    return made
+
+
+def grouped(podsets: tuple[PodSet, ...]) -> list[list[int]]:
+    """Return the podsets' places, those together that must get the same flavors."""
+    groups: dict[str, list[int]] = {}
+    for index, podset in enumerate(podsets):
+        name = "" if podset.topology is None else podset.topology.group
+        groups.setdefault(f"group {name}" if name else f"podset {index}", []).append(index)
+    return list(groups.values())
+
+
+def _assign(  # noqa: C901 - the order of its steps is Kueue's
+    question: Question, podsets: list[PodSet], found: list[PodSetChoice], stopped: dict[str, int]
+) -> None:
+    requests = found[0].requests if len(found) == 1 else _total(found)
+    chosen: dict[str, Choice] = {}
+    for resource in sorted(requests, reverse=True):  # the order in which Kueue was seen to look
+        if resource in chosen:
+            continue
+        group = question.cq.group_of.get(resource)
+        if group is None:
+            if requests[resource] == 0 or question.state.policy.ignore_undeclared:
+                continue
+            _fail(found, [], [f"resource {resource} is not covered by the ClusterQueue"])
+            return
+        one = search(question, podsets, requests, group, stopped.get(resource, -1))
+        if one.choices is None:
+            _fail(found, one.attempts, one.passed_over)
+            return
+        chosen.update(one.choices)
+        for member in found:
+            member.attempts += one.attempts
+            member.fits = member.fits and one.fits
+    for resource, choice in chosen.items():
+        fr = flavor_resource(choice.flavor, resource)
+        asked = requests[resource] - replaced(question, podsets, resource, choice.flavor)
+        question.assumed[fr] = question.assumed.get(fr, 0) + asked
+    for member in found:
+        member.choices = {name: one for name, one in chosen.items() if name in member.requests}
+
+
+def _total(found: list[PodSetChoice]) -> dict[str, int]:
+    total: dict[str, int] = {}
+    for one in found:
+        for name, units in one.requests.items():
+            total[name] = total.get(name, 0) + units
+    return total
+
+
+def _fail(found: list[PodSetChoice], attempts: list[Attempt], reasons: list[str]) -> None:
+    for one in found:
+        one.attempts, one.reasons, one.choices, one.fits = attempts, reasons, {}, False
+
+
+def _reason(one: PodSetChoice) -> PendingReason:
+    """Return the least severe reason of the flavors tried: the nearest to a fit."""
+    found: PendingReason | None = None
+    for attempt in one.attempts:
+        told = attempt.reason
+        if told is not None and (found is None or _SEVERITY[told] < _SEVERITY[found]):
+            found = told
+    return found or "NoMatchingFlavor"

@@ -1,0 +1,113 @@
+"""Flavors by search, where choosing them podset by podset found none that fit together.
+
+Kueue's choice never looks back: an early podset may take what only a later one needed, and a flavor
+in which somebody could be preempted ends the scan though the next one is free. Whoever would fit
+without preemption must not wait for that.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.core.flavors.assignment import Assignment, assign, grouped
+from tidegate.core.flavors.fitting import Question, eligible
+from tidegate.core.quota.charging import PODS, count, per_pod, times
+from tidegate.core.quota.tree import free
+from tidegate.core.state.cluster_queues import ClusterQueueState, Group
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
+from tidegate.model.podset import PodSet
+
+STEPS_MAX = 1_000
+"""How many flavors are tried for one workload before the search gives up."""
+
+
+class _Part(msgspec.Struct, kw_only=True, eq=False):
+    """What podsets that must stay together ask of one resource group."""
+
+    podsets: list[PodSet]
+    group: Group
+    asked: dict[str, int]
+
+
+class _Search(msgspec.Struct, kw_only=True, eq=False):
+    """The state of one search."""
+
+    question: Question
+    parts: list[_Part]
+    chosen: list[str] = []  # the flavors of the parts so far
+    steps: int = 0
+
+
+def fit_anywhere(state: State, cq: ClusterQueueState, workload: Workload) -> Assignment | None:
+    """Return an assignment that fits as it is with any choice of flavors, or None."""
+    question = Question(state=state, workload=workload, cq=cq, oracle=_nobody, only=None)
+    parts = _parts(question)
+    if parts is None or all(len(part.group.slots) == 1 for part in parts):
+        return None
+    search = _Search(question=question, parts=parts)
+    if not _place(search):
+        return None
+    only = {
+        (podset.name, resource): flavor
+        for part, flavor in zip(parts, search.chosen, strict=True)
+        for podset in part.podsets
+        for resource in part.asked
+    }
+    found = assign(state, workload, oracle=_nobody, cq=cq, only=only)
+    return found if found.mode == "Fit" else None
+
+
+def _nobody(fr: FlavorResource, units: int) -> tuple[int, int]:
+    del fr, units
+    return 1, 0  # nobody could be preempted
+
+
+def _parts(question: Question) -> list[_Part] | None:
+    """Return what is asked of each resource group; None if a resource has none."""
+    workload, cq, found = question.workload, question.cq, list[_Part]()
+    for members in grouped(workload.podsets):
+        podsets = [workload.podsets[at] for at in members]
+        total: dict[str, int] = {}
+        for at, podset in zip(members, podsets, strict=True):
+            pods = count(workload, podset)
+            each = times(per_pod(question.state, workload)[at], pods)
+            if PODS in cq.group_of:
+                each[PODS] = pods
+            for name, units in each.items():
+                total[name] = total.get(name, 0) + units
+        by_group: dict[int, _Part] = {}
+        for name in sorted(total):
+            group = cq.group_of.get(name)
+            if group is None and total[name]:
+                return None
+            if group is not None:
+                made = _Part(podsets=podsets, group=group, asked={})
+                by_group.setdefault(id(group), made).asked[name] = total[name]
+        found.extend(by_group.values())
+    return found
+
+
+def _place(search: _Search) -> bool:  # noqa: C901 - one search, its trial and its undoing
+    """Choose flavors for the parts that have none yet; tell whether all fit."""
+    if len(search.chosen) == len(search.parts):
+        return True
+    part, assumed = search.parts[len(search.chosen)], search.question.assumed
+    for slot in part.group.slots:
+        search.steps += 1
+        if search.steps > STEPS_MAX:
+            return False
+        if not eligible(search.question, part.podsets, slot, list(part.asked)):
+            continue
+        cells = [(slot.cells[name], units) for name, units in part.asked.items()]
+        if any(units and assumed.get(c.fr, 0) + units > free(c) for c, units in cells):
+            continue
+        for cell, units in cells:
+            assumed[cell.fr] = assumed.get(cell.fr, 0) + units
+        search.chosen.append(slot.flavor)
+        if _place(search):
+            return True
+        search.chosen.pop()
+        for cell, units in cells:
+            assumed[cell.fr] -= units
+    return False

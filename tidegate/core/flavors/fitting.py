@@ -1,0 +1,259 @@
+"""How well one flavor fits what podsets ask of one resource group, and which flavor is chosen.
+
+Source: behaviour.md 5.2, 5.3, 5.4; conformance/flavorassigner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.contracts.decisions import PendingReason
+from tidegate.core.flavors.eligibility import mismatch
+from tidegate.core.quota.charging import held_units
+from tidegate.core.quota.tree import Cell, free, level
+from tidegate.core.state.cluster_queues import ClusterQueueState, Group, Slot
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
+from tidegate.model.podset import PodSet
+from tidegate.model.quota import FlavorFungibility
+
+NO_FIT, NO_CANDIDATES, PREEMPT, RECLAIM, FIT = range(5)
+"""How well an amount fits, from worst to best; ``external`` gives Kueue's three names."""
+
+TOO_MUCH, IN_USE = "more than there could be", "not enough unused quota"
+"""Why an amount does not fit, in words."""
+
+Oracle: TypeAlias = Callable[[FlavorResource, int], tuple[int, int]]
+"""Who could be preempted for an amount: NO_CANDIDATES, PREEMPT or RECLAIM, and the level after."""
+
+
+class Choice(msgspec.Struct, kw_only=True):
+    """The flavor of one resource of one podset."""
+
+    flavor: str
+    mode: int
+    borrow: int  # the level; 0: within the queue's own quota
+    tried: int = -1  # where the scan of flavors stopped; -1: it reached the last
+
+
+class Attempt(msgspec.Struct, kw_only=True):
+    """One flavor that was tried for a podset."""
+
+    flavor: str
+    mode: int
+    borrow: int = 0
+    reason: PendingReason | None = None  # why it does not fit; None: it does, or could
+    said: str = ""  # the same in words without amounts; empty: it fits
+    resource: str = ""  # the one that decided; empty: no resource was looked at
+    asked: int = 0
+    cell: Cell | None = None
+
+
+class Question(msgspec.Struct, kw_only=True, eq=False):
+    """What stays the same while one workload's flavors are chosen."""
+
+    state: State
+    workload: Workload
+    cq: ClusterQueueState
+    oracle: Oracle
+    only: Mapping[tuple[str, str], str] | None  # podset and resource to the one flavor allowed
+    assumed: dict[FlavorResource, int] = {}  # by the podsets before, net of what is replaced
+
+
+class Found(msgspec.Struct, kw_only=True, eq=False):
+    """What the search over one resource group's flavors came to."""
+
+    choices: dict[str, Choice] | None = None  # None: no flavor does
+    fits: bool = False
+    attempts: list[Attempt] = []
+    passed_over: list[str] = []  # why flavors were not even tried
+
+
+def search(
+    question: Question,
+    podsets: list[PodSet],
+    requests: dict[str, int],
+    group: Group,
+    stopped: int,
+) -> Found:
+    """Choose one flavor of a group for all that podsets ask of it together.
+
+    Args:
+        question: of the workload.
+        podsets: they must go to the same flavor; one, unless they form a group.
+        requests: their totals.
+        group: its flavors are tried in order.
+        stopped: where the scan stopped the last time; -1: it begins anew.
+    """
+    asked = [name for name in group.resources if name in requests]
+    fungibility = question.cq.spec.fungibility
+    found = Found()
+    best: Attempt | None = None
+    at = -1
+    for at in range(0 if question.only is not None else stopped + 1, len(group.slots)):
+        slot = group.slots[at]
+        if excluded := _excluded(question, podsets, asked, slot):
+            found.passed_over.append(excluded)
+            continue
+        attempt, choices = _try(question, podsets, slot, asked, requests)
+        found.attempts.append(attempt)
+        if not goes_on(fungibility, attempt.mode, attempt.borrow):
+            best, found.choices = attempt, choices
+            break
+        if attempt.mode != NO_FIT and (best is None or _better(attempt, best, fungibility)):
+            best, found.choices = attempt, choices
+    if best is not None and found.choices is not None:
+        found.fits = best.mode == FIT
+        tried = -1 if at == len(group.slots) - 1 else at
+        for choice in found.choices.values():
+            choice.tried = tried
+    return found
+
+
+def goes_on(fungibility: FlavorFungibility, mode: int, height: int) -> bool:
+    """Tell whether the next flavor is tried too; see behaviour.md 5.4."""
+    if mode <= NO_CANDIDATES:
+        return True
+    if mode < FIT and fungibility.when_can_preempt == "TryNextFlavor":
+        return True
+    return height > 0 and fungibility.when_can_borrow == "TryNextFlavor"
+
+
+def fit(question: Question, cell: Cell, units: int) -> tuple[int, int, PendingReason | None]:
+    """Return how an amount fits in a queue's cell, at which level, and if it does not, why."""
+    if units > cell.potential:
+        return NO_FIT, 0, "ExceedsMaxQuota"
+    height, may_reclaim = level(cell, units)
+    if units <= 0 or units <= free(cell):
+        return FIT, height, None
+    state, cq = question.state, question.cq
+    if units <= cell.nominal or may_reclaim or preempts_while_borrowing(state, cq):
+        mode, height = question.oracle(cell.fr, units)
+        return mode, height, "WaitingForQuota"
+    return NO_FIT, 0, "WaitingForQuota"
+
+
+def preempts_while_borrowing(state: State, cq: ClusterQueueState) -> bool:
+    """Tell whether a ClusterQueue's workloads may preempt in others though they borrow."""
+    preemption = cq.spec.preemption
+    if preemption.borrow_within_cohort != "Never":
+        return True
+    return bool(state.policy.fair_sharing) and preemption.reclaim_within_cohort != "Never"
+
+
+def eligible(question: Question, podsets: list[PodSet], slot: Slot, asked: list[str]) -> bool:
+    """Tell whether podsets may go to a flavor at all, whatever quota there is."""
+    if _excluded(question, podsets, asked, slot):
+        return False
+    return not _ineligible(question, podsets, slot, asked)
+
+
+def replaced(question: Question, podsets: list[PodSet], resource: str, flavor: str) -> int:
+    """Return what the slice that the workload replaces holds of a flavor for these podsets."""
+    if not question.workload.replaces:
+        return 0
+    had = (_had(question, podset.name, resource) for podset in podsets)
+    return sum(units for name, units in had if name == flavor)
+
+
+def _excluded(question: Question, podsets: list[PodSet], asked: list[str], slot: Slot) -> str:
+    """Return why a flavor is passed over without a try; "" if it is not."""
+    if question.only is not None:
+        chosen = {question.only.get((one.name, name)) for one in podsets for name in asked}
+        if slot.flavor not in chosen:
+            return f"flavor {slot.flavor} was not chosen at nomination"
+    allowed = question.workload.allowed_flavors
+    if allowed is None or slot.flavor in allowed:
+        return ""
+    variants = question.state.policy.gates.get("ConcurrentAdmission", False)
+    return f"flavor {slot.flavor} is not among its allowed flavors" if variants else ""
+
+
+def _try(
+    question: Question,
+    podsets: list[PodSet],
+    slot: Slot,
+    asked: list[str],
+    requests: dict[str, int],
+) -> tuple[Attempt, dict[str, Choice]]:
+    """Try one flavor: its mode is the least preferred one of its resources."""
+    if wrong := _ineligible(question, podsets, slot, asked):
+        said = Attempt(flavor=slot.flavor, mode=NO_FIT, reason="NoMatchingFlavor", said=wrong)
+        return said, {}
+    attempt = Attempt(flavor=slot.flavor, mode=FIT)
+    choices: dict[str, Choice] = {}
+    for resource in asked:
+        cell = slot.cells[resource]
+        units = question.assumed.get(cell.fr, 0) + requests[resource]
+        units -= replaced(question, podsets, resource, slot.flavor)
+        mode, height, reason = fit(question, cell, units)
+        if mode != FIT:
+            attempt.asked, attempt.cell, attempt.resource = units, cell, resource
+            attempt.said = TOO_MUCH if reason == "ExceedsMaxQuota" else IN_USE
+        choice = Choice(flavor=slot.flavor, mode=mode, borrow=height)
+        if mode == NO_FIT or _better(attempt, choice, question.cq.spec.fungibility):
+            attempt.mode, attempt.borrow = mode, height
+        if mode == NO_FIT:
+            attempt.reason, attempt.borrow = reason, 0
+            return attempt, choices
+        choices[resource] = choice
+    if _all_must_fit(question.state):
+        attempt.mode = min((one.mode for one in choices.values()), default=FIT)
+    return attempt, choices
+
+
+def _all_must_fit(state: State) -> bool:
+    """Tell whether a flavor is as good as the worst mode of its resources.
+
+    Where preemption is preferred to borrowing, Kueue takes a resource that borrows for worse than
+    one that has no room, and the flavor for one that fits: it then never starts.
+    """
+    return state.policy.compatibility != "kueue"
+
+
+def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, asked: list[str]) -> str:
+    if slot.spec is None:
+        return "no such ResourceFlavor"
+    for podset in podsets:
+        if question.workload.replaces and _moves(question, podset, slot, asked):
+            return "not the flavor of the slice that is replaced"
+        if asks_for_topology(podset) and not slot.spec.topology:
+            return "no topology"
+        if wrong := mismatch(podset, slot.spec):
+            return wrong
+    return ""
+
+
+def asks_for_topology(podset: PodSet) -> bool:
+    """Tell whether a podset names a topology level, in whatever way."""
+    asked = podset.topology
+    if asked is None:
+        return False
+    return bool(asked.required or asked.preferred or asked.unconstrained or asked.slice_required)
+
+
+def _moves(question: Question, podset: PodSet, slot: Slot, asked: list[str]) -> bool:
+    had = (_had(question, podset.name, resource)[0] for resource in asked)
+    return any(flavor not in ("", slot.flavor) for flavor in had)
+
+
+def _had(question: Question, podset: str, resource: str) -> tuple[str, int]:
+    """Return the flavor and amount that the replaced slice holds; no flavor if nothing."""
+    older = question.state.workloads.get(question.workload.replaces)
+    for given in () if older is None else older.assignment:
+        if older is not None and given.name == podset and resource in given.flavors:
+            return given.flavors[resource], held_units(older, given, resource)
+    return "", 0
+
+
+def _better(one: Attempt | Choice, other: Attempt | Choice, fungibility: FlavorFungibility) -> bool:
+    """Tell whether a mode and level is strictly preferred to another."""
+    worst = min(one.mode, other.mode)
+    if worst == NO_FIT or (worst == NO_CANDIDATES and one.mode != other.mode):
+        return one.mode > other.mode
+    if fungibility.preference == "PreemptionOverBorrowing":
+        return (-one.borrow, one.mode) > (-other.borrow, other.mode)
+    return (one.mode, -one.borrow) > (other.mode, -other.borrow)

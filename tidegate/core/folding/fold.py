@@ -1,0 +1,115 @@
+"""How each event changes the state, in place: one match that hands each family to its file.
+
+Total: every type of event has its arm, and an event about something unknown changes nothing, since
+an old ledger may hold one. Only here does a state change.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from tidegate.contracts.decisions import (
+    ClusterQueueReadinessChanged,
+    DecisionEvent,
+    OrderReissued,
+    VariantCreated,
+    VariantDeleted,
+    VariantUngated,
+    WorkloadDecision,
+)
+from tidegate.contracts.definitions import LedgerOpened, Named, PolicyConfigured
+from tidegate.contracts.facts import (
+    ActuationFailed,
+    FactEvent,
+    JobStateReported,
+    StrayCleared,
+    StrayReported,
+    WorkloadFact,
+)
+from tidegate.contracts.reception import (
+    ClockSkewed,
+    GapObserved,
+    ObservationRefused,
+    RoundCompleted,
+    RoundStarted,
+    StreamReplaced,
+    TimePassed,
+    WatchesExpected,
+)
+from tidegate.core.folding import timing, variants
+from tidegate.core.folding.admissions import apply_decision
+from tidegate.core.folding.definitions import apply_definition
+from tidegate.core.folding.observed import apply_observed
+from tidegate.core.folding.strays import fold_stray
+from tidegate.core.folding.workloads import apply_workload
+from tidegate.core.preemption import guarantee
+from tidegate.core.state.state import State
+
+
+def apply(state: State, event: FactEvent | DecisionEvent) -> None:
+    """Apply one event to the state: the next of its ledger."""
+    state.seq += 1
+    state.now_us = max(state.now_us, event.at_us)
+    match event:
+        case JobStateReported() | ActuationFailed() | OrderReissued():
+            apply_observed(state, event)
+        case VariantCreated() | VariantDeleted() | VariantUngated():
+            variants.apply_family(state, event)
+        case WorkloadDecision():
+            apply_decision(state, event)
+            variants.follow(state, event)
+            timing.follow(state, event)
+        case WorkloadFact():
+            apply_workload(state, event)
+            variants.follow(state, event)
+            timing.follow(state, event)
+        case PolicyConfigured():
+            apply_definition(state, event)
+            variants.follow_policy(state, event)
+        case Named():
+            apply_definition(state, event)
+        case ClusterQueueReadinessChanged():
+            state.readiness[event.cluster_queue] = (event.active, event.reason, event.message)
+        case _:
+            _apply_reception(state, event)
+
+
+def apply_recorded(state: State, event: FactEvent | DecisionEvent) -> None:
+    """Apply an entry of the ledger; one that makes no sense is passed over and counted.
+
+    It stands there for ever, and everybody who folds it meets the same error at the same place:
+    so all states of one version agree.
+    """
+    try:
+        apply(state, event)
+    except Exception:  # noqa: BLE001 - of one entry: the history goes on
+        state.passed_over += 1
+
+
+def _apply_reception(
+    state: State,
+    event: LedgerOpened
+    | RoundStarted
+    | RoundCompleted
+    | WatchesExpected
+    | GapObserved
+    | StreamReplaced
+    | ObservationRefused
+    | TimePassed
+    | ClockSkewed
+    | StrayReported
+    | StrayCleared,
+) -> None:
+    match event:
+        case StrayReported() | StrayCleared():
+            fold_stray(state, event)
+        case TimePassed():
+            apply_observed(state, event)
+            guarantee.end_due(state)
+            variants.end_due(state)
+        case LedgerOpened() | RoundStarted() | RoundCompleted() | WatchesExpected():
+            apply_observed(state, event)
+        case GapObserved() | StreamReplaced() | ObservationRefused() | ClockSkewed():
+            apply_observed(state, event)
+        case _:
+            assert_never(event)

@@ -1,0 +1,121 @@
+"""A state as bytes and back: what folding gives, without what is derived from it.
+
+Two states are equal if their bytes are. A state that was read back decides as the one that was
+written: everything that ``decide`` remembers across turns is folded, and what is derived (trees,
+heaps, charges) is built again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_type_hints
+
+import msgspec
+
+from tidegate.core.queueing.heads import place
+from tidegate.core.quota.charging import charged
+from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.state.cluster_queues import Shape
+from tidegate.core.state.state import State, Workload
+from tidegate.errors import UndecodableError
+
+VERSION = 5
+"""Raised whenever the state's fields change their meaning; older bytes are not read."""
+
+_WORKLOAD_DERIVED = frozenset({"requests", "charges", "rank", "shape"})
+_DRAFT_DERIVED = frozenset({"workloads", "forest", "heard"})
+
+
+def _kept(struct: type, without: frozenset[str]) -> dict[str, Any]:
+    return {name: hint for name, hint in get_type_hints(struct).items() if name not in without}
+
+
+_WORKLOAD = _kept(Workload, _WORKLOAD_DERIVED)
+_DRAFT = _kept(State, _DRAFT_DERIVED)
+_KeptWorkload = msgspec.defstruct("KeptWorkload", list(_WORKLOAD.items()), array_like=True)
+_KeptDraft = msgspec.defstruct("KeptDraft", list(_DRAFT.items()), array_like=True)
+
+
+class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
+    """What the bytes hold."""
+
+    version: int
+    state: _KeptDraft  # type: ignore[valid-type]  # made from State's own fields above
+    workloads: list[_KeptWorkload]  # type: ignore[valid-type]  # the same of Workload's
+    trees: list[tuple[str, int, int]]  # by their first ClusterQueue: left_seq, outside_seq
+    parked: dict[str, list[bytes]]  # Kueue's way: ClusterQueue to the shapes parked by events
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(_Snapshot)
+
+
+def encode(state: State) -> bytes:
+    """Return a state as bytes: equal states give equal ones."""
+    trees = forest(state)
+    # A default is left out if it is the very object, so what was read once is written.
+    return _encoder.encode(
+        _decoder.decode(
+            _encoder.encode(
+                _Snapshot(
+                    version=VERSION,
+                    state=_KeptDraft(**{name: getattr(state, name) for name in _DRAFT}),
+                    workloads=[
+                        _KeptWorkload(**{name: getattr(one, name) for name in _WORKLOAD})
+                        for one in state.workloads.values()
+                    ],
+                    trees=[
+                        (one.cluster_queues[0].name, one.left_seq, one.outside_seq)
+                        for one in trees.trees
+                    ],
+                    parked=_parked(state),
+                )
+            )
+        )
+    )
+
+
+def decode(data: bytes) -> State:
+    """Return the state that bytes were made of, with everything derived built again.
+
+    Raises:
+        UndecodableError: they are no snapshot, or one of another version.
+    """
+    try:
+        version = msgspec.msgpack.decode(data)[0]
+        if version != VERSION:
+            raise UndecodableError(f"A snapshot of version {version}: only {VERSION} is read.")
+        found: Any = _decoder.decode(data)
+    except (msgspec.DecodeError, TypeError, IndexError) as error:
+        raise UndecodableError(str(error)) from error
+    state = State(**{name: getattr(found.state, name) for name in _DRAFT})
+    for one in found.workloads:
+        workload = Workload(**{name: getattr(one, name) for name in _WORKLOAD})
+        state.workloads[workload.key] = workload
+        if workload.phase in HOLDING:
+            workload.charges = charged(workload, workload.assignment)
+    _rebuild(state, found)
+    return state
+
+
+def _parked(state: State) -> dict[str, list[bytes]]:
+    if state.policy.compatibility != "kueue":
+        return {}
+    found = {
+        name: sorted(shape.key for shape in cq.shapes.values() if shape.parked)
+        for name, cq in state.forest.cluster_queues.items()
+    }
+    return {name: keys for name, keys in found.items() if keys}
+
+
+def _rebuild(state: State, found: Any) -> None:  # noqa: ANN401 - its type is made from the state's
+    trees = forest(state)
+    for name, left_seq, outside_seq in found.trees:
+        tree = trees.cluster_queues[name].tree
+        tree.left_seq, tree.outside_seq = left_seq, outside_seq
+    for workload in state.workloads.values():
+        place(state, workload)
+        trees.agenda[workload.key] = None
+    for name, keys in found.parked.items():
+        cq = trees.cluster_queues[name]
+        for key in keys:
+            cq.shapes.setdefault(key, Shape(key=key)).parked = True

@@ -1,0 +1,88 @@
+"""Objects that run though no workload stands for them: each is stopped, and kept stopped.
+
+Nobody can read what such an object asks for, or a managed object that owns it waits. It holds no
+quota and is in no queue; all that is known of it is how it stands.
+
+Source: behaviour.md 15.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from tidegate.contracts.decisions import DecisionEvent, StopOrdered
+from tidegate.contracts.facts import StrayCleared, StrayReported
+from tidegate.core.state import deadlines
+from tidegate.core.state.state import Order, State, Stray
+
+FAMILY = "stray"
+DOUBLINGS_MAX = 5
+"""A stop that does not arrive is repeated after ``Policy.repair_after_us``, doubled so often."""
+SAID = {
+    "Unreadable": "It cannot be read, so nobody knows what it would use.",
+    "OwnerWaits": "The job that owns it waits for quota.",
+    "OwnerMayWait": "The job that owns it waits for quota, or does not exist.",
+}
+"""Why an object is stopped, for whoever looks at it."""
+
+
+def fold_stray(state: State, event: StrayReported | StrayCleared | StopOrdered) -> None:
+    """Fold what was seen of such an object, or the stop that was ordered for it."""
+    known = state.strays.get(event.uid)
+    match event:
+        case StrayReported():
+            state.strays[event.uid] = Stray(
+                key=event.workload,
+                job=event.job,
+                resource=event.resource,
+                version=event.version,
+                reason=event.reason,
+                state=event.state,
+                order=None if known is None else known.order,
+            )
+            _watch(state, event.uid, resumed=known is None or known.state.suspended)
+        case StrayCleared():
+            state.strays.pop(event.uid, None)
+            deadlines.clear(state, f"{FAMILY}/{event.uid}")
+        case StopOrdered():
+            if known is not None:
+                attempt = 1 if known.order is None else known.order.attempt + 1
+                known.order = Order(kind="stop", seq=state.seq, at_us=event.at_us, attempt=attempt)
+                _watch(state, event.uid, resumed=False)
+        case _:
+            assert_never(event)
+
+
+def stop_strays(state: State) -> Iterator[list[DecisionEvent]]:
+    """Order each object that must not run to stop, one after another, when it is due."""
+    for uid in deadlines.due(state, FAMILY):
+        stray = state.strays.get(uid)
+        if stray is not None:
+            yield [
+                StopOrdered(
+                    at_us=state.now_us,
+                    workload=stray.key,
+                    uid=uid,
+                    job=stray.job,
+                    reason=stray.reason,
+                    message=SAID[stray.reason],
+                )
+            ]
+
+
+def _watch(state: State, uid: str, *, resumed: bool) -> None:
+    """Set when a stop is to be ordered next, or clear it; ``resumed``: it began to run just now."""
+    stray, key = state.strays[uid], f"{FAMILY}/{uid}"
+    if stray.state.suspended or stray.state.deleting:
+        deadlines.clear(state, key)
+        return
+    after_us = state.policy.repair_after_us
+    if stray.order is not None and not resumed:
+        doubled = after_us << min(stray.order.attempt - 1, DOUBLINGS_MAX)
+        deadlines.set(state, key, stray.order.at_us + doubled)
+    elif stray.order is None and stray.reason == "OwnerMayWait":
+        # Until then its owner may be seen, or seen to run.
+        deadlines.set(state, key, state.now_us + after_us)
+    else:
+        deadlines.set_due(state, key)

@@ -1,0 +1,140 @@
+"""When time alone makes something follow for a workload: set as deadlines by folds.
+
+Four families: ``ready`` (its pods have been ready too late, or not again), ``execution`` (it has
+run as long as it may), ``retention`` (nobody needs its object any more) and ``asked`` (its checks
+cannot be answered, because no Workload asks for them).
+
+Source: behaviour.md 8.6, 8.8, 10.
+"""
+
+from __future__ import annotations
+
+from tidegate.contracts import decisions, facts
+from tidegate.core.preemption.guarantee import guarantee
+from tidegate.core.queueing.admission_checks import unasked
+from tidegate.core.quota.forest import HOLDING, forest, touch
+from tidegate.core.state import deadlines
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
+
+READY, EXECUTION, RETENTION, ASKED = "ready", "execution", "retention", "asked"
+INTERVAL_US_MAX = 300_000_000
+_DOUBLINGS_MAX = 16
+_SECOND_US = 1_000_000
+_TELLING = frozenset(
+    {
+        facts.WorkloadAdopted,
+        facts.WorkloadChanged,
+        facts.WorkloadFinished,
+        facts.CheckReported,
+        facts.PodsReadyReported,
+        decisions.QuotaReserved,
+        decisions.ReservationRepeated,
+        decisions.WorkloadAdmitted,
+        decisions.WorkloadEvicted,
+        decisions.WorkloadDeactivated,
+        decisions.WorkloadExpired,
+        decisions.QuotaReleased,
+    }
+)
+"""What may move a deadline; ``WorkloadRemoved`` clears them by itself."""
+_OPENING = frozenset(
+    {
+        facts.PodsReadyReported,
+        facts.WorkloadFinished,
+        facts.WorkloadRemoved,
+        decisions.QuotaReleased,
+    }
+)
+"""What may let others in where admission waits for everybody's pods."""
+
+
+def follow(state: State, event: facts.WorkloadFact | decisions.WorkloadDecision) -> None:
+    """Set the deadlines of the workload that an event, folded already, tells of."""
+    kind = type(event)
+    if kind in _TELLING:
+        workload = state.workloads.get(event.workload)
+        if workload is not None:
+            set_deadlines(state, workload)
+    ready = state.policy.pods_ready
+    if ready is not None and ready.block_admission and kind in _OPENING:
+        for tree in forest(state).trees:
+            touch(state, tree)
+
+
+def follow_policy(state: State) -> None:
+    """Set everybody's deadlines anew: the policy has changed."""
+    for workload in state.workloads.values():
+        set_deadlines(state, workload)
+
+
+def follow_queue(state: State, cq: ClusterQueueState) -> None:
+    """Set the deadlines of all that hold quota of a ClusterQueue anew: it has changed."""
+    for workload in cq.holding.values():
+        set_deadlines(state, workload)
+
+
+def set_deadlines(state: State, workload: Workload) -> None:
+    """Set or clear each of a workload's deadlines as it stands."""
+    ready_us, ends_us = _ready_by_us(state, workload), _ends_us(workload)
+    expires_us, asks_us = _expires_us(state, workload), _asks_again_us(state, workload)
+    guarantee(state, workload)
+    if ready_us is ends_us is expires_us is asks_us is None and not workload.timed:
+        return  # as for most there are
+    workload.timed = True
+    _set(state, f"{READY}/{workload.key}", ready_us)
+    _set(state, f"{EXECUTION}/{workload.key}", ends_us)
+    _set(state, f"{RETENTION}/{workload.key}", expires_us)
+    _set(state, f"{ASKED}/{workload.key}", asks_us)
+
+
+def _set(state: State, key: str, at_us: int | None) -> None:
+    if at_us is None:
+        deadlines.clear(state, key)
+    elif at_us > state.now_us:
+        deadlines.set(state, key, at_us)
+    else:
+        deadlines.set_due(state, key)
+
+
+def admission_blocked(state: State) -> bool:
+    """Tell whether nobody may be admitted before the pods of all that hold quota are ready."""
+    ready = state.policy.pods_ready
+    if ready is None or not ready.block_admission:
+        return False
+    return any(one.phase in HOLDING and not one.ready for one in state.workloads.values())
+
+
+def _asks_again_us(state: State, workload: Workload) -> int | None:
+    if state.policy.compatibility == "kueue" or not unasked(state, workload):
+        return None
+    after_us = state.policy.repair_after_us << min(workload.asked, _DOUBLINGS_MAX)
+    return max(workload.reserved_us, workload.asked_us) + min(after_us, INTERVAL_US_MAX)
+
+
+def _ready_by_us(state: State, workload: Workload) -> int | None:
+    told = state.policy.pods_ready
+    if told is None or workload.phase != "admitted" or workload.ready:
+        return None
+    if not workload.recovering:
+        return workload.admitted_us + told.timeout_us
+    within_us = told.timeout_us if told.recovery_timeout_us is None else told.recovery_timeout_us
+    return workload.ready_us + within_us if within_us else None
+
+
+def _ends_us(workload: Workload) -> int | None:
+    if workload.phase != "admitted" or not workload.max_execution_s:
+        return None
+    return workload.admitted_us + workload.max_execution_s * _SECOND_US - workload.executed_us
+
+
+def _expires_us(state: State, workload: Workload) -> int | None:
+    policy = state.policy
+    if workload.expired:
+        return None
+    if workload.phase == "finished" and policy.retain_finished_us is not None:
+        return workload.finished_us + policy.retain_finished_us
+    kept_us = policy.retain_deactivated_us
+    deactivated = workload.phase == "inactive" and not workload.parent  # that goes with its job
+    by_us = deactivated and workload.deactivated_cause
+    return workload.evicted_us + kept_us if by_us and kept_us is not None else None

@@ -1,0 +1,194 @@
+"""How the making of variants, and whatever happens to one, changes its family.
+
+Source: behaviour.md 14.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from tidegate.contracts.decisions import (
+    PreemptionAbandoned,
+    PreemptionIntended,
+    QuotaReleased,
+    QuotaReserved,
+    StartOrdered,
+    StopOrdered,
+    VariantCreated,
+    VariantDeleted,
+    VariantUngated,
+    WorkloadDeactivated,
+    WorkloadDecision,
+    WorkloadEvicted,
+)
+from tidegate.contracts.definitions import PolicyConfigured
+from tidegate.contracts.facts import (
+    WorkloadAdopted,
+    WorkloadChanged,
+    WorkloadFact,
+    WorkloadRemoved,
+    WorkloadSubmitted,
+)
+from tidegate.core.folding.workloads import apply_workload
+from tidegate.core.queueing.heads import leave, place
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.queueing.variants import (
+    GATE,
+    PREEMPTION_GATE,
+    UNGATES,
+    may_be_parent,
+    variants,
+)
+from tidegate.core.state import deadlines
+from tidegate.core.state.desired_state import watch
+from tidegate.core.state.state import State, Workload
+
+FamilyEvent: TypeAlias = VariantCreated | VariantDeleted | VariantUngated
+PATIENCE_US = 300_000_000
+"""How long a variant that may preempt is left alone before the next one may."""
+_HANDED = "Deactivated"
+
+
+_MOVING = (
+    PreemptionIntended,
+    PreemptionAbandoned,
+    QuotaReleased,
+    QuotaReserved,
+    WorkloadEvicted,
+)
+"""What may let siblings wait for a variant, or wait for it no longer."""
+
+
+def apply_family(state: State, event: FamilyEvent) -> None:
+    """Fold a decision about a family; of one that is not known it changes nothing."""
+    parent = state.workloads.get(event.parent)
+    if parent is None:
+        return
+    match event:
+        case VariantCreated():
+            _make(state, parent, event)
+        case VariantDeleted():
+            _drop(state, parent, event)
+        case VariantUngated():
+            _open(state, parent, event)
+        case _:
+            assert_never(event)
+    state.forest.agenda[parent.key] = None
+
+
+def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
+    """Let a family know what happened to one of it; to be called when that is folded."""
+    workload = state.workloads.get(event.workload)
+    if workload is None:
+        return
+    if workload.parent:
+        parent = state.workloads.get(workload.parent)
+        if parent is not None:
+            _follow_variant(state, parent, workload, event)
+    elif workload.variants:
+        _follow_parent(state, workload, event)
+    elif isinstance(event, WorkloadSubmitted | WorkloadChanged) and may_be_parent(state, workload):
+        state.forest.agenda[workload.key] = None
+
+
+def follow_policy(state: State, event: PolicyConfigured) -> None:
+    """Look at everybody again where it may have changed whether variants are made."""
+    families = any(one.variants for one in state.workloads.values())
+    if families or gate(event.policy, GATE, default=False):
+        state.forest.agenda.update(dict.fromkeys(state.workloads))
+
+
+def end_due(state: State) -> None:
+    """Look at those parents again whose next variant may preempt by now."""
+    if state.deadlines.due:
+        for key in deadlines.due(state, UNGATES):
+            deadlines.clear(state, f"{UNGATES}/{key}")
+            state.forest.agenda[key] = None
+
+
+def _make(state: State, parent: Workload, event: VariantCreated) -> None:
+    if parent.phase == "pending":
+        leave(state, parent)
+        if state.sticky.get(parent.cluster_queue) == parent.key:
+            del state.sticky[parent.cluster_queue]
+        parent.phase, parent.held = "parent", None
+        watch(state, parent)
+    apply_workload(state, event.asked)
+    parent.variants = (*parent.variants, event.workload)
+
+
+def _drop(state: State, parent: Workload, event: VariantDeleted) -> None:
+    gone = WorkloadRemoved(at_us=event.at_us, workload=event.workload, uid=event.uid)
+    apply_workload(state, gone)
+    if event.last and parent.phase == "parent":
+        deadlines.clear(state, f"{UNGATES}/{parent.key}")
+        parent.phase = "pending"
+        place(state, parent)
+
+
+def _open(state: State, parent: Workload, event: VariantUngated) -> None:
+    variant = state.workloads.get(event.workload)
+    if variant is None:
+        return
+    left = tuple(one for one in variant.preemption_gates if one != PREEMPTION_GATE)
+    variant.preemption_gates, variant.held = left, None
+    variant.parked, variant.scan = False, ()
+    place(state, variant)
+    deadlines.set(state, f"{UNGATES}/{parent.key}", event.at_us + PATIENCE_US)
+
+
+def _follow_variant(
+    state: State, parent: Workload, variant: Workload, event: WorkloadFact | WorkloadDecision
+) -> None:
+    state.forest.agenda[parent.key] = None
+    _follow_holder(state, parent, variant, event)
+    if isinstance(event, _MOVING):
+        for one in variants(state, parent):
+            if one.phase == "pending" and one is not variant:
+                place(state, one)
+                state.forest.agenda[one.key] = None
+
+
+def _follow_holder(
+    state: State, parent: Workload, variant: Workload, event: WorkloadFact | WorkloadDecision
+) -> None:
+    match event:
+        case QuotaReserved() | WorkloadAdopted():
+            _act(state, parent, variant)
+        case QuotaReleased():
+            if parent.acting == variant.key:
+                parent.acting, parent.executed_us = "", variant.executed_us
+                watch(state, parent)
+        case StartOrdered() | StopOrdered():
+            parent.order, parent.failure = variant.order, None
+        case _:
+            pass
+
+
+def _act(state: State, parent: Workload, variant: Workload) -> None:
+    """Let a variant act for the job: it is as its parent was told, and ran as long."""
+    parent.acting = variant.key
+    variant.state, variant.state_us = parent.state, parent.state_us
+    variant.version = max(variant.version, parent.version)
+    variant.ready, variant.ready_us = parent.ready, parent.ready_us
+    variant.executed_us = parent.executed_us
+    if not any(_may_preempt(one) for one in variants(state, parent)):
+        deadlines.clear(state, f"{UNGATES}/{parent.key}")
+    watch(state, parent)
+    watch(state, variant)
+
+
+def _may_preempt(variant: Workload) -> bool:
+    return variant.phase == "pending" and PREEMPTION_GATE not in variant.preemption_gates
+
+
+def _follow_parent(state: State, parent: Workload, event: WorkloadFact | WorkloadDecision) -> None:
+    state.forest.agenda[parent.key] = None
+    match event:
+        case WorkloadChanged():
+            found = state.objects.local_queues.get(parent.local_queue)
+            parent.cluster_queue = "" if found is None else found.spec.cluster_queue
+        case WorkloadDeactivated() if event.reason != _HANDED:
+            parent.deactivated_cause, parent.evicted_us = event.reason, event.at_us
+        case _:
+            pass

@@ -1,0 +1,1 @@
+"""What a cycle could do for each head: flavors, victims, or the reason why it waits."""

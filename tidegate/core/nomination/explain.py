@@ -1,0 +1,164 @@
+"""Why a workload waits: one reason of a fixed vocabulary, the numbers, and a sentence.
+
+Source: behaviour.md 5.7, 5.8, 8.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.decisions import FlavorTried, PendingReason
+from tidegate.core.flavors.assignment import Assignment, PodSetChoice
+from tidegate.core.flavors.fitting import TOO_MUCH, Attempt
+from tidegate.core.nomination.nominate import Nominee
+from tidegate.core.preemption.candidates import preemptable
+from tidegate.core.quota.charging import per_pod, requests_digest
+from tidegate.core.quota.tree import bounded, free
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
+from tidegate.model.quantity import render
+
+_OF_QUOTA: tuple[PendingReason, ...] = ("WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor")
+Tried = tuple[tuple[str, str, str, str], ...]
+
+SENTENCES: dict[PendingReason, str] = {
+    "NoMatchingFlavor": "No flavor of the ClusterQueue suits podset {podset}",
+    "ExceedsMaxQuota": "Podset {podset} asks for more than there could ever be",
+    "WaitingForQuota": "There is not enough unused quota for podset {podset}",
+    "TopologyPlacementFailed": "Topology requests are not supported yet",
+    "WaitingForPreemptedWorkloads": "It starts once the workloads that it preempts have stopped",
+    "Misconfigured": "It cannot be admitted as it is",
+    "Suspended": "Its queue is stopped",
+    "PendingEvaluation": "It has not been looked at yet",
+    "WaitingForPodsReady": "Another workload's pods must be ready first",
+    "AdmissionGated": "A gate on it is closed",
+    "OnHold": "It is on hold",
+    "Deactivated": "It is deactivated",
+    "ReservedForPreemptor": "What is free is kept for a workload that preempted others",
+    "Draining": "Its queue is being drained",
+}
+"""How each reason begins in English; a workload's own words follow."""
+
+
+def kinds(assignment: Assignment | None) -> Tried:
+    """Return what was tried without amounts: what a reason is compared by."""
+    return tuple(
+        (podset.name, attempt.flavor, attempt.resource, attempt.said)
+        for podset, attempt in _decisive_attempts(assignment)
+    )
+
+
+def stands(state: State, nominee: Nominee) -> bool:
+    """Tell whether what was said last of why a head waits is still so.
+
+    It is as long as the workload asks for as much, and each constraint that was named is violated
+    still, whichever others are by now.
+    So when something new is said follows from the state alone.
+    """
+    held, workload = nominee.workload.held, nominee.workload
+    if held is None or held.others:
+        return False
+    if nominee.outcome not in ("no fit", "no candidates"):
+        return held.reason == nominee.reason
+    if held.reason not in _OF_QUOTA:
+        return False
+    if not held.tried:
+        return _is_uncovered(state, nominee.cq, workload)
+    if held.requests != requests_digest(state, workload):
+        return False
+    assert nominee.proposal is not None
+    now = {(one[0], one[1]): one[3] for one in kinds(nominee.proposal.assignment)}
+    return all(
+        _blocks(nominee.cq, told, asked)
+        if told[2]
+        else now.get((told[0], told[1]), told[3]) == told[3]
+        for told, asked in zip(held.tried, held.asked, strict=True)
+    )
+
+
+def _blocks(cq: ClusterQueueState, told: tuple[str, str, str, str], asked: int) -> bool:
+    """Tell whether a constraint that was named is violated still."""
+    _, flavor, resource, said = told
+    group = cq.group_of.get(resource)
+    slot = next((one for one in group.slots if one.flavor == flavor), None) if group else None
+    if slot is None or resource not in slot.cells:
+        return False
+    cell = slot.cells[resource]
+    return asked > (cell.potential if said == TOO_MUCH else free(cell))
+
+
+def _is_uncovered(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
+    """Tell whether a podset asks for a resource that the ClusterQueue has no quota of."""
+    each = (one for pod in per_pod(state, workload) for one in pod.items())
+    ignored = state.policy.ignore_undeclared
+    return not ignored and any(units and name not in cq.group_of for name, units in each)
+
+
+def tried(
+    state: State, cq: ClusterQueueState, workload: Workload, assignment: Assignment
+) -> tuple[FlavorTried, ...]:
+    """Return what was tried with the amounts of this moment."""
+    return tuple(
+        _tried(state, cq, workload, podset, attempt)
+        for podset, attempt in _decisive_attempts(assignment)
+    )
+
+
+def sentence(reason: PendingReason, assignment: Assignment | None, details: str = "") -> str:
+    """Return why a workload waits as one English sentence."""
+    podset = _decisive(assignment)
+    begin = SENTENCES[reason].format(podset="" if podset is None else podset.name)
+    rest = details or ("" if podset is None else "; ".join(_details(podset)))
+    return f"{begin}: {rest}." if rest else f"{begin}."
+
+
+def _tried(
+    state: State, cq: ClusterQueueState, workload: Workload, podset: PodSetChoice, attempt: Attempt
+) -> FlavorTried:
+    cell = attempt.cell
+    if cell is None:
+        return FlavorTried(
+            podset=podset.name, flavor=attempt.flavor, resource="", reason=attempt.said
+        )
+    return FlavorTried(
+        podset=podset.name,
+        flavor=attempt.flavor,
+        resource=attempt.resource,
+        asked=attempt.asked,
+        free=bounded(free(cell)),
+        allowed=bounded(cell.potential),
+        reason=attempt.said,
+        preemptable=preemptable(state, cq, workload, cell.fr),
+    )
+
+
+def _decisive_attempts(
+    assignment: Assignment | None,
+) -> Iterator[tuple[PodSetChoice, Attempt]]:
+    """Yield what was tried in vain for the podset that decides why there is no fit."""
+    podset = _decisive(assignment)
+    for attempt in () if podset is None else podset.attempts:
+        if podset is not None and attempt.said:
+            yield podset, attempt
+
+
+def _decisive(assignment: Assignment | None) -> PodSetChoice | None:
+    found = None if assignment is None else [one for one in assignment.podsets if not one.fits]
+    return found[-1] if found else None
+
+
+def _details(podset: PodSetChoice) -> Iterator[str]:
+    for attempt in podset.attempts:
+        if not attempt.said:
+            continue
+        cell = attempt.cell
+        if cell is None:
+            yield f"{attempt.said} in flavor {attempt.flavor}"
+            continue
+        name, limit = attempt.resource, max(0, bounded(free(cell)))
+        word = "unused"
+        if attempt.reason == "ExceedsMaxQuota":
+            limit, word = bounded(cell.potential), "at most"
+        asked = render(name, attempt.asked)
+        yield f"{name} in flavor {attempt.flavor}: {asked} asked for, {render(name, limit)} {word}"
+    yield from podset.reasons

@@ -1,0 +1,79 @@
+"""What each ClusterQueue's head could be given in a cycle, all against the same tree.
+
+Source: behaviour.md 1 (admissibility), 3.1.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tidegate.contracts.decisions import PendingReason
+from tidegate.core.nomination.decide_context import DecideContext, Scan
+from tidegate.core.nomination.proposals import Proposal, propose
+from tidegate.core.queueing.admissibility import NAMESPACE_MISMATCH, refused
+from tidegate.core.queueing.ordering import Entry, gate
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import Intent, State, Workload
+from tidegate.model.ids import FlavorResource
+
+Outcome = Literal[
+    "admitted",
+    "preempting",
+    "no fit",
+    "no candidates",
+    "gated",
+    "deferred",
+    "skipped",
+    "refused",  # it may not be admitted at all
+    "elsewhere",  # its namespace may not use the ClusterQueue
+]
+"""How a cycle ended for a head; behaviour.md 2.4 calls it the requeue reason."""
+
+
+class Nominee(Entry, kw_only=True, eq=False):
+    """A ClusterQueue's head in one cycle."""
+
+    cq: ClusterQueueState
+    proposal: Proposal | None = None  # None: it may not be admitted
+    intent: Intent | None = None  # it preempted before, and there is room for it now
+    outcome: Outcome = "skipped"
+    reason: PendingReason = "WaitingForQuota"
+    details: str = ""  # in words; empty: what was tried tells
+
+    @property
+    def usage(self) -> dict[FlavorResource, int]:
+        """Return what it would be charged."""
+        return {} if self.proposal is None else self.proposal.assignment.usage
+
+
+def nominate(state: State, cq: ClusterQueueState, workload: Workload, scan: Scan = ()) -> Nominee:
+    """Return what could be done for a workload now; changes nothing."""
+    made = Nominee(workload=workload, cq=cq)
+    if _admissible(state, workload, made):
+        made.proposal = propose(state, cq, workload, scan)
+        made.borrows = made.proposal.assignment.borrows
+        made.is_preemptor = state.sticky.get(cq.name) == workload.key
+    return made
+
+
+def scan_of(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> Scan:
+    """Return where the scan of flavors goes on, for Kueue's sake; nothing if it is outdated."""
+    told = workload.scan, workload.scan_cycle, workload.scan_seq
+    scan, cycle, seq = context.scanned.get(workload.key, told)
+    if not scan:
+        return ()
+    policy = context.state.policy
+    preserved = gate(policy, "FlavorFungibilityPreserveScanProgress", default=True)
+    if preserved and cycle >= context.cycle - 1:
+        return scan
+    return scan if seq >= cq.tree.left_seq else ()
+
+
+def _admissible(state: State, workload: Workload, made: Nominee) -> bool:
+    """Tell whether quota is the question at all; if not, say in ``made`` what is wrong."""
+    found = refused(state, workload)
+    if found is None:
+        return True
+    made.outcome = "elsewhere" if found.code == NAMESPACE_MISMATCH else "refused"
+    made.reason, made.details = found.reason, found.details
+    return False

@@ -1,0 +1,99 @@
+"""What could be done for one workload now: flavors, victims, or fewer pods.
+
+Source: behaviour.md 3.1 (assignment procedure), 7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tidegate.core.flavors.assignment import Assignment, assign
+from tidegate.core.flavors.backtracking import fit_anywhere
+from tidegate.core.preemption.search import oracle, targets
+from tidegate.core.preemption.trial import Target
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.quota.charging import count
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
+
+
+class Proposal(msgspec.Struct, kw_only=True, eq=False):
+    """An assignment and who must leave for it."""
+
+    assignment: Assignment
+    targets: list[Target] = []
+
+    @property
+    def works(self) -> bool:
+        """Tell whether it fits, or would without its targets."""
+        return self.assignment.mode == "Fit" or bool(self.targets)
+
+
+def propose(
+    state: State, cq: ClusterQueueState, workload: Workload, scan: tuple[dict[str, int], ...] = ()
+) -> Proposal:
+    """Return the best that can be done: all pods before fewer, whether or not others must leave."""
+    full = _propose(state, cq, workload, scan=scan)
+    if not full.works and state.policy.compatibility != "kueue":
+        elsewhere = fit_anywhere(state, cq, workload)
+        if elsewhere is not None:
+            return Proposal(assignment=elsewhere)
+    if full.works or not gate(state.policy, "PartialAdmission", default=True):
+        return full
+    return _fewer(state, cq, workload, scan) or full
+
+
+def propose_again(
+    state: State, cq: ClusterQueueState, workload: Workload, before: Assignment
+) -> Proposal:
+    """Propose the flavors and counts of ``before`` once more, on the tree as it is now."""
+    only = {
+        (podset.name, resource): choice.flavor
+        for podset in before.podsets
+        for resource, choice in podset.choices.items()
+    }
+    counts = tuple(podset.count for podset in before.podsets)
+    return _propose(state, cq, workload, counts=counts, only=only)
+
+
+def _propose(  # noqa: PLR0913 - passed on as they are
+    state: State,
+    cq: ClusterQueueState,
+    workload: Workload,
+    *,
+    scan: tuple[dict[str, int], ...] = (),
+    counts: tuple[int, ...] | None = None,
+    only: Mapping[tuple[str, str], str] | None = None,
+) -> Proposal:
+    ask = oracle(state, cq, workload)
+    found = assign(state, workload, oracle=ask, cq=cq, counts=counts, only=only, scan=scan)
+    if found.mode != "Preempt":
+        return Proposal(assignment=found)
+    return Proposal(assignment=found, targets=targets(state, workload, found, cq=cq))
+
+
+def _fewer(
+    state: State, cq: ClusterQueueState, workload: Workload, scan: tuple[dict[str, int], ...]
+) -> Proposal | None:
+    """Search the least reduction of counts that works, between the podsets' minimums."""
+    full = [count(workload, podset) for podset in workload.podsets]
+    spare = [
+        max(0, pods - podset.min_count) if podset.min_count is not None else 0
+        for pods, podset in zip(full, workload.podsets, strict=True)
+    ]
+    total = sum(spare)
+    if total == 0:
+        return None
+    found: dict[int, Proposal] = {}
+    low, high = 0, total + 1  # low: does not work or was not asked; high: as far as there is one
+    while low < high:
+        step = (low + high) // 2
+        counts = tuple(n - d * step // total for n, d in zip(full, spare, strict=True))
+        made = _propose(state, cq, workload, scan=scan, counts=counts)
+        if made.works:
+            found[step], high = made, step
+        else:
+            low = step + 1
+    return found.get(low)

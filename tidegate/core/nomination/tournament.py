@@ -1,0 +1,176 @@
+"""The order of a cycle under fair sharing: a tournament in each cohort tree before every turn.
+
+Each cohort keeps the champion of what is below it. A turn changes usage only on the path of who had
+it, so only the champions on that path are found anew: all others stand as they stood.
+
+Source: behaviour.md 3.3; conformance/schedule-fair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import msgspec
+
+from tidegate.core.nomination.nominate import Nominee
+from tidegate.core.queueing.ordering import Entry, gate, queue_time
+from tidegate.core.quota.shares import Share, share
+from tidegate.core.quota.tree import Node, passed_on
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
+from tidegate.model.policy import Policy
+
+Place = tuple[int, int, str, str]
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """What of the policy the comparison asks for."""
+
+    preemptors_first: bool
+    owners_first: bool
+    by_priority: bool
+
+
+class Champion(msgspec.Struct, kw_only=True, eq=False):
+    """The best entry below a node, and how the node would stand with its usage."""
+
+    entry: Entry
+    amounts: Mapping[FlavorResource, int]  # what of its usage reaches the node
+    share: Share
+    borrows: bool
+    place: Place
+
+
+class _Seat(msgspec.Struct, kw_only=True, eq=False):
+    """A node of a tree with at least one entry below it."""
+
+    node: Node
+    above: _Seat | None
+    below: list[_Seat] = []
+    champion: Champion | None = None
+
+
+def in_turns(state: State, entries: Iterable[Nominee]) -> Iterator[Nominee]:
+    """Yield entries one by one; shares are taken anew before each, as the tree then is."""
+    by_tree: dict[int, list[Nominee]] = {}
+    for entry in entries:
+        by_tree.setdefault(id(entry.cq.tree), []).append(entry)
+    for left in by_tree.values():
+        if len(left) == 1 or not any(_acts(one) for one in left):
+            yield from left  # one at most, or nobody whom the order could matter to
+        else:
+            yield from _tournament(state.policy, left)
+
+
+def _acts(entry: Nominee) -> bool:
+    """Tell whether an entry may be admitted or preempt: the others only keep room from it."""
+    proposal = entry.proposal
+    return proposal is not None and (proposal.assignment.mode == "Fit" or bool(proposal.targets))
+
+
+def _tournament(policy: Policy, entries: list[Nominee]) -> Iterator[Nominee]:
+    rules = rules_of(policy)
+    seats: dict[int, _Seat] = {}
+    for entry in entries:
+        seat = _seat(seats, entry.cq.node)
+        place = place_of(policy, rules, entry.workload)
+        seat.champion = standing(seat.node, entry, entry.usage, place)
+    root = seats[id(entries[0].cq.tree.root)]
+    _fill(rules, root)
+    while (best := root.champion) is not None:
+        assert isinstance(best.entry, Nominee)
+        yield best.entry
+        _leave(rules, seats[id(best.entry.cq.node)])
+
+
+def rules_of(policy: Policy) -> Rules:
+    """Return what of a policy decides who goes first."""
+    return Rules(
+        preemptors_first=gate(policy, "PrioritizePreemptorWorkloads", default=False),
+        owners_first=gate(policy, "FairSharingPrioritizeNonBorrowing", default=True),
+        by_priority=gate(policy, "PrioritySortingWithinCohort", default=True),
+    )
+
+
+def _seat(seats: dict[int, _Seat], node: Node) -> _Seat:
+    """Return a node's seat, made with those of its ancestors if it has none yet."""
+    found = seats.get(id(node))
+    if found is None:
+        above = None if node.parent is None else _seat(seats, node.parent)
+        found = seats[id(node)] = _Seat(node=node, above=above)
+        if above is not None:
+            above.below.append(found)
+    return found
+
+
+def _fill(rules: Rules, seat: _Seat) -> None:
+    """Find the champions of a seat and of all below it."""
+    for child in seat.below:
+        if child.node.is_cohort:
+            _fill(rules, child)
+    _crown(rules, seat)
+
+
+def _leave(rules: Rules, seat: _Seat) -> None:
+    """Take an entry out that had its turn, and look again at who is above it."""
+    seat.champion = None
+    at = seat.above
+    while at is not None:
+        _crown(rules, at)
+        at = at.above
+
+
+def _crown(rules: Rules, seat: _Seat) -> None:
+    """Let the champions right below a cohort compete, and note how it would stand with the best."""
+    found = ((child.node, child.champion) for child in seat.below)
+    seat.champion = crowned(rules, seat.node, found)
+
+
+def crowned(
+    rules: Rules, node: Node, below: Iterable[tuple[Node, Champion | None]]
+) -> Champion | None:
+    """Return a cohort's champion: the best of those of its children, as the cohort sees it."""
+    best: Champion | None = None
+    came_from = node
+    for child, champion in below:
+        if champion is not None and (best is None or _beats(rules, champion, best)):
+            best, came_from = champion, child
+    if best is None:
+        return None
+    return standing(node, best.entry, passed_on(came_from, best.amounts), best.place)
+
+
+def standing(
+    node: Node, entry: Entry, amounts: Mapping[FlavorResource, int], place: Place
+) -> Champion:
+    """Return an entry as a node's champion, ``amounts`` being what of its usage reaches there."""
+    borrows = False
+    if node.parent is not None:
+        for fr, amount in amounts.items():
+            cell = node.cells.get(fr)
+            if cell is not None and cell.usage + amount > cell.quota:
+                borrows = True
+                break
+    return Champion(
+        entry=entry,
+        amounts=amounts,
+        share=share(node, amounts),
+        borrows=borrows,
+        place=place,
+    )
+
+
+def _beats(rules: Rules, one: Champion, other: Champion) -> bool:
+    if rules.preemptors_first and one.entry.is_preemptor != other.entry.is_preemptor:
+        return one.entry.is_preemptor
+    if rules.owners_first and one.borrows != other.borrows:
+        return other.borrows
+    if one.share < other.share:
+        return True
+    return not other.share < one.share and one.place < other.place
+
+
+def place_of(policy: Policy, rules: Rules, workload: Workload) -> Place:
+    """Return what decides between equal shares."""
+    priority = -workload.priority if rules.by_priority else 0
+    return priority, queue_time(policy, workload), workload.uid, workload.key

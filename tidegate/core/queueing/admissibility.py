@@ -1,0 +1,274 @@
+"""Whether a workload may be admitted to its ClusterQueue at all, whatever quota there is.
+
+Every way to an admission asks here: a scheduling cycle, a preemptor whose victims have stopped, a
+reservation whose checks are ready, and the adoption of what Kueue had reserved quota for. What may
+change between two of these steps is therefore looked at again in each.
+
+Source: behaviour.md 1 (admissibility validation), 8.4 (the order of the reasons), 8.9, 9.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.contracts.decisions import PendingReason
+from tidegate.core.flavors.eligibility import mismatch, selects
+from tidegate.core.flavors.fitting import asks_for_topology
+from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.queueing.slice_replacement import replaced_leaves
+from tidegate.core.queueing.variants import sibling_leaves
+from tidegate.core.quota.charging import PODS, count, invalid, per_pod, times
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
+from tidegate.model.podset import PodSet, PodSetAssignment
+
+DEACTIVATED = "Deactivated"
+NO_LOCAL_QUEUE = "LocalQueueNotFound"
+LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
+NO_CLUSTER_QUEUE = "ClusterQueueNotFound"
+TERMINATING = "ClusterQueueTerminating"
+INACTIVE = "ClusterQueueInactive"
+GATED = "AdmissionGatedBy"
+SLICE_LEAVES = "ReplacedSliceLeaves"
+VARIANT_LEAVES = "VariantLeaves"
+CHECK_FAILED = "AdmissionCheckFailed"
+NO_NAMESPACE = "NamespaceNotFound"
+NAMESPACE_MISMATCH = "NamespaceMismatch"
+INVALID = "PodSetInvalid"
+TOPOLOGY = "TopologyNotSupported"
+
+
+UNMAPPED = "DeviceClass/"
+"""How a gate begins that stands for a device class that no quota counts."""
+
+
+class Barrier(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a workload may not be admitted, until something other than quota changes."""
+
+    code: str  # one of the constants above
+    reason: PendingReason  # of its condition QuotaReserved
+    details: str  # in English, without a full stop
+
+
+_Question: TypeAlias = Callable[[State, Workload], Barrier | None]
+
+
+def barrier(state: State, workload: Workload) -> Barrier | None:
+    """Return the first thing that forbids to admit a workload; None if only quota is the question.
+
+    Changes nothing; costs no more than its podsets are many.
+    """
+    return unoffered(state, workload) or refused(state, workload)
+
+
+def is_queued(state: State, workload: Workload) -> bool:
+    """Tell whether a workload may stand in its ClusterQueue's queue, whether or not that admits."""
+    return all(ask(state, workload) is None for ask in _QUEUED)
+
+
+def unoffered(state: State, workload: Workload) -> Barrier | None:
+    """Return why a workload's ClusterQueue does not offer it to a scheduling cycle."""
+    return _first(_UNOFFERED, state, workload)
+
+
+def refused(state: State, workload: Workload) -> Barrier | None:
+    """Return why a cycle refuses a workload that it is offered; its ClusterQueue exists."""
+    return _first(_REFUSED, state, workload)
+
+
+def outdated(
+    state: State,
+    cq: ClusterQueueState,
+    workload: Workload,
+    assignment: tuple[PodSetAssignment, ...],
+) -> str:
+    """Return why a workload would not be given this assignment any more; "" if it might.
+
+    Flavors may have been taken out of the ClusterQueue or repel its pods by now, and LimitRanges,
+    RuntimeClasses or the policy may charge its pods otherwise.
+    """
+    if [one.name for one in assignment] != [one.name for one in workload.podsets]:
+        return "its podsets are others"
+    each = per_pod(state, workload)
+    for podset, pod, given in zip(workload.podsets, each, assignment, strict=True):
+        if not _may_start_with(state, workload, podset, given.count):
+            return f"podset {podset.name} asks for another number of pods"
+        asked = times(pod, given.count)
+        if PODS in cq.group_of:
+            asked[PODS] = given.count
+        counted = {name: units for name, units in asked.items() if name in given.flavors}
+        if counted != given.usage or _uncovered(state, cq, asked, given):
+            return f"podset {podset.name} is charged otherwise"
+        for resource, flavor in given.flavors.items():
+            if said := _repels(state, cq, workload, podset, resource, flavor):
+                return said
+    return ""
+
+
+def _first(asked: tuple[_Question, ...], state: State, workload: Workload) -> Barrier | None:
+    for ask in asked:
+        if (found := ask(state, workload)) is not None:
+            return found
+    return None
+
+
+def _deactivated(state: State, workload: Workload) -> Barrier | None:
+    del state
+    if workload.active:
+        return None
+    return Barrier(code=DEACTIVATED, reason="Deactivated", details="its spec.active is false")
+
+
+def _local_queue(state: State, workload: Workload) -> Barrier | None:
+    found = state.objects.local_queues.get(workload.local_queue)
+    if found is None:
+        details = f"there is no LocalQueue {workload.queue or '(none is named)'}"
+        return Barrier(code=NO_LOCAL_QUEUE, reason="Misconfigured", details=details)
+    if found.spec.stop_policy == "None" and not found.deleting:
+        return None
+    details = f"LocalQueue {workload.queue} is stopped"
+    return Barrier(code=LOCAL_QUEUE_STOPPED, reason="Suspended", details=details)
+
+
+def _cluster_queue(state: State, workload: Workload) -> Barrier | None:
+    cq = state.forest.cluster_queues.get(workload.cluster_queue)
+    if cq is None:
+        local = state.objects.local_queues.get(workload.local_queue)
+        name = workload.cluster_queue if local is None else local.spec.cluster_queue
+        details = f"there is no ClusterQueue {name}"
+        return Barrier(code=NO_CLUSTER_QUEUE, reason="Misconfigured", details=details)
+    if cq.active:
+        return None
+    if state.objects.cluster_queues[cq.name].deleting:
+        details = f"ClusterQueue {cq.name} is being deleted"
+        return Barrier(code=TERMINATING, reason="Suspended", details=details)
+    details = f"ClusterQueue {cq.name} is inactive"
+    return Barrier(code=INACTIVE, reason="Suspended", details=details)
+
+
+def _gated(state: State, workload: Workload) -> Barrier | None:
+    del state
+    if not workload.gates:
+        return None
+    details = "; ".join(_gate(name) for name in workload.gates)
+    return Barrier(code=GATED, reason="AdmissionGated", details=details)
+
+
+def _gate(name: str) -> str:
+    if name.startswith(UNMAPPED):
+        device_class = name.removeprefix(UNMAPPED)
+        return f"device class {device_class} is in no resources.deviceClassMappings"
+    return f"it is gated by {name}"
+
+
+def _replaced(state: State, workload: Workload) -> Barrier | None:
+    if not (workload.replaces and replaced_leaves(state, workload)):
+        return None
+    details = f"{workload.replaces}, which it would replace, has to leave"
+    return Barrier(code=SLICE_LEAVES, reason="PendingEvaluation", details=details)
+
+
+def _sibling(state: State, workload: Workload) -> Barrier | None:
+    """A variant that takes another's place waits for that as for any victim."""
+    if not workload.parent or workload.key in state.intents:
+        return None
+    if not sibling_leaves(state, workload):
+        return None
+    details = "another variant of it has to stop first"
+    return Barrier(code=VARIANT_LEAVES, reason="WaitingForPreemptedWorkloads", details=details)
+
+
+def _checks(state: State, workload: Workload) -> Barrier | None:
+    """Of a reservation only the checks count that it has to pass; before, any that spoke."""
+    if not workload.checks:
+        return None
+    asked = list(workload.checks)
+    if workload.phase == "reserved":
+        asked = required_checks(state, workload.cluster_queue, workload.assignment)
+    told = (workload.checks.get(name) for name in asked)
+    if not any(one is not None and one.state in ("Retry", "Rejected") for one in told):
+        return None
+    details = "an admission check failed"
+    return Barrier(code=CHECK_FAILED, reason="PendingEvaluation", details=details)
+
+
+def _namespace(state: State, workload: Workload) -> Barrier | None:
+    name = workload.key.partition("/")[0]
+    namespace = state.objects.namespaces.get(name)
+    if namespace is None:
+        details = f"there is no namespace {name}"
+        return Barrier(code=NO_NAMESPACE, reason="Misconfigured", details=details)
+    cq = state.forest.cluster_queues[workload.cluster_queue]
+    if selects(cq.spec.namespace_selector, namespace.labels):
+        return None
+    details = "the ClusterQueue's namespaceSelector does not select its namespace"
+    return Barrier(code=NAMESPACE_MISMATCH, reason="Misconfigured", details=details)
+
+
+def _podsets(state: State, workload: Workload) -> Barrier | None:
+    said = invalid(state, workload)
+    if not said:
+        return None
+    return Barrier(code=INVALID, reason="Misconfigured", details=said.rstrip("."))
+
+
+def _topology(state: State, workload: Workload) -> Barrier | None:
+    del state
+    if not any(asks_for_topology(podset) for podset in workload.podsets):
+        return None
+    details = "nodes are not looked at"
+    return Barrier(code=TOPOLOGY, reason="TopologyPlacementFailed", details=details)
+
+
+_QUEUED: tuple[_Question, ...] = (_deactivated, _local_queue, _gated, _replaced, _sibling)
+_UNOFFERED: tuple[_Question, ...] = (
+    _deactivated,
+    _local_queue,
+    _cluster_queue,
+    _gated,
+    _replaced,
+    _sibling,
+)
+_REFUSED: tuple[_Question, ...] = (_checks, _namespace, _podsets, _topology)
+
+
+def _may_start_with(state: State, workload: Workload, podset: PodSet, pods: int) -> bool:
+    full = count(workload, podset)
+    if pods == full:
+        return True
+    least = podset.min_count if gate(state.policy, "PartialAdmission", default=True) else None
+    return least is not None and least <= pods < full
+
+
+def _uncovered(
+    state: State, cq: ClusterQueueState, asked: dict[str, int], given: PodSetAssignment
+) -> bool:
+    """Tell whether something is asked for now that the assignment gives no flavor to."""
+    ignores = state.policy.ignore_undeclared
+    more = (name for name, units in asked.items() if units and name not in given.flavors)
+    return any(name in cq.group_of or not ignores for name in more)
+
+
+def _repels(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
+    state: State,
+    cq: ClusterQueueState,
+    workload: Workload,
+    podset: PodSet,
+    resource: str,
+    flavor: str,
+) -> str:
+    group = cq.group_of.get(resource)
+    slots = () if group is None else group.slots
+    slot = next((one for one in slots if one.flavor == flavor), None)
+    if slot is None or slot.spec is None:
+        return f"flavor {flavor} is no more"
+    allowed = workload.allowed_flavors
+    variants = state.policy.gates.get("ConcurrentAdmission", False)
+    if variants and allowed is not None and flavor not in allowed:
+        return f"flavor {flavor} is not among its allowed flavors"
+    said = mismatch(podset, slot.spec)
+    return f"flavor {flavor}: {said}" if said else ""

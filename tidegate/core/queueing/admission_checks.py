@@ -1,0 +1,36 @@
+"""Which admission checks a workload has to pass, and whether they are known to be asked.
+
+Source: behaviour.md 9.1.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.state.state import State, Workload
+from tidegate.model.podset import PodSetAssignment
+
+
+def required_checks(
+    state: State, cluster_queue: str, assignment: tuple[PodSetAssignment, ...]
+) -> list[str]:
+    """Return the names of the checks that a workload so assigned has to pass, sorted."""
+    defined = state.objects.cluster_queues.get(cluster_queue)
+    rules = () if defined is None else defined.spec.checks
+    if not rules:
+        return []
+    flavors = {flavor for given in assignment for flavor in given.flavors.values()}
+    return sorted(
+        rule.name
+        for rule in rules
+        if not rule.on_flavors or not flavors.isdisjoint(rule.on_flavors)
+    )
+
+
+def unasked(state: State, workload: Workload) -> bool:
+    """Tell whether a check of a reservation was not seen in its Workload yet.
+
+    Until it is, no controller can answer: that the Workload shows it is not to be taken on trust.
+    """
+    if workload.phase != "reserved":
+        return False
+    names = required_checks(state, workload.cluster_queue, workload.assignment)
+    return any(name not in workload.checks for name in names)

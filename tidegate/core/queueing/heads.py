@@ -1,0 +1,186 @@
+"""Which workload each ClusterQueue offers, and who is out of the running.
+
+Pending workloads stand in a heap for each shape; a shape that was found not to fit is parked as a
+whole, which costs the same for one workload as for ten thousand.
+
+Source: behaviour.md 2; conformance/queue-order.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+
+from tidegate.core.queueing import admission_fair_sharing
+from tidegate.core.queueing.admissibility import is_queued
+from tidegate.core.queueing.ordering import rank
+from tidegate.core.quota.charging import shape_key
+from tidegate.core.quota.forest import forest
+from tidegate.core.state.cluster_queues import ClusterQueueState, Shape, Tree
+from tidegate.core.state.interning import share_request
+from tidegate.core.state.shapes import first_of, unpark
+from tidegate.core.state.state import State, Workload
+
+OUTDATED_MAX = 1_024
+"""How many outdated entries a heap may hold beyond one for each valid entry."""
+
+
+def head(state: State, cluster_queue: str) -> Workload | None:
+    """Return the workload that a ClusterQueue offers next, or None."""
+    cq = forest(state).cluster_queues.get(cluster_queue)
+    return None if cq is None else first(state, cq)
+
+
+def first(state: State, cq: ClusterQueueState) -> Workload | None:
+    """Return the first workload of a room that is not parked, or None; changes no order."""
+    if not cq.heap:
+        return None
+    if state.sticky and (stuck := _sticky(state, cq)) is not None:
+        return stuck
+    if admission_fair_sharing.applies(state, cq.spec):
+        return _least_used(state, cq)
+    heap = cq.heap
+    while heap:
+        found, shape = heap[0]
+        top = first_of(shape)
+        if top is not None and not shape.parked:
+            if top.rank is found:
+                return None if found is cq.blocked else top
+            heappush(heap, (top.rank, shape))
+        heappop(heap)
+    return None
+
+
+def place(state: State, workload: Workload) -> None:
+    """Put a workload where its state says: in its queue, beside it, or nowhere."""
+    leave(state, workload)
+    if workload.phase != "pending":
+        return
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    if cq is None:
+        return
+    if offered(state, workload):
+        _push(state, cq, workload)
+    else:
+        cq.waiting[workload.key] = workload
+
+
+def refresh(state: State, workload: Workload) -> None:
+    """Place a workload anew after its fields were changed by hand, as only tests do."""
+    workload.requests = None
+    place(state, workload)
+
+
+def leave(state: State, workload: Workload) -> None:
+    """Take a workload out of its queue; nothing happens if it stands in none."""
+    shape, cq = workload.shape, state.forest.cluster_queues.get(workload.cluster_queue)
+    if cq is None:
+        workload.shape = None
+        return
+    cq.waiting.pop(workload.key, None)
+    first = shape is not None and shape.heap and shape.heap[0][1] is workload
+    workload.shape = None
+    if first and shape is not None:
+        if not _parks_by_event(state):
+            unpark(cq, shape)  # another is first now, and was not looked at
+        note(state, cq)
+
+
+def offered(state: State, workload: Workload) -> bool:
+    """Tell whether a pending workload may be tried at all, whatever quota there is."""
+    if workload.parked or workload.made_way_for or workload.key in state.intents:
+        return False
+    if workload.requeue_reason or (workload.requeue_after_us and _backs_off(state, workload)):
+        return False
+    return is_queued(state, workload)
+
+
+def _backs_off(state: State, workload: Workload) -> bool:
+    """Tell whether nobody said yet that a backoff is over, whatever the time is.
+
+    Time moves with every fact, but only a heartbeat ends a backoff: who is asked in between, such
+    as after a start from a snapshot, must answer as who was not.
+    """
+    key = f"requeue/{workload.key}"
+    return key in state.deadlines.at or key in state.deadlines.due
+
+
+def wake(state: State, tree: Tree) -> None:
+    """Put what is parked in a tree's ClusterQueues back into the running."""
+    for cq in tree.cluster_queues:
+        cq.blocked = None
+        for shape in list(cq.shapes.values()):
+            unpark(cq, shape)
+        for workload in [one for one in cq.waiting.values() if one.parked]:
+            workload.parked = False
+            place(state, workload)
+
+
+def pending(state: State, cluster_queue: str) -> tuple[list[str], list[str]]:
+    """Return the keys of who is in the running in a ClusterQueue, and of who is not; sorted."""
+    cq = forest(state).cluster_queues.get(cluster_queue)
+    if cq is None:
+        return [], []
+    active = [one.key for shape in cq.shapes.values() if not shape.parked for one in _in(shape)]
+    parked = [one.key for shape in cq.shapes.values() if shape.parked for one in _in(shape)]
+    return sorted(active), sorted([*parked, *cq.waiting])
+
+
+def _in(shape: Shape) -> list[Workload]:
+    return [one for found, one in shape.heap if one.shape is shape and one.rank is found]
+
+
+def _parks_by_event(state: State) -> bool:
+    return state.policy.compatibility == "kueue"
+
+
+def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
+    key = shape_key(state, workload)
+    shape = cq.shapes.get(key)
+    state.forest.pushed += 1
+    workload.rank = (*rank(state.policy, workload), state.forest.pushed)
+    top = None if shape is None else first_of(shape)
+    if top is not None:
+        share_request(workload, top)
+    if shape is None:
+        shape = cq.shapes[key] = Shape(key=key)
+    workload.shape = shape
+    heappush(shape.heap, (workload.rank, workload))
+    if shape.heap[0][1] is workload:
+        if not shape.parked:
+            heappush(cq.heap, (workload.rank, shape))
+        elif not _parks_by_event(state):
+            unpark(cq, shape)
+    if len(cq.heap) > 2 * len(cq.shapes) + OUTDATED_MAX:
+        _clear_out(cq)
+    note(state, cq)
+
+
+def _clear_out(cq: ClusterQueueState) -> None:
+    """Keep one entry for each shape that is in the running."""
+    tops = ((first_of(shape), shape) for shape in cq.shapes.values() if not shape.parked)
+    cq.heap = [(top.rank, shape) for top, shape in tops if top is not None]
+    heapify(cq.heap)
+
+
+def note(state: State, cq: ClusterQueueState) -> None:
+    """Note that who waits in a ClusterQueue, or what is known of them, has changed."""
+    tree = cq.tree
+    if not tree.dirty:
+        tree.dirty = True
+        state.forest.dirty.append(tree)
+
+
+def _sticky(state: State, cq: ClusterQueueState) -> Workload | None:
+    key = state.sticky.get(cq.name)
+    workload = None if key is None else state.workloads.get(key)
+    if workload is None or cq.spec.strategy != "BestEffortFIFO":
+        return None
+    shape = workload.shape
+    return workload if shape is not None and not shape.parked else None
+
+
+def _least_used(state: State, cq: ClusterQueueState) -> Workload | None:
+    found = [one for shape in cq.shapes.values() if not shape.parked for one in _in(shape)]
+    return min(
+        found, key=lambda one: (admission_fair_sharing.usage_of(state, one), one.rank), default=None
+    )

@@ -1,0 +1,64 @@
+"""A workload's effective priority, from its classes, and what follows when it changes.
+
+Source: behaviour.md 0, 15.2.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.queueing.heads import place, wake
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.quota.forest import HOLDING, count_held, forest, touch
+from tidegate.core.state.state import State, Workload
+
+
+def resolve(state: State, workload: Workload) -> None:
+    """Compute a workload's priority; if it changed, place it anew or note it as a candidate."""
+    priority, never = _priority(state, workload)
+    if (priority, never) == (workload.priority, workload.never_preempts):
+        return
+    if workload.phase in HOLDING:
+        _revalue(state, workload, priority)
+    workload.priority, workload.never_preempts = priority, never
+    if workload.phase == "pending":
+        workload.scan = ()  # of another shape
+        place(state, workload)
+
+
+def _revalue(state: State, workload: Workload, priority: int) -> None:
+    """Let a workload that holds quota be another kind of candidate from here on."""
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    if cq is None:
+        return
+    if workload.key in cq.holding and workload.key not in cq.tree.leaving:
+        count_held(cq, workload, -1)
+        workload.priority = priority
+        count_held(cq, workload, 1)
+    touch(state, cq.tree)
+    cq.tree.outside_seq = state.seq
+    if state.policy.compatibility == "kueue":
+        wake(state, cq.tree)
+
+
+def _priority(state: State, workload: Workload) -> tuple[int, bool]:
+    """Return the priority, boost included, and whether its class forbids to preempt."""
+    value, never = _of_classes(state, workload)
+    if gate(state.policy, "PriorityBoost", default=False):
+        value += workload.priority_boost
+    return value, never
+
+
+def _of_classes(state: State, workload: Workload) -> tuple[int, bool]:
+    classes = state.objects.priority_classes
+    found = classes.get(workload.pod_priority_class) if workload.pod_priority_class else None
+    if workload.own_priority is not None:
+        return workload.own_priority, found is not None and found.never_preempts
+    if workload.priority_class:
+        named = state.objects.workload_priority_classes.get(workload.priority_class)
+        return (workload.priority if named is None else named.value), False
+    if workload.pod_priority_class:
+        return (workload.priority, False) if found is None else (found.value, found.never_preempts)
+    defaults = [one for one in classes.values() if one.is_default]
+    if not defaults:
+        return 0, False
+    lowest = min(defaults, key=lambda one: (one.value, one.name))
+    return lowest.value, lowest.never_preempts

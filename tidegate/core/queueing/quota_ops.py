@@ -1,0 +1,118 @@
+"""Charging workloads to their queues and giving quota back, with all that this wakes.
+
+Only folds call these.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.queueing.heads import leave, place, wake
+from tidegate.core.queueing.variants import DEACTIVATED
+from tidegate.core.quota.charging import charged
+from tidegate.core.quota.forest import HOLDING, count_held, forest, hold, intend, touch
+from tidegate.core.quota.tree import add, remove
+from tidegate.core.state import deadlines
+from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
+from tidegate.core.state.state import State, Workload
+from tidegate.model.podset import PodSetAssignment
+
+
+def take(
+    state: State, workload: Workload, cluster_queue: str, assignment: tuple[PodSetAssignment, ...]
+) -> None:
+    """Charge a workload that stands in no queue any more to a ClusterQueue."""
+    deadlines.clear(state, f"requeue/{workload.key}")  # over, perhaps without a heartbeat
+    trees = forest(state)
+    cq = trees.cluster_queues.get(cluster_queue)
+    workload.cluster_queue = cluster_queue
+    workload.assignment = assignment
+    workload.charges = charged(workload, assignment)
+    hold(trees, workload)
+    if cq is not None:
+        touch(state, cq.tree)
+
+
+def give(state: State, workload: Workload, *, outside: bool) -> None:
+    """Give back what a workload is charged; nothing happens if it holds nothing.
+
+    Args:
+        state: whose quota it is.
+        workload: its assignment is forgotten.
+        outside: nobody was preempted for it: see docs/adr/0005.
+    """
+    if workload.phase not in HOLDING:
+        return
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    charges = workload.charges
+    if cq is not None and cq.holding.pop(workload.key, None) is not None:
+        if cq.tree.leaving.pop(workload.key, None) is None:
+            count_held(cq, workload, -1)
+        remove(cq.node, charges)
+        freed(state, cq.tree, outside=outside)
+    workload.charges, workload.assignment = (), ()
+
+
+def recharge(state: State, workload: Workload) -> None:
+    """Charge a workload for the pods that still count."""
+    now = charged(workload, workload.assignment)
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    if cq is None or workload.key not in cq.holding or now == workload.charges:
+        workload.charges = now
+        return
+    counted = workload.key not in cq.tree.leaving
+    remove(cq.node, workload.charges)
+    if counted:
+        count_held(cq, workload, -1)
+    workload.charges = now
+    add(cq.node, now)
+    if counted:
+        count_held(cq, workload, 1)
+    freed(state, cq.tree, outside=True)
+
+
+def freed(state: State, tree: Tree, *, outside: bool) -> None:
+    """Note that quota came back to a tree: what was parked may fit now."""
+    tree.left_seq = state.seq
+    if outside:
+        tree.outside_seq = state.seq
+    touch(state, tree)
+    if state.policy.compatibility == "kueue":
+        wake(state, tree)
+
+
+def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
+    """Note that a workload that holds quota is to give it back; return its room."""
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    if cq is not None and workload.key in cq.holding:
+        if workload.key not in cq.tree.leaving:
+            count_held(cq, workload, -1)
+        cq.tree.leaving[workload.key] = workload
+        touch(state, cq.tree)
+    return cq
+
+
+def let_in(state: State, preemptor: str) -> None:
+    """Let those who made way for a preemptor compete again, and forget its intent."""
+    intent = state.intents.pop(preemptor, None)
+    if intent is None:
+        return
+    cq = forest(state).cluster_queues.get(intent.cluster_queue)
+    intend(state.forest, intent, -1)
+    for victim in intent.victims:
+        workload = state.workloads.get(victim.workload)
+        if workload is not None and workload.made_way_for == preemptor:
+            workload.made_way_for = ""
+            place(state, workload)
+    if cq is not None:
+        touch(state, cq.tree)
+
+
+def deactivate(state: State, workload: Workload, reason: str) -> None:
+    """Let a workload wait for nothing: what it did before is forgotten once it is activated.
+
+    Not of a variant that only gives way to its siblings.
+    """
+    leave(state, workload)
+    workload.phase, workload.held = "inactive", None
+    deadlines.clear(state, f"requeue/{workload.key}")
+    if reason != DEACTIVATED:
+        workload.requeue_after_us = workload.requeue_count = workload.executed_us = 0

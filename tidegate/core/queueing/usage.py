@@ -1,0 +1,82 @@
+"""What the queues' statuses report: who holds how much, borrowed or not.
+
+Source: behaviour.md 17; conformance/usage-report.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.core.queueing.heads import pending
+from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
+
+Amounts = dict[FlavorResource, int]
+
+
+class QueueUsage(msgspec.Struct, kw_only=True):
+    """A queue's usage; every flavor-resource of its ClusterQueue is listed, in the spec's order."""
+
+    reserved: Amounts  # by whoever has quota
+    admitted: Amounts  # of that, by who may run
+    borrowed: Amounts  # reserved beyond the nominal quota; 0 without a cohort
+    borrowed_admitted: Amounts  # the same of what is admitted
+    reserving: int  # workloads with quota
+    admitting: int  # of those, who may run
+    pending: int
+
+
+def queue_usage(state: State, cluster_queue: str) -> QueueUsage:
+    """Return the usage of a ClusterQueue; of one that does not exist: nothing."""
+    cq = forest(state).cluster_queues.get(cluster_queue)
+    holding = [] if cq is None else list(cq.holding.values())
+    waiting = sum(len(keys) for keys in pending(state, cluster_queue))
+    return _usage(cq, holding, waiting)
+
+
+def local_queue_usage(state: State, queue: str) -> QueueUsage:
+    """Return the usage of a LocalQueue, named "<namespace>/<name>"; nothing is borrowed by one."""
+    defined = state.objects.local_queues.get(queue)
+    name = "" if defined is None else defined.spec.cluster_queue
+    standing = [state.workloads[key] for key in state.by_queue.get(queue, ())]
+    holding = [one for one in standing if one.phase in HOLDING and one.cluster_queue == name]
+    waiting = sum(1 for one in standing if one.phase == "pending")
+    found = _usage(forest(state).cluster_queues.get(name), holding, waiting)
+    found.borrowed = dict.fromkeys(found.borrowed, 0)
+    found.borrowed_admitted = dict.fromkeys(found.borrowed_admitted, 0)
+    return found
+
+
+def _usage(cq: ClusterQueueState | None, holding: list[Workload], waiting: int) -> QueueUsage:
+    admitted = [one for one in holding if one.admitted_us or one.phase == "admitted"]
+    reserved_sum, admitted_sum = _sum(cq, holding), _sum(cq, admitted)
+    return QueueUsage(
+        reserved=reserved_sum,
+        admitted=admitted_sum,
+        borrowed=_borrowed(cq, reserved_sum),
+        borrowed_admitted=_borrowed(cq, admitted_sum),
+        reserving=len(holding),
+        admitting=len(admitted),
+        pending=waiting,
+    )
+
+
+def _sum(cq: ClusterQueueState | None, holding: list[Workload]) -> Amounts:
+    total: Amounts = {}
+    for group in () if cq is None else cq.groups:
+        for slot in group.slots:
+            total.update(dict.fromkeys((cell.fr for cell in slot.cells.values()), 0))
+    for workload in holding:
+        for fr, units in workload.charges:
+            if fr in total:
+                total[fr] += units
+    return total
+
+
+def _borrowed(cq: ClusterQueueState | None, used: Amounts) -> Amounts:
+    if cq is None or cq.node.parent is None:
+        return dict.fromkeys(used, 0)
+    cells = cq.node.cells
+    return {fr: max(0, units - cells[fr].nominal) for fr, units in used.items()}

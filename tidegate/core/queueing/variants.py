@@ -1,0 +1,103 @@
+"""Families: a job's own workload, its parent, and the variants that are tried in its stead.
+
+The parent stands for the job, but never waits for quota. Each variant may use one flavor; the one
+that holds quota acts for the job, which is started and stopped for it.
+
+Source: behaviour.md 14.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tidegate.core.queueing.ordering import gate
+from tidegate.core.state.state import Phase, State, Workload
+
+GATE = "ConcurrentAdmission"
+PREEMPTION_GATE = "kueue.x-k8s.io/concurrent-admission"
+"""Closed on each variant that was made: it evicts nobody before it is its turn."""
+UNGATES = "ungate"
+"""The family of deadlines at which a parent may let its next variant preempt."""
+MIGRATION: Literal["FlavorMigration"] = "FlavorMigration"
+ACTIVATED, DEACTIVATED = "ActivatedVariant", "DeactivatedVariant"
+"""Why a variant waits again, and why it does not: because of its siblings or its parent."""
+
+
+def may_be_parent(state: State, workload: Workload) -> bool:
+    """Tell whether a workload is a parent, or would be one in a queue that asks for variants.
+
+    Only what is made of a job is, and only while it may stop as a whole to move: not if it is
+    elastic or has a Workload of its owner's.
+    """
+    if workload.variants:
+        return True
+    if workload.phase != "pending" or not gate(state.policy, GATE, default=False):
+        return False
+    taken = workload.parent or workload.variant_of or workload.prebuilt or workload.elastic
+    return not taken and workload.job.kind != "workload"
+
+
+def flavors_of(state: State, parent: Workload) -> tuple[str, ...] | None:
+    """Return the flavors that a job is tried on, the preferred ones first; None: nobody knows.
+
+    None at all if its ClusterQueue tries workloads as wholes.
+    """
+    local = state.objects.local_queues.get(parent.local_queue)
+    name = "" if local is None else local.spec.cluster_queue
+    queue = state.objects.cluster_queues.get(name)
+    if queue is None:
+        return None
+    spec = queue.spec
+    tried = spec.concurrent and len(spec.groups) == 1 and spec.strategy != "StrictFIFO"
+    if not tried or not gate(state.policy, GATE, default=False):
+        return ()
+    return tuple(one.flavor for one in spec.groups[0].flavors)
+
+
+def variants(state: State, parent: Workload) -> list[Workload]:
+    """Return the variants of a parent, in the order in which they were made."""
+    found = (state.workloads.get(key) for key in parent.variants)
+    return [one for one in found if one is not None]
+
+
+def flavor_of(variant: Workload) -> str:
+    """Return the flavor that a variant is tried on."""
+    return (variant.allowed_flavors or ("",))[0]
+
+
+def acting(state: State, workload: Workload) -> Workload:
+    """Return who acts for a job: of a parent the variant that holds quota, if one does."""
+    return state.workloads.get(workload.acting, workload) if workload.acting else workload
+
+
+def sibling_leaves(state: State, workload: Workload) -> bool:
+    """Tell whether a variant has to wait for a sibling: one that stops, or takes its place."""
+    parent = state.workloads.get(workload.parent)
+    if parent is None:
+        return False
+    holder = state.workloads.get(parent.acting)
+    if holder is not None and holder is not workload and holder.phase == "evicting":
+        return True
+    return any(migrates(state, key) for key in parent.variants if key != workload.key)
+
+
+def migrates(state: State, key: str) -> bool:
+    """Tell whether a variant made a sibling leave, to take its place."""
+    intent = state.intents.get(key)
+    return intent is not None and any(one.reason == MIGRATION for one in intent.victims)
+
+
+def leave_family(state: State, workload: Workload) -> None:
+    """Let the parent of a workload that is gone know of it no more; folds call this."""
+    parent = state.workloads.get(workload.parent)
+    if parent is not None:
+        parent.variants = tuple(key for key in parent.variants if key != workload.key)
+        parent.acting = "" if parent.acting == workload.key else parent.acting
+
+
+def revived(workload: Workload) -> Phase:
+    """Return how a workload goes on that was deactivated; of a variant its parent decides that."""
+    if workload.parent:
+        workload.deactivated_cause = ""
+        return "inactive"
+    return "parent" if workload.variants else "pending"

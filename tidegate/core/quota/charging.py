@@ -1,0 +1,129 @@
+"""What a workload asks for and what it is charged, in base units."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from hashlib import blake2b
+
+import msgspec
+
+from tidegate.core.quota.requests import pod_requests, validate
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
+from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.quantity import UNLIMITED
+
+PODS = "pods"
+"""The resource that counts pods: never asked for, charged where a ClusterQueue has quota of it."""
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def per_pod(state: State, workload: Workload) -> tuple[dict[str, int], ...]:
+    """Return what one pod of each podset is charged; computed once for equal podsets."""
+    found = workload.requests
+    if found is None:
+        found = tuple(_pod(state, workload, podset)[0] for podset in workload.podsets)
+        workload.requests = found
+    return found
+
+
+def count(workload: Workload, podset: PodSet) -> int:
+    """Return how many of a podset's pods still count: those that are not done for good."""
+    if not workload.reclaimable:
+        return podset.count
+    return podset.count - min(workload.reclaimable.get(podset.name, 0), podset.count)
+
+
+def charged(
+    workload: Workload, assignment: tuple[PodSetAssignment, ...]
+) -> tuple[tuple[FlavorResource, int], ...]:
+    """Return what an assignment is charged, pods that are done left out; may hold zeros.
+
+    Source: behaviour.md 1, "Reserved WL".
+    """
+    if len(assignment) == 1 and not workload.reclaimable and not workload.elastic:
+        given = assignment[0]
+        usage = given.usage
+        return tuple(
+            (flavor_resource(flavor, resource), usage.get(resource, 0))
+            for resource, flavor in given.flavors.items()
+        )
+    total: dict[FlavorResource, int] = {}
+    counts = {podset.name: count(workload, podset) for podset in workload.podsets}
+    for given in assignment:
+        left = counts.get(given.name, given.count)
+        for resource, flavor in given.flavors.items():
+            units = given.usage.get(resource, 0)
+            if left < given.count:
+                units = units // given.count * left
+            fr = flavor_resource(flavor, resource)
+            total[fr] = total.get(fr, 0) + units
+    return tuple(total.items())
+
+
+def held_units(workload: Workload, given: PodSetAssignment, resource: str) -> int:
+    """Return what a workload holds of a resource for one podset, pods that are gone left out."""
+    units = given.usage.get(resource, 0)
+    if not workload.elastic:
+        return units
+    left = sum(one.count for one in workload.podsets if one.name == given.name)
+    return units // given.count * left if left < given.count else units
+
+
+def times(each: Mapping[str, int], pods: int) -> dict[str, int]:
+    """Return what so many pods ask for; no amount goes beyond ``UNLIMITED``."""
+    return {name: min(UNLIMITED, units * pods) for name, units in each.items()}
+
+
+@lru_cache(maxsize=65_536)
+def flavor_resource(flavor: str, resource: str) -> FlavorResource:
+    """Return the one object that stands for a pair, so that comparing it is cheap."""
+    return FlavorResource(flavor, resource)
+
+
+def shape_key(state: State, workload: Workload) -> bytes:
+    """Return what scheduling can tell of a workload, its place in the queue apart.
+
+    Source: behaviour.md 2.4, scheduling hash; Tidegate tells namespaces apart too, and whether it
+    was displaced, since it may not preempt everywhere then.
+    """
+    kueue = state.policy.compatibility == "kueue"
+    return _encode(
+        (
+            workload.priority,
+            workload.podsets,
+            [count(workload, podset) for podset in workload.podsets],
+            per_pod(state, workload),
+            workload.allowed_flavors,
+            workload.preemption_gates,
+            workload.replaces,
+            workload.never_preempts,
+            "" if kueue else workload.key.partition("/")[0],
+            bool(workload.displaced_seq) and not kueue,
+        )
+    )
+
+
+def requests_digest(state: State, workload: Workload) -> bytes:
+    """Return 8 bytes that tell whether a workload asks for as much as when something was said."""
+    counts = [count(workload, podset) for podset in workload.podsets]
+    return blake2b(_encode((counts, per_pod(state, workload))), digest_size=8).digest()
+
+
+def invalid(state: State, workload: Workload) -> str:
+    """Return why a workload may not be admitted as it is, in one sentence; "" if it may."""
+    found = (_pod(state, workload, podset)[1] for podset in workload.podsets)
+    return next((said for said in found if said), "")
+
+
+def _pod(state: State, workload: Workload, podset: PodSet) -> tuple[dict[str, int], str]:
+    namespace = workload.key.partition("/")[0]
+    key = (namespace, _encode(podset))
+    found = state.forest.pods.get(key)
+    if found is None:
+        each = pod_requests(state.objects, namespace, podset, state.policy)
+        found = each, validate(state.objects, namespace, podset)
+        state.forest.pods[key] = found
+    return found

@@ -1,0 +1,268 @@
+"""Builds the cohort trees and the queues' rooms from what is defined, when that has changed.
+
+Everything here is derived: a state whose forest is thrown away and built again decides the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tidegate.core.quota.charging import flavor_resource
+from tidegate.core.quota.readiness import readiness
+from tidegate.core.quota.tree import (
+    Cell,
+    Node,
+    add,
+    bounded,
+    cell_of,
+    limit,
+    root_of,
+    settle,
+    unbounded,
+)
+from tidegate.core.state.cluster_queues import ClusterQueueState, Forest, Group, Slot, Tree
+from tidegate.core.state.state import Intent, State, Workload
+from tidegate.model.quantity import UNLIMITED
+from tidegate.model.quota import Quota, ResourceGroup
+
+HOLDING = ("reserved", "admitted", "evicting")
+"""The phases in which a workload is charged."""
+
+
+def forest(state: State) -> Forest:
+    """Return the state's forest, built anew if what it is built from has changed."""
+    if state.forest.stale:
+        _rebuild(state)
+    return state.forest
+
+
+def cq(state: State, cluster_queue: str) -> ClusterQueueState:
+    """Return the room of a ClusterQueue that exists."""
+    return forest(state).cluster_queues[cluster_queue]
+
+
+def cluster_queues(state: State) -> list[ClusterQueueState]:
+    """Return the rooms of all ClusterQueues in name order."""
+    return list(forest(state).cluster_queues.values())
+
+
+def cohort(state: State, name: str) -> Node:
+    """Return the node of a cohort that something names."""
+    return forest(state).cohorts[name]
+
+
+def touch(state: State, tree: Tree) -> None:
+    """Note that what fits in a tree, or may be preempted there, may have changed."""
+    tree.stamp += 1
+    if not tree.dirty:
+        tree.dirty = True
+        state.forest.dirty.append(tree)
+
+
+def _rebuild(state: State) -> None:
+    old, new = state.forest, Forest(stale=False, pods=state.forest.pods)
+    new.pushed, new.agenda = old.pushed, old.agenda
+    state.forest = new
+    cyclic = _plant_cohorts(state, new)
+    order = _top_down(new)
+    trees: dict[tuple[bool, str], Tree] = {}
+    for name in sorted(state.objects.cluster_queues):
+        _open_room(state, new, name, cyclic, trees)
+    new.trees = list(trees.values())
+    _measure(new, order)
+    for tree in new.trees:
+        tree.left_seq = tree.outside_seq = state.redefined_seq
+        tree.stamp = state.seq
+    new.dirty = list(new.trees)
+    _move_in(state, old, new)
+
+
+def _plant_cohorts(state: State, new: Forest) -> set[str]:
+    """Make the cohorts' nodes; return those whose ancestors lead back to themselves."""
+    defined = state.objects.cohorts
+    parents = {name: told.spec.parent for name, told in defined.items()}
+    named = [told.spec.cohort for told in state.objects.cluster_queues.values()]
+    names = sorted({*parents, *filter(None, parents.values()), *filter(None, named)})
+    cyclic = {name for name in names if _leads_nowhere(name, parents)}
+    for name in names:
+        weight = defined[name].spec.weight if name in defined else None
+        node = Node(name=name, is_cohort=True)
+        if weight is not None:
+            node.weight = weight
+        new.cohorts[name] = node
+    for name in names:
+        parent = parents.get(name, "")
+        if parent and name not in cyclic:
+            _join(new.cohorts[name], new.cohorts[parent])
+    for node in _top_down(new):
+        if node.name in defined:
+            _give_quota(node, defined[node.name].spec.groups)
+    return cyclic
+
+
+def _leads_nowhere(name: str, parents: dict[str, str]) -> bool:
+    seen: set[str] = set()
+    while name and name not in seen:
+        seen.add(name)
+        name = parents.get(name, "")
+    return bool(name)
+
+
+def _join(node: Node, parent: Node) -> None:
+    node.parent = parent
+    parent.children.append(node)
+
+
+def _top_down(new: Forest) -> list[Node]:
+    order = [node for node in new.cohorts.values() if node.parent is None]
+    for node in order:  # grows while it is walked
+        order.extend(child for child in node.children if child.is_cohort)
+    return order
+
+
+def _open_room(
+    state: State, new: Forest, name: str, cyclic: set[str], trees: dict[tuple[bool, str], Tree]
+) -> None:
+    spec = state.objects.cluster_queues[name].spec
+    node = Node(name=name, is_cohort=False, weight=spec.weight)
+    in_circle = spec.cohort in cyclic
+    if spec.cohort and not in_circle:
+        _join(node, new.cohorts[spec.cohort])
+    _give_quota(node, spec.groups)
+    tree = _tree_of(trees, node)
+    tree.cyclic = in_circle
+    groups = [_group(state, node, group) for group in spec.groups]
+    made = ClusterQueueState(name=name, spec=spec, node=node, tree=tree, groups=groups)
+    for group in groups:
+        for resource in group.resources:
+            made.group_of.setdefault(resource, group)
+    made.active = readiness(state, name).active and not in_circle
+    tree.cluster_queues.append(made)
+    new.cluster_queues[name] = made
+
+
+def _give_quota(node: Node, groups: Iterable[ResourceGroup]) -> None:
+    for group in groups:
+        for flavor in group.flavors:
+            for resource in dict.fromkeys((*group.resources, *flavor.quotas)):
+                quota = flavor.quotas.get(resource, Quota(nominal=0))
+                cell = cell_of(node, flavor_resource(flavor.flavor, resource))
+                cell.nominal = unbounded(quota.nominal)
+                cell.lending, cell.borrowing = (
+                    _bound(quota.lending_limit),
+                    _bound(quota.borrowing_limit),
+                )
+                _know(cell)
+
+
+def _bound(given: int | None) -> int | None:
+    return None if given is None else unbounded(given)
+
+
+def _know(cell: Cell) -> None:
+    at: Cell | None = cell
+    while at is not None and not at.known:
+        at.known = True
+        at = at.parent
+
+
+def _tree_of(trees: dict[tuple[bool, str], Tree], node: Node) -> Tree:
+    root = root_of(node)
+    key = (root.is_cohort, root.name)
+    if key not in trees:
+        trees[key] = Tree(root=root)
+    return trees[key]
+
+
+def _group(state: State, node: Node, group: ResourceGroup) -> Group:
+    slots: list[Slot] = []
+    for flavor in group.flavors:
+        defined = state.objects.flavors.get(flavor.flavor)
+        cells = {
+            resource: cell_of(node, flavor_resource(flavor.flavor, resource))
+            for resource in group.resources
+        }
+        spec = None if defined is None else defined.spec
+        slots.append(Slot(flavor=flavor.flavor, spec=spec, cells=cells))
+    return Group(resources=group.resources, slots=slots)
+
+
+def _measure(new: Forest, order: list[Node]) -> None:  # noqa: C901 - three walks, in this order
+    """Compute quotas upwards, and what could ever be available downwards."""
+    for node in order:
+        for fr in node.cells if node.parent is None else node.parent.cells:
+            cell_of(node, fr)  # what the root knows any cohort may be asked for
+    for node in reversed(order):
+        node.height = 1 + max((child.height for child in node.children), default=-1)
+        for cell in node.cells.values():
+            cell.height = node.height
+    queues = [made.node for made in new.cluster_queues.values()]
+    for node in (*queues, *reversed(order)):
+        for fr, cell in node.cells.items():
+            below = (child.cells.get(fr) for child in node.children)
+            settle(cell, sum(found.quota - found.local for found in below if found is not None))
+    for node in (*order, *queues):
+        for cell in node.cells.values():
+            limit(cell)
+        if node.parent is not None:
+            node.lendable = _lendable(node.parent)
+
+
+def _lendable(parent: Node) -> dict[str, int]:
+    total: dict[str, int] = {}
+    root = root_of(parent)
+    for fr, cell in parent.cells.items():
+        if root.cells[fr].known:
+            most = total.get(fr.resource, 0) + bounded(cell.potential)
+            total[fr.resource] = min(UNLIMITED, most)
+    return total
+
+
+def _move_in(state: State, old: Forest, new: Forest) -> None:
+    """Charge whoever holds quota, and take the pending ones over from the old rooms."""
+    for name, was in old.cluster_queues.items():
+        now = new.cluster_queues.get(name)
+        if now is not None:
+            now.shapes, now.heap, now.waiting = was.shapes, was.heap, was.waiting
+            for shape in now.shapes.values():
+                shape.aside, shape.watch = -1, None
+    for workload in state.workloads.values():
+        new.agenda[workload.key] = None  # what the old forest had on it, and no rule has seen
+        if workload.phase in HOLDING:
+            hold(new, workload)
+    for intent in state.intents.values():
+        intend(new, intent, 1)
+
+
+def hold(trees: Forest, workload: Workload) -> None:
+    """Charge a workload that holds quota to its ClusterQueue, if there is one."""
+    at = trees.cluster_queues.get(workload.cluster_queue)
+    if at is None:
+        return
+    at.holding[workload.key] = workload
+    add(at.node, workload.charges)
+    if workload.phase == "evicting":
+        at.tree.leaving[workload.key] = workload
+    else:
+        count_held(at, workload, 1)
+
+
+def count_held(at: ClusterQueueState, workload: Workload, sign: int) -> None:
+    """Add what a workload holds, which does not leave, to its room's sums, or take it off."""
+    for fr, units in workload.charges:
+        sums = at.held.get(fr)
+        if sums is None:
+            sums = at.held[fr] = {}
+        left = sums.get(workload.priority, 0) + sign * units
+        if left:
+            sums[workload.priority] = left
+        else:
+            sums.pop(workload.priority, None)
+
+
+def intend(trees: Forest, intent: Intent, sign: int) -> None:
+    """Add what an intent keeps to its room's sums, or take it off."""
+    at = trees.cluster_queues.get(intent.cluster_queue)
+    for fr, units in () if at is None else intent.charges:
+        assert at is not None
+        at.intended[fr] = at.intended.get(fr, 0) + sign * units

@@ -1,0 +1,99 @@
+"""Whether a ClusterQueue admits workloads, and if not, why; said when it changes.
+
+Source: behaviour.md 8.9; conformance/queue-readiness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+import msgspec
+
+from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
+from tidegate.contracts.definitions import CheckDefined
+from tidegate.core.state.state import State
+from tidegate.model.quota import CheckRule
+
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+PROVISIONING = "kueue.x-k8s.io/provisioning-request"
+"""Names of the controllers of two sorts of AdmissionCheck."""
+
+
+class Readiness(msgspec.Struct, frozen=True, kw_only=True):
+    """What Kueue's condition Active of a ClusterQueue says."""
+
+    active: bool
+    reason: str  # of the first thing that is wrong; Ready if nothing is
+    message: str = ""
+
+
+def readiness(state: State, cluster_queue: str) -> Readiness:
+    """Return whether a ClusterQueue may admit; circles among its cohorts are not looked at."""
+    if cluster_queue not in state.objects.cluster_queues:
+        return Readiness(active=False, reason="NotFound", message="There is no such ClusterQueue.")
+    wrong = list(_wrong(state, cluster_queue))
+    if not wrong:
+        return Readiness(active=True, reason="Ready", message="It can admit new workloads.")
+    return Readiness(active=False, reason=wrong[0][0], message=" ".join(said for _, said in wrong))
+
+
+def tell_readiness(state: State) -> Iterator[list[DecisionEvent]]:
+    """Say of each ClusterQueue whether it admits, if that differs from what was said last."""
+    if state.forest.told:
+        return
+    for name, cq in list(state.forest.cluster_queues.items()):
+        found = readiness(state, name)
+        if found.active and cq.tree.cyclic:
+            said = "Its cohorts are their own ancestors."
+            found = Readiness(active=False, reason="CohortCycle", message=said)
+        if state.readiness.get(name) != (found.active, found.reason, found.message):
+            changed = ClusterQueueReadinessChanged(
+                at_us=state.now_us,
+                cluster_queue=name,
+                active=found.active,
+                reason=found.reason,
+                message=found.message,
+            )
+            yield [changed]
+    state.forest.told = True  # not before: a turn may be full in between
+
+
+def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
+    defined = state.objects.cluster_queues[cluster_queue]
+    spec, objects = defined.spec, state.objects
+    if defined.deleting:
+        yield "Terminating", "It is being deleted."
+    if spec.stop_policy != "None":
+        yield "Stopped", f"Its stopPolicy is {spec.stop_policy}."
+    flavors = [flavor.flavor for group in spec.groups for flavor in group.flavors]
+    if missing := [name for name in flavors if name not in objects.flavors]:
+        yield "FlavorNotFound", f"There is no ResourceFlavor {', '.join(missing)}."
+    defined_flavors = (objects.flavors[name] for name in flavors if name in objects.flavors)
+    if placed := [one.name for one in defined_flavors if one.spec.topology]:
+        said = f"ResourceFlavor {', '.join(placed)} has a topology: placement is not supported."
+        yield "TopologyNotSupported", said
+    yield from _wrong_with_checks(spec.checks, objects.checks)
+
+
+def _wrong_with_checks(
+    rules: Collection[CheckRule], defined: Mapping[str, CheckDefined]
+) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong; a MultiKueue check is never active, whatever its status says."""
+    if missing := [rule.name for rule in rules if rule.name not in defined]:
+        yield "AdmissionCheckNotFound", f"There is no AdmissionCheck {', '.join(missing)}."
+    known = [(rule, defined[rule.name]) for rule in rules if rule.name in defined]
+    distant = [rule for rule, check in known if check.controller == MULTIKUEUE]
+    idle = [rule.name for rule, check in known if rule not in distant and not check.active]
+    if idle:
+        yield "AdmissionCheckInactive", f"AdmissionCheck {', '.join(idle)} is not active."
+    if distant:
+        names = ", ".join(rule.name for rule in distant)
+        yield "AdmissionCheckInactive", f"AdmissionCheck {names} needs MultiKueue: not supported."
+    if len(distant) > 1:
+        yield "MultipleMultiKueueAdmissionChecks", "Only one check may be of MultiKueue."
+    if any(rule.on_flavors for rule in distant):
+        said = "A check of MultiKueue is for all flavors: take its onFlavors away."
+        yield "MultiKueueAdmissionCheckAppliedPerFlavor", said
+    if distant and any(check.controller == PROVISIONING for _, check in known):
+        said = "MultiKueue and ProvisioningRequests do not go together."
+        yield "MultiKueueWithProvisioningRequest", said

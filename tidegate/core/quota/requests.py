@@ -1,0 +1,170 @@
+"""What one pod of a podset is charged, from what its owner wrote and what the cluster adds to it.
+
+LimitRanges, RuntimeClasses and the policy's transformations are facts of their own, so this is
+computed when it is needed and never kept with the podset. All arithmetic is exact: quantities are
+integers in 1e-9 and rounded up once, at the end.
+
+Source: behaviour.md 1; conformance/adjust-resources and workload-info.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TypeAlias
+
+from tidegate.core.quota.limit_ranges import Limits, Nano, adjusted, invalid_quantity, merged, nano
+from tidegate.core.state.state import Objects
+from tidegate.errors import QuantityError
+from tidegate.model.podset import Container, PodSet
+from tidegate.model.policy import Policy, Transformation
+from tidegate.model.quantity import UNLIMITED, parse
+
+Amounts: TypeAlias = dict[str, int]
+
+_ONE = 1_000_000_000
+_MILLI = 1_000_000
+_POD_LEVEL = ("cpu", "memory")
+_POD_LEVEL_PREFIX = "hugepages-"
+
+
+def pod_requests(objects: Objects, namespace: str, podset: PodSet, policy: Policy) -> Amounts:
+    """Return what one pod is charged, resource to base units, none negative, in name order.
+
+    A quantity that cannot be read counts as nothing: ``validate`` refuses such a podset.
+    """
+    asked = pod_total(adjusted(objects, namespace, podset))
+    kept = {name: value for name, value in asked.items() if not _excluded(name, policy)}
+    charged = _transformed(kept, policy.transformations) if policy.transformations else kept
+    for name, units in podset.devices.items():
+        charged[name] = charged.get(name, 0) + units * _ONE
+    return {name: _units(name, charged[name]) for name in sorted(charged)}
+
+
+def placement_requests(objects: Objects, namespace: str, podset: PodSet) -> Amounts:
+    """Return what one pod takes of a node: as ``pod_requests``, without the policy's changes."""
+    asked = pod_total(adjusted(objects, namespace, podset))
+    return {name: _units(name, asked[name]) for name in sorted(asked)}
+
+
+def validate(objects: Objects, namespace: str, podset: PodSet) -> str:
+    """Say in one sentence why the podset may not be admitted in this namespace; "" if it may.
+
+    A container may not request more than its limit; LimitRanges bound each container's larger and
+    smaller side, and the pod's total.
+    """
+    if unreadable := invalid_quantity(podset):
+        return f"Podset {podset.name} asks for {unreadable!r}, which is not a quantity."
+    podset = adjusted(objects, namespace, podset)
+    own = () if podset.pod_resources is None else (podset.pod_resources,)
+    for container in (*podset.init_containers, *podset.containers, *own):
+        if names := _above(_nanos(container.requests), _nanos(container.limits)):
+            return f"Podset {podset.name} requests more than its limits allow of {names}."
+    return _outside(objects, namespace, podset)
+
+
+def pod_total(podset: PodSet) -> Nano:
+    """Add a podset's containers up by Kubernetes' rule for one pod, in 1e-9.
+
+    A sidecar runs beside whatever comes after it; another init container runs alone with the
+    sidecars before it. Pod-level requests replace the sum for the resources that may have them.
+    """
+    total: Nano = {}
+    for container in podset.containers:
+        _add(total, container)
+    _raise_to_init(total, podset.init_containers)
+    if podset.pod_resources is not None and podset.pod_resources.requests:
+        for name, text in podset.pod_resources.requests.items():
+            if name in _POD_LEVEL or name.startswith(_POD_LEVEL_PREFIX):
+                total[name] = nano(text)
+    for name, text in podset.overhead.items():
+        total[name] = total.get(name, 0) + nano(text)
+    return total
+
+
+def _raise_to_init(total: Nano, init_containers: tuple[Container, ...]) -> None:
+    beside: Nano = {}  # the sidecars so far
+    highest: Nano = {}
+    for container in init_containers:
+        if container.sidecar:
+            _add(beside, container)
+            _add(total, container)
+            alone = dict(beside)
+        else:
+            alone = dict(beside)
+            _add(alone, container)
+        for name, value in alone.items():
+            highest[name] = max(value, highest.get(name, value))
+    for name, value in highest.items():
+        total[name] = max(value, total.get(name, value))
+
+
+def _add(total: Nano, container: Container) -> None:
+    for name, text in container.requests.items():
+        total[name] = total.get(name, 0) + nano(text)
+
+
+def _outside(objects: Objects, namespace: str, podset: PodSet) -> str:
+    each = merged(objects, namespace, "Container")
+    for container in (*podset.init_containers, *podset.containers):
+        requests, limits = _nanos(container.requests), _nanos(container.limits)
+        larger = {name: max(v, requests.get(name, v)) for name, v in (requests | limits).items()}
+        smaller = {name: min(v, requests.get(name, v)) for name, v in (requests | limits).items()}
+        if told := _bounded(each, larger, smaller):
+            return f"A container of podset {podset.name} {told} for containers."
+    total = pod_total(podset)
+    told = _bounded(merged(objects, namespace, "Pod"), total, total)
+    return f"A pod of podset {podset.name} {told} for pods." if told else ""
+
+
+def _bounded(limits: Limits, larger: Nano, smaller: Nano) -> str:
+    if names := _above(larger, _nanos(limits.max)):
+        return f"asks for more {names} than the LimitRange's maximum"
+    if names := _above(_nanos(limits.min), smaller):
+        return f"asks for less {names} than the LimitRange's minimum"
+    return ""
+
+
+def _above(values: Nano, bounds: Nano) -> str:
+    return ", ".join(n for n in sorted(values) if n in bounds and values[n] > bounds[n])
+
+
+def _nanos(quantities: dict[str, str]) -> Nano:
+    return {name: nano(text) for name, text in quantities.items()}
+
+
+def _excluded(name: str, policy: Policy) -> bool:
+    return name.startswith(policy.exclude_resource_prefixes)
+
+
+def _transformed(asked: Nano, transformations: tuple[Transformation, ...]) -> Nano:
+    """Charge resources as others: outputs are summed first, clamped at 0, then added."""
+    kept, outputs = dict(asked), dict[str, Fraction]()
+    for rule in transformations:
+        if rule.input not in asked:
+            continue
+        value = Fraction(asked[rule.input], _ONE)
+        if rule.multiply_by in asked:
+            value *= Fraction(asked[rule.multiply_by], _ONE)
+        if rule.strategy == "Replace":
+            del kept[rule.input]
+        for name, factor in rule.outputs.items():
+            outputs[name] = outputs.get(name, Fraction(0)) + value * _factor(factor)
+    for name, value in outputs.items():
+        kept[name] = kept.get(name, 0) + max(0, _ceil(value * _ONE))
+    return kept
+
+
+def _factor(text: str) -> Fraction:
+    try:
+        return parse(text)
+    except QuantityError:
+        return Fraction(0)
+
+
+def _ceil(value: Fraction) -> int:
+    return -(-value.numerator // value.denominator)
+
+
+def _units(name: str, value: int) -> int:
+    units = -(-value // (_MILLI if name == "cpu" else _ONE))
+    return max(0, min(UNLIMITED, units))

@@ -1,0 +1,111 @@
+"""Fair sharing: how much of what could be lent to a node it borrows, compared without division.
+
+A share is a fraction of integers, so two shares compare by cross-multiplication and nothing is ever
+rounded but for a report.
+
+Source: behaviour.md 6.4; conformance/dominant-share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from decimal import Context, Decimal
+
+import msgspec
+
+from tidegate.core.quota.tree import Node, bounded
+from tidegate.model.ids import FlavorResource
+from tidegate.model.quantity import UNLIMITED
+from tidegate.model.quota import WEIGHT_ONE
+
+_DECIMAL = Context(prec=28)
+_SCALE = 1_000  # Kueue counts shares in thousandths
+_NOTHING: Mapping[FlavorResource, int] = {}
+
+
+class Share(msgspec.Struct, frozen=True, eq=False):
+    """A weighted dominant resource share; ``<`` and its like compare, ``==`` does not."""
+
+    over: int = 0  # borrowed of the dominant resource, times 1e9
+    under: int = 1  # what could be lent of it, times the weight in 1e-9, at least 1
+    boundless: bool = False  # it borrows with weight 0: greater than any that does not
+    resource: str = ""  # the dominant one; empty: nothing is borrowed that could be lent
+    borrowing: bool = False
+
+    def __lt__(self, other: Share) -> bool:
+        """Tell whether this share is less."""
+        if self.boundless != other.boundless:
+            return other.boundless
+        return self.over * other.under < other.over * self.under
+
+    def __le__(self, other: Share) -> bool:
+        """Tell whether this share is not greater."""
+        return not other < self
+
+    def rounded(self) -> int:
+        """Return the share in thousandths, rounded up, as Kueue reports it."""
+        if self.boundless:
+            return UNLIMITED
+        return -(-self.over * _SCALE // self.under)
+
+    def precise(self) -> str:
+        """Return the share in thousandths as decimal text of up to 28 digits, or ``+Inf``."""
+        if self.boundless:
+            return "+Inf"
+        found = _DECIMAL.divide(Decimal(self.over * _SCALE), Decimal(self.under))
+        return format(found.normalize(_DECIMAL), "f")
+
+
+ZERO = Share()
+"""Nothing borrowed: the least share."""
+
+
+def share(node: Node, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
+    """Return a node's share, with ``extra`` counted as if it were used; ZERO at a root."""
+    if node.parent is None:
+        return ZERO
+    borrowed: dict[str, int] = {}
+    for fr, cell in node.cells.items():
+        above = cell.usage - cell.quota
+        if extra and fr in extra:
+            above += extra[fr]
+        if above > 0 and cell.known:
+            borrowed[fr.resource] = borrowed.get(fr.resource, 0) + above
+    return _dominant(node, borrowed) if borrowed else ZERO
+
+
+def borrows(node: Node) -> bool:
+    """Tell whether a node uses more of anything than its subtree has."""
+    return node.parent is not None and any(c.usage > c.quota for c in node.cells.values())
+
+
+def borrows_on(node: Node, frs: Iterable[FlavorResource] | Collection[FlavorResource]) -> bool:
+    """Tell whether a node uses more than its subtree has of one of these."""
+    if node.parent is None:
+        return False
+    cells = (node.cells.get(fr) for fr in frs)
+    return any(cell is not None and cell.usage > cell.quota for cell in cells)
+
+
+def lendable(node: Node) -> dict[str, int]:
+    """Return by resource what could ever be available at a node of all flavors together."""
+    total: dict[str, int] = {}
+    for fr, cell in node.cells.items():
+        total[fr.resource] = total.get(fr.resource, 0) + cell.potential
+    return {resource: bounded(units) for resource, units in total.items()}
+
+
+def _dominant(node: Node, borrowed: Mapping[str, int]) -> Share:
+    resource, over, under = "", 0, 1
+    for name in sorted(borrowed):  # of equal ratios the first name counts
+        lent = node.lendable.get(name, 0)
+        if lent > 0 and borrowed[name] * under > over * lent:
+            resource, over, under = name, borrowed[name], lent
+    boundless = node.weight == 0 and over > 0
+    return Share(
+        over=over * WEIGHT_ONE,
+        under=under * (node.weight or WEIGHT_ONE),
+        boundless=boundless,
+        resource=resource,
+        borrowing=True,
+    )

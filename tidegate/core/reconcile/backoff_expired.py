@@ -1,0 +1,28 @@
+"""Whose time has come: a workload that backed off waits in its queue again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.decisions import DecisionEvent, WorkloadRequeued
+from tidegate.core.state import deadlines
+from tidegate.core.state.state import State
+
+BACKOFF_FINISHED = "BackoffFinished"
+
+
+def requeue_due(state: State) -> Iterator[list[DecisionEvent]]:
+    """Requeue each workload whose backoff is over."""
+    for key in deadlines.due(state, "requeue"):
+        workload = state.workloads.get(key)
+        if workload is None:
+            continue
+        again = WorkloadRequeued(
+            at_us=state.now_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=workload.cluster_queue,
+            reason=BACKOFF_FINISHED,
+            attempts=workload.requeue_count,
+        )
+        yield [again]

@@ -1,0 +1,84 @@
+"""Why a pending workload is not even looked at: its queues, or a gate on it.
+
+Whoever is looked at in a cycle is told why it waits by that; this rule is for all others, so that
+every pending workload says what it waits for.
+
+Source: behaviour.md 8.4 (the order of the reasons).
+"""
+
+from __future__ import annotations
+
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    PendingReason,
+    WorkloadPending,
+    WorkloadRequeued,
+)
+from tidegate.core.folding.admissions import STOPPED
+from tidegate.core.nomination.explain import sentence
+from tidegate.core.queueing import admissibility
+from tidegate.core.queueing.admissibility import unoffered
+from tidegate.core.state.state import State, Workload
+
+OFFERED = "Offered"
+_SAID = frozenset(
+    (
+        admissibility.NO_LOCAL_QUEUE,
+        admissibility.LOCAL_QUEUE_STOPPED,
+        admissibility.NO_CLUSTER_QUEUE,
+        admissibility.TERMINATING,
+        admissibility.INACTIVE,
+        admissibility.GATED,
+        admissibility.SLICE_LEAVES,
+        admissibility.VARIANT_LEAVES,
+    )
+)
+"""What this rule says of a workload until a cycle says something else."""
+_RESTARTED = {
+    "ClusterQueueStopped": "ClusterQueueRestarted",
+    "LocalQueueStopped": "LocalQueueRestarted",
+}
+
+
+def attend_pending(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Return that a workload is queued again, or why it is not looked at, if that is news."""
+    if workload.requeue_reason in STOPPED and not _stopped(state, workload):
+        return [_restarted(state, workload)]
+    if state.policy.compatibility == "kueue":
+        return []  # there another controller says it, not the one whose decisions are compared
+    found = unoffered(state, workload)
+    code = OFFERED if found is None else found.code
+    said = workload.held.others if workload.held is not None else ()
+    if code in said or (found is None and _SAID.isdisjoint(said)):
+        return []
+    reason: PendingReason = "PendingEvaluation" if found is None else found.reason
+    held = WorkloadPending(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=reason,
+        others=(code,),
+        message=sentence(reason, None, "" if found is None else found.details),
+    )
+    return [held]
+
+
+def _stopped(state: State, workload: Workload) -> bool:
+    if workload.requeue_reason == "LocalQueueStopped":
+        local = state.objects.local_queues.get(workload.local_queue)
+        return local is None or local.spec.stop_policy != "None"
+    queue = state.objects.cluster_queues.get(workload.cluster_queue)
+    return queue is None or queue.spec.stop_policy != "None"
+
+
+def _restarted(state: State, workload: Workload) -> WorkloadRequeued:
+    return WorkloadRequeued(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=_RESTARTED[workload.requeue_reason],
+        after_us=workload.requeue_after_us if workload.requeue_after_us > state.now_us else 0,
+        attempts=workload.requeue_count,
+    )

@@ -1,0 +1,262 @@
+"""What becomes of a job's variants: made and dropped with its queue's flavors, in and out of turn.
+
+Once a variant is admitted, those that could not take its place wait no longer. They come back when
+nobody is admitted any more. A variant may preempt others only when it is its turn.
+
+Source: behaviour.md 14.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    VariantCreated,
+    VariantDeleted,
+    VariantUngated,
+    WorkloadDeactivated,
+    WorkloadRequeued,
+)
+from tidegate.contracts.facts import WorkloadSubmitted
+from tidegate.core.admission.orders import evicted
+from tidegate.core.queueing.variants import (
+    ACTIVATED,
+    DEACTIVATED,
+    PREEMPTION_GATE,
+    UNGATES,
+    flavor_of,
+    flavors_of,
+    migrates,
+    variants,
+)
+from tidegate.core.quota.forest import HOLDING
+from tidegate.core.state.state import State, Workload
+
+CONCURRENT_ADMISSION = "ConcurrentAdmission"
+"""Why a variant has to leave whose flavor its ClusterQueue has no more."""
+_BY_HAND = "Deactivated"
+_ENDS_ALL = "MaximumExecutionTimeExceeded"
+_NAME_MAX = 253
+_BASE_MAX = 200
+_DIGEST = 10
+
+
+def tend(state: State, parent: Workload) -> list[DecisionEvent]:
+    """Return what follows next for a job that is tried by variants, or is to be."""
+    flavors = flavors_of(state, parent)
+    if parent.phase in ("pending", "parent") and parent.active and flavors:
+        made = _made(state, parent, flavors)
+        if made:
+            return made
+    if parent.phase != "parent":
+        return []
+    dropped = [] if flavors is None else _dropped(state, parent, flavors)
+    return (
+        dropped
+        or _given_up(state, parent)
+        or _switched(state, parent, flavors or ())
+        or _ungated(state, parent, flavors or ())
+    )
+
+
+def _made(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+    known = {flavor_of(one) for one in variants(state, parent)}
+    return [
+        VariantCreated(
+            at_us=state.now_us,
+            workload=(key := _key(state, parent, flavor)),
+            uid=f"{parent.uid}/{flavor}",
+            cluster_queue=parent.cluster_queue,
+            parent=parent.key,
+            flavor=flavor,
+            asked=_asked(state, parent, key, flavor, place),
+        )
+        for place, flavor in enumerate(flavors)
+        if flavor not in known
+    ]
+
+
+def _key(state: State, parent: Workload, flavor: str) -> str:
+    """Return a name that tells whose variant it is, and on which flavor."""
+    namespace, _, name = parent.key.partition("/")
+    found = f"{name}-{flavor}"
+    if len(found) > _NAME_MAX or f"{namespace}/{found}" in state.workloads:
+        digest = sha256(f"{parent.uid}\n{flavor}".encode()).hexdigest()
+        found = f"{name[:_BASE_MAX]}-{digest[:_DIGEST]}"
+    return f"{namespace}/{found}"
+
+
+def _asked(state: State, parent: Workload, key: str, flavor: str, place: int) -> WorkloadSubmitted:
+    return WorkloadSubmitted(
+        at_us=state.now_us,
+        workload=key,
+        uid=f"{parent.uid}/{flavor}",
+        job=parent.job,
+        version=parent.version,
+        queue=parent.queue,
+        priority_class=parent.priority_class,
+        pod_priority_class=parent.pod_priority_class,
+        priority=parent.own_priority,
+        created_us=parent.created_us + place,  # of equals the preferred one is tried first
+        podsets=parent.podsets,
+        max_execution_s=parent.max_execution_s,
+        reclaimable=parent.reclaimable,
+        author=parent.author,
+        priority_boost=parent.priority_boost,
+        gates=parent.gates,
+        preemption_gates=(*parent.preemption_gates, PREEMPTION_GATE),
+        allowed_flavors=(flavor,),
+        variant_of=parent.key,
+        resource=parent.resource,  # how the job stands it is told when it acts for it
+    )
+
+
+def _dropped(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+    """Return that variants go whose flavor is asked for no more; one with quota has to stop first.
+
+    Where no variants are made any longer, who has quota keeps it as long as it runs.
+    """
+    found: list[DecisionEvent] = []
+    left = len(parent.variants)
+    for one in variants(state, parent):
+        flavor = flavor_of(one)
+        if flavor in flavors:
+            continue
+        if one.phase not in HOLDING:
+            left -= 1
+            found.append(_gone(state, parent, one, last=not left))
+        elif flavors and one.phase != "evicting":
+            said = f"The ClusterQueue has no flavor {flavor} any more."
+            found += evicted(state, one, CONCURRENT_ADMISSION, message=said)
+    return found
+
+
+def _gone(state: State, parent: Workload, one: Workload, *, last: bool) -> VariantDeleted:
+    return VariantDeleted(
+        at_us=state.now_us,
+        workload=one.key,
+        uid=one.uid,
+        cluster_queue=one.cluster_queue,
+        parent=parent.key,
+        flavor=flavor_of(one),
+        last=last,
+    )
+
+
+def _given_up(state: State, parent: Workload) -> list[DecisionEvent]:
+    """Return that a parent is deactivated: by hand, by its time, or with all of its variants."""
+    family = variants(state, parent)
+    causes = [one.deactivated_cause for one in family if one.phase == "inactive"]
+    reason = ""
+    if not parent.active:
+        reason = _BY_HAND
+    elif _ENDS_ALL in causes:
+        reason = _ENDS_ALL
+    elif causes and all(causes) and len(causes) == len(family):
+        reason = causes[0]
+    if not reason:
+        return []
+    said = f"Its parent {parent.key} is not active."
+    found: list[DecisionEvent] = [
+        _deactivated(state, one, said) for one in family if one.phase == "pending"
+    ]
+    return found if parent.acting else [*found, _parent_deactivated(state, parent, reason)]
+
+
+def _parent_deactivated(state: State, parent: Workload, reason: str) -> WorkloadDeactivated:
+    return WorkloadDeactivated(
+        at_us=state.now_us,
+        workload=parent.key,
+        uid=parent.uid,
+        cluster_queue=parent.cluster_queue,
+        reason=reason,
+        message="" if reason == _BY_HAND else f"Its variants were deactivated: {reason}.",
+    )
+
+
+def _switched(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+    """Return who waits no longer, because of who is admitted, and who waits again."""
+    holder = state.workloads.get(parent.acting)
+    if not parent.active:
+        return []
+    if holder is None:
+        moves = any(migrates(state, key) for key in parent.variants)
+        return [] if moves else _activated(state, parent, set(flavors))
+    if holder.phase == "evicting" or flavor_of(holder) not in flavors:
+        return []
+    better, said = _better(state, parent, holder, flavors)
+    found: list[DecisionEvent] = [
+        _deactivated(state, one, said)
+        for one in variants(state, parent)
+        if one.phase == "pending" and flavor_of(one) not in better
+    ]
+    return found or _activated(state, parent, better)
+
+
+def _better(
+    state: State, parent: Workload, holder: Workload, flavors: tuple[str, ...]
+) -> tuple[set[str], str]:
+    """Return the flavors that a job would still move to, and why to no other."""
+    spec = state.objects.cluster_queues[parent.cluster_queue].spec
+    if not spec.migrates:
+        return set(), f"RetainFirstAdmission: another variant, {holder.key}, is admitted."
+    end = flavors.index(flavor_of(holder))
+    last = spec.last_acceptable_flavor
+    if last in flavors:
+        end = min(end, flavors.index(last) + 1)
+    return set(
+        flavors[:end]
+    ), f"The variant {holder.key} is admitted, on a flavor that is preferred."
+
+
+def _activated(state: State, parent: Workload, flavors: set[str]) -> list[DecisionEvent]:
+    """Return that variants wait again which did so no longer because of who was admitted."""
+    return [
+        WorkloadRequeued(
+            at_us=state.now_us,
+            workload=one.key,
+            uid=one.uid,
+            cluster_queue=one.cluster_queue,
+            reason=ACTIVATED,
+            after_us=one.requeue_after_us if one.requeue_after_us > state.now_us else 0,
+            attempts=one.requeue_count,
+        )
+        for one in variants(state, parent)
+        if one.phase == "inactive" and not one.deactivated_cause and flavor_of(one) in flavors
+    ]
+
+
+def _deactivated(state: State, one: Workload, message: str) -> WorkloadDeactivated:
+    return WorkloadDeactivated(
+        at_us=state.now_us,
+        workload=one.key,
+        uid=one.uid,
+        cluster_queue=one.cluster_queue,
+        reason=DEACTIVATED,
+        message=message,
+    )
+
+
+def _ungated(state: State, parent: Workload, flavors: tuple[str, ...]) -> list[DecisionEvent]:
+    """Return that the next variant may preempt, if one has to and it is time."""
+    if f"{UNGATES}/{parent.key}" in state.deadlines.at:
+        return []
+    stuck = {flavor_of(one): one for one in variants(state, parent) if _needs_to_preempt(one)}
+    for flavor in flavors:
+        if (one := stuck.get(flavor)) is not None:
+            opened = VariantUngated(
+                at_us=state.now_us,
+                workload=one.key,
+                uid=one.uid,
+                cluster_queue=one.cluster_queue,
+                parent=parent.key,
+            )
+            return [opened]
+    return []
+
+
+def _needs_to_preempt(one: Workload) -> bool:
+    held = one.held
+    told = held is not None and held.reason == "AdmissionGated" and not held.others
+    return one.phase == "pending" and told and PREEMPTION_GATE in one.preemption_gates

@@ -1,0 +1,163 @@
+"""Who must leave, and who has left: deactivation, stopped queues, failed checks, proven stops.
+
+A rule of its own for each workload on the agenda; one that has nothing to say takes it off.
+
+Source: behaviour.md 8, 9.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    QuotaReleased,
+    WorkloadDeactivated,
+    WorkloadRequeued,
+)
+from tidegate.core.admission.orders import evicted
+from tidegate.core.queueing.admissibility import CHECK_FAILED, INACTIVE, barrier
+from tidegate.core.queueing.variants import may_be_parent
+from tidegate.core.reconcile.backoff_expired import BACKOFF_FINISHED
+from tidegate.core.reconcile.checks import attend_checks, attend_waiting_checks
+from tidegate.core.reconcile.inadmissible import attend_pending
+from tidegate.core.reconcile.reconcile_variants import tend
+from tidegate.core.state.state import State, Workload
+
+DEACTIVATED = "Deactivated"
+INADMISSIBLE = "Inadmissible"
+"""Why quota was released of a reservation that may not become an admission."""
+NO_MATCH = "NoMatchingWorkload"
+"""Kueue's reason to stop a job that asks for something else than its admitted Workload."""
+_STOPS_QUEUE = "ClusterQueueStopped"
+_STOPS_LOCAL = "LocalQueueStopped"
+_BACKS_OFF = ("PodsReadyTimeout", "AdmissionCheck")
+
+
+def attend(state: State) -> Iterator[list[DecisionEvent]]:
+    """Decide what follows for each workload on the agenda, until none is left on it."""
+    agenda = state.forest.agenda
+    while agenda:
+        for key in sorted(agenda):  # a rebuilt state's agenda is in another order, and longer
+            del agenda[key]
+            yield from _each(state, key)
+
+
+def _each(state: State, key: str) -> Iterator[list[DecisionEvent]]:
+    while (workload := state.workloads.get(key)) is not None:
+        found = _attend(state, workload)
+        if not found:
+            return
+        yield found
+
+
+def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
+    if may_be_parent(state, workload) and (found := tend(state, workload)):
+        return found
+    match workload.phase:
+        case "evicting":
+            return _released(state, workload) if workload.stopped else []
+        case "pending" if not workload.active:
+            return [_deactivated(state, workload)]
+        case "pending":
+            failed = attend_waiting_checks(state, workload) if workload.checks else []
+            return failed or attend_pending(state, workload)
+        case "reserved" | "admitted":
+            return _must_leave(state, workload) or attend_checks(state, workload)
+        case _:
+            return []
+
+
+def _must_leave(state: State, workload: Workload) -> list[DecisionEvent]:
+    if not workload.active:
+        return evicted(state, workload, DEACTIVATED)
+    if workload.mismatch:
+        return evicted(state, workload, NO_MATCH, message=workload.mismatch)
+    for reason, policy in _stop_policies(state, workload):
+        if policy == "HoldAndDrain":
+            return evicted(state, workload, reason)
+        if policy == "Hold" and workload.phase == "reserved":
+            released = QuotaReleased(
+                at_us=state.now_us,
+                workload=workload.key,
+                uid=workload.uid,
+                cluster_queue=workload.cluster_queue,
+                reason="Held",
+            )
+            return [released, _requeued(state, workload, reason)]
+    return _lost_its_right(state, workload) if workload.phase == "reserved" else []
+
+
+def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Release a reservation whose workload may not be admitted any more; Kueue's admits it.
+
+    Not because its ClusterQueue is inactive, which ends as a check's controller comes back, nor
+    because of a failed check, of which more follows.
+    """
+    found = None if state.policy.compatibility == "kueue" else barrier(state, workload)
+    if found is None or found.code in (INACTIVE, CHECK_FAILED):
+        return []
+    released = QuotaReleased(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=INADMISSIBLE,
+    )
+    return [released, _requeued(state, workload, "")]
+
+
+def _released(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Give back the quota of a workload that was proven to have stopped, and say what it does."""
+    reason = workload.evicted_reason
+    released = QuotaReleased(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason="Evicted",
+    )
+    if reason == DEACTIVATED and workload.active and not workload.deactivated_cause:
+        return [released, _requeued(state, workload, "")]  # it was activated again meanwhile
+    if reason == DEACTIVATED:
+        return [released, _deactivated(state, workload)]
+    return [released, _requeued(state, workload, reason)]
+
+
+def _requeued(state: State, workload: Workload, reason: str) -> WorkloadRequeued:
+    """Return that it waits again: until its queue is opened, its time has come, or at once."""
+    stopped = dict(_stop_policies(state, workload))
+    still = reason not in (_STOPS_QUEUE, _STOPS_LOCAL) or stopped.get(reason, "None") != "None"
+    if reason in _BACKS_OFF and workload.requeue_after_us <= state.now_us:
+        reason = BACKOFF_FINISHED  # it was over before the job had stopped
+    return WorkloadRequeued(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=reason if still else "",
+        after_us=workload.requeue_after_us if workload.requeue_after_us > state.now_us else 0,
+        attempts=workload.requeue_count,
+    )
+
+
+def _deactivated(state: State, workload: Workload) -> WorkloadDeactivated:
+    return WorkloadDeactivated(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=workload.deactivated_cause or DEACTIVATED,
+    )
+
+
+def _stop_policies(state: State, workload: Workload) -> list[tuple[str, str]]:
+    """Return the stop policies of a workload's queues, each with the reason that it gives."""
+    queue = state.objects.cluster_queues.get(workload.cluster_queue)
+    local = state.objects.local_queues.get(workload.local_queue)
+    found: list[tuple[str, str]] = []
+    if queue is not None:
+        found.append((_STOPS_QUEUE, queue.spec.stop_policy))
+    if local is not None:
+        found.append((_STOPS_LOCAL, local.spec.stop_policy))
+    return found

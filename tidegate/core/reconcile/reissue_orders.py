@@ -1,0 +1,73 @@
+"""Observed is not what is wanted for too long: it is ordered again.
+
+So EVENTS may lose anything, and anybody may start a job by hand, and the cluster still converges.
+What the actuator reports as impossible is answered here too, by ``ActuationFailed.reason``:
+
+- ``stale``: the job changed since the order; ordered again once its new state is known.
+- ``invalid``, of a start: the template contradicts its flavor and always will. Evicted and
+  deactivated with the cause FailedToStart, as Kueue ends such a workload.
+- ``gone``: its removal is on the way; ordered again only after the longest interval.
+- ``conflict``, ``forbidden``, ``unreachable``, and a stop that is ``invalid``: ordered again after
+  the usual interval, which doubles: somebody has to mend the cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from tidegate.contracts.decisions import DecisionEvent, OrderReissued
+from tidegate.core.admission.orders import evicted, start_order, stop_order
+from tidegate.core.state import deadlines
+from tidegate.core.state.desired_state import FAMILY, agrees, failed, wanted
+from tidegate.core.state.state import State, Workload
+
+NOT_ADMITTED = "NotAdmitted"
+DEACTIVATED = "Deactivated"
+FAILED_TO_START = "FailedToStart"
+
+
+def repair(state: State) -> Iterator[list[DecisionEvent]]:
+    """Yield what is to be ordered again, workload by workload, the longest overdue first.
+
+    Each list is to be taken as a whole and folded before the next is asked for; that clears what
+    was due.
+    """
+    for key in deadlines.due(state, FAMILY):
+        workload = state.workloads.get(key)
+        if workload is not None and not agrees(state, workload):
+            yield _order_again(state, workload)
+
+
+def _order_again(state: State, workload: Workload) -> list[DecisionEvent]:
+    kind, order = wanted(workload), workload.order
+    assert kind is not None, "what is wanted of nobody agrees"
+    if kind == "start" and failed(workload) == "invalid":
+        return _give_up(state, workload)
+    again: list[DecisionEvent] = []
+    if order is not None and order.kind == kind:
+        again.append(_repeated(state, workload, kind=kind, since_us=order.at_us))
+    if kind == "start":
+        return [*again, start_order(state, workload)]
+    evicting = workload.phase == "evicting"
+    reason = workload.evicted_reason if evicting else NOT_ADMITTED
+    return [*again, stop_order(state, workload, reason=reason)]
+
+
+def _give_up(state: State, workload: Workload) -> list[DecisionEvent]:
+    message = "The job cannot be started with the node labels and counts it was given."
+    return evicted(state, workload, DEACTIVATED, cause=FAILED_TO_START, message=message)
+
+
+def _repeated(
+    state: State, workload: Workload, *, kind: Literal["start", "stop"], since_us: int
+) -> OrderReissued:
+    return OrderReissued(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        order=kind,
+        since_us=since_us,
+        attempt=workload.repeated + 1,
+    )

@@ -1,0 +1,39 @@
+"""A reservation whose checks nobody can answer, because no Workload shows it, is told again.
+
+What is shown follows the events, and those may be lost: whoever shows them cannot know that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.decisions import DecisionEvent, ReservationRepeated
+from tidegate.core.folding.timing import ASKED
+from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.state import deadlines
+from tidegate.core.state.state import State
+
+
+def ask_again(state: State) -> Iterator[list[DecisionEvent]]:
+    """Yield each reservation that has not been seen on its Workload in time, in full."""
+    for key in deadlines.due(state, ASKED):
+        workload = state.workloads.get(key)
+        if workload is None:
+            continue
+        names = required_checks(state, workload.cluster_queue, workload.assignment)
+        again = ReservationRepeated(
+            at_us=state.now_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=workload.cluster_queue,
+            job=workload.job,
+            queue=workload.queue,
+            priority_class=workload.priority_class,
+            pod_priority_class=workload.pod_priority_class,
+            priority=workload.own_priority,
+            max_execution_s=workload.max_execution_s,
+            assignment=workload.assignment,
+            checks=tuple(names),
+            attempt=workload.asked + 1,
+        )
+        yield [again]

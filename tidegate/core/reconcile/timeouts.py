@@ -1,0 +1,86 @@
+"""What follows when time is up: pods that are not ready, runs that last too long, old objects.
+
+The times are set by ``tidegate.core.folding.timing``; heartbeats alone let them pass.
+
+Source: behaviour.md 2.6, 8.5, 8.6, 8.8, 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tidegate.contracts.decisions import DecisionEvent, WorkloadEvicted, WorkloadExpired
+from tidegate.core.admission.orders import evicted, stop_order
+from tidegate.core.folding.timing import EXECUTION, READY, RETENTION
+from tidegate.core.reconcile.reconcile_workload import DEACTIVATED
+from tidegate.core.state import deadlines
+from tidegate.core.state.state import State, Workload
+from tidegate.model.policy import PodsReady
+
+PODS_READY_TIMEOUT = "PodsReadyTimeout"
+LIMIT_EXCEEDED = "RequeuingLimitExceeded"
+TOO_LONG = "MaximumExecutionTimeExceeded"
+_DOUBLINGS_MAX = 32
+_SECOND_US = 1_000_000
+
+
+def time_out(state: State) -> Iterator[list[DecisionEvent]]:
+    """Yield what follows for each workload whose time is up; each fold clears what was due."""
+    for family, follows in (
+        (READY, _not_ready),
+        (EXECUTION, _ran_too_long),
+        (RETENTION, _expired),
+    ):
+        for key in deadlines.due(state, family):
+            workload = state.workloads.get(key)
+            if workload is not None:
+                yield follows(state, workload)
+
+
+def backoff_us(ready: PodsReady, attempts: int) -> int:
+    """Return how long a workload waits after its n-th eviction (from 1): doubling, bounded."""
+    doubled = ready.backoff_base_us << min(attempts - 1, _DOUBLINGS_MAX)
+    return min(doubled, ready.backoff_max_us)
+
+
+def _not_ready(state: State, workload: Workload) -> list[DecisionEvent]:
+    ready = state.policy.pods_ready
+    assert ready is not None, "without waitForPodsReady nothing is due"
+    attempts, limit = workload.requeue_count + 1, ready.backoff_limit_count
+    if limit is not None and attempts > limit:
+        said = f"Its pods were not ready in time, {attempts} times; {limit} are allowed."
+        return evicted(state, workload, DEACTIVATED, cause=LIMIT_EXCEEDED, message=said)
+    within = "again after one had failed" if workload.recovering else "after it was admitted"
+    event = WorkloadEvicted(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason=PODS_READY_TIMEOUT,
+        cause="WaitForRecovery" if workload.recovering else "WaitForStart",
+        message=f"Its pods were not all ready in time {within}.",
+        after_us=state.now_us + backoff_us(ready, attempts),
+        attempts=attempts,
+    )
+    order = stop_order(state, workload, reason=PODS_READY_TIMEOUT, message=event.message)
+    return [event, order]
+
+
+def _ran_too_long(state: State, workload: Workload) -> list[DecisionEvent]:
+    said = f"It has run for {workload.max_execution_s} s, its maximum."
+    return evicted(state, workload, DEACTIVATED, cause=TOO_LONG, message=said)
+
+
+def _expired(state: State, workload: Workload) -> list[DecisionEvent]:
+    """Let the object go: of a finished workload the Workload, of a deactivated one its job."""
+    finished = workload.phase == "finished"
+    direct = workload.job.kind == "workload"
+    expired = WorkloadExpired(
+        at_us=state.now_us,
+        workload=workload.key,
+        uid=workload.uid,
+        cluster_queue=workload.cluster_queue,
+        reason="AfterFinished" if finished else "AfterDeactivatedByKueue",
+        job=workload.job if direct or not finished else None,
+    )
+    return [expired]

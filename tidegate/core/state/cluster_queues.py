@@ -1,0 +1,124 @@
+"""What a state derives from its facts to decide quickly: trees, queues, shapes and their heaps.
+
+Nothing here is in a snapshot: ``tidegate.core.quota.forest`` builds it again from what is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from tidegate.core.quota.tree import Cell, Node
+from tidegate.model.ids import FlavorResource
+from tidegate.model.quota import ClusterQueueSpec, FlavorSpec
+
+if TYPE_CHECKING:
+    from tidegate.core.state.state import Workload
+
+Rank: TypeAlias = tuple[int, int, str, str, int]
+"""Where a workload stands in its queue: lower priority negated, queue time, uid, key.
+
+The last number is new each time, so that an outdated entry of a heap equals no other.
+"""
+
+
+Constraint: TypeAlias = tuple[Cell, int]
+"""A ClusterQueue's cell, and how much is asked for of it: violated while less may be taken."""
+
+
+class Watch(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Why a shape is not offered: see ``tidegate.core.nomination.watches``."""
+
+    constraints: tuple[Constraint, ...]  # all violated; once one holds it is looked at again
+    beyond: tuple[Constraint, ...] = ()  # so much that evicting everybody who may be is no help
+
+
+Watcher: TypeAlias = "tuple[int, int, Cell, ClusterQueueState, Shape, Watch | None, Constraint]"
+"""Usage at which to look again, negated; a serial number; the cell; who watches, and what."""
+
+
+class Shape(msgspec.Struct, kw_only=True, eq=False):
+    """The pending workloads of one ClusterQueue that scheduling cannot tell apart but by order.
+
+    What does not fit for the first of them does not for the others: they are parked together.
+    """
+
+    key: bytes
+    heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
+    parked: bool = False
+    aside: int = -1  # the tree's stamp at which its first workload was set aside
+    watch: Watch | None = None  # None: it is looked at again whenever its tree changes
+
+    def __lt__(self, other: Shape) -> bool:
+        """Order heap entries of one rank: who changed its shape left an outdated one behind."""
+        return self.key < other.key
+
+
+class Slot(msgspec.Struct, kw_only=True, eq=False):
+    """One flavor of a resource group."""
+
+    flavor: str
+    spec: FlavorSpec | None  # None: no such ResourceFlavor
+    cells: dict[str, Cell]  # by resource
+
+
+class Group(msgspec.Struct, kw_only=True, eq=False):
+    """A resource group with its cells looked up."""
+
+    resources: tuple[str, ...]
+    slots: list[Slot]
+
+
+class Tree(msgspec.Struct, kw_only=True, eq=False):
+    """One cohort tree, or one ClusterQueue without a cohort: what influences each other."""
+
+    root: Node
+    cluster_queues: list[ClusterQueueState] = []  # in name order
+    cyclic: bool = False  # its cohorts are their own ancestors: nothing in it is active
+    stamp: int = 0  # rises with whatever may change what fits or may be preempted
+    upheld: int = -1  # the stamp at which all that is intended there was found to be within quota
+    dirty: bool = True  # something happened that a cycle has not looked at
+    left_seq: int = 0  # when quota last came back, or was given anew
+    outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
+    leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
+    sums: dict[FlavorResource, dict[int, int]] = {}  # see ``tidegate.core.preemption.bounds``
+    sums_at: int = -1  # the stamp of these
+    watchers: dict[int, list[Watcher]] = {}  # by a cell's identity, the soonest first
+    watchers_max: int = 1_024  # more than so many of a cell: the outdated ones are dropped
+    owners_served: bool = False  # the cycle that runs admitted somebody to quota of its queue's own
+
+
+class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
+    """One ClusterQueue at work."""
+
+    name: str
+    spec: ClusterQueueSpec
+    node: Node
+    tree: Tree
+    groups: list[Group] = []
+    group_of: dict[str, Group] = {}  # the first that covers a resource
+    active: bool = False  # it admits: see ``tidegate.core.quota.readiness``
+    holding: dict[str, Workload] = {}  # whoever is charged here, by key
+    held: dict[FlavorResource, dict[int, int]] = {}
+    """What whoever does not leave holds of it, by priority."""
+    intended: dict[FlavorResource, int] = {}  # what is kept for preemptors that wait
+    shapes: dict[bytes, Shape] = {}
+    heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
+    blocked: Rank | None = None  # StrictFIFO: its first workload, which cannot act
+    waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own
+
+
+class Forest(msgspec.Struct, kw_only=True, eq=False):
+    """All trees."""
+
+    stale: bool = True  # what it was built from has changed
+    cluster_queues: dict[str, ClusterQueueState] = {}
+    cohorts: dict[str, Node] = {}
+    trees: list[Tree] = []  # in the order of their first ClusterQueues' names
+    dirty: list[Tree] = []
+    told: bool = False  # whether each ClusterQueue admits was said since it was built
+    pushed: int = 0  # how many workloads were put into heaps so far
+    agenda: dict[str, None] = {}  # workloads that a rule may have something to say about
+    pods: dict[tuple[str, bytes], tuple[dict[str, int], str]] = {}
+    """Namespace and podset to what one pod is charged, and why it may not be admitted."""

@@ -1,0 +1,87 @@
+"""When the state itself asks to be looked at again: a heap in the state, changed only by folds.
+
+A deadline has a key, "<family>/<what>". ``TimePassed`` makes those that are due *due*: they stay in
+``state.deadlines.due`` until a later fold sets or clears them, so that no rule misses one. Setting
+a key again moves it; the heap keeps the outdated entry until it comes to the top.
+"""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from tidegate.core.state.state import State
+
+OUTDATED_MAX = 1_024
+"""How many outdated entries the heap may hold beyond one for each valid entry."""
+
+
+class Deadlines(msgspec.Struct, kw_only=True):
+    """Keys and their times, UTC microseconds."""
+
+    heap: list[tuple[int, str]] = []  # its first entry is always valid, the others may be outdated
+    at: dict[str, int] = {}  # key to the deadline that holds
+    due: dict[str, int] = {}  # key to the deadline that passed and is not dealt with yet
+
+
+def set(state: State, key: str, at_us: int) -> None:  # noqa: A001 - read as deadlines.set
+    """Ask to be looked at when time reaches ``at_us``; an earlier request of this key is void."""
+    kept = state.deadlines
+    kept.due.pop(key, None)
+    if kept.at.get(key) == at_us:
+        return
+    kept.at[key] = at_us
+    heappush(kept.heap, (at_us, key))
+    _drop_outdated(kept)
+
+
+def set_due(state: State, key: str) -> None:
+    """Make a key due at once: the next ``decide`` shall look at it."""
+    clear(state, key)
+    state.deadlines.due[key] = state.now_us
+
+
+def clear(state: State, key: str) -> None:
+    """Take back what was asked for a key, due or not; nothing happens if nothing was."""
+    kept = state.deadlines
+    kept.due.pop(key, None)
+    if kept.at.pop(key, None) is not None:
+        _drop_outdated(kept)
+
+
+def next_due(state: State) -> int | None:
+    """Return when the next deadline is due, or None; O(1), changes nothing."""
+    heap = state.deadlines.heap
+    return heap[0][0] if heap else None
+
+
+def due(state: State, family: str) -> list[str]:
+    """Return what is due of a family, by its names without the family, the oldest first."""
+    start = family + "/"
+    return [key[len(start) :] for key in state.deadlines.due if key.startswith(start)]
+
+
+def fire(state: State) -> list[str]:
+    """Make due whatever ``state.now_us`` has reached; return those keys, by time, then by key.
+
+    Called by the fold of ``TimePassed`` and by nothing else: without heartbeats nothing is due.
+    """
+    kept, fired = state.deadlines, list[str]()
+    while kept.heap and kept.heap[0][0] <= state.now_us:
+        at_us, key = heappop(kept.heap)
+        del kept.at[key]
+        kept.due[key] = at_us
+        fired.append(key)
+        _drop_outdated(kept)
+    return fired
+
+
+def _drop_outdated(kept: Deadlines) -> None:
+    heap, at = kept.heap, kept.at
+    if len(heap) > 2 * len(at) + OUTDATED_MAX:
+        heap[:] = sorted((when, key) for key, when in at.items())  # a sorted list is a heap
+    while heap and at.get(heap[0][1]) != heap[0][0]:
+        heappop(heap)

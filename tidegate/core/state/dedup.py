@@ -1,0 +1,57 @@
+"""What ``accept`` remembers beside the fold: no event tells it, and losing it does no harm.
+
+It is empty after every start. Why that is harmless stands at each field; in short, every session of
+ingest tells each object's changes in their order and ends at the newest, a round makes up for what
+was missed, and whatever is decided on an outdated state is refused by the API server, because each
+patch names the resourceVersion that it knows.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.observations import Observed
+
+
+class Beat(msgspec.Struct, frozen=True, kw_only=True):
+    """The newest heartbeat of one session."""
+
+    beat: int
+    at_us: int  # the state's time at it
+    resources: tuple[str, ...] = ()
+
+
+class Roll(msgspec.Struct, kw_only=True):
+    """A round that is being told: what was known when it began, and who is present so far."""
+
+    floor: int = 0  # the newest version of the resource that was known when the round began
+    restored: bool = False  # it told of an object as it was before what was known then
+    pieces: dict[int, tuple[str, ...]] = {}
+    passed_over: dict[str, Observed] = {}  # by uid: what the list told and was outdated
+
+
+class Heard(msgspec.Struct, kw_only=True):
+    """The memory of one scheduler's term; a snapshot leaves it out."""
+
+    versions: dict[str, int] = {}
+    """Uid to the newest version that was told and was no news. Lost: a lagging session may bring
+    back an older state, and tells the newer one itself after that."""
+    gone: dict[str, dict[str, int]] = {}
+    """Resource to the uids removed, with the versions of their removals; forgotten at the second
+    round after. Lost: a lagging session may bring an object back, and tells of its end itself."""
+    doubted: dict[str, dict[str, int]] = {}
+    """Resource to the uids that were told and taken for dead, with the version of that belief; a
+    later list that has them refutes it. Lost: nothing is refuted, and a round makes up for it."""
+    lists: dict[str, int] = {}
+    """Resource to its newest completed list version. Lost: the one folded is older, so fewer
+    observations of unknown objects count as outdated."""
+    rolls: dict[str, Roll] = {}
+    """Rounds under way, by "<session> <resource> <round>". Lost: the round counts as incomplete,
+    which is told as a gap, and a resync follows."""
+    beats: dict[str, Beat] = {}
+    """The newest heartbeats by session. Lost: the next one is believed."""
+    unwatched: dict[str, int] = {}
+    """Resource of known jobs to the time since when no heartbeat has named it. Lost: the wait
+    begins anew."""
+    names: dict[str, str] | None = None
+    """"<kind> <namespace>/<name>" to a workload: an index of the state, made when first needed."""

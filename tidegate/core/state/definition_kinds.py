@@ -1,0 +1,52 @@
+"""Which room of ``Objects`` holds the definitions of which Kubernetes resource."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, cast
+
+from tidegate.contracts.definitions import (
+    CheckDefined,
+    ClusterQueueDefined,
+    CohortDefined,
+    FlavorDefined,
+    LimitRangeDefined,
+    LocalQueueDefined,
+    NamespaceDefined,
+    PriorityClassDefined,
+    RuntimeClassDefined,
+    WorkloadPriorityClassDefined,
+)
+from tidegate.core.state.state import Objects
+
+Defined: TypeAlias = (
+    ClusterQueueDefined
+    | CohortDefined
+    | FlavorDefined
+    | LocalQueueDefined
+    | WorkloadPriorityClassDefined
+    | PriorityClassDefined
+    | NamespaceDefined
+    | LimitRangeDefined
+    | RuntimeClassDefined
+    | CheckDefined
+)
+
+ROOMS: dict[str, str] = {
+    "clusterqueues.kueue.x-k8s.io": "cluster_queues",
+    "cohorts.kueue.x-k8s.io": "cohorts",
+    "resourceflavors.kueue.x-k8s.io": "flavors",
+    "localqueues.kueue.x-k8s.io": "local_queues",
+    "workloadpriorityclasses.kueue.x-k8s.io": "workload_priority_classes",
+    "priorityclasses.scheduling.k8s.io": "priority_classes",
+    "namespaces": "namespaces",
+    "limitranges": "limit_ranges",
+    "runtimeclasses.node.k8s.io": "runtime_classes",
+    "admissionchecks.kueue.x-k8s.io": "checks",
+}
+"""Resource to the field of ``Objects``; a resource that is not here has jobs."""
+
+
+def cq(objects: Objects, resource: str) -> dict[str, Defined] | None:
+    """Return the live dict of a resource's definitions; None if it has none: then it has jobs."""
+    field = ROOMS.get(resource)
+    return None if field is None else cast("dict[str, Defined]", getattr(objects, field))

@@ -1,0 +1,168 @@
+"""What a workload's job should do, what it does, and when to order again if they differ.
+
+Level-triggered: nothing here looks at what was ordered but to know since when it should be so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from tidegate.contracts.observations import JobState
+from tidegate.core.state import deadlines
+from tidegate.core.state.state import Order, State, Workload
+from tidegate.model.numbers import whole
+
+FAMILY = "repair"
+INTERVAL_US_MAX = 300_000_000
+"""Repetitions back off from ``Policy.repair_after_us``, doubling, to this."""
+DOUBLINGS_MAX = 16
+PATIENCE = 6
+"""How many intervals the pods of a job that carries out its stop may take to end."""
+
+
+def wanted(workload: Workload) -> Literal["start", "stop"] | None:
+    """Return what the job should be told; None: nothing, it ended or goes.
+
+    One that is over because its Workload is another's ended without having run.
+    """
+    if workload.state.deleting:
+        return None
+    if workload.phase == "finished":
+        return "stop" if workload.out_of_sync else None
+    if workload.acting or (workload.parent and workload.phase in ("pending", "inactive")):
+        return None  # of a family the variant that holds quota, or else the parent, is told
+    if workload.elastic and workload.phase == "reserved" and _was_started(workload):
+        return None  # it took the place of a slice that runs, and its own checks are not ready
+    return "start" if workload.phase == "admitted" else "stop"
+
+
+def _was_started(workload: Workload) -> bool:
+    return workload.order is not None and workload.order.kind == "start"
+
+
+FORGED = "forged"
+"""Why an order is given again though the job does what it should: it bears a forged decision."""
+REPEATED_MAX = 8
+"""So many repetitions of a stop are remembered: the mark of any of them proves it."""
+
+
+def agrees(state: State, workload: Workload) -> bool:
+    """Tell whether the job was seen doing what it should, an ordered stop with its proof."""
+    match wanted(workload):
+        case None:
+            return True
+        case _ if workload.failure is not None and workload.failure.reason == FORGED:
+            return False
+        case "start":
+            return not workload.state.suspended
+        case "stop":
+            evicting = workload.phase == "evicting"
+            return is_stopped(state, workload) if evicting else workload.state.suspended
+
+
+def is_stopped(state: State, workload: Workload, job_state: JobState | None = None) -> bool:
+    """Tell whether ``job_state`` (None: the newest observed) proves that the ordered stop is done.
+
+    Only our own annotation counts, with the stop's seq or a later one: a job that looks idle may
+    still be about to carry out an older start.
+    """
+    job_state, order = workload.state if job_state is None else job_state, workload.order
+    if order is None or order.kind != "stop" or not _has_arrived(state, workload, order, job_state):
+        return False
+    return job_state.suspended and not job_state.started and job_state.active == 0
+
+
+def _has_arrived(state: State, workload: Workload, order: Order, job_state: JobState) -> bool:
+    """Tell whether a job bears an order, or one that it repeats: no start came in between.
+
+    Else, where orders take longer than the interval, each repetition would void the proof that is
+    on its way, and be one more order to carry out. No other number counts, for anybody who may
+    edit the job may write one; a later order may be that of a workload of the same job.
+    """
+    seq = decision_seq(state, job_state.decision)
+    if not seq:
+        return False
+    repeats = (order.first, *order.between)
+    later = (one.order.seq for one in _kin(state, workload) if one.order is not None)
+    return seq == order.seq or seq in repeats or (seq > order.seq and seq in later)
+
+
+def _kin(state: State, workload: Workload) -> Iterator[Workload]:
+    """Yield the other workloads of a job: its variants and their parent, its slices."""
+    parent = state.workloads.get(workload.parent)
+    variants = workload.variants if parent is None else parent.variants
+    for key in (workload.parent, *variants, workload.replaces, workload.successor):
+        one = state.workloads.get(key)
+        if one is not None and one.job.uid == workload.job.uid:
+            yield one
+
+
+def repeated_stop(workload: Workload) -> tuple[int, tuple[int, ...]]:
+    """Return the seqs of the stops that one ordered now repeats: the first, and the newest others.
+
+    0 and none if it repeats none.
+    """
+    before = workload.order
+    if before is None or before.kind != "stop" or not workload.repeated:
+        return 0, ()
+    if not before.first:
+        return before.seq, ()
+    return before.first, (*before.between, before.seq)[-REPEATED_MAX:]
+
+
+def decision_seq(state: State, decision: str) -> int:
+    """Return the seq of an annotation "<ledger id>/<seq>"; 0 if another ledger wrote it."""
+    ledger_id, _, seq = decision.rpartition("/")
+    return (whole(seq) or 0) if ledger_id == state.ledger_id else 0
+
+
+def watch(state: State, workload: Workload) -> None:
+    """Set the deadline at which an order is given again, or clear it; call it after each change.
+
+    A job that runs though nothing allows it is due at once.
+    """
+    key = f"{FAMILY}/{workload.key}"
+    if agrees(state, workload):
+        deadlines.clear(state, key)
+        workload.repeated = 0
+        return
+    at_us = _order_again_us(state, workload)
+    if at_us > state.now_us:
+        deadlines.set(state, key, at_us)
+    else:
+        deadlines.set_due(state, key)
+
+
+def failed(workload: Workload) -> str:
+    """Return why the order that stands could not be carried out; "" if nobody said so."""
+    order, failure = workload.order, workload.failure
+    stands = order is not None and failure is not None and failure.decision_seq == order.seq
+    return failure.reason if stands and failure is not None else ""
+
+
+def _order_again_us(state: State, workload: Workload) -> int:
+    order, job_state = workload.order, workload.state
+    if order is None or order.kind != wanted(workload):
+        workload.repeated = 0
+        waits = workload.phase == "admitted" and not (workload.prebuilt and order is None)
+        return state.now_us + (state.policy.repair_after_us if waits else 0)
+    interval_us, reason = _interval_us(state, workload), failed(workload)
+    if reason == "gone":
+        return order.at_us + max(INTERVAL_US_MAX, interval_us)
+    if order.kind == "start":
+        known = reason == "stale" and workload.state_us > order.at_us
+        now = known or reason == "invalid"
+        return state.now_us if now else max(order.at_us, workload.state_us) + interval_us
+    if not job_state.suspended and workload.resumed_us > order.at_us:
+        return state.now_us  # it had stopped, or an older start came late
+    if job_state.suspended and _has_arrived(state, workload, order, job_state):
+        # It arrived, and only the pods' own end is waited for.
+        return max(order.at_us, workload.state_us) + interval_us * PATIENCE
+    return order.at_us + interval_us
+
+
+def _interval_us(state: State, workload: Workload) -> int:
+    after_us = state.policy.repair_after_us
+    doubled = after_us << min(workload.repeated, DOUBLINGS_MAX)
+    return min(doubled, max(INTERVAL_US_MAX, after_us))

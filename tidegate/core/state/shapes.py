@@ -1,0 +1,50 @@
+"""Who is first of a shape, and how shapes are taken out of the running and put back."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+
+from tidegate.core.state.cluster_queues import ClusterQueueState, Shape
+from tidegate.core.state.state import Workload
+
+
+def first_of(shape: Shape) -> Workload | None:
+    """Return a shape's first workload, parked or not."""
+    heap = shape.heap
+    while heap:
+        found, workload = heap[0]
+        if workload.shape is shape and workload.rank is found:
+            return workload
+        heappop(heap)
+    return None
+
+
+def park(shape: Shape) -> None:
+    """Take a shape out of the running until its tree is woken."""
+    shape.parked = True
+
+
+def set_aside(cq: ClusterQueueState, workload: Workload) -> None:
+    """Offer nobody of a workload's shape until something in the tree changes.
+
+    Of a StrictFIFO queue nobody behind it either.
+    """
+    shape = workload.shape
+    assert shape is not None
+    shape.aside = cq.tree.stamp
+    if cq.spec.strategy == "StrictFIFO":
+        cq.blocked = workload.rank
+    else:
+        shape.parked = True
+
+
+def unpark(cq: ClusterQueueState, shape: Shape) -> None:
+    """Put a shape back into the running."""
+    if not shape.parked:
+        return
+    shape.parked, shape.watch = False, None
+    top = first_of(shape)
+    if top is None:
+        cq.shapes.pop(shape.key, None)
+    else:
+        heappush(cq.heap, (top.rank, shape))
