@@ -7,22 +7,22 @@ import sys
 import time
 from functools import partial
 
-from actuator.apply import Applier, alone
 from actuator.calls import Calls
-from actuator.consume import Consumer, Subscriber
 from actuator.fan_out import FanOut
 from actuator.metrics import Metrics
+from actuator.ordering.apply import Applier, alone
+from actuator.ordering.consume import Consumer, Subscriber
+from actuator.ordering.failures import Reporter
+from actuator.ordering.traces import Traces
 from actuator.pace import Rate
 from actuator.pod_ungater import PodUngater
 from actuator.project import Projector
 from actuator.provisioning.provisioner import CLEANS_GATE, Provisioner
-from actuator.report import Reporter
 from actuator.session import Session
 from actuator.settings import Settings
-from actuator.traces import Traces
-from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
+from tidegate.bus.jetstream.register import CLUSTER
 from tidegate.bus.ports import Lease
-from tidegate.bus.register import CLUSTER
 from tidegate.jobs.registry import declare
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid

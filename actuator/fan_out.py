@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from actuator.consume import Subscriber
+from actuator.ordering.consume import Subscriber
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
 
 
 class FanOut:
-    """See ``actuator.consume.Subscriber``: each is told in the order given; none may be given."""
+    """See ``ordering.consume.Subscriber``: each is told in the order given; none may be given."""
 
     def __init__(self, *learners: Subscriber) -> None:
         self._learners = learners

@@ -17,20 +17,20 @@ from random import Random
 
 import msgspec
 
-from actuator.apply import pinned
 from actuator.calls import Calls
-from actuator.informer import Informer, Source
+from actuator.ordering.apply import pinned
 from actuator.projection.slices import known
+from actuator.watching.informer import Informer, Source
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
-from tidegate.jobs import batch_job
-from tidegate.jobs import pod as pods
+from tidegate.jobs.batch import batch_job
+from tidegate.jobs.pods import pod as pods
 from tidegate.kinds import names
+from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.pods import Pod
-from tidegate.kinds.workload import Workload
 from tidegate.service.logs import get_log
 
 LOOKS_AGAIN_S = 1.0
@@ -40,7 +40,7 @@ _log = get_log("elastic")
 
 
 class PodUngater:
-    """See ``actuator.consume.Subscriber``: of the ledger it only takes that it is time to look."""
+    """See ``ordering.consume.Subscriber``: an event says only that it is time to look."""
 
     def __init__(self, calls: Calls, random: Random) -> None:
         self._calls = calls.only_while(lambda: self._working)

@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 from actuator.calls import Calls, is_outdated
-from actuator.compare import ORPHAN, Comparison
-from actuator.deletion_watch import DeletionWatch
-from actuator.event_recorder import EventRecorder
 from actuator.metrics import Metrics
 from actuator.pace import Pace, Rate
 from actuator.projection.k8s_events import event_object, told
 from actuator.projection.read_model import ReadModel
-from actuator.removal import workload_path
-from actuator.workqueue import Due, Place, Workqueue
-from actuator.write import Writer
+from actuator.watching.deletion_watch import DeletionWatch
+from actuator.writing.compare import ORPHAN, Comparison
+from actuator.writing.event_recorder import EventRecorder
+from actuator.writing.removal import workload_path
+from actuator.writing.workqueue import Due, Place, Workqueue
+from actuator.writing.write import Writer
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
@@ -33,11 +33,7 @@ from tidegate.contracts.decisions import (
     WorkloadEvicted,
 )
 from tidegate.contracts.entry import Published
-from tidegate.contracts.facts import (
-    FactEvent,
-    WorkloadFinished,
-    WorkloadRemoved,
-)
+from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
 from tidegate.service.backoff import delays
@@ -55,7 +51,7 @@ _log = get_log("project")
 
 
 class Projector:
-    """Learns from the ledger and writes what it shows; see ``actuator.consume.Subscriber``."""
+    """Learns from the ledger and writes what it shows; see ``ordering.consume.Subscriber``."""
 
     def __init__(
         self,
@@ -69,8 +65,8 @@ class Projector:
         self._calls = calls.only_while(lambda: self._working)
         self._random, self._metrics = random, metrics
         self._rate, self._pace = rate, Pace(1 / rate.writes_per_s)
-        self._agenda = Workqueue()
-        self._teller = EventRecorder(metrics, random, self._pace)
+        self._workqueue = Workqueue()
+        self._recorder = EventRecorder(metrics, random, self._pace)
         self._read_model = ReadModel()
         self._label_keys = label_keys
         self._writer = Writer(self._calls, self._read_model, label_keys)
@@ -82,7 +78,7 @@ class Projector:
         self._stints = 0  # how often it began to work or stopped: what was compared before is void
         self._changed = asyncio.Event()
         self._busy_elsewhere: Callable[[], bool] = lambda: False
-        metrics.showing.set_function(lambda: len(self._agenda))
+        metrics.showing.set_function(lambda: len(self._workqueue))
 
     def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Subscriber.learn``."""
@@ -91,7 +87,7 @@ class Projector:
             self._compared = self._compared and told.seq == 1
         self._read_model.learn(event, f"{told.ledger_id}/{told.seq}")
         changed, acts = self._read_model.take_changed(), live and self._working
-        self._teller.learn(event, told.seq, now=acts)
+        self._recorder.learn(event, told.seq, now=acts)
         if acts:
             self._note_order(event)
             self._add(changed, now=isinstance(event, NOW))
@@ -104,7 +100,7 @@ class Projector:
             self._add([("Workload", workload)], now=True)
 
     def along(self, workload: str, found: Object, patch: Object) -> Object:
-        """See ``actuator.apply.Along``."""
+        """See ``actuator.ordering.apply.Along``."""
         return self._writer.along(workload, found, patch)
 
     def begin_anew(self) -> None:
@@ -113,7 +109,7 @@ class Projector:
         self._writer = Writer(self._calls, self._read_model, self._label_keys)
         self._first = 0
         self._clear()
-        self._teller.forget()
+        self._recorder.forget()
 
     def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
         """See ``Subscriber.work``: what the cluster shows is not known, so all is compared."""
@@ -121,7 +117,7 @@ class Projector:
         self._stints += 1
         self._clear()
         if working:
-            self._teller.say_refused()
+            self._recorder.say_refused()
         self._changed.set()
 
     def give_way(self, busy: Callable[[], bool]) -> None:
@@ -132,10 +128,10 @@ class Projector:
         """Write for ever."""
         async with asyncio.TaskGroup() as tasks:
             for _ in range(self._rate.urgent):
-                tasks.create_task(self._write(self._agenda.take_urgent))
+                tasks.create_task(self._write(self._workqueue.take_urgent))
             for _ in range(self._rate.workers):
-                tasks.create_task(self._write(self._agenda.take_calm))
-            tasks.create_task(self._teller.run(lambda: self._writer))
+                tasks.create_task(self._write(self._workqueue.take_calm))
+            tasks.create_task(self._recorder.run(lambda: self._writer))
             tasks.create_task(self._compare())
             tasks.create_task(self._attend())
 
@@ -204,7 +200,7 @@ class Projector:
             except Exception as error:  # noqa: BLE001 - of one object: the others go on
                 self._give_up(due, error)
             finally:
-                self._agenda.finish(due.place)
+                self._workqueue.finish(due.place)
                 self._changed.set()
             if not due.urgent:  # the place is free: what comes now does not wait for that
                 await self._pace.rest(took_s)
@@ -236,7 +232,7 @@ class Projector:
                     return  # until the order is carried out
                 await self._writer.workload(key, again=again)
                 shown = self._read_model.workloads.get(key)
-                self._teller.release(key, "" if shown is None else shown.object_uid)
+                self._recorder.release(key, "" if shown is None else shown.object_uid)
             case "Orphan":
                 await self._writer.removal.orphan(key)
             case "Shares":
@@ -254,7 +250,7 @@ class Projector:
         deactivated. So nothing is given up for good.
         """
         if due.tries + 1 < TRIES_MAX:
-            self._agenda.add(due.place, now=due.urgent, tries=due.tries + 1)
+            self._workqueue.add(due.place, now=due.urgent, tries=due.tries + 1)
             self._metrics.projected.labels(due.place[0], "tried again").inc()
             return True
         self._give_up(due, error)
@@ -262,7 +258,7 @@ class Projector:
 
     def _give_up(self, due: Due, error: Exception) -> None:
         kind, key = due.place
-        self._teller.drop(key)
+        self._recorder.drop(key)
         asyncio.get_running_loop().call_later(LOOKS_AGAIN_S, self._add, [due.place])
         self._metrics.projected.labels(kind, "given up").inc()
         expected = isinstance(error, ApiUnreachableError | ApiStatusError)
@@ -272,12 +268,12 @@ class Projector:
     def _add(self, places: Iterable[Place], *, now: bool = False) -> None:
         for place in places:
             urgent = now and place[0] == "Workload" and place[1] not in self._ordered
-            self._agenda.add(place, now=urgent)
+            self._workqueue.add(place, now=urgent)
         self._changed.set()
 
     def _clear(self) -> None:
-        self._agenda.clear()
-        self._teller.clear()
+        self._workqueue.clear()
+        self._recorder.clear()
         self._ordered.clear()
 
     def _note_order(self, event: FactEvent | DecisionEvent) -> None:
@@ -297,5 +293,5 @@ class Projector:
             about = one.workload or getattr(event, "workload", "")
             shown = self._read_model.workloads.get(about)
             if shown is not None:
-                self._agenda.add(("Workload", about))
-                self._teller.note(about, event_object(one, shown, seq, event.at_us))
+                self._workqueue.add(("Workload", about))
+                self._recorder.note(about, event_object(one, shown, seq, event.at_us))

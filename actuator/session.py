@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from actuator.consume import Consumer
 from actuator.lease import keep
+from actuator.ordering.consume import Consumer
 from tidegate.bus.ports import Lease
 
 

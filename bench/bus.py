@@ -19,12 +19,12 @@ from scheduler.dependencies import Dependencies, Pace, in_thread
 from scheduler.health import Status
 from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.turn import first_turn, turn
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import upgrade
 from tidegate.bus.embedded import embedded_server
-from tidegate.bus.nats import NatsBus, open_bus
-from tidegate.bus.observation_publisher import NatsObservationPublisher
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
+from tidegate.bus.jetstream.observation_publisher import NatsObservationPublisher
 from tidegate.bus.streams import Streams
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry, Position

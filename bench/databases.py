@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, text
 
 from store import migrate
-from store.engine import open_engine
+from store.access.engine import open_engine
 from tests.parts.postgresql import Process, binaries, owned_folder, owner, wait_for
 
 _TICKS_A_SECOND = 100

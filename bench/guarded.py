@@ -28,7 +28,7 @@ from bench.driving import drive
 from bench.kept import Sample
 from bench.loads import BASELINE
 from store import migrate
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tidegate.contracts.entry import Entry, Positions
 

@@ -13,8 +13,8 @@ from ingest.scope import Scope
 from ingest.session import Session
 from ingest.settings import Settings
 from ingest.sync import Dependencies
-from tidegate.bus.nats import NatsBus, open_bus
-from tidegate.bus.register import CLUSTER
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
+from tidegate.bus.jetstream.register import CLUSTER
 from tidegate.jobs.registry import declare
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid

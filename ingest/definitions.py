@@ -18,18 +18,18 @@ from tidegate.contracts.observations import (
     WorkloadPriorityClassObserved,
 )
 from tidegate.kinds import names, seen
-from tidegate.kinds.checks import AdmissionCheck
-from tidegate.kinds.flavors import ResourceFlavor, WorkloadPriorityClass
-from tidegate.kinds.meta import ObjectMeta, holding
-from tidegate.kinds.podsets import texts
-from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
-from tidegate.kinds.times import micros
-from tidegate.kinds.translate import (
+from tidegate.kinds.kueue_api.checks import AdmissionCheck
+from tidegate.kinds.kueue_api.conversion import (
     cluster_queue_spec,
     cohort_spec,
     flavor_spec,
     local_queue_spec,
 )
+from tidegate.kinds.kueue_api.flavors import ResourceFlavor, WorkloadPriorityClass
+from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.kinds.podsets import texts
+from tidegate.kinds.times import micros
 
 
 def who(meta: ObjectMeta) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ingest.job_index import Asking, Joins
 from ingest.ownership import ResourceObservation
 from tidegate.contracts.observations import JobObserved, ObjectGone
 from tidegate.errors import TidegateError
-from tidegate.jobs import pod_group
+from tidegate.jobs.pods import pod_group
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
 

@@ -25,9 +25,9 @@ from tidegate.jobs import workload
 from tidegate.jobs.job_metadata import astray, identified
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds import names
+from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
-from tidegate.kinds.workload import Workload
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):

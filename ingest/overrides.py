@@ -8,9 +8,9 @@ from tidegate.contracts.observations import CheckSeen
 from tidegate.jobs.job_metadata import listed
 from tidegate.jobs.workload import boost, closed_gates, holds_quota_of_another
 from tidegate.kinds import names
-from tidegate.kinds.check_states import check_states, checks_since
+from tidegate.kinds.kueue_api.check_states import check_states, checks_since
+from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.meta import holding
-from tidegate.kinds.workload import Workload
 
 
 class WorkloadOverrides(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,14 +16,16 @@ from ingest.resource_claims import PATH, RESOURCE, Claims
 from ingest.scope import Scope
 from tidegate.contracts.observations import JobObserved, Observed
 from tidegate.errors import TidegateError
-from tidegate.jobs import pod, pod_group, workload
+from tidegate.jobs import workload
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.kinds import checks, flavors, queues, seen
+from tidegate.jobs.pods import pod, pod_group
+from tidegate.kinds import seen
+from tidegate.kinds.kueue_api import checks, flavors, queues
+from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import API_VERSION, GROUP
 from tidegate.kinds.pods import Pod
-from tidegate.kinds.workload import Workload
 
 _KUEUE = f"/apis/{API_VERSION}"
 

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from ingest.watch import Pace
-from tidegate.jobs import pod, pod_group, workload
+from tidegate.jobs import workload
 from tidegate.jobs.kind import JobKind
+from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.registry import JOB_KINDS, job_kind
 from tidegate.kube.client import Access
 from tidegate.service.settings import KubernetesSettings

@@ -11,12 +11,12 @@ from collections.abc import Collection
 import msgspec
 
 from tidegate.contracts.observations import CheckSeen
-from tidegate.jobs import pod_group
+from tidegate.jobs.pods import pod_group
 from tidegate.jobs.workload import variant_of
 from tidegate.kinds import names
-from tidegate.kinds.check_states import check_states, checks_since
+from tidegate.kinds.kueue_api.check_states import check_states, checks_since
+from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, holding
-from tidegate.kinds.workload import Workload
 from tidegate.model.numbers import whole
 
 

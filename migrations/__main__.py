@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import sys
 
-from store.grants import grant
+from store.access.grants import grant
+from store.access.tenants import confine
 from store.migrate import upgrade
-from store.tenants import confine
 from tidegate.errors import NotSupportedError, TidegateError
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from alembic import context
 from sqlalchemy import Connection
 
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.reporting import tables  # registers the reporting tables with the metadata
 from store.schema import revisions
 

@@ -18,11 +18,11 @@ from scheduler.health import Status
 from scheduler.settings import Settings
 from scheduler.term import schedule
 from scheduler.traces import Traces
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import check, upgrade
 from store.snapshots import SqlSnapshots
-from tidegate.bus.nats import open_bus
+from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.ports import Ledger
 from tidegate.bus.streams import Streams
 from tidegate.service.configuration import Configuration, read_configuration

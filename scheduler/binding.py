@@ -10,8 +10,8 @@ import asyncio
 
 import msgspec
 
+from tidegate.bus.jetstream.register import CLUSTER, LEDGER
 from tidegate.bus.ports import Register
-from tidegate.bus.register import CLUSTER, LEDGER
 from tidegate.core.state.state import State
 from tidegate.errors import BusUnreachableError, OtherClusterError, OtherLedgerError
 

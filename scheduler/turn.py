@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from scheduler.binding import Bound, learn
 from scheduler.leader_state import LeaderState, look, opening, publish
 from scheduler.snapshots import keep
-from tidegate.bus.register import LEDGER
+from tidegate.bus.jetstream.register import LEDGER
 from tidegate.contracts.entry import Message, Positions
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.contracts.reception import GapObserved, StreamReplaced

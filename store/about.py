@@ -6,9 +6,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, func, select
 
-from store import archive_ranges, term
+from store import term
+from store.access.engine import shown
+from store.archive import archive_ranges
 from store.clock import now_us
-from store.engine import shown
 from store.entries import newest
 from store.failures import reading
 from store.schema import revision

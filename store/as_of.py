@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, insert, select
 
 from store import term
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.entries import PAGE_ROWS
 from store.failures import reading
 from store.ledger import INSERT

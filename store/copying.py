@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, Engine, Table, func, insert, select
 
-from store.engine import shown
+from store.access.engine import shown
 from store.failures import reading, transaction
 from store.migrate import upgrade
 from store.positional import Positional

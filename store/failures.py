@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-from store.engine import shown
+from store.access.engine import shown
 from tidegate.errors import CommitUnknownError, LedgerUnreachableError
 
 _NO_TABLE = "no such table"  # SQLite's words

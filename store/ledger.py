@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, literal
 from sqlalchemy.exc import IntegrityError
 
-from store import archive_ranges, term
+from store import term
+from store.archive import archive_ranges
 from store.clock import now_us
 from store.entries import PAGE_ROWS, newest, page, seq_at
 from store.failures import reading, transaction

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, select, text
 
-from store.archive_ranges import pages
-from store.engine import open_engine
+from store.access.engine import open_engine
+from store.archive.archive_ranges import pages
 from store.failures import reading, transaction
 from store.reporting.projection import rebuild
 from store.schema import check, folder, has_views, is_current, refuse_newer, revision

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, inspect, text
 
 import migrations
-from store.engine import shown
+from store.access.engine import shown
 from store.failures import reading
 from store.tables import ledger_view
 from store.views import catalog

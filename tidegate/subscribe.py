@@ -16,7 +16,7 @@ from contextlib import aclosing, contextmanager
 from typing import NamedTuple
 
 from tidegate.bus.catchup import Past, seamless
-from tidegate.bus.nats import open_bus
+from tidegate.bus.jetstream.connection import open_bus
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
@@ -122,7 +122,7 @@ def _opened(ledger: str) -> Generator[Past | None]:
         yield None
         return
     try:
-        from store.engine import open_engine  # noqa: PLC0415 - SQL may be absent
+        from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
         from store.ledger import SqlLedger  # noqa: PLC0415
     except ImportError as error:
         raise NotSupportedError(

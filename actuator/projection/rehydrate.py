@@ -14,12 +14,16 @@ from tidegate.contracts.definitions import (
     CohortDefined,
     LocalQueueDefined,
 )
-from tidegate.jobs import pod_group
 from tidegate.jobs.names import workload_name
+from tidegate.jobs.pods import pod_group
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import class_of
 from tidegate.kinds import names
-from tidegate.kinds.check_states import checks_since
+from tidegate.kinds.kueue_api.check_states import checks_since
+from tidegate.kinds.kueue_api.conversion import cluster_queue_spec, cohort_spec, local_queue_spec
+from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workload_status import Admission
 from tidegate.kinds.meta import Condition, ObjectMeta, holding
 from tidegate.kinds.names import (
     DECISION,
@@ -30,11 +34,7 @@ from tidegate.kinds.names import (
     SLICE_REPLACES,
 )
 from tidegate.kinds.podsets import written
-from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.kinds.times import micros
-from tidegate.kinds.translate import cluster_queue_spec, cohort_spec, local_queue_spec
-from tidegate.kinds.workload import Workload
-from tidegate.kinds.workload_status import Admission
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import amount

@@ -21,9 +21,9 @@ from tidegate.core.queueing.variants import PREEMPTION_GATE
 from tidegate.jobs.kind import Object
 from tidegate.jobs.workload import variant_of
 from tidegate.kinds import names
+from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.times import micros, stamp
-from tidegate.kinds.workload import Workload
 from tidegate.model.ids import ObjectRef
 
 EVICTED = "VariantEvicted"

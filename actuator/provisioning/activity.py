@@ -12,7 +12,7 @@ import msgspec
 
 from actuator.provisioning.naming import RESOURCE
 from tidegate.jobs.kind import Object
-from tidegate.kinds.checks import AdmissionCheck, CheckParameters
+from tidegate.kinds.kueue_api.checks import AdmissionCheck, CheckParameters
 from tidegate.kinds.names import GROUP
 
 ACTIVE, KIND = "Active", "ProvisioningRequestConfig"

@@ -7,20 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from actuator.apply import pinned
 from actuator.calls import Calls, passing
+from actuator.ordering.apply import pinned
 from actuator.projection.k8s_events import event_about
 from actuator.provisioning.conditions import MESSAGE_MAX
 from actuator.provisioning.naming import REQUESTS, template_name
 from actuator.provisioning.observed import ProvisioningRequest
 from actuator.provisioning.plan import Plan
 from actuator.provisioning.templates import Ask, owned_by_request, request_object, template_object
-from actuator.write import KUEUE
+from actuator.writing.write import KUEUE
 from tidegate.errors import ApiStatusError, NotSupportedError
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
-from tidegate.kinds.flavors import ResourceFlavor, ResourceFlavorSpec
+from tidegate.kinds.kueue_api.flavors import ResourceFlavor, ResourceFlavorSpec
 from tidegate.kinds.times import stamp
 from tidegate.service.logs import get_log
 

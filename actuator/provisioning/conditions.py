@@ -12,7 +12,7 @@ from actuator.provisioning.naming import CLASS_NAME, CONSUMES, template_name
 from actuator.provisioning.observed import ProvisioningRequest
 from actuator.provisioning.podsets import Part
 from tidegate.jobs.kind import Object
-from tidegate.kinds.checks import ProvisioningRequestConfigSpec, RetryStrategy
+from tidegate.kinds.kueue_api.checks import ProvisioningRequestConfigSpec, RetryStrategy
 from tidegate.kinds.meta import Condition
 
 INACTIVE = "the check is not active"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from actuator.provisioning.naming import CONTROLLER
-from tidegate.kinds.checks import AdmissionCheck
+from tidegate.kinds.kueue_api.checks import AdmissionCheck
 from tidegate.kinds.meta import Condition, ObjectMeta
 
 

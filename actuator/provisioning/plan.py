@@ -16,7 +16,7 @@ from actuator.provisioning.observed import ProvisioningRequest
 from actuator.provisioning.podsets import Part, parts
 from actuator.provisioning.templates import Ask, parameters
 from tidegate.jobs.kind import Object
-from tidegate.kinds.checks import ProvisioningRequestConfigSpec
+from tidegate.kinds.kueue_api.checks import ProvisioningRequestConfigSpec
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ import msgspec
 
 from tidegate.errors import QuantityError
 from tidegate.jobs.kind import Object
-from tidegate.kinds.checks import ProvisioningRequestConfigSpec
+from tidegate.kinds.kueue_api.checks import ProvisioningRequestConfigSpec
 from tidegate.kinds.podsets import written
 from tidegate.model.quantity import parse
 

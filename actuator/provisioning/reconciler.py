@@ -12,18 +12,18 @@ from http import HTTPStatus
 from random import Random
 from typing import Any
 
-from actuator.apply import pinned
 from actuator.calls import Calls
-from actuator.informer import Informer, Source
+from actuator.ordering.apply import pinned
 from actuator.provisioning.activity import active, lacks
 from actuator.provisioning.apply_plan import Carrier
 from actuator.provisioning.naming import REQUESTS
 from actuator.provisioning.observed import ProvisioningRequest, Waiting, is_ours
 from actuator.provisioning.plan import plan
-from actuator.workqueue import Due, Place, Workqueue
-from actuator.write import KUEUE
+from actuator.watching.informer import Informer, Source
+from actuator.writing.workqueue import Due, Place, Workqueue
+from actuator.writing.write import KUEUE
 from tidegate.errors import ApiStatusError, TidegateError
-from tidegate.kinds.checks import (
+from tidegate.kinds.kueue_api.checks import (
     AdmissionCheck,
     ProvisioningRequestConfig,
     ProvisioningRequestConfigSpec,

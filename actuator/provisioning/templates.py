@@ -22,10 +22,10 @@ from actuator.provisioning.podsets import Part
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.kind import Object
-from tidegate.jobs.template import conflicts, injected
+from tidegate.jobs.templates.template import conflicts, injected
 from tidegate.kinds import names
-from tidegate.kinds.checks import ProvisioningRequestConfigSpec
-from tidegate.kinds.flavors import ResourceFlavorSpec
+from tidegate.kinds.kueue_api.checks import ProvisioningRequestConfigSpec
+from tidegate.kinds.kueue_api.flavors import ResourceFlavorSpec
 from tidegate.kinds.podsets import toleration
 
 _STALE = (CONSUMES, CLASS_NAME, names.WORKLOAD)

@@ -7,14 +7,14 @@ from random import Random
 
 from prometheus_client import CollectorRegistry
 
-from actuator.apply import Applier
 from actuator.calls import Calls
-from actuator.consume import Consumer, Subscriber
 from actuator.fan_out import FanOut
 from actuator.metrics import Metrics
+from actuator.ordering.apply import Applier
+from actuator.ordering.consume import Consumer, Subscriber
+from actuator.ordering.failures import Reporter
 from actuator.pace import Rate
 from actuator.project import Projector
-from actuator.report import Reporter
 from actuator.session import Session
 from tests.parts.history import LEDGER, History
 from tests.parts.interposed import Interposed

@@ -13,7 +13,7 @@ from tests.actuator.scene import LEDGER
 from tests.actuator.story import AT_US, QUEUES, SECOND_US, Story
 from tests.parts.stage import KUEUE, Object, alongside, eventually
 from tests.parts.virtual import run_virtually
-from tidegate.bus.faults import Fate
+from tidegate.bus.memory.faults import Fate
 from tidegate.contracts.decisions import (
     QuotaReleased,
     ReservationRepeated,

@@ -11,16 +11,16 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from actuator.apply import Applier
 from actuator.calls import Calls
-from actuator.consume import Consumer
 from actuator.fan_out import FanOut
 from actuator.metrics import Metrics
-from actuator.report import Reporter
+from actuator.ordering.apply import Applier
+from actuator.ordering.consume import Consumer
+from actuator.ordering.failures import Reporter
 from actuator.session import Session
 from tests.parts.history import History
 from tests.parts.stage import Object, alongside, job
-from tidegate.bus.memory import MemoryBus
+from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.codec import decode_observation
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.entry import Position

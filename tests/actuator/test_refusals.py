@@ -7,8 +7,8 @@ import asyncio
 import msgspec
 import pytest
 
-from actuator.event_recorder import LASTS_US
 from actuator.projection.refusals import refusal
+from actuator.writing.event_recorder import LASTS_US
 from tests.actuator.story import AT_US, Story
 from tests.parts.stage import alongside, eventually
 from tests.parts.virtual import run_virtually

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actuator.workqueue import Due, Place, Workqueue
+from actuator.writing.workqueue import Due, Place, Workqueue
 
 
 def workload(number: int) -> Place:

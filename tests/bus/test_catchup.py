@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nats.aio.client import Client
 
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import upgrade
 from tests.bus.worlds import NAMES, entries
 from tests.parts.drawn import drawn
 from tidegate.bus.catchup import PAGE_ROWS, seamless
 from tidegate.bus.embedded import embedded_server
-from tidegate.bus.jetstream import JetStream
-from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
+from tidegate.bus.jetstream.requests import JetStream
 from tidegate.bus.streams import Streams
 from tidegate.contracts.entry import Entry, Position, Positions, Published
 from tidegate.contracts.facts import TimePassed

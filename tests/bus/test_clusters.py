@@ -10,7 +10,7 @@ import pytest
 
 from tests.bus.worlds import entries, read_all, tell, texts
 from tidegate.bus.embedded import embedded_server
-from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.streams import Streams, names_of
 from tidegate.contracts.entry import Position
 from tidegate.contracts.subjects import observed

@@ -15,8 +15,8 @@ from nats.aio.client import Client
 from tests.bus.worlds import NAMES, OBSERVED, entries, nats_world, read_all, tell, texts
 from tidegate.bus.client import connect
 from tidegate.bus.embedded import embedded_server
-from tidegate.bus.jetstream import JetStream, Outgoing
-from tidegate.bus.nats import open_bus
+from tidegate.bus.jetstream.connection import open_bus
+from tidegate.bus.jetstream.requests import JetStream, Outgoing
 from tidegate.bus.streams import Streams
 from tidegate.bus.witness import Witness
 from tidegate.contracts.decisions import WorkloadAdmitted

@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from tests.bus.worlds import NatsWorld, nats_world, simulated_world
-from tidegate.bus.jetstream import (
+from tidegate.bus.jetstream.reader import StreamReader
+from tidegate.bus.jetstream.requests import (
     FULL_CODES,
     NOT_FOUND_CODES,
     WRONG_ID_CODE,
@@ -18,7 +19,6 @@ from tidegate.bus.jetstream import (
     JetStream,
     Outgoing,
 )
-from tidegate.bus.reader import StreamReader
 from tidegate.contracts.entry import Position
 from tidegate.errors import BusRefusedError, BusUnreachableError
 

@@ -16,9 +16,9 @@ from tests.parts.nats.connection import Connection
 from tests.parts.nats.server import Server
 from tidegate.bus import streams
 from tidegate.bus.embedded import embedded_server
-from tidegate.bus.jetstream import JetStream
-from tidegate.bus.memory import MemoryBus
-from tidegate.bus.nats import NatsBus, open_bus
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
+from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.bus.ports import (
     EventFeed,
     EventPublisher,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import astuple
 
-from store.archive_ranges import FOLDER_VARIABLE
-from store.engine import open_engine
+from store.access.engine import open_engine
+from store.archive.archive_ranges import FOLDER_VARIABLE
 from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
 from tests.cli.test_reading import READINGS

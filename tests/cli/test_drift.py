@@ -11,7 +11,7 @@ from tidegate.cli.comparing import compare_jobs
 from tidegate.cli.name_lookup import draft_of
 from tidegate.cli.reading import open_reader
 from tidegate.core.state.state import State
-from tidegate.jobs.batch_job import KIND
+from tidegate.jobs.batch.batch_job import KIND
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.parts.sample import TOLD, published
-from tidegate.bus.jetstream import JetStream
+from tidegate.bus.jetstream.requests import JetStream
 from tidegate.bus.streams import names_of
 
 WANTED = ("--type", "QuotaReserved,WorkloadAdmitted", "--queue", "team-a", "--namespace", "a")

@@ -9,7 +9,7 @@ import pytest
 from tidegate.cli.loads.rows import read_csv, read_yaml
 from tidegate.cli.loads.traces import GPU, Place, read_sacct, read_swf
 from tidegate.errors import SettingsError
-from tidegate.replay.loads import Job
+from tidegate.replay.simulator.loads import Job
 
 GIVEN = Path(__file__).parent / "given"
 BEGIN, SECOND = 1_767_225_600_000_000, 1_000_000

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from store import migrate
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tests.cli.conftest import Tidegate
 from tests.parts.sample import TURNS, append, filled

@@ -16,7 +16,7 @@ from ingest.settings import Settings
 from tests.deploy.rendering import DEPLOY
 from tests.parts.postgresql import wait_until
 from tidegate.bus.embedded import find_server
-from tidegate.bus.nats import open_bus
+from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams
 from tidegate.cluster.ports import free_ports
 from tidegate.errors import BusUnreachableError

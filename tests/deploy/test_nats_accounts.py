@@ -13,7 +13,7 @@ import pytest
 from nats.aio.client import Client
 
 from tests.deploy.nats_server import USERS, Served, nats_with_accounts, password
-from tidegate.bus.nats import open_bus
+from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams
 from tidegate.errors import BusUnreachableError
 

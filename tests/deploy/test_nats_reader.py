@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.nats_server import Served, nats_with_accounts, password
-from tidegate.bus.nats import open_bus
+from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams
 from tidegate.cli.examining import examine_bus
 from tidegate.cli.sample import LEDGER_ID, turns

@@ -25,7 +25,7 @@ from tests.deploy.test_monitoring import asked
 from tests.e2e.cast import job_of, make_queues, submit, until
 from tests.parts.postgresql import Server
 from tidegate.bus.embedded import embedded_server
-from tidegate.bus.nats import open_bus
+from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams
 from tidegate.cluster.enforcement import wait_enforced
 from tidegate.cluster.supervisor import Supervisor

@@ -10,7 +10,7 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from migrations.__main__ import main
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.snapshots import SqlSnapshots
 from tests.parts.postgresql import Server

@@ -11,8 +11,9 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from migrations.__main__ import main
-from store import migrate, tenants
-from store.engine import open_engine
+from store import migrate
+from store.access import tenants
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.reports import rows
 from store.schema import revisions

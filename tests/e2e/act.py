@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.e2e.operators import Children, Operator, Status
-from tidegate.jobs.paths import found_at, parsed
+from tidegate.jobs.templates.paths import found_at, parsed
 from tidegate.model.declaration import Declaration
 
 Object = dict[str, Any]

@@ -20,7 +20,7 @@ from tidegate.cli.commands.manifests import wanted as enabling
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Wanted, run_services
 from tidegate.contracts.facts import ObservationRefused
-from tidegate.jobs.paths import parsed, with_value
+from tidegate.jobs.templates.paths import parsed, with_value
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real

@@ -11,7 +11,7 @@ from ingest.job_index import Joins
 from ingest.scope import Scope
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError
-from tidegate.jobs import batch_job, jobset
+from tidegate.jobs.batch import batch_job, jobset
 from tidegate.kinds.decode import decode_object
 
 Object = dict[str, Any]

@@ -13,9 +13,9 @@ from tests.ingest.scene import gone, jobs, session
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved
-from tidegate.jobs import batch_job
+from tidegate.jobs.batch import batch_job
+from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.seen import Namespace
-from tidegate.kinds.workload import Workload
 
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
 PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"

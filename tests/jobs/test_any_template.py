@@ -11,7 +11,7 @@ from tests.jobs.walking import carried_out, merged
 from tests.parts.drawn import drawn
 from tests.parts.foreign import declarations
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
-from tidegate.jobs import jobset
+from tidegate.jobs.batch import jobset
 from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind, Start, Stop
 from tidegate.kinds import names

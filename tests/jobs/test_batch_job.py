@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.jobs.cases import case, start_of
 from tests.jobs.walking import carried_out, merged
-from tidegate.jobs.batch_job import KIND
+from tidegate.jobs.batch.batch_job import KIND
 
 
 def test_another_start_replaces_what_an_earlier_one_put_in() -> None:

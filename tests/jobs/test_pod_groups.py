@@ -10,7 +10,7 @@ from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Delete, Patch, Refused, Start, Stop
-from tidegate.jobs.pod_group import (
+from tidegate.jobs.pods.pod_group import (
     INCOMPLETE,
     group_uid,
     observe_group,
@@ -18,7 +18,7 @@ from tidegate.jobs.pod_group import (
     start_members,
     stop_members,
 )
-from tidegate.jobs.pod_roles import role
+from tidegate.jobs.pods.pod_roles import role
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 from tidegate.model.ids import ObjectRef

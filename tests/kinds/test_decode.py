@@ -9,8 +9,8 @@ import pytest
 
 from tidegate.errors import UndecodableError
 from tidegate.kinds.decode import Bookmark, Page, Unreadable, decode, decode_list, decode_object
+from tidegate.kinds.kueue_api.queues import ClusterQueue, ClusterQueueSpec
 from tidegate.kinds.meta import ObjectMeta, Status
-from tidegate.kinds.queues import ClusterQueue, ClusterQueueSpec
 from tidegate.kinds.seen import Node
 
 NAMED = {"metadata": {"name": "lab", "uid": "u-1", "resourceVersion": "7"}}

@@ -9,10 +9,10 @@ import pytest
 from tests.kinds.cluster import DATA, documents
 from tidegate.errors import UndecodableError
 from tidegate.kinds.decode import read
+from tidegate.kinds.kueue_api.topologies import topology_request
+from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.podsets import pod_set, workload_podsets, written
-from tidegate.kinds.topologies import topology_request
-from tidegate.kinds.workload import Workload
 from tidegate.model.podset import Container, NodeTerm, Requirement, Toleration, TopologyRequest
 
 PREFIX = "kueue.x-k8s.io/podset-"

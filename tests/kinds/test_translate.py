@@ -9,11 +9,11 @@ import pytest
 
 from tests.kinds.cluster import DATA, documents
 from tidegate.errors import UndecodableError
-from tidegate.kinds import translate
 from tidegate.kinds.decode import read
-from tidegate.kinds.flavors import ResourceFlavor
+from tidegate.kinds.kueue_api import conversion
+from tidegate.kinds.kueue_api.flavors import ResourceFlavor
+from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.kinds.meta import LabelSelector
-from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.model import podset, quota
 
 GIB = 2**30
@@ -34,12 +34,12 @@ def group(**amounts: object) -> list[dict[str, Any]]:
 
 
 def test_a_cluster_queue_without_a_spec_gives_nothing() -> None:
-    found = translate.cluster_queue_spec(read(sample("clusterqueues"), ClusterQueue))
+    found = conversion.cluster_queue_spec(read(sample("clusterqueues"), ClusterQueue))
     assert found == quota.ClusterQueueSpec()
 
 
 def test_amounts_are_integers_in_base_units() -> None:
-    found = translate.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
+    found = conversion.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
     first, second = found.groups[0].flavors
     assert first.quotas == {
         "cpu": quota.Quota(nominal=40_000, borrowing_limit=20_000),
@@ -54,7 +54,7 @@ def test_amounts_are_integers_in_base_units() -> None:
 
 
 def test_the_policy_of_a_cluster_queue_comes_through() -> None:
-    found = translate.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
+    found = conversion.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
     assert (found.cohort, found.strategy, found.stop_policy) == ("lab", "StrictFIFO", "Hold")
     assert (found.weight, found.usage_based_admission) == (500_000_000, True)
     assert found.min_runtime_us == 600_000_000
@@ -72,7 +72,7 @@ def test_the_policy_of_a_cluster_queue_comes_through() -> None:
 
 
 def test_checks_and_the_selector_of_a_cluster_queue_come_through() -> None:
-    found = translate.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
+    found = conversion.cluster_queue_spec(read(sample("clusterqueues", 1), ClusterQueue))
     assert found.checks == (
         quota.CheckRule(name="budget"),
         quota.CheckRule(name="capacity", on_flavors=("spot",)),
@@ -87,8 +87,8 @@ def test_checks_and_the_selector_of_a_cluster_queue_come_through() -> None:
 
 
 def test_no_selector_selects_nothing_and_an_empty_one_everything() -> None:
-    assert translate.label_selector(None) is None
-    assert translate.label_selector(LabelSelector()) == podset.LabelSelector()
+    assert conversion.label_selector(None) is None
+    assert conversion.label_selector(LabelSelector()) == podset.LabelSelector()
 
 
 @pytest.mark.parametrize(
@@ -104,25 +104,25 @@ def test_no_selector_selects_nothing_and_an_empty_one_everything() -> None:
 )
 def test_an_amount_that_cannot_be_read_names_its_field(spec: Any, field: str) -> None:  # noqa: ANN401
     with pytest.raises(UndecodableError) as caught:
-        translate.cluster_queue_spec(queue(**spec))
+        conversion.cluster_queue_spec(queue(**spec))
     assert field in str(caught.value)
 
 
 def test_a_minimum_run_time_that_cannot_be_read_names_its_annotation() -> None:
     named = {"metadata": {"annotations": {"tidegate.dev/min-runtime": "soon"}}}
     with pytest.raises(UndecodableError, match=r"annotations\[tidegate.dev/min-runtime\]: 'soon'"):
-        translate.cluster_queue_spec(read(named, ClusterQueue))
+        conversion.cluster_queue_spec(read(named, ClusterQueue))
 
 
 @pytest.mark.parametrize(
     ("weight", "units"), [(0, 0), (1, 10**9), ("0.5", 5 * 10**8), ("2n", 2), (0.25, 25 * 10**7)]
 )
 def test_a_weight_counts_in_billionths(weight: object, units: int) -> None:
-    assert translate.cluster_queue_spec(queue(fairSharing={"weight": weight})).weight == units
+    assert conversion.cluster_queue_spec(queue(fairSharing={"weight": weight})).weight == units
 
 
 def test_a_cohort_comes_through() -> None:
-    found = translate.cohort_spec(read(sample("cohorts", 1), Cohort))
+    found = conversion.cohort_spec(read(sample("cohorts", 1), Cohort))
     cpu = quota.Quota(nominal=10_000, borrowing_limit=5_000, lending_limit=20_000)
     flavor = quota.FlavorQuotas(flavor="spot", quotas={"cpu": cpu})
     groups = (quota.ResourceGroup(resources=("cpu",), flavors=(flavor,)),)
@@ -130,7 +130,7 @@ def test_a_cohort_comes_through() -> None:
 
 
 def test_a_local_queue_comes_through() -> None:
-    found = translate.local_queue_spec(read(sample("localqueues"), LocalQueue))
+    found = conversion.local_queue_spec(read(sample("localqueues"), LocalQueue))
     weight = 2 * quota.WEIGHT_ONE
     assert found == quota.LocalQueueSpec(
         cluster_queue="research", stop_policy="Hold", weight=weight
@@ -138,7 +138,7 @@ def test_a_local_queue_comes_through() -> None:
 
 
 def test_a_flavor_comes_through() -> None:
-    found = translate.flavor_spec(read(sample("resourceflavors", 1), ResourceFlavor))
+    found = conversion.flavor_spec(read(sample("resourceflavors", 1), ResourceFlavor))
     assert found.topology == "racks"
     assert found.node_labels == {"cloud.example.com/lifecycle": "spot", "pool": "7"}
     assert found.node_taints == (

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
-from store.archive_format import Archive, write
+from store.archive.archive_format import Archive, write
 from tests.store.busy import Busy
 from tidegate.cli.sample import turns
 from tidegate.contracts.entry import Entry

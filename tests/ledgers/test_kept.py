@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from store.archive_format import Archive
+from store.archive.archive_format import Archive
 from store.as_of import past
 from store.reports import rows
 from tidegate.contracts.codec import decode

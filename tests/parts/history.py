@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.bus.memory import MemoryBus
+from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.contracts import codec, subjects
 from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.facts import Event

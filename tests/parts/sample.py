@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from store import migrate
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tidegate.bus.embedded import embedded_server
-from tidegate.bus.nats import open_bus
+from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams
 from tidegate.cli.sample import LEDGER_ID, turns
 from tidegate.contracts.entry import Entry, Position, Positions

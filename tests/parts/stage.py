@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tests.parts.interposed import Interposed
-from tidegate.bus.memory import MemoryBus
+from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.contracts.codec import decode_observation
 from tidegate.contracts.entry import Position

@@ -6,8 +6,8 @@ from typing import Any
 
 from actuator.provisioning.naming import request_name, template_name
 from actuator.provisioning.observed import ProvisioningRequest
-from tidegate.kinds.checks import ProvisioningRequestConfigSpec
 from tidegate.kinds.decode import read
+from tidegate.kinds.kueue_api.checks import ProvisioningRequestConfigSpec
 
 Object = dict[str, Any]
 AT = "2026-03-01T08:00:00Z"

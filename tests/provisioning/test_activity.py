@@ -6,8 +6,8 @@ import pytest
 
 from actuator.provisioning.activity import active
 from tests.provisioning.standing import AT, Object
-from tidegate.kinds.checks import AdmissionCheck
 from tidegate.kinds.decode import read
+from tidegate.kinds.kueue_api.checks import AdmissionCheck
 
 GOOD = {"apiGroup": "kueue.x-k8s.io", "kind": "ProvisioningRequestConfig", "name": "nodes"}
 LATER = "2026-03-02T08:00:00Z"

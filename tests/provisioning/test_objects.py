@@ -9,7 +9,7 @@ from actuator.provisioning.podsets import Part, parts
 from actuator.provisioning.templates import Ask, template_object
 from tests.provisioning.standing import Object, config, podset, workload
 from tidegate.errors import NotSupportedError
-from tidegate.kinds.flavors import ResourceFlavorSpec
+from tidegate.kinds.kueue_api.flavors import ResourceFlavorSpec
 from tidegate.kinds.pods import Toleration
 
 ASK = Ask(check="c", name="w-c-1", class_name="queued", parameters={}, parts=())

@@ -7,9 +7,9 @@ import pytest
 from tests.replay.world import World
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import WorkloadPreempted
-from tidegate.replay.context import Around, around
-from tidegate.replay.waits import Wait, lines, waits
-from tidegate.replay.why import names, why
+from tidegate.replay.story.context import Around, around
+from tidegate.replay.story.waits import Wait, lines, waits
+from tidegate.replay.story.why import names, why
 
 
 @pytest.fixture

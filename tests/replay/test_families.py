@@ -10,7 +10,7 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
 from tidegate.model.policy import Policy
-from tidegate.replay.why import names, why
+from tidegate.replay.story.why import names, why
 
 GATES = {"ConcurrentAdmission": True}
 

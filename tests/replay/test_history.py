@@ -19,8 +19,8 @@ from tidegate.core.state.chain import verify as chained
 from tidegate.errors import AuditError, ChainError, WitnessError
 from tidegate.replay.as_of import as_of
 from tidegate.replay.rebuild import rebuild
+from tidegate.replay.story.why import names, why
 from tidegate.replay.verify import Witness, verify
-from tidegate.replay.why import names, why
 
 OPENED = LedgerOpened(at_us=7, ledger_id="tidegate", cluster="local")
 

@@ -10,8 +10,8 @@ from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.contracts.facts import Event
 from tidegate.model.policy import Policy
 from tidegate.model.quota import FlavorSpec
-from tidegate.replay.loads import Job, loaded
-from tidegate.replay.whatif import played
+from tidegate.replay.simulator.loads import Job, loaded
+from tidegate.replay.simulator.whatif import played
 
 OTHER = replace(GROUP.flavors[0], flavor="g")
 TRIED = replace(SPEC, concurrent=True, groups=(replace(GROUP, flavors=(*GROUP.flavors, OTHER)),))

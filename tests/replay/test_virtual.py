@@ -26,12 +26,12 @@ from tidegate.model.quota import (
     Quota,
     ResourceGroup,
 )
-from tidegate.replay.changes import Defined
-from tidegate.replay.dryrun import dry_run
-from tidegate.replay.loads import Job, loaded
 from tidegate.replay.rebuild import rebuild
-from tidegate.replay.scenario import Scenario, recorded
-from tidegate.replay.whatif import played
+from tidegate.replay.simulator.changes import Defined
+from tidegate.replay.simulator.loads import Job, loaded
+from tidegate.replay.simulator.scenario import Scenario, recorded
+from tidegate.replay.simulator.whatif import played
+from tidegate.replay.whynot_search.dryrun import dry_run
 
 SECOND = 1_000_000
 GROUP = ResourceGroup(
@@ -97,7 +97,7 @@ def test_a_job_that_runs_on_keeps_the_others_waiting_and_the_play_ends() -> None
 def test_jobs_that_never_settle_are_told_and_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tidegate.replay.virtual.DECISIONS_A_JOB", 1)
+    monkeypatch.setattr("tidegate.replay.simulator.virtual.DECISIONS_A_JOB", 1)
     with pytest.raises(TidegateError, match="they never settle"):
         played(scene(job("a", 0, 60), job("b", 5, 30)))
 

@@ -15,10 +15,10 @@ from tidegate.contracts.facts import Event
 from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import SettingsError
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
-from tidegate.replay.changes import Changes, changed, target_of
-from tidegate.replay.field_paths import read_setting
-from tidegate.replay.scenario import Scenario, recorded
-from tidegate.replay.whatif import Side, as_recorded, played
+from tidegate.replay.simulator.changes import Changes, changed, target_of
+from tidegate.replay.simulator.field_paths import read_setting
+from tidegate.replay.simulator.scenario import Scenario, recorded
+from tidegate.replay.simulator.whatif import Side, as_recorded, played
 
 numbers = st.integers(0, 9)
 days = st.lists(st.tuples(numbers, numbers, numbers, st.integers(0, 40)), min_size=2, max_size=12)

@@ -17,8 +17,8 @@ from tidegate.core.state.state import State
 from tidegate.errors import TidegateError
 from tidegate.model.quota import Quota
 from tidegate.replay.rebuild import rebuild
-from tidegate.replay.trial import Trial
-from tidegate.replay.whynot import WhyNot, why_not
+from tidegate.replay.whynot_search.trial import Trial
+from tidegate.replay.whynot_search.whynot import WhyNot, why_not
 
 numbers = st.integers(0, 9)
 jobs = st.lists(st.tuples(numbers, numbers, numbers), min_size=3, max_size=9)

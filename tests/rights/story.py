@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from actuator.apply import Applier
 from actuator.calls import Calls
-from actuator.consume import Consumer
 from actuator.metrics import Metrics as ActuatorMetrics
+from actuator.ordering.apply import Applier
+from actuator.ordering.consume import Consumer
+from actuator.ordering.failures import Reporter
 from actuator.pace import Rate
 from actuator.project import Projector
-from actuator.report import Reporter
 from actuator.session import Session as ActuatorSession
 from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
@@ -29,7 +29,7 @@ from ingest.watch import Pace
 from tests.parts.history import History
 from tests.parts.stage import Object, job, kueue
 from tests.rights.asked import Recorded
-from tidegate.bus.memory import MemoryBus
+from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.codec import decode_observation
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
@@ -61,7 +61,7 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.contracts.observations import Heartbeat
-from tidegate.jobs.batch_job_binding import unbound
+from tidegate.jobs.batch.binding import unbound
 from tidegate.jobs.kind import Patch
 from tidegate.jobs.names import workload_key
 from tidegate.jobs.registry import JOB_KINDS

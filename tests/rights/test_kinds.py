@@ -12,12 +12,12 @@ import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
-from actuator.apply import Applier
 from actuator.calls import Calls
 from actuator.metrics import Metrics
-from actuator.orders import Expire, Order
+from actuator.ordering.apply import Applier
+from actuator.ordering.failures import Reporter
+from actuator.ordering.orders import Expire, Order
 from actuator.pod_ungater import PodUngater
-from actuator.report import Reporter
 from tests.e2e.cast import until
 from tests.parts.foreign import (
     JOBSETS,
@@ -31,11 +31,11 @@ from tests.parts.foreign import (
 from tests.parts.stage import alongside, eventually
 from tests.rights.asked import Recorded, Right, rights, role
 from tests.rights.story import AT_US, account, heartbeat, ingest
-from tidegate.bus.memory import MemoryBus
+from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.cluster.install import apply
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered, WorkloadExpired
 from tidegate.jobs.kind import Start, Stop
-from tidegate.jobs.pod_roles import role as role_of
+from tidegate.jobs.pods.pod_roles import role as role_of
 from tidegate.jobs.registry import JOB_KINDS, declare
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod

@@ -15,8 +15,8 @@ from sqlalchemy import Connection, event
 
 from scheduler import __main__ as service
 from store.ledger import SqlLedger
-from tidegate.bus.event_publisher import NatsEventPublisher
-from tidegate.bus.observation_reader import NatsObservationReader
+from tidegate.bus.jetstream.event_publisher import NatsEventPublisher
+from tidegate.bus.jetstream.observation_reader import NatsObservationReader
 from tidegate.contracts.entry import Entry, Position, Positions
 
 PLACES = (

@@ -14,12 +14,12 @@ from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
 from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.turn import first_turn
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.parts.virtual import run_virtually
-from tidegate.bus.memory import MemoryBus
+from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.contracts.observations import (

@@ -21,8 +21,8 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Engine
 
+from store.access.engine import open_engine
 from store.as_of import past
-from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.reports import rows
 from store.views.catalog import VIEWS
@@ -30,8 +30,8 @@ from tests.parts.postgresql import Server, postgresql
 from tests.scheduler.killing import PLACES
 from tests.scheduler.stage import QUEUES, beat, queue
 from tidegate.bus.embedded import embedded_server
-from tidegate.bus.nats import NatsBus, open_bus
-from tidegate.bus.register import CLUSTER
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
+from tidegate.bus.jetstream.register import CLUSTER
 from tidegate.bus.streams import Streams
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry, Published

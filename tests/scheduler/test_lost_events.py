@@ -12,8 +12,8 @@ from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.retention_window import CHUNK_ENTRIES, ENVELOPE_BYTES, Window, begin
 from scheduler.turn import turn
 from tests.scheduler.stage import Stage, first_round, play, queue
-from tidegate.bus.faults import Fate
-from tidegate.bus.memory_events import MemoryEventPublisher
+from tidegate.bus.memory.events import MemoryEventPublisher
+from tidegate.bus.memory.faults import Fate
 from tidegate.contracts.entry import Entry, Position
 from tidegate.core.state.chain import GENESIS
 from tidegate.errors import BusUnreachableError, LedgerUnreachableError

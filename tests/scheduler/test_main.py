@@ -13,12 +13,12 @@ from pathlib import Path
 import nats
 import pytest
 
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tests.scheduler.stage import QUEUES, first_round
 from tidegate.bus.embedded import embedded_server
-from tidegate.bus.nats import NatsBus, open_bus
-from tidegate.bus.register import CLUSTER, LEDGER
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
+from tidegate.bus.jetstream.register import CLUSTER, LEDGER
 from tidegate.bus.streams import Streams
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry

@@ -8,16 +8,16 @@ from random import Random
 
 from prometheus_client import CollectorRegistry
 
-from actuator.apply import Applier
 from actuator.calls import Calls
-from actuator.consume import Consumer, Subscriber
 from actuator.fan_out import FanOut
 from actuator.metrics import Metrics as ActuatorMetrics
+from actuator.ordering.apply import Applier
+from actuator.ordering.consume import Consumer, Subscriber
+from actuator.ordering.failures import Reporter
 from actuator.pace import Rate
 from actuator.pod_ungater import PodUngater
 from actuator.project import Projector
 from actuator.provisioning.provisioner import Provisioner
-from actuator.report import Reporter
 from actuator.session import Session as ActuatorSession
 from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher

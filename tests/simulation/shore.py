@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from contextlib import AsyncExitStack, suppress
 from random import Random
 
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import upgrade
 from store.snapshots import SqlSnapshots

@@ -15,7 +15,7 @@ from typing import Any
 from msgspec.structs import replace
 from sqlalchemy import Engine
 
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import upgrade
 from store.snapshots import SqlSnapshots

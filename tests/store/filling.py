@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from resource import RLIMIT_FSIZE, getrlimit, setrlimit
 
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tests.store.histories import LEASE_US
 from tidegate.contracts.entry import Entry, Positions

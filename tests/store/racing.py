@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tests.store.histories import ticks
 from tidegate.contracts.entry import Positions

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Engine
 
 from store import migrate
+from store.access.engine import open_engine
 from store.copying import copy
-from store.engine import open_engine
 from store.ledger import SqlLedger
 from tests.parts.postgresql import wait_until
 from tests.store.conftest import DATABASES

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, Engine, event, text
 
 from store import migrate
-from store.engine import open_engine, parse_url, shown
+from store.access.engine import open_engine, parse_url, shown
 from store.ledger import SqlLedger
 from tests.parts.postgresql import Server
 from tests.store.conftest import DATABASES

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import text
 
 from store import migrate
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tests.parts.cutting import Cut, Cutter, socket_folder
 from tests.parts.postgresql import Server, wait_until

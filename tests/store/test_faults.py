@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import Engine, event
 
 from store import migrate
+from store.access.engine import open_engine
 from store.as_of import past
-from store.engine import open_engine
 from store.ledger import SqlLedger
 from store.reports import rows
 from store.views.catalog import VIEWS

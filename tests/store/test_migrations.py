@@ -13,7 +13,7 @@ from sqlalchemy import Engine, inspect, text
 from sqlalchemy.engine.interfaces import ReflectedIndex
 
 from store import migrate
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.reporting.tables import made_on, usage
 from store.reports import rows

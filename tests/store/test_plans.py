@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, event, text
 
 from store import migrate
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from tests.parts.postgresql import Server
 from tests.store.histories import LEASE_US, sealed

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from store import migrate
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.reports import rows
 from store.views.catalog import VIEWS

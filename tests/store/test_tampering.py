@@ -14,7 +14,7 @@ from sqlalchemy import Engine, delete, insert
 from sqlalchemy.exc import IntegrityError
 
 from store import migrate
-from store.engine import open_engine
+from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.tables import ledger_event
 from tests.parts.drawn import drawn

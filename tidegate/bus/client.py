@@ -15,8 +15,8 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import NamedTuple
 
-from tidegate.bus.nats import NatsBus, open_bus
-from tidegate.bus.subscription import NatsFeed
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
+from tidegate.bus.jetstream.subscription import NatsFeed
 from tidegate.bus.witness import Witness
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent

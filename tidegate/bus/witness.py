@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.bus.headers import HASH, identity
-from tidegate.bus.jetstream import JetStream
+from tidegate.bus.jetstream.requests import JetStream
 from tidegate.bus.streams import Names
 
 

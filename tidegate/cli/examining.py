@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from tidegate.bus.inspection import Looked, look
+from tidegate.bus.jetstream.inspection import Looked, look
 from tidegate.cli.advice import advice
 from tidegate.cli.doctor_findings import Finding, good, wrong
 from tidegate.cli.installation import PART_OF, examine_installation

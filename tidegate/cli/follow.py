@@ -45,7 +45,7 @@ def follow(url: str) -> Generator[Follower]:
     Raises:
         LedgerUnreachableError: there is no such ledger, or its database does not answer.
     """
-    from store.engine import open_engine  # noqa: PLC0415 - an image may lack SQL
+    from store.access.engine import open_engine  # noqa: PLC0415 - an image may lack SQL
     from store.ledger import SqlLedger  # noqa: PLC0415
 
     engine = open_engine(url, read_only=True)

@@ -14,11 +14,11 @@ from ingest import definitions as observe
 from tidegate.contracts import facts as told
 from tidegate.errors import SettingsError, UndecodableError
 from tidegate.kinds import seen
-from tidegate.kinds.checks import AdmissionCheck
 from tidegate.kinds.decode import read
-from tidegate.kinds.flavors import ResourceFlavor, WorkloadPriorityClass
-from tidegate.kinds.queues import ClusterQueue, Cohort, LocalQueue
-from tidegate.replay.changes import Defined
+from tidegate.kinds.kueue_api.checks import AdmissionCheck
+from tidegate.kinds.kueue_api.flavors import ResourceFlavor, WorkloadPriorityClass
+from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.replay.simulator.changes import Defined
 from tidegate.service.configuration import parse_configuration
 
 

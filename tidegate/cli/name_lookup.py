@@ -12,7 +12,7 @@ from tidegate.cli.reading import Reader
 from tidegate.core.state.state import State, Workload
 from tidegate.errors import NotSupportedError, UnknownNameError
 from tidegate.replay.as_of import as_of as folded
-from tidegate.replay.why import names
+from tidegate.replay.story.why import names
 
 WorkloadArgument = Annotated[
     str,

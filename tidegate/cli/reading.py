@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple, Protocol
 
 import typer
 
-from store.archive_format import Archive, is_archive
+from store.archive.archive_format import Archive, is_archive
 from tidegate.cli.instance import read_instance
 from tidegate.cli.progress import watched
 from tidegate.cli.times import parse_utc, utc
@@ -138,7 +138,7 @@ def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator
 @contextmanager
 def _open_ledger(where: str) -> Generator[Reader]:
     try:
-        from store.engine import open_engine, shown  # noqa: PLC0415 - SQL may be absent
+        from store.access.engine import open_engine, shown  # noqa: PLC0415 - SQL may be absent
         from store.ledger import SqlLedger  # noqa: PLC0415
         from store.schema import check  # noqa: PLC0415
     except ImportError as error:

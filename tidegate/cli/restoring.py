@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
-from tidegate.bus.nats import NatsBus
+from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.ports import Ledger
 from tidegate.bus.rows import entry_of
 from tidegate.contracts.entry import Entry, Position, Positions, Published, Term

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.paths import found_at, shown
+from tidegate.jobs.templates.paths import found_at, shown
 
 CONDITIONS = ("status", "conditions")
 

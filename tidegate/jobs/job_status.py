@@ -15,7 +15,7 @@ from tidegate.contracts.decisions import PodSetStart
 from tidegate.core.quota.limit_ranges import invalid_quantity
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
-from tidegate.jobs.paths import (
+from tidegate.jobs.templates.paths import (
     Path,
     found_at,
     missing_parents,
@@ -24,10 +24,10 @@ from tidegate.jobs.paths import (
     without_empty,
 )
 from tidegate.kinds.decode import read
+from tidegate.kinds.kueue_api.topologies import PodIndex, check_slices
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.podsets import pod_set
-from tidegate.kinds.topologies import PodIndex, check_slices
 from tidegate.model.podset import PodSet
 
 PODSETS_MAX = 18

@@ -14,7 +14,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.jobs.paths import Path, text_at
+from tidegate.jobs.templates.paths import Path, text_at
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.numbers import whole
 

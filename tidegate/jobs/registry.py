@@ -6,27 +6,22 @@ from collections.abc import Iterable
 from typing import Any
 
 from tidegate.errors import NotSupportedError
-from tidegate.jobs import (
-    app_wrapper,
-    batch_job,
-    jax_job,
-    jobset,
-    mpi_job,
-    paddle_job,
-    pod,
-    pod_group,
-    pytorch_job,
-    ray_cluster,
-    ray_job,
-    ray_service,
-    spark_application,
-    tf_job,
-    train_job,
-    workload,
-    xgboost_job,
-)
+from tidegate.jobs import workload
+from tidegate.jobs.batch import batch_job, jobset
 from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind
+from tidegate.jobs.pods import pod, pod_group
+from tidegate.jobs.ray import ray_cluster, ray_job, ray_service
+from tidegate.jobs.training import (
+    jax_job,
+    mpi_job,
+    paddle_job,
+    pytorch_job,
+    tf_job,
+    train_job,
+    xgboost_job,
+)
+from tidegate.jobs.wrappers import app_wrapper, spark_application
 from tidegate.model.declaration import Declaration
 
 JOB_KINDS: dict[str, JobKind[Any]] = {

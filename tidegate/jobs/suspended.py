@@ -13,7 +13,6 @@ import msgspec
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
-from tidegate.jobs.injected import before_start, decided_on, noted
 from tidegate.jobs.job_metadata import asked, identified, is_elastic, state
 from tidegate.jobs.job_status import (
     JobStatus,
@@ -35,10 +34,11 @@ from tidegate.jobs.kind import (
     Stop,
     Wait,
 )
-from tidegate.jobs.merging import difference
-from tidegate.jobs.paths import found_at, with_value
-from tidegate.jobs.placing import Note, known_note, placed, unplaced
-from tidegate.jobs.written import with_fewest, written_podset
+from tidegate.jobs.templates.injected import before_start, decided_on, noted
+from tidegate.jobs.templates.merging import difference
+from tidegate.jobs.templates.paths import found_at, with_value
+from tidegate.jobs.templates.placing import Note, known_note, placed, unplaced
+from tidegate.jobs.templates.written import with_fewest, written_podset
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta
 

@@ -17,12 +17,12 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import MESSAGE_MAX, author, listed, written_decision
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
 from tidegate.kinds import names
-from tidegate.kinds.check_states import check_states, checks_since
 from tidegate.kinds.decode import read
+from tidegate.kinds.kueue_api.check_states import check_states, checks_since
+from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.meta import Condition, ObjectMeta, holding
 from tidegate.kinds.podsets import workload_podsets
 from tidegate.kinds.times import micros, stamp
-from tidegate.kinds.workload import Workload
 from tidegate.model.numbers import INT32_MAX, signed
 from tidegate.model.texts import bounded
 

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.kueue import KINDS, Kind
+from tidegate.kinds.kueue_api.v1beta1_schema import SPELLINGS
+from tidegate.kinds.kueue_api.v1beta2 import KINDS, Kind
 from tidegate.kinds.names import GROUP, VERSIONS
 from tidegate.kinds.schema import Schema, struct_schema
-from tidegate.kinds.v1beta1_schema import SPELLINGS
 
 Manifest: TypeAlias = dict[str, Any]
 REFUSED = "v1alpha1"

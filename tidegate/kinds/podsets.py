@@ -9,9 +9,9 @@ from decimal import Decimal
 import msgspec
 
 from tidegate.kinds import pods
+from tidegate.kinds.kueue_api.topologies import checked, layers_error, topology_request
+from tidegate.kinds.kueue_api.workload import PodSetTopologyRequest, Workload
 from tidegate.kinds.meta import SelectorRequirement
-from tidegate.kinds.topologies import checked, layers_error, topology_request
-from tidegate.kinds.workload import PodSetTopologyRequest, Workload
 from tidegate.model import podset as model
 
 _SHAPE_DIGITS = 16

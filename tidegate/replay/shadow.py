@@ -19,7 +19,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.contracts.observations import JobState
-from tidegate.replay.sentences import sentence
+from tidegate.replay.story.sentences import sentence
 
 What = Literal["starts only here", "starts only there", "starts earlier", "starts later"]
 Stop = Literal["stops only here", "stops only there"]

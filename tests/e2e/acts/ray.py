@@ -8,7 +8,7 @@ from tests.e2e.act import Act, condition, has_condition
 from tests.e2e.operators import count
 from tests.parts.definitions import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 from tests.parts.foreign import pods_template
-from tidegate.jobs.paths import Path, found_at
+from tidegate.jobs.templates.paths import Path, found_at
 
 Object = dict[str, Any]
 PODS = 2

@@ -14,10 +14,10 @@ from tests.kinds.observed.groups import group_answers
 from tests.kinds.observed.orders import shown, start_of, stop_order, told_of, units_of
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError
-from tidegate.jobs import pod_group
 from tidegate.jobs.kind import JobKind, Patch, Refused, Start, Stop, Wait
-from tidegate.jobs.paths import found_at
+from tidegate.jobs.pods import pod_group
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.templates.paths import found_at
 from tidegate.kinds.decode import decode_object, read
 from tidegate.kinds.names import POD_GROUP_TOTAL_COUNT
 from tidegate.kinds.pods import Pod

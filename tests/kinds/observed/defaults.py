@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.kinds.observed.cases import Case, Object
-from tidegate.jobs.paths import parsed, with_value
+from tidegate.jobs.templates.paths import parsed, with_value
 from tidegate.kinds.names import MANAGED, QUEUE_NAME
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
 

@@ -9,8 +9,8 @@ from tests.kinds.observed.cases import Case, Object
 from tests.kinds.observed.orders import shown, start_of, told_of, units_of
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError
-from tidegate.jobs import pod_group
 from tidegate.jobs.kind import Patch, Refused
+from tidegate.jobs.pods import pod_group
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import ROLE_HASH
 from tidegate.kinds.pods import Pod

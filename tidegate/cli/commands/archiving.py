@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from store.archive_format import SUFFIXES, Archive, digest, sync, write
+from store.archive.archive_format import SUFFIXES, Archive, digest, sync, write
 from tidegate.cli.commands.copying import refuse_existing
 from tidegate.cli.output import say
 from tidegate.cli.progress import watched
@@ -41,7 +41,7 @@ def archive(
 
       tidegate ledger verify --ledger ledger.db
     """
-    from store.engine import open_engine  # noqa: PLC0415 - SQL may be absent
+    from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
     from store.schema import check  # noqa: PLC0415
 
     if not file.name.endswith(SUFFIXES):
@@ -57,7 +57,7 @@ def archive(
 
 
 def _archive(engine: Any, file: Path, until: str) -> tuple[int, int]:  # noqa: ANN401 - SQL's
-    from store import archive_ranges  # noqa: PLC0415 - SQL may be absent
+    from store.archive import archive_ranges  # noqa: PLC0415
     from store.failures import reading  # noqa: PLC0415
     from store.ledger import SqlLedger  # noqa: PLC0415
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from store.archive_format import SUFFIXES, write
+from store.archive.archive_format import SUFFIXES, write
 from tidegate.cli import parquet
 from tidegate.cli.output import say
 from tidegate.cli.reading import LedgerOption, Reader, open_reader
@@ -111,8 +111,8 @@ def _copy_file(source: str, file: Path) -> None:
 
 
 def _copy_rows(reader: Reader, target: str) -> None:
+    from store.access.engine import open_engine  # noqa: PLC0415
     from store.copying import copy  # noqa: PLC0415 - SQL may be absent
-    from store.engine import open_engine  # noqa: PLC0415
 
     there = open_engine(target)
     try:

@@ -24,7 +24,7 @@ from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.core.state.state import State
 from tidegate.errors import UnknownNameError
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.kinds.kueue import KINDS
+from tidegate.kinds.kueue_api.v1beta2 import KINDS
 from tidegate.kinds.names import GROUP, VERSIONS
 
 

@@ -21,7 +21,7 @@ from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.subjects import place_of
 from tidegate.errors import UnknownNameError
-from tidegate.replay.sentences import Told, sentence
+from tidegate.replay.story.sentences import Told, sentence
 from tidegate.subscribe import LedgerEvent, Wish, subscribe
 
 POLL_S = 0.5

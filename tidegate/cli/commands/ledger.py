@@ -87,7 +87,7 @@ def migrate(ledger: LedgerOption = "") -> None:
 
 
 def _write(file: Path, turns: Iterator[list[Entry]]) -> int:
-    from store.engine import open_engine  # noqa: PLC0415 - SQL may be absent
+    from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
     from store.ledger import SqlLedger  # noqa: PLC0415
     from store.migrate import upgrade  # noqa: PLC0415
     from tidegate.contracts.entry import Positions  # noqa: PLC0415

@@ -53,7 +53,7 @@ def recover(
 
       tidegate ledger recover --bus nats://127.0.0.1:4222 --ledger /var/lib/tidegate/ledger.db
     """
-    from store.engine import open_engine  # noqa: PLC0415 - SQL may be absent
+    from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
     from store.ledger import SqlLedger  # noqa: PLC0415
     from store.migrate import check, upgrade  # noqa: PLC0415
 
@@ -74,7 +74,7 @@ def recover(
 async def _bring_back(engine: Any, url: str, cluster: str) -> str:  # noqa: ANN401 - SQL's
     from store.ledger import SqlLedger  # noqa: PLC0415 - SQL may be absent
     from store.recovery import resign  # noqa: PLC0415
-    from tidegate.bus.nats import open_bus  # noqa: PLC0415 - only here a command writes to a bus
+    from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
     from tidegate.cli.restoring import restore  # noqa: PLC0415
 
     ledger = SqlLedger(engine)
@@ -91,8 +91,8 @@ async def _bring_back(engine: Any, url: str, cluster: str) -> str:  # noqa: ANN4
 
 
 async def _recover(ledger: Ledger, url: str, cluster: str) -> LedgerOpened:
-    from tidegate.bus.nats import open_bus  # noqa: PLC0415 - only here a command writes to a bus
-    from tidegate.bus.register import LEDGER  # noqa: PLC0415
+    from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
+    from tidegate.bus.jetstream.register import LEDGER  # noqa: PLC0415
 
     async with open_bus(url, cluster=cluster, name="recover") as bus:
         term = await _lead(ledger)

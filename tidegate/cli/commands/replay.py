@@ -22,7 +22,7 @@ from tidegate.core.state.state import State
 from tidegate.errors import TidegateError
 from tidegate.replay.play import Turn, play
 from tidegate.replay.redecide import Divergence
-from tidegate.replay.sentences import Told, sentence
+from tidegate.replay.story.sentences import Told, sentence
 
 _SECOND_US = 1_000_000
 _TYPE_WIDTH = 22

@@ -18,9 +18,9 @@ from tidegate.cli.manifests import read_manifests
 from tidegate.cli.times import parse_utc
 from tidegate.errors import SettingsError, UndecodableError
 from tidegate.model.policy import Policy
-from tidegate.replay.loads import Job, loaded
-from tidegate.replay.scenario import Scenario
-from tidegate.replay.whatif import played
+from tidegate.replay.simulator.loads import Job, loaded
+from tidegate.replay.simulator.scenario import Scenario
+from tidegate.replay.simulator.whatif import played
 
 BEGIN = "2026-01-01T00:00:00Z"
 

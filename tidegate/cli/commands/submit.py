@@ -19,9 +19,9 @@ from tidegate.errors import NotSupportedError, SettingsError
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.decode import read
-from tidegate.replay.dryrun import dry_run
-from tidegate.replay.sentences import assignments
-from tidegate.replay.whynot import WhyNot
+from tidegate.replay.story.sentences import assignments
+from tidegate.replay.whynot_search.dryrun import dry_run
+from tidegate.replay.whynot_search.whynot import WhyNot
 
 UID = "dry-run"
 

@@ -19,7 +19,7 @@ from tidegate.contracts.facts import FactEvent, PolicyConfigured, WatchesExpecte
 from tidegate.core.folding.snapshot import decode
 from tidegate.errors import SettingsError, TidegateError
 from tidegate.model.policy import Policy
-from tidegate.replay.changes import (
+from tidegate.replay.simulator.changes import (
     POLICY,
     Changes,
     Setting,
@@ -29,9 +29,9 @@ from tidegate.replay.changes import (
     defined,
     target_of,
 )
-from tidegate.replay.field_paths import fields_of, read_setting
-from tidegate.replay.scenario import Scenario, recorded
-from tidegate.replay.whatif import as_recorded, played
+from tidegate.replay.simulator.field_paths import fields_of, read_setting
+from tidegate.replay.simulator.scenario import Scenario, recorded
+from tidegate.replay.simulator.whatif import as_recorded, played
 
 SetOption = Annotated[
     list[str],

@@ -11,10 +11,10 @@ from tidegate.cli.name_lookup import WithinOption, WorkloadArgument, find
 from tidegate.cli.output import Output, OutputOption, coloured, print_record
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.times import span, utc
-from tidegate.replay.context import Around, Freed, around
-from tidegate.replay.waits import Wait, freed_text, lines, needed_text, waits
-from tidegate.replay.why import Line, Story
-from tidegate.replay.why import why as story_of
+from tidegate.replay.story.context import Around, Freed, around
+from tidegate.replay.story.waits import Wait, freed_text, lines, needed_text, waits
+from tidegate.replay.story.why import Line, Story
+from tidegate.replay.story.why import why as story_of
 
 Notes: TypeAlias = Mapping[int, Around]
 

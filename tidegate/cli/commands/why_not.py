@@ -13,10 +13,10 @@ from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.times import utc
 from tidegate.model.quantity import render
 from tidegate.replay.as_of import as_of as folded
-from tidegate.replay.ending_search import TRIALS_MAX
-from tidegate.replay.quota_search import QuotaChange
-from tidegate.replay.whynot import WhyNot
-from tidegate.replay.whynot import why_not as answered
+from tidegate.replay.whynot_search.ending_search import TRIALS_MAX
+from tidegate.replay.whynot_search.quota_search import QuotaChange
+from tidegate.replay.whynot_search.whynot import WhyNot
+from tidegate.replay.whynot_search.whynot import why_not as answered
 
 
 def why_not(  # noqa: PLR0913 - each is an option

@@ -11,7 +11,7 @@ from tidegate.cli.output import Column
 from tidegate.cli.times import span, utc
 from tidegate.replay.aggregates import Tally
 from tidegate.replay.figures import Figures, QueueFigures, Usage
-from tidegate.replay.whatif import Side
+from tidegate.replay.simulator.whatif import Side
 
 SECOND_US = 1_000_000
 _HOUR_S = 3_600

@@ -9,7 +9,7 @@ from tidegate.cli.figures.comparison import SECOND_US, Comparison, columns, rows
 from tidegate.cli.figures.plots import Line, Points, plot, shares, steps
 from tidegate.model.ids import FlavorResource
 from tidegate.replay.aggregates import Level
-from tidegate.replay.whatif import Side
+from tidegate.replay.simulator.whatif import Side
 
 COLOURS = {"recorded": "#888888", "unchanged": "#1f6fb2", "changed": "#d1571b"}
 OTHER = "#1f6fb2"

@@ -20,7 +20,7 @@ from tidegate.cli.times import parse_utc
 from tidegate.errors import QuantityError, SettingsError, UndecodableError
 from tidegate.kinds.times import duration_us
 from tidegate.model.quantity import amount
-from tidegate.replay.loads import Job
+from tidegate.replay.simulator.loads import Job
 
 FIELDS = (
     *("name", "queue", "namespace", "at", "run", "count", "minCount", "priority"),

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tidegate.cli.loads.rows import text_of
 from tidegate.cli.times import parse_utc
 from tidegate.errors import SettingsError
-from tidegate.replay.loads import Job
+from tidegate.replay.simulator.loads import Job
 
 SWF_FIELDS = 18
 _SWF_WORDS: tuple[str, ...] = ("user", "group", "queue", "partition")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tidegate.kinds.kueue_v1beta1 import PRIORITY_SOURCES
+from tidegate.kinds.kueue_api.v1beta1 import PRIORITY_SOURCES
 from tidegate.kinds.names import AUTHOR
 from tidegate.kinds.policies.forms import (
     Manifest,

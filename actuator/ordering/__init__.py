@@ -1,0 +1,1 @@
+"""Start and stop orders: read from EVENTS and carried out on jobs."""

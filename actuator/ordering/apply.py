@@ -1,0 +1,295 @@
+"""A decision carried out on its job: step by step, each pinned to the object it was meant for.
+
+Every patch names uid *and* resourceVersion: without the version a late start beats a stop. After a
+lost answer or a conflict the object is read again, and what stands on it says how far things are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from random import Random
+from typing import TypeAlias
+
+import msgspec
+
+from actuator.calls import CACHED, Calls, passing
+from actuator.metrics import Metrics
+from actuator.ordering.failures import Reporter
+from actuator.ordering.marks import Ahead, genuine, nothing_ahead
+from actuator.ordering.members import deletion, listed, mustered, object_path
+from actuator.ordering.orders import Expire, Order, job_of
+from actuator.ordering.referenced import with_beside
+from actuator.ordering.traces import Traces
+from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
+from tidegate.jobs import workload
+from tidegate.jobs.kind import (
+    Delete,
+    Done,
+    Members,
+    Object,
+    Patch,
+    Refusal,
+    Refused,
+    Start,
+    Step,
+    Stop,
+    Wait,
+)
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.decode import said
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+_log = get_log("apply")
+Along: TypeAlias = Callable[[str, Object, Object], Object]
+"""A workload's key, its job as it is, and an order's patch of a status: the patch to send."""
+PATCHES_MAX = 20
+"""More than any kind needs: somebody undoes each patch."""
+_UNDONE = Refused(reason="conflict", message="Somebody undoes each patch.")
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """For how many seconds an order is tried without progress before it is reported."""
+
+    busy_s: float = 30.0  # the API server does not answer, or answers 429 or 5xx
+    conflict_s: float = 20.0  # 409: somebody else changes the object each time
+    not_yet_s: float = 15.0  # 422: what must be so first is not so yet
+    stop_s: float = 600.0  # the kind's controller does not bring its pods to an end
+    first_s: float = 0.02  # the first wait between tries; they double
+    most_s: float = 2.0
+
+
+@dataclass(slots=True)
+class _Try:
+    """How far one order got."""
+
+    path: str
+    waits: Iterator[float]
+    since: float  # loop time of the last progress
+    waiting_since: float | None = None  # loop time at which a stop began to wait
+    found: Object | None = None  # the job, as last read or patched
+    fresh: bool = False  # ``found`` is not from a cache
+    patches: int = 0
+
+
+def alone(workload: str, found: Object, patch: Object) -> Object:
+    """See ``Along``: nothing goes along."""
+    del workload, found
+    return patch
+
+
+@dataclass(frozen=True, slots=True)
+class Applier:
+    """Carries out orders on one API server."""
+
+    calls: Calls
+    reporter: Reporter
+    random: Random
+    metrics: Metrics
+    patience: Patience = field(default_factory=Patience)
+    traces: Traces = field(default_factory=Traces)
+    ahead: Ahead = nothing_ahead
+    along: Along = alone
+    """What a Workload made directly is to show beside its order: one write for both."""
+
+    async def carry_out(self, order: Order, superseded: Callable[[], bool]) -> None:
+        """Bring the job to what was ordered, or report why it cannot be, or give way."""
+        began = asyncio.get_running_loop().time()
+        with self.traces.carrying_out(order):
+            if await self._brought(order, superseded):
+                self._count(order, "done")
+        name = type(order).__name__
+        seconds = asyncio.get_running_loop().time() - began
+        self.metrics.order_seconds.labels(name).observe(seconds)
+        told = {"workload": order.order.workload, "job": job_of(order).name, "seq": order.seq}
+        _log.debug("order ended", order=name, seconds=round(seconds, 6), **told)
+
+    async def _brought(self, order: Order, superseded: Callable[[], bool]) -> bool:
+        job = job_of(order)
+        if job.kind not in JOB_KINDS:
+            await self.reporter.failed(order, "invalid", f"There is no job kind {job.kind!r}.")
+            return False
+        kind = JOB_KINDS[job.kind]
+        path = kind.path(job.namespace, "" if kind.members else job.name)
+        tried = _Try(path, self._waits(), asyncio.get_running_loop().time())
+        while not superseded():
+            try:
+                step = await self._next(order, tried)
+            except (ApiUnreachableError, ApiStatusError) as error:
+                step = await self._after(error, tried)
+            match step:
+                case Done():
+                    return True
+                case Refused():
+                    await self.reporter.failed(order, step.reason, step.message)
+                    return False
+                case _:
+                    continue
+        self._count(order, "superseded")
+        return False
+
+    async def _next(self, order: Order, tried: _Try) -> Done | Refused | None:
+        """Take one step; None: look again."""
+        members = JOB_KINDS[job_of(order).kind].members
+        if members is not None:
+            return await self._mustered(order, members, tried)
+        job = await self._job(order, tried)
+        if isinstance(order, Expire):
+            return Done() if isinstance(job, Refused) else await self._deleted(order, tried)
+        step = job if isinstance(job, Refused) else await self._step(order, job, tried)
+        match step:
+            case Refused() if not tried.fresh:
+                tried.found, tried.fresh = None, True  # perhaps the cache was behind
+                return None
+            case Done() | Refused():
+                return step
+            case Wait():
+                return await self._waited(step, tried)
+            case Delete():
+                return await self._deleted(order, tried)
+            case Patch():
+                return await self._patched(self._dressed(order, step, tried), tried)
+
+    async def _mustered(self, order: Order, members: Members, tried: _Try) -> Done | Refused | None:
+        """Take one step with each object of a job that is several; None: look again."""
+        if isinstance(order, Expire):
+            for one in await listed(self.calls, tried.path, job_of(order), members):
+                await self._stepped(object_path(tried.path, one), one, Delete())
+            return Done()
+        there = await listed(self.calls, tried.path, job_of(order), members)
+        genuine = [await self._genuine(order, one) for one in there]
+        todo = mustered(genuine, members, order)
+        if isinstance(todo, Refused) or not todo:
+            return todo if isinstance(todo, Refused) else Done()
+        if tried.patches == PATCHES_MAX:
+            return _UNDONE
+        for one, step in todo:
+            await self._stepped(object_path(tried.path, one), one, step)
+        self._progressed(tried)
+        return None
+
+    async def _stepped(self, path: str, found: Object, step: Step) -> None:
+        if isinstance(step, Delete):
+            await self.calls.delete(path, deletion(found["metadata"]["uid"]))
+        elif isinstance(step, Patch):
+            await self._sent(path, step, found)
+
+    async def _sent(self, path: str, step: Patch, found: Object) -> Object:
+        where = f"{path}/{step.subresource}" if step.subresource else path
+        return await self.calls.patch(where, pinned(step.body, found))
+
+    def _progressed(self, tried: _Try) -> None:
+        tried.patches, tried.waits = tried.patches + 1, self._waits()
+        tried.since = asyncio.get_running_loop().time()
+
+    async def _job(self, order: Order, tried: _Try) -> Object | Refused:
+        """Return the job as it is; refuse if it is gone, perhaps with a namesake in its place."""
+        uid = job_of(order).uid
+        if tried.found is None and not tried.fresh:
+            left = self.calls.patched(tried.path)
+            tried.found = left or await self.calls.read(tried.path, CACHED)
+        if tried.found is None or (not tried.fresh and tried.found["metadata"]["uid"] != uid):
+            tried.found, tried.fresh = await self.calls.read(tried.path), True
+        if tried.found is None:
+            return Refused(reason="gone", message="The job was deleted.")
+        if tried.found["metadata"]["uid"] != uid:
+            return Refused(reason="gone", message="Another job has its name.")
+        return await self._genuine(order, tried.found)
+
+    async def _step(self, order: Start | Stop, job: Object, tried: _Try) -> Step:
+        kind = JOB_KINDS[job_of(order).kind]
+        try:
+            job = await with_beside(self.calls, kind, job)
+            match order:
+                case Start():
+                    return kind.start(order, job)
+                case Stop():
+                    return kind.stop(order, job, self._waiting_s(tried))
+        except UndecodableError as error:
+            return Refused(reason="invalid", message=str(error))
+
+    async def _genuine(self, order: Order, job: Object) -> Object:
+        """Return an object without a decision that nobody took; see ``genuine``."""
+        found = await genuine(job, order, self.ahead)
+        if found is not job:
+            self._count(order, "forged")
+        return found
+
+    async def gave_up(self, order: Order, error: Exception) -> None:
+        """Report an order that met what nobody thought of."""
+        _log.error("cannot be carried out", seq=order.seq, exc_info=error)
+        await self.reporter.failed(order, "invalid", f"{type(error).__name__}: {said(error)}")
+
+    def _dressed(self, order: Order, step: Patch, tried: _Try) -> Patch:
+        if job_of(order).kind != workload.NAME or tried.found is None:
+            return step
+        body = self.along(order.order.workload, tried.found, step.body)
+        return msgspec.structs.replace(step, body=body)
+
+    async def _patched(self, step: Patch, tried: _Try) -> Refused | None:
+        assert tried.found is not None, "a patch is thought out for an object"
+        if tried.patches == PATCHES_MAX:
+            return _UNDONE
+        tried.found, tried.fresh = await self._sent(tried.path, step, tried.found), True
+        self._progressed(tried)
+        return None
+
+    async def _deleted(self, order: Order, tried: _Try) -> Done:
+        await self.calls.delete(tried.path, deletion(job_of(order).uid))
+        return Done()
+
+    async def _waited(self, step: Wait, tried: _Try) -> Refused | None:
+        if tried.waiting_since is None:
+            tried.waiting_since = asyncio.get_running_loop().time()
+        if self._waiting_s(tried) > self.patience.stop_s:
+            message = f"Its controller did not stop it within {self.patience.stop_s:g} s."
+            return Refused(reason="unreachable", message=message)
+        tried.found = None
+        await asyncio.sleep(step.after_s)
+        return None
+
+    async def _after(
+        self, error: ApiUnreachableError | ApiStatusError, tried: _Try
+    ) -> Refused | None:
+        """Wait a moment and look again, unless this kind of trouble has lasted too long."""
+        reason, bound_s = self._judged(error)
+        loop = asyncio.get_running_loop()
+        if loop.time() - tried.since >= bound_s:
+            return Refused(reason=reason, message=str(error))
+        await asyncio.sleep(next(tried.waits))
+        tried.found, tried.fresh = None, True
+        return None
+
+    def _judged(self, error: ApiUnreachableError | ApiStatusError) -> tuple[Refusal, float]:
+        """Return what to call an error that stays, and how long it may."""
+        if isinstance(error, ApiUnreachableError) or passing(error):
+            return "unreachable", self.patience.busy_s
+        match error.status:
+            case HTTPStatus.CONFLICT | HTTPStatus.NOT_FOUND:
+                return "conflict", self.patience.conflict_s
+            case HTTPStatus.UNPROCESSABLE_ENTITY:
+                return "invalid", self.patience.not_yet_s
+            case HTTPStatus.FORBIDDEN | HTTPStatus.UNAUTHORIZED:
+                return "forbidden", 0
+            case _:
+                return "invalid", 0
+
+    def _waiting_s(self, tried: _Try) -> float:
+        began = tried.waiting_since
+        return 0.0 if began is None else asyncio.get_running_loop().time() - began
+
+    def _waits(self) -> Iterator[float]:
+        return delays(self.random, self.patience.first_s, self.patience.most_s)
+
+    def _count(self, order: Order, outcome: str) -> None:
+        self.metrics.orders.labels(type(order).__name__, outcome).inc()
+
+
+def pinned(body: Object, found: Object) -> Object:
+    """Return a patch that applies to this very object in this very version, or not at all."""
+    meta = found["metadata"]
+    pins = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+    return {**body, "metadata": {**body.get("metadata", {}), **pins}}

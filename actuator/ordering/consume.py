@@ -1,0 +1,211 @@
+"""EVENTS read in order into what is known and into what is to be done; workers do it.
+
+The actuator keeps nothing over a restart. It reads EVENTS from the first entry kept, and up to the
+newest entry at its start it only learns; then it carries out what nobody was seen to have done.
+What EVENTS no longer holds the scheduler orders again: observed is not wanted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import Protocol
+
+from actuator.ordering.apply import Applier
+from actuator.ordering.orders import Order, OrderBook
+from actuator.ordering.outstanding import Outstanding
+from tidegate.bus.ports import EventFeed
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Published
+from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
+from tidegate.errors import BusUnreachableError, UndecodableError
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+_POLL_S = 0.02
+LOOKS_MAX = 5
+"""How often entries that did not come are looked for: the stream may have lost them for good."""
+_log = get_log("consume")
+
+
+class Subscriber(Protocol):
+    """Somebody who follows the ledger beside the orders: the projection."""
+
+    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+        """Take in one entry; ``live`` is False for what was history when the actuator started."""
+
+    def carried_out(self, workload: str) -> None:
+        """Take notice that nobody works on an order for this workload any more."""
+
+    def begin_anew(self) -> None:
+        """Forget everything: another ledger speaks."""
+
+    def work(self, working: bool) -> None:  # noqa: FBT001 - a state
+        """Begin to act on what was learnt, or stop doing so: the lease came or went."""
+
+    async def run(self) -> None:
+        """Act for ever, as long as it shall."""
+
+
+class Consumer:
+    """Keeps order per job, works on many jobs at once, and only on the newest order of each."""
+
+    def __init__(
+        self, feed: EventFeed, applier: Applier, subscriber: Subscriber, random: Random
+    ) -> None:
+        self.subscriber = subscriber
+        self._feed, self._applier = feed, replace(applier, ahead=self.is_ahead)
+        self._random, self._metrics = random, applier.metrics
+        self._book, self._outstanding = OrderBook(), Outstanding()
+        self._active = False
+        self._ledger_id = ""
+        self._former = set[str]()  # ledgers of which EVENTS still tells
+        self._read = 0  # the newest seq read
+        self._history = 0  # up to this seq it is only learnt
+        self._looked = 0, 0  # behind which seq something was missed; how often it was looked for
+        self._live = False
+        self._metrics.waiting.set_function(lambda: self._book.waiting)
+
+    @property
+    def lag(self) -> str:
+        """Return what it still has to learn before it works; empty: nothing."""
+        return "" if self._live else f"history read to seq {self._read} of {self._history}"
+
+    @property
+    def busy(self) -> bool:
+        """Tell whether some job is not yet as it was ordered."""
+        return self._book.waiting > 0
+
+    def activate(self, active: bool) -> None:  # noqa: FBT001 - told by the lease
+        """Begin to carry out orders, at first all that are outstanding; or stop doing so."""
+        self._active = active
+        self._metrics.active.set(active)
+        self._book.clear()
+        self._begin()
+
+    async def drain(self) -> None:
+        """Take no further order, and return once those begun came to the end of a step."""
+        self.activate(False)  # noqa: FBT003 - a state
+        while self._book.underway:  # noqa: ASYNC110 - whoever drains sets the bound
+            await asyncio.sleep(_POLL_S)
+
+    async def read(self) -> None:
+        """Follow EVENTS for ever."""
+        waits = delays(self._random, first_s=0.2, most_s=10.0)
+        while True:
+            try:
+                await self._follow()
+            except BusUnreachableError as error:
+                _log.warning("cannot read EVENTS", error=str(error))
+                await asyncio.sleep(next(waits))
+
+    async def work(self) -> None:
+        """Carry out one order after another for ever; run as many of these as shall overlap."""
+        while True:
+            order = await self._book.take()
+            try:
+                await self._applier.carry_out(order, partial(self._book.superseded, order))
+            except Exception as error:  # noqa: BLE001 - of one object: the others go on
+                await self._applier.gave_up(order, error)
+            finally:
+                self._book.finish(order)
+                self.subscriber.carried_out(order.order.workload)
+
+    async def _follow(self) -> None:
+        ledger_id, newest = await self._feed.newest()
+        if newest and ledger_id != self._ledger_id:
+            self._begin_anew(ledger_id)
+        self._history = newest if self._history == 0 else self._history
+        self._catch_up()
+        async for told in self._feed.follow(self._read):
+            if told.ledger_id != self._ledger_id:
+                if await self._is_former(told.ledger_id):
+                    continue
+                return  # another ledger speaks: what it has told by now is history
+            if told.seq <= self._read:
+                continue  # EVENTS was filled again
+            if self._missed(told):
+                return  # it is read again from there, and taken as it is if that does not help
+            self._take_in(told)
+
+    async def _is_former(self, ledger_id: str) -> bool:
+        """Tell whether a ledger ended before ours, though EVENTS still tells of it."""
+        if ledger_id not in self._former and (await self._feed.newest())[0] == self._ledger_id:
+            self._former.add(ledger_id)
+        return ledger_id in self._former
+
+    def _missed(self, told: Published) -> bool:
+        """Tell whether entries before this one did not come, and are to be looked for."""
+        if told.seq <= self._read + 1 or self._read == 0:
+            return False
+        behind, looks = self._looked
+        self._looked = self._read, 1 if behind != self._read else looks + 1
+        return self._looked[1] <= LOOKS_MAX
+
+    def _take_in(self, told: Published) -> None:
+        self._read = told.seq
+        self._metrics.seq.set(told.seq)
+        try:
+            event = decode(told.payload)
+        except UndecodableError as error:
+            # A newer scheduler writes events that this actuator does not know: readers roll first.
+            _log.warning("entry not understood", seq=told.seq, error=str(error))
+            return
+        self._learn(told, event)
+        order = self._ordered(told, event)
+        if isinstance(event, WorkloadRemoved | WorkloadFinished):
+            self._book.withdraw(event.uid)
+        if order is not None and self._live and self._active:
+            self._book.offer(order)
+        self._catch_up()
+
+    def _learn(self, told: Published, event: FactEvent | DecisionEvent) -> None:
+        try:
+            self.subscriber.learn(told, event, live=self._live)
+        except Exception:  # noqa: BLE001 - of one object: the others go on
+            self._pass_over(told)
+
+    def _ordered(self, told: Published, event: FactEvent | DecisionEvent) -> Order | None:
+        try:
+            return self._outstanding.learn(told, event)
+        except Exception:  # noqa: BLE001 - of one object: the others go on
+            self._pass_over(told)
+            return None
+
+    def _pass_over(self, told: Published) -> None:
+        """Note that an entry makes no sense to this actuator: it stands in EVENTS for ever."""
+        self._metrics.passed_over.inc()
+        _log.exception("entry passed over", seq=told.seq, subject=told.subject)
+
+    async def is_ahead(self, seq: int) -> bool:
+        """See ``actuator.ordering.apply.Ahead``."""
+        if seq <= self._read:
+            return False
+        try:
+            return seq <= (await self._feed.newest())[1]
+        except BusUnreachableError:
+            return True  # nobody can tell
+
+    def _catch_up(self) -> None:
+        if not self._live and self._read >= self._history:
+            self._live = True
+            _log.info("history learnt", seq=self._read)
+            self._begin()
+
+    def _begin(self) -> None:
+        """Act on what was learnt, or stop: the lease or the end of history was reached or lost."""
+        acts = self._live and self._active
+        self.subscriber.work(acts)
+        for order in self._outstanding if acts else ():
+            self._book.offer(order)
+
+    def _begin_anew(self, ledger_id: str) -> None:
+        self._ledger_id, self._read, self._history, self._live = ledger_id, 0, 0, False
+        self._former.discard(ledger_id)
+        self._outstanding.clear()
+        self._book.clear()
+        self.subscriber.begin_anew()
+        self.subscriber.work(False)  # noqa: FBT003 - a state

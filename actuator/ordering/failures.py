@@ -1,0 +1,72 @@
+"""What can never work goes back to the scheduler as an observation; nothing is dropped silently."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from actuator.metrics import Metrics
+from actuator.ordering.orders import Order, job_of
+from tidegate.bus.ports import ObservationPublisher
+from tidegate.contracts.codec import encode
+from tidegate.contracts.observations import ActuationReported
+from tidegate.contracts.subjects import observed
+from tidegate.errors import BusUnreachableError
+from tidegate.jobs.kind import Refusal
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+ACTUATION = "actuation"
+"""Stands where an object's resource stands in the subject of a report."""
+_MESSAGE_MAX = 1_024
+_log = get_log("report")
+
+
+class Reporter:
+    """One actuator's voice to the scheduler."""
+
+    def __init__(
+        self,
+        outlet: ObservationPublisher,
+        *,
+        cluster: str,
+        session: str,
+        random: Random,
+        metrics: Metrics,
+    ) -> None:
+        self._outlet = outlet
+        self._cluster = cluster
+        self._session = session
+        self._random = random
+        self._metrics = metrics
+        self._sent = 0
+
+    async def failed(self, order: Order, reason: Refusal, message: str) -> None:
+        """Tell that an order cannot be carried out; return once it is stored."""
+        job = job_of(order)
+        _log.warning(
+            "cannot",
+            workload=order.order.workload,
+            job=job.name,
+            reason=reason,
+            error=message,
+            seq=order.seq,
+        )
+        self._metrics.orders.labels(type(order).__name__, reason).inc()
+        report = ActuationReported(
+            job=job,
+            workload=order.order.workload,
+            decision=order.decision,
+            reason=reason,
+            message=message[:_MESSAGE_MAX],
+        )
+        subject = observed(self._cluster, ACTUATION, job.namespace, job.name)
+        self._sent += 1
+        message_id = f"{self._session}:{self._sent}"
+        for wait_s in delays(self._random, first_s=0.2, most_s=5.0):
+            try:
+                await self._outlet.publish(subject, encode(report), message_id)
+            except BusUnreachableError:
+                await asyncio.sleep(wait_s)
+            else:
+                return

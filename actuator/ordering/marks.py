@@ -1,0 +1,37 @@
+"""Decisions on objects are claims: one that the ledger has not taken counts for nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import TypeAlias
+
+from actuator.ordering.orders import Order
+from tidegate.errors import ApiStatusError
+from tidegate.jobs.kind import Object
+from tidegate.jobs.templates.injected import mark, unmarked
+
+Ahead: TypeAlias = Callable[[int], Awaitable[bool]]
+"""Tells whether the ledger has come to a seq that this actuator has not read yet."""
+
+
+async def nothing_ahead(seq: int) -> bool:
+    """See ``Ahead``: all that there is was read."""
+    del seq
+    return False
+
+
+async def genuine(job: Object, order: Order, ahead: Ahead) -> Object:
+    """Return an object as it is, or without a decision that nobody took for it.
+
+    An order for the same object that is newer than this one would have superseded it, once read.
+
+    Raises:
+        ApiStatusError: 409: it bears a decision that this actuator will read in a moment.
+    """
+    seq = mark(job, order.ledger_id)
+    if seq <= order.seq:
+        return job
+    if await ahead(seq):
+        raise ApiStatusError(HTTPStatus.CONFLICT, "It bears a decision that was not read yet.")
+    return unmarked(job)

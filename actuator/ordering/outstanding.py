@@ -1,0 +1,60 @@
+"""The newest order of each job that nobody was seen to have carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from actuator.ordering.orders import Order, as_order
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Published
+from tidegate.contracts.facts import (
+    FactEvent,
+    JobStateReported,
+    WorkloadFinished,
+    WorkloadRemoved,
+    WorkloadStopped,
+)
+from tidegate.contracts.observations import JobState
+from tidegate.jobs.kind import Stop, decided
+
+
+class Outstanding:
+    """Learnt from EVENTS alone, so that a start knows what its predecessor left undone.
+
+    It holds one order a workload at most.
+    """
+
+    def __init__(self) -> None:
+        self._orders = dict[str, Order]()  # by workload
+
+    def __iter__(self) -> Iterator[Order]:
+        """Yield what is to be done, oldest first."""
+        return iter(sorted(self._orders.values(), key=lambda order: order.seq))
+
+    def learn(self, told: Published, event: FactEvent | DecisionEvent) -> Order | None:
+        """Take in one entry of the ledger; return the order that it is, if it is one."""
+        order = as_order(event, told.ledger_id, told.seq)
+        if order is not None:
+            self._orders[order.order.workload] = order
+            return order
+        match event:
+            case WorkloadRemoved() | WorkloadFinished() | WorkloadStopped():
+                self._orders.pop(event.workload, None)
+            case JobStateReported():
+                held = self._orders.get(event.workload)
+                if held is not None and _shows(event.state, held):
+                    del self._orders[event.workload]
+            case _:
+                pass
+        return None
+
+    def clear(self) -> None:
+        """Forget everything: another ledger speaks."""
+        self._orders.clear()
+
+
+def _shows(state: JobState, order: Order) -> bool:
+    """Tell whether a job in this state has the order, or a newer one, behind it."""
+    seen = decided(state.decision, order.ledger_id)
+    stopped = state.suspended and not state.started and not state.injected
+    return seen > order.seq or (seen == order.seq and (not isinstance(order, Stop) or stopped))

@@ -1,0 +1,1 @@
+"""Workload objects, statuses and Kubernetes Events written where they differ."""

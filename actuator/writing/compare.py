@@ -1,0 +1,119 @@
+"""What the cluster shows now, compared with what it shall: when an actuator becomes the active one.
+
+Where EVENTS has lost its beginning, what is found also fills in what nobody told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+
+from actuator.calls import Calls
+from actuator.projection import rehydrate
+from actuator.projection.read_model import ReadModel, Seed
+from actuator.projection.shares import SharesShown
+from actuator.writing.orphans import is_unfinished_orphan
+from actuator.writing.workqueue import Place
+from actuator.writing.write import KUEUE, Writer
+from tidegate.jobs.kind import Object
+from tidegate.kinds.decode import read
+from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.service.logs import get_log
+
+PAGE_MAX = 500
+ORPHAN = "Orphan"
+"""The place of a Workload that a job left behind."""
+_log = get_log("compare")
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One look at every Workload and queue."""
+
+    calls: Calls
+    read_model: ReadModel
+    writer: Writer
+
+    async def differing(self) -> list[Place]:
+        """Return the places on the board that do not show what they shall; errors of ``Calls``."""
+        queues = [("Cohort", one) async for one in self._listed("cohorts")]
+        queues += [("ClusterQueue", one) async for one in self._listed("clusterqueues")]
+        queues += [("LocalQueue", one) async for one in self._listed("localqueues")]
+        if self.read_model.fills_in:
+            await self._fill_in(queues)
+        same, left = set[Place](), list[Place]()
+        async for found in self._listed("workloads"):
+            if self._workload_is_same(found):
+                same.add(("Workload", _key(found)))
+            elif _key(found) in self.read_model.removed:
+                left.append(("Workload", _key(found)))
+            elif _key(found) not in self.read_model.workloads and is_unfinished_orphan(found):
+                left.append((ORPHAN, _key(found)))
+        same |= {(kind, _key(found)) for kind, found in queues if self._queue_is_same(kind, found)}
+        self.read_model.mark_moved()  # from here on only what moves again is marked
+        self.read_model.mark_all()
+        return [*left, *(place for place in self.read_model.take_changed() if place not in same)]
+
+    async def _fill_in(self, queues: list[tuple[str, Object]]) -> None:
+        for kind, found in queues:
+            self._take(kind, found)
+        async for found in self._listed("workloads"):
+            self._take("Workload", found)
+        self.read_model.filled_in()
+
+    async def _listed(self, plural: str) -> AsyncGenerator[Object]:
+        query = {"limit": str(PAGE_MAX)}
+        while True:
+            page = await self.calls.read(f"{KUEUE}/{plural}", query)
+            for found in [] if page is None else page["items"]:
+                yield found
+            token = "" if page is None else page["metadata"].get("continue", "")
+            if not token:
+                return
+            query["continue"] = token
+
+    def _take(self, kind: str, found: Object) -> None:
+        try:
+            for seed in _seeds(kind, found):
+                self.read_model.seed(seed)
+        except Exception as error:  # noqa: BLE001 - of one object: the others go on
+            _log.warning("cannot be read back", kind=kind, name=_key(found), error=str(error))
+
+    def _workload_is_same(self, found: Object) -> bool:
+        shown = self.read_model.workloads.get(_key(found))
+        if shown is None:
+            return False
+        shown.object_uid = found["metadata"]["uid"]
+        try:
+            return self.writer.is_shown(shown, found)
+        except Exception as error:  # noqa: BLE001 - of one object: the others go on
+            _log.warning("cannot be compared", name=_key(found), error=str(error))
+            return False
+
+    def _queue_is_same(self, kind: str, found: Object) -> bool:
+        try:
+            return not self.writer.queue_patch(kind, _key(found), found)
+        except Exception as error:  # noqa: BLE001 - of one object: the others go on
+            _log.warning("cannot be compared", kind=kind, name=_key(found), error=str(error))
+            return False
+
+
+def _seeds(kind: str, found: Object) -> list[Seed]:
+    match kind:
+        case "ClusterQueue":
+            queue = read(found, ClusterQueue)
+            shares = [] if queue.status.fair_sharing is None else [SharesShown()]
+            return [*rehydrate.cluster_queue(queue), *shares]
+        case "Cohort":
+            return [rehydrate.cohort(read(found, Cohort))]
+        case "LocalQueue":
+            return [rehydrate.local_queue(read(found, LocalQueue))]
+        case _:
+            shown = rehydrate.workload(read(found, Workload))
+            return [] if shown is None else [shown]
+
+
+def _key(found: Object) -> str:
+    meta = found["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])

@@ -1,0 +1,99 @@
+"""The end of a Workload: deleted with its job, or finished where its job left it behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from actuator.calls import Calls
+from actuator.ordering.apply import pinned
+from actuator.ordering.members import listed, object_path
+from actuator.projection import objects
+from actuator.projection.read_model import ReadModel
+from actuator.projection.workload_view import WorkloadView
+from actuator.writing import orphans
+from tidegate.jobs import workload
+from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.registry import JOB_KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """Ends Workloads whose jobs are gone; errors as in ``Calls.patch``."""
+
+    calls: Calls
+    read_model: ReadModel
+
+    async def remove(self, key: str) -> None:
+        """Remove the Workload of a job that is gone or not managed any more."""
+        shown = self.read_model.removed.get(key)
+        if shown is None:
+            return
+        await self.unguard(shown)
+        found = await self.calls.read(workload_path(shown.key))
+        if found is not None and objects.goes_with(shown, found):  # else not made for this job
+            if orphans.is_unfinished_orphan(found):
+                await self._finish(found)
+            elif not await self._is_orphaning(shown):
+                await self._delete(shown, found)
+        if self.read_model.removed.get(key) is shown:
+            del self.read_model.removed[key]
+
+    async def orphan(self, key: str) -> None:
+        """Finish a Workload that a job left behind; not one whose job is there."""
+        shown = self.read_model.workloads.get(key)
+        found = await self.calls.read(workload_path(key))
+        alone = found is not None and (shown is None or shown.direct)
+        if found is not None and alone and orphans.is_unfinished_orphan(found):
+            await self._finish(found)
+
+    async def unguard(self, shown: WorkloadView) -> None:
+        """Take the finalizer that Kueue put on a job's objects off, for it is over."""
+        kind = JOB_KINDS.get(shown.job.kind)
+        if kind is None or not kind.finalizer:
+            return
+        path = kind.path(shown.namespace)
+        for found in await self.job(shown, kind):
+            guards = found["metadata"].get("finalizers", [])
+            if kind.finalizer in guards:
+                rest = [guard for guard in guards if guard != kind.finalizer]
+                body = {"metadata": {"finalizers": rest}}
+                await self.calls.patch(object_path(path, found), pinned(body, found))
+
+    async def job(self, shown: WorkloadView, kind: JobKind[Any]) -> list[Object]:
+        """Return the objects that are a workload's job; none if it is gone."""
+        if kind.members is not None:
+            return await listed(self.calls, kind.path(shown.namespace), shown.job, kind.members)
+        found = await self.calls.read(kind.path(shown.namespace, shown.job.name))
+        return [found] if found is not None and found["metadata"]["uid"] == shown.uid else []
+
+    async def _finish(self, found: Object) -> None:
+        meta = found["metadata"]
+        path = workload_path(f"{meta['namespace']}/{meta['name']}")
+        patch = pinned(orphans.finished(found, self.read_model.now_us), found)
+        found = await self.calls.patch(f"{path}/status", patch)
+        if found["metadata"].get("finalizers"):
+            none: Object = {"metadata": {"finalizers": None}}
+            await self.calls.patch(path, pinned(none, found))
+
+    async def _is_orphaning(self, shown: WorkloadView) -> bool:
+        """Tell whether the job goes and leaves its Workload: then it is finished, not deleted."""
+        kind = JOB_KINDS.get(shown.job.kind)
+        if kind is None or kind.members is not None:
+            return False
+        return any(orphans.is_orphaning(one) for one in await self.job(shown, kind))
+
+    async def _delete(self, shown: WorkloadView, found: Object) -> None:
+        if found["metadata"].get("finalizers"):
+            none = {"metadata": {"finalizers": None}}
+            found = await self.calls.patch(workload_path(shown.key), pinned(none, found))
+        meta = found["metadata"]
+        known = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+        options = {"preconditions": known}
+        await self.calls.delete(workload_path(shown.key), options)
+
+
+def workload_path(key: str) -> str:
+    """Return the path of a Workload object by its key."""
+    namespace, _, name = key.partition("/")
+    return workload.KIND.path(namespace, name)

@@ -1,0 +1,63 @@
+"""Rights in PostgreSQL: the writer appends to the ledger and cannot alter it; readers read.
+
+SQLite has no roles. Views are made anew by each migration, so rights are given again after it.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, inspect, text
+
+from store.access.engine import open_engine
+from store.failures import transaction
+from store.schema import VERSION_TABLE
+from store.tables import ledger_archive, ledger_event, ledger_view
+from tidegate.errors import NotSupportedError
+
+RIGHTS = {
+    ledger_event.name: "SELECT, INSERT",  # history: nobody changes it
+    ledger_archive.name: "SELECT",  # archiving is the owner's
+    ledger_view.name: "SELECT",
+    VERSION_TABLE: "SELECT",
+}
+"""What the writer may do to a table; to all others whatever it likes."""
+ALL = "SELECT, INSERT, UPDATE, DELETE"
+
+
+def grant(ledger: str, *, writer: str = "", reader: str = "") -> None:
+    """Give two roles of PostgreSQL what they work with; an empty name is left out.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+        NotSupportedError: the ledger is in SQLite.
+    """
+    engine = open_engine(ledger)
+    try:
+        if engine.dialect.name != "postgresql":
+            raise NotSupportedError("Only PostgreSQL has roles to give rights to.")
+        with transaction(engine, begin_at_once=True) as conn:
+            if writer:
+                _to_writer(conn, writer)
+            if reader:
+                _to_reader(conn, reader)
+    finally:
+        engine.dispose()
+
+
+def _to_writer(conn: Connection, role: str) -> None:
+    for table in inspect(conn).get_table_names():
+        _do(conn, f"REVOKE ALL ON {{}} FROM {_quoted(conn, role)}", table)
+        _do(conn, f"GRANT {RIGHTS.get(table, ALL)} ON {{}} TO {_quoted(conn, role)}", table)
+
+
+def _to_reader(conn: Connection, role: str) -> None:
+    found = inspect(conn)
+    for name in (*found.get_table_names(), *found.get_view_names()):
+        _do(conn, f"GRANT SELECT ON {{}} TO {_quoted(conn, role)}", name)
+
+
+def _do(conn: Connection, statement: str, name: str) -> None:
+    conn.execute(text(statement.format(_quoted(conn, name))))
+
+
+def _quoted(conn: Connection, name: str) -> str:
+    return conn.dialect.identifier_preparer.quote(name)

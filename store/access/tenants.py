@@ -1,0 +1,156 @@
+"""Rows by namespace in PostgreSQL: a role that reads only what belongs to some namespaces.
+
+Everybody else goes on to see every row. A tenant's rights are few on purpose: the reporting tables,
+of which policies show it its own rows; the views over them, which then run with the rights of
+whoever asks; and of the events only when each was told. ``quota_now`` and ``quota_hourly`` are not
+for it: they sum what all namespaces hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import sha256
+
+from sqlalchemy import Connection, inspect, text
+
+from store.access.engine import open_engine
+from store.failures import transaction
+from store.reporting import tables
+from store.schema import VERSION_TABLE
+from store.tables import ledger_event, ledger_view, ledger_writer
+from store.views.catalog import VIEWS
+from tidegate.errors import NotSupportedError
+
+VERSION_MIN = 150_000
+"""PostgreSQL 15 is the first whose views can run with the rights of whoever asks."""
+SUMS = frozenset({"quota_now", "quota_hourly"})
+_OWN = (tables.workload, tables.wait, tables.holding, tables.usage, tables.preemption)
+_COLUMNS = {
+    **{table.name: "namespace" for table in _OWN},
+    # A LocalQueue is "<namespace>/<name>"; a ClusterQueue or Cohort is nobody's.
+    tables.queue.name: "CASE kind WHEN 'LocalQueue' THEN split_part(owner, '/', 1) END",
+}
+"""Of which table a tenant sees what, and the namespace of a row; NULL: everybody's."""
+_SHARED = (tables.quota.name, tables.priority_class.name, tables.price.name)
+_PARTLY = {ledger_event.name: "partition, seq, at_us", ledger_writer.name: "partition"}
+_EVERYBODY, _ONLY = "tidegate_everybody", "tidegate_only_"
+
+
+def confine(ledger: str, tenants: Mapping[str, Iterable[str]]) -> None:
+    """Let each role see the rows of its namespaces alone; who was a tenant and is none loses all.
+
+    A role that does not exist is made, without login. A login is given one such role: two of them
+    together see only what both do.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+        NotSupportedError: the ledger is in SQLite, its PostgreSQL is older than 15, or a role is
+            missing that whoever migrates may not make.
+    """
+    engine = open_engine(ledger)
+    try:
+        if engine.dialect.name != "postgresql":
+            raise NotSupportedError("Only PostgreSQL has roles to give rights to.")
+        with transaction(engine) as conn:
+            _demand_version(conn)
+            for role in sorted(_confined(conn) - tenants.keys()):
+                _revoke(conn, role)
+            _open_to_everybody(conn)
+            for role, namespaces in sorted(tenants.items()):
+                _admit(conn, role)
+                _revoke(conn, role)
+                _grant(conn, role, sorted(namespaces))
+    finally:
+        engine.dispose()
+
+
+def _demand_version(conn: Connection) -> None:
+    found = conn.scalar(text("SELECT current_setting('server_version_num')::int")) or 0
+    if found < VERSION_MIN:
+        raise NotSupportedError(
+            f"Rows by namespace need PostgreSQL {VERSION_MIN // 10_000}; this is {found // 10_000}."
+        )
+
+
+def _confined(conn: Connection) -> set[str]:
+    """Return the roles that policies of ours confine now."""
+    found = "SELECT unnest(roles)::text FROM pg_policies WHERE starts_with(policyname, :name)"
+    return set(conn.scalars(text(found), {"name": _ONLY}))
+
+
+def _open_to_everybody(conn: Connection) -> None:
+    """Switch policies on where none confines those who are no tenants."""
+    for table in _COLUMNS:
+        _run(conn, f"DROP POLICY IF EXISTS {_EVERYBODY} ON {table}")
+        _run(conn, f"CREATE POLICY {_EVERYBODY} ON {table} USING (true) WITH CHECK (true)")
+        _run(conn, f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY")
+    for view in VIEWS:
+        _run(conn, f"ALTER VIEW {view} SET (security_invoker = true)")
+
+
+def _admit(conn: Connection, role: str) -> None:
+    """Make a role if there is none, and let it into the schema.
+
+    Raises:
+        NotSupportedError: whoever migrates may not do that; the message says what a superuser does.
+    """
+    to = _quoted(conn, role)
+    if not _asked(conn, "SELECT true FROM pg_roles WHERE rolname = :role", role):
+        may = "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user"
+        if not _asked(conn, may):
+            raise NotSupportedError(f"There is no role {to}. As a superuser: CREATE ROLE {to}.")
+        _run(conn, f"CREATE ROLE {to} NOLOGIN")
+    schema = conn.scalar(text("SELECT quote_ident(current_schema())"))
+    enters = "SELECT has_schema_privilege(:role, current_schema(), 'USAGE')"
+    if not _asked(conn, enters, role):
+        _run(conn, f"GRANT USAGE ON SCHEMA {schema} TO {to}")
+        if not _asked(conn, enters, role):
+            raise NotSupportedError(
+                f"As a superuser: GRANT USAGE ON SCHEMA {schema} TO {to}; the owner of the tables"
+                " may not pass that on."
+            )
+
+
+def _asked(conn: Connection, question: str, role: str = "") -> bool:
+    return bool(conn.scalar(text(question), {"role": role} if ":role" in question else {}))
+
+
+def _revoke(conn: Connection, role: str) -> None:
+    """Take every right and policy from a role."""
+    found = inspect(conn)
+    for name in (*found.get_table_names(), *found.get_view_names()):
+        _run(conn, f"REVOKE ALL ON {name} FROM {_quoted(conn, role)}")
+    for table in _COLUMNS:
+        _run(conn, f"DROP POLICY IF EXISTS {_policy(role)} ON {table}")
+
+
+def _grant(conn: Connection, role: str, namespaces: Iterable[str]) -> None:
+    to = _quoted(conn, role)
+    listed = ", ".join(map(_literal, namespaces))
+    for table, namespace in _COLUMNS.items():
+        seen = f"coalesce(({namespace}) = ANY (ARRAY[{listed}]::text[]), true)"
+        _run(
+            conn,
+            f"CREATE POLICY {_policy(role)} ON {table} AS RESTRICTIVE TO {to} USING ({seen})",
+        )
+    for name in (*_COLUMNS, *_SHARED, *(VIEWS.keys() - SUMS), ledger_view.name, VERSION_TABLE):
+        _run(conn, f"GRANT SELECT ON {name} TO {to}")
+    for table, columns in _PARTLY.items():
+        _run(conn, f"GRANT SELECT ({columns}) ON {table} TO {to}")
+
+
+def _policy(role: str) -> str:
+    """Return a policy's name, which must not be longer than a role's may be."""
+    return _ONLY + sha256(role.encode()).hexdigest()[:16]
+
+
+def _literal(told: str) -> str:
+    return "'" + told.replace("'", "''") + "'"
+
+
+def _quoted(conn: Connection, name: str) -> str:
+    return conn.dialect.identifier_preparer.quote(name)
+
+
+def _run(conn: Connection, statement: str) -> None:
+    conn.exec_driver_sql(statement)  # no parameters: these statements take none

@@ -1,0 +1,1 @@
+"""Archived ranges of the ledger: their file format and which there are."""

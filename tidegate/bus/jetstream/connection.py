@@ -1,0 +1,159 @@
+"""The bus over NATS: one connection, and every port made from it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import msgspec
+import nats.errors
+from nats.aio.client import Client
+
+from tidegate.bus.jetstream.event_publisher import NatsEventPublisher
+from tidegate.bus.jetstream.lease import NatsLease
+from tidegate.bus.jetstream.observation_publisher import NatsObservationPublisher
+from tidegate.bus.jetstream.observation_reader import NatsObservationReader
+from tidegate.bus.jetstream.register import NatsRegister
+from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.subscription import NatsFeed
+from tidegate.bus.jetstream.tls import parted, trusted
+from tidegate.bus.streams import Streams, differences, names_of, wanted
+from tidegate.bus.witness import Witness, newest_witness
+from tidegate.errors import BusUnreachableError
+from tidegate.urls import shown
+
+PATIENCE_S = 30.0
+
+
+class NatsBus:
+    """A connection to NATS that makes the ports; it reconnects for as long as it is open."""
+
+    def __init__(self, client: Client, cluster: str, patience_s: float = PATIENCE_S) -> None:
+        self._client, self._patience_s = client, patience_s
+        self._names = names_of(cluster)
+        self._js = JetStream(client)
+        self._streams = Streams()
+        self._closers = list[NatsObservationReader | NatsObservationPublisher]()
+
+    async def ensure(self, streams: Streams) -> None:
+        """Make the streams, or change those that are not as wanted; the scheduler does it.
+
+        Raises:
+            BusUnreachableError: no answer.
+            BusRefusedError: the rights lack, or a stream was made in a way that cannot be changed.
+        """
+        self._streams = streams
+        for config in wanted(self._names, streams):
+            found = await self._js.info(str(config["name"]))
+            if found is None:
+                await self._js.ask(f"STREAM.CREATE.{config['name']}", config, msgspec.Raw)
+            elif differences(config, found.config):
+                body = {**found.config, **config}
+                await self._js.ask(f"STREAM.UPDATE.{config['name']}", body, msgspec.Raw)
+
+    def inbox(self) -> NatsObservationReader:
+        """Return the scheduler's side of OBSERVATIONS."""
+        inbox = NatsObservationReader(self._js, self._names, self._ensure_again)
+        self._closers.append(inbox)
+        return inbox
+
+    def outbox(self) -> NatsEventPublisher:
+        """Return the scheduler's side of EVENTS."""
+        return NatsEventPublisher(self._js, self._names, self._ensure_again)
+
+    def outlet(self) -> NatsObservationPublisher:
+        """Return the side of OBSERVATIONS that ingest and the actuator write to."""
+        outlet = NatsObservationPublisher(self._js, self._names, self._patience_s)
+        self._closers.append(outlet)
+        return outlet
+
+    def feed(self, subject: str = "") -> NatsFeed:
+        """Return EVENTS to read; ``subject`` narrows it, e.g. to one type of event."""
+        return NatsFeed(self._js, self._names, self._patience_s, subject)
+
+    async def witness(self) -> Witness | None:
+        """See ``tidegate.bus.witness.newest_witness``."""
+        return await newest_witness(self._js, self._names)
+
+    def register(self) -> NatsRegister:
+        """Return what says whose streams these are."""
+        return NatsRegister(self._js, self._names, self._patience_s)
+
+    def lease(self, name: str, holder: str, ttl_s: int = 10) -> NatsLease:
+        """Return a lease that expires ``ttl_s`` seconds after it was last held."""
+        return NatsLease(self._js, self._names, name, holder=holder, ttl_s=ttl_s)
+
+    def fault(self) -> str:
+        """Tell why the bus cannot be used now; empty if it can."""
+        if self._client.is_connected:
+            return ""
+        return f"not connected to NATS: {self._client.last_error or 'trying'}"
+
+    async def tell_reconnected(self) -> None:
+        """Have each reader begin anew from its position; the connection calls it."""
+        await self._js.tell_reconnected()
+
+    async def close(self) -> None:
+        """Close every port, then the connection."""
+        for part in self._closers:
+            await part.close()
+        await self._client.close()
+
+    async def _ensure_again(self) -> None:
+        await self.ensure(self._streams)
+
+
+@asynccontextmanager
+async def open_bus(  # noqa: PLR0913 - each is a setting of its own
+    url: str,
+    *,
+    cluster: str,
+    name: str,
+    credentials: str = "",
+    ca: str = "",
+    patience_s: float = PATIENCE_S,
+) -> AsyncGenerator[NatsBus, None]:
+    """Connect to NATS and yield the bus; close it at the end.
+
+    Answers come under ``_INBOX_tidegate_<cluster>_<name>.``, so that a user may be kept from
+    hearing others'.
+    ``ca`` is the file of the authority that the servers' certificates are checked against.
+
+    Raises:
+        BusUnreachableError: no connection within ``patience_s`` seconds.
+    """
+    tls = trusted(ca)
+    servers, login = parted(url)
+    client = Client()
+    bus = NatsBus(client, cluster, patience_s)
+
+    async def ignored(_error: Exception) -> None:
+        """Each failure shows as ``last_error`` and in ``fault``."""
+
+    try:
+        async with asyncio.timeout(patience_s):
+            await client.connect(
+                servers=servers,
+                user=login.user,
+                password=login.password,
+                token=login.token,
+                name=f"tidegate-{name}",
+                user_credentials=credentials or None,
+                tls=tls,
+                inbox_prefix=names_of(cluster).inbox(name),
+                max_reconnect_attempts=-1,
+                reconnect_time_wait=1,
+                ping_interval=10,
+                max_outstanding_pings=2,
+                error_cb=ignored,
+                reconnected_cb=bus.tell_reconnected,
+            )
+    except (nats.errors.Error, OSError, TimeoutError) as error:
+        await client.close()
+        told = client.last_error or error
+        raise BusUnreachableError(f"No connection to NATS at {shown(url)}: {told!r}") from error
+    try:
+        yield bus
+    finally:
+        await bus.close()

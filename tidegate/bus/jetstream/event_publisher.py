@@ -1,0 +1,80 @@
+"""EVENTS as the scheduler writes it: every entry, in order, each fenced by its place."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+from tidegate.bus.headers import EXPECTED_SEQUENCE, event_headers
+from tidegate.bus.jetstream.requests import (
+    CHAIN_BYTES_MAX,
+    CHAIN_MESSAGES_MAX,
+    WRONG_ID_CODE,
+    WRONG_SEQUENCE_CODE,
+    JetStream,
+    Outgoing,
+)
+from tidegate.bus.streams import Names
+from tidegate.contracts.entry import Entry, Position
+from tidegate.contracts.trace import header, publishing_events
+from tidegate.errors import BusRefusedError, BusUnreachableError, PublishRefusedError
+from tidegate.model.numbers import whole
+
+
+class NatsEventPublisher:
+    """``tidegate.bus.ports.EventPublisher`` over JetStream; makes a missing stream again."""
+
+    def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
+        self._js, self._stream, self._ensure = js, names.events, ensure
+
+    async def last(self, known: Position) -> tuple[int, Position]:
+        """See ``tidegate.bus.ports.EventPublisher.last``."""
+        found = await self._js.info(self._stream)
+        if found is None:
+            await self._ensure()
+            found = await self._js.existing(self._stream)
+        if known.incarnation in (0, found.incarnation):
+            return found.state.last_seq - known.seq, Position(found.incarnation, known.seq)
+        return found.state.last_seq, Position(found.incarnation, 0)
+
+    async def count(self) -> int:
+        """See ``tidegate.bus.ports.EventPublisher.count``."""
+        found = await self._js.info(self._stream)
+        return 0 if found is None else found.state.messages
+
+    async def publish(self, ledger_id: str, counts: Position, entries: Sequence[Entry]) -> None:
+        """See ``tidegate.bus.ports.EventPublisher.publish``."""
+        for chain in _chains(entries):
+            messages = [_message(ledger_id, entry, counts) for entry in chain]
+            try:
+                stored = await self._js.store_chain(messages)
+            except BusRefusedError as error:
+                raise _refusal(chain[-1].seq - 1, counts, error) from error
+            if stored.duplicate or stored.seq != chain[-1].seq + counts.seq:
+                raise PublishRefusedError(chain[-1].seq - 1, stored.seq - counts.seq)
+
+
+def _message(ledger_id: str, entry: Entry, counts: Position) -> Outgoing:
+    context = publishing_events.get().get(entry.seq, "")
+    fence = {EXPECTED_SEQUENCE: str(entry.seq - 1 + counts.seq)}
+    headers = {**event_headers(ledger_id, entry, counts), **fence, **header(context)}
+    return Outgoing(entry.subject, entry.payload.encode(), headers)
+
+
+def _chains(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    start, size = 0, 0
+    for place, entry in enumerate(entries):
+        size += len(entry.payload)
+        if place > start and (size > CHAIN_BYTES_MAX or place - start >= CHAIN_MESSAGES_MAX):
+            yield entries[start:place]
+            start, size = place, len(entry.payload)
+    if start < len(entries):
+        yield entries[start:]
+
+
+def _refusal(expected: int, counts: Position, error: BusRefusedError) -> Exception:
+    if error.code in (WRONG_ID_CODE, WRONG_SEQUENCE_CODE):
+        end = error.description.rpartition(" ")[2]
+        found = whole(end)
+        actual = error.description if found is None else found - counts.seq
+        return PublishRefusedError(expected, actual)
+    return BusUnreachableError(str(error))

@@ -1,0 +1,84 @@
+"""A look at the streams that changes nothing: what is missing, and how far EVENTS got."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import NamedTuple
+
+import nats.errors
+from nats.aio.client import Client
+
+from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.tls import parted, trusted
+from tidegate.bus.streams import Names, Streams, differences, names_of, wanted
+from tidegate.bus.witness import Witness, newest_witness
+from tidegate.errors import BusUnreachableError
+from tidegate.urls import shown
+
+_CHOSEN = ("num_replicas", "max_bytes", "max_msgs", "max_age")
+"""Fields of a stream that an installation may choose."""
+_CLOSE_S = 1.0
+
+
+class Looked(NamedTuple):
+    """What was seen."""
+
+    missing: tuple[str, ...]  # names of streams
+    differing: tuple[str, ...]  # "EVENTS: discard is new, not old"
+    witness: Witness | None  # what the newest event says of the ledger; None: there is none
+
+
+async def look(
+    url: str, *, cluster: str, credentials: str = "", ca: str = "", patience_s: float = 5.0
+) -> Looked:
+    """Look at every stream of a cluster once; ``ca`` as ``open_bus`` has it.
+
+    Raises:
+        BusUnreachableError: no connection, or no answer.
+        BusRefusedError: the rights lack.
+    """
+    client, names, tls = Client(), names_of(cluster), trusted(ca)
+    servers, login = parted(url)
+    told = list[Exception]()
+
+    async def note(error: Exception) -> None:
+        told.append(error)
+
+    try:
+        async with asyncio.timeout(patience_s):
+            await client.connect(
+                servers=servers,
+                user=login.user,
+                password=login.password,
+                token=login.token,
+                name="tidegate-doctor",
+                user_credentials=credentials or None,
+                inbox_prefix=names.inbox("client"),  # what the user `reader` may hear
+                tls=tls,
+                allow_reconnect=False,
+                error_cb=note,
+            )
+            return await _look(JetStream(client), names)
+    except (nats.errors.Error, OSError, TimeoutError) as error:
+        said = told[-1] if told else error
+        raise BusUnreachableError(f"No answer from NATS at {shown(url)}: {said!r}") from said
+    finally:
+        # Where TLS was refused, closing waits for an end of the connection that does not come.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_CLOSE_S):
+                await client.close()
+
+
+async def _look(js: JetStream, names: Names) -> Looked:
+    missing, differing = list[str](), list[str]()
+    for config in wanted(names, Streams()):
+        name = str(config["name"])
+        found = await js.info(name)
+        if found is None:
+            missing.append(name)
+            continue
+        fixed = {field: value for field, value in config.items() if field not in _CHOSEN}
+        differing += [f"{name}: {one}" for one in differences(fixed, found.config)]
+    witness = None if names.events in missing else await newest_witness(js, names)
+    return Looked(tuple(missing), tuple(differing), witness)

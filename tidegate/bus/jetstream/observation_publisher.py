@@ -1,0 +1,147 @@
+"""OBSERVATIONS as ingest and actuator write it: in the order of the calls, waiting while full.
+
+Calls that wait at the same time are stored as one chain, each message on the condition that the
+one before is the stream's newest: one round trip. What a chain cannot settle (no room for all of
+it, somebody else's message in between, a retry whose first answer was lost) is settled one message
+at a time, in order; their ids keep what was stored already from being stored twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+from tidegate.bus.headers import MESSAGE_ID
+from tidegate.bus.jetstream.reader import StreamReader
+from tidegate.bus.jetstream.requests import CHAIN_BYTES_MAX, FULL_CODES, JetStream, Outgoing
+from tidegate.bus.streams import DUPLICATE_WINDOW_S, Names
+from tidegate.contracts.entry import Position
+from tidegate.contracts.subjects import resync
+from tidegate.contracts.trace import header, publishing
+from tidegate.errors import BusRefusedError, BusUnreachableError
+
+CHAIN_MESSAGES = 250
+RETRY_S = 0.05
+RETRY_S_MAX = 1.0
+
+
+class _Item(NamedTuple):
+    message: Outgoing
+    stored: asyncio.Future[None]
+
+
+class NatsObservationPublisher:
+    """``tidegate.bus.ports.ObservationPublisher`` over JetStream."""
+
+    def __init__(self, js: JetStream, names: Names, patience_s: float) -> None:
+        assert patience_s < DUPLICATE_WINDOW_S, "a late retry would be stored twice"
+        self._js, self._names, self._patience_s = js, names, patience_s
+        self._waiting = deque[_Item]()
+        self._sender: asyncio.Task[None] | None = None
+
+    async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
+        """See ``tidegate.bus.ports.ObservationPublisher.publish``."""
+        message = Outgoing(subject, payload, {MESSAGE_ID: message_id, **header(publishing.get())})
+        item = _Item(message, asyncio.get_running_loop().create_future())
+        self._waiting.append(item)
+        if self._sender is None or self._sender.done():
+            self._sender = asyncio.create_task(self._send())
+        await item.stored
+
+    async def resyncs(self) -> AsyncIterator[str]:
+        """See ``tidegate.bus.ports.ObservationPublisher.resyncs``."""
+        reader = StreamReader(self._js, self._names.resyncs, resync(self._names.cluster))
+        came_back = asyncio.Event()
+        unlisten = self._js.listen(came_back.set)
+        try:
+            at: Position | None = None
+            while True:
+                if came_back.is_set():
+                    came_back.clear()
+                    yield "the connection to NATS was lost and came back"
+                try:
+                    at = at or await self._end_of_resyncs()
+                    told = await reader.read(at, 64, 60.0)
+                except BusUnreachableError:
+                    await asyncio.sleep(RETRY_S_MAX)
+                    continue
+                for message in told:
+                    at = message.at
+                    yield message.payload.decode(errors="replace")
+        finally:
+            unlisten()
+            await reader.close()
+
+    async def close(self) -> None:
+        """Give up what was not stored yet; its callers see a cancellation."""
+        if self._sender is not None:
+            self._sender.cancel()
+            await asyncio.wait({self._sender})
+        for item in self._waiting:
+            item.stored.cancel()
+
+    async def _end_of_resyncs(self) -> Position:
+        found = await self._js.existing(self._names.resyncs)
+        return Position(found.incarnation, found.state.last_seq)
+
+    async def _send(self) -> None:
+        while self._waiting:
+            items = self._next_items()
+            if len(items) < 2 or not await self._stored_together(items):  # noqa: PLR2004 - a chain
+                for item in items:
+                    await self._settle(item)
+
+    def _next_items(self) -> list[_Item]:
+        items, size = list[_Item](), 0
+        while self._waiting and len(items) < CHAIN_MESSAGES and size < CHAIN_BYTES_MAX:
+            item = self._waiting.popleft()
+            if not item.stored.done():  # its caller gave up
+                items.append(item)
+                size += len(item.message.payload)
+        return items
+
+    async def _stored_together(self, items: list[_Item]) -> bool:
+        try:
+            await self._js.store_chain([item.message for item in items])
+        except (BusRefusedError, BusUnreachableError):
+            return False
+        for item in items:
+            _fulfil(item)
+        return True
+
+    async def _settle(self, item: _Item) -> None:
+        try:
+            await self._store(item)
+        except (BusUnreachableError, BusRefusedError) as error:
+            if not item.stored.done():
+                item.stored.set_exception(error)
+        except asyncio.CancelledError:
+            item.stored.cancel()
+            raise
+        else:
+            _fulfil(item)
+
+    async def _store(self, item: _Item) -> None:
+        loop, delay_s = asyncio.get_running_loop(), RETRY_S
+        patient_until = loop.time() + self._patience_s
+        while not item.stored.done():
+            try:
+                await self._js.store(item.message)
+            except BusRefusedError as error:
+                if error.code not in FULL_CODES:
+                    raise
+                patient_until = loop.time() + self._patience_s  # full: it waits for room
+            except BusUnreachableError:
+                if loop.time() > patient_until:
+                    raise
+            else:
+                return
+            await asyncio.sleep(delay_s)
+            delay_s = min(2 * delay_s, RETRY_S_MAX)
+
+
+def _fulfil(item: _Item) -> None:
+    if not item.stored.done():
+        item.stored.set_result(None)

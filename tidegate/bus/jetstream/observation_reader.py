@@ -1,0 +1,68 @@
+"""OBSERVATIONS as the scheduler reads it: by position, and purged behind it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from tidegate.bus.headers import MESSAGE_ID
+from tidegate.bus.jetstream.reader import StreamReader
+from tidegate.bus.jetstream.requests import JetStream, Outgoing
+from tidegate.bus.streams import Names
+from tidegate.contracts.entry import Message, Position
+from tidegate.contracts.subjects import resync
+from tidegate.contracts.trace import HEADER
+from tidegate.errors import BusRefusedError, BusUnreachableError
+
+
+class NatsObservationReader:
+    """``tidegate.bus.ports.ObservationReader`` over JetStream.
+
+    A stream that is missing is made again. One that ends before the position, though it is the
+    same incarnation, lost its tail in a crash of the server: sequences would be given out twice,
+    so it is made anew, and the core sees another incarnation.
+    """
+
+    def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
+        self._js, self._names, self._ensure = js, names, ensure
+        self._reader = StreamReader(js, names.observations, fell_back=self._replace)
+        self._forgotten = Position()
+
+    async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
+        """See ``tidegate.bus.ports.ObservationReader.pull``."""
+        delivered = await self._reader.read(after, count_max, wait_s)
+        return [
+            Message(one.at, one.at_us, one.subject, one.payload, one.headers.get(HEADER, ""))
+            for one in delivered
+        ]
+
+    async def forget(self, position: Position) -> None:
+        """See ``tidegate.bus.ports.ObservationReader.forget``; again it costs nothing."""
+        if position in (self._forgotten, Position()):
+            return
+        found = await self._js.info(self._names.observations)
+        same = found is not None and found.incarnation == position.incarnation
+        # Purging beyond the end would move the end: what comes next would count as read.
+        if same and found is not None and found.state.last_seq >= position.seq:
+            try:
+                await self._js.purge(self._names.observations, position.seq + 1)
+            except BusRefusedError as error:
+                raise BusUnreachableError(str(error)) from error
+        self._forgotten = position
+
+    async def ask_resync(self, reason: str) -> None:
+        """See ``tidegate.bus.ports.ObservationReader.ask_resync``; it is stored."""
+        headers = {MESSAGE_ID: secrets.token_hex(8)}
+        await self._js.store(Outgoing(resync(self._names.cluster), reason.encode(), headers))
+
+    async def close(self) -> None:
+        """Stop reading."""
+        await self._reader.close()
+
+    async def _replace(self) -> None:
+        with suppress(BusRefusedError):  # it is gone already
+            await self._js.ask(f"STREAM.DELETE.{self._names.observations}", {}, msgspec.Raw)
+        await self._ensure()

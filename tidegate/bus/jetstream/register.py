@@ -1,0 +1,63 @@
+"""What one cluster's streams belong to: a key each for the cluster and for the ledger.
+
+A key is written once, by whoever comes first, and compared with by everybody else. So a service
+that was told another cluster's API server, another ledger or another bus learns it before it has
+read or written anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from tidegate.bus.jetstream.requests import WRONG_SEQUENCE_CODE, JetStream, Outgoing
+from tidegate.bus.streams import Names
+from tidegate.errors import BusRefusedError, BusUnreachableError
+
+CLUSTER, LEDGER = "cluster", "ledger"
+POLL_S = 0.2
+
+
+class NatsRegister:
+    """``tidegate.bus.ports.Register`` over JetStream."""
+
+    def __init__(self, js: JetStream, names: Names, patience_s: float) -> None:
+        self._js, self._names, self._patience_s = js, names, patience_s
+
+    async def made(self) -> str:
+        """See ``tidegate.bus.ports.Register.made``."""
+        return str((await self._js.existing(self._names.register)).incarnation)
+
+    async def read(self, key: str) -> str:
+        """See ``tidegate.bus.ports.Register.read``."""
+        found = await self._js.newest(self._names.register, self._subject(key))
+        return "" if found is None else found.data.decode()
+
+    async def claim(self, key: str, value: str) -> str:
+        """See ``tidegate.bus.ports.Register.claim``; waits until the scheduler made the stream."""
+        assert value, "an empty value means that nobody has claimed it"
+        try:
+            async with asyncio.timeout(self._patience_s):
+                while True:
+                    try:
+                        if standing := await self.read(key):
+                            return standing
+                        await self._write(key, value, {"Nats-Expected-Last-Subject-Sequence": "0"})
+                    except BusUnreachableError:
+                        await asyncio.sleep(POLL_S)
+        except TimeoutError:
+            message = f"No scheduler has made the stream {self._names.register} yet."
+            raise BusUnreachableError(message) from None
+
+    async def put(self, key: str, value: str) -> None:
+        """See ``tidegate.bus.ports.Register.put``."""
+        await self._write(key, value, {})
+
+    async def _write(self, key: str, value: str, headers: dict[str, str]) -> None:
+        try:
+            await self._js.store(Outgoing(self._subject(key), value.encode(), headers))
+        except BusRefusedError as error:
+            if error.code != WRONG_SEQUENCE_CODE:  # another was first
+                raise BusUnreachableError(str(error)) from error
+
+    def _subject(self, key: str) -> str:
+        return self._names.register_subject + key

@@ -1,0 +1,1 @@
+"""The bus in one process, with faults by seed: for tests and the simulation."""

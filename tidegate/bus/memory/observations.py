@@ -1,0 +1,109 @@
+"""OBSERVATIONS in memory: the outlet, the inbox, and what may go wrong between them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+
+from tidegate.bus.memory.faults import SILENT, Fate
+from tidegate.bus.memory.stream import Kept, MemoryStream, New
+from tidegate.contracts.entry import Message, Position
+from tidegate.errors import BusUnreachableError
+
+TRIES_MAX = 5
+RETRY_S = 0.5
+
+
+class MemoryObservationPublisher:
+    """``tidegate.bus.ports.ObservationPublisher`` in one process."""
+
+    def __init__(self, stream: MemoryStream, resyncs: MemoryStream, fate: Fate) -> None:
+        self._stream, self._resyncs, self._fate = stream, resyncs, fate
+        self._turns = asyncio.Lock()  # keeps the order of the calls
+
+    async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
+        """See ``tidegate.bus.ports.ObservationPublisher.publish``."""
+        async with self._turns:
+            for _ in range(TRIES_MAX):
+                if await self._try(New(message_id, subject, payload)):
+                    return
+                await asyncio.sleep(RETRY_S)
+        raise BusUnreachableError(SILENT)
+
+    async def resyncs(self) -> AsyncIterator[str]:
+        """See ``tidegate.bus.ports.ObservationPublisher.resyncs``."""
+        at = self._resyncs.end.seq
+        while True:
+            for kept in list(self._resyncs.after(at)):
+                at = kept.at.seq
+                yield kept.payload.decode()
+            if self._resyncs.end.seq == at:
+                await self._resyncs.change()
+
+    async def _try(self, new: New) -> bool:
+        """Store it once there is room; tell whether an answer came."""
+        await self._fate.lag()
+        if self._fate.strikes("unreachable"):
+            return False
+        while not self._stream.known(new.message_id):
+            if self._stream.has_room():
+                self._stream.store([new])
+                break
+            await self._stream.change()
+        if self._fate.strikes("hole"):
+            self._stream.lose(self._stream.end.seq)
+        return not self._fate.strikes("reply_lost")
+
+
+class MemoryObservationReader:
+    """``tidegate.bus.ports.ObservationReader`` in one process."""
+
+    def __init__(self, stream: MemoryStream, resyncs: MemoryStream, fate: Fate) -> None:
+        self._stream, self._resyncs, self._fate = stream, resyncs, fate
+
+    @property
+    def end(self) -> Position:
+        """Return where the stream ends now."""
+        return self._stream.end
+
+    async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
+        """See ``tidegate.bus.ports.ObservationReader.pull``."""
+        await self._fate.reach()
+        if self._fate.strikes("recreate"):
+            self._stream.recreate()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                while not self._follow(after):
+                    await self._stream.change()
+        kept = self._shake(self._follow(after), after)[:count_max]
+        return [Message(one.at, one.at_us, one.subject, one.payload) for one in kept]
+
+    async def forget(self, position: Position) -> None:
+        """See ``tidegate.bus.ports.ObservationReader.forget``."""
+        await self._fate.reach()
+        end = self._stream.end
+        if position.incarnation == end.incarnation and position.seq <= end.seq:
+            self._stream.purge(position.seq)
+        await self._fate.lag()
+
+    async def ask_resync(self, reason: str) -> None:
+        """See ``tidegate.bus.ports.ObservationReader.ask_resync``."""
+        await self._fate.reach()
+        place = self._resyncs.end.seq
+        self._resyncs.store([New(f"resync:{place}", "resync", reason.encode())])
+
+    def _follow(self, after: Position) -> list[Kept]:
+        same = after.incarnation == self._stream.end.incarnation
+        return list(self._stream.after(after.seq if same else 0))
+
+    def _shake(self, kept: list[Kept], after: Position) -> list[Kept]:
+        fate, random = self._fate, self._fate.random
+        if fate.strikes("repeat"):
+            kept = [one for one in self._follow(Position()) if one.at.seq > after.seq - 3] + kept
+        if len(kept) > 1 and fate.strikes("skip"):
+            at = random.randrange(len(kept))
+            kept = kept[:at] + kept[at + 1 :]
+        if fate.strikes("interleave"):
+            kept = kept[1::2] + kept[::2]
+        return kept

@@ -1,0 +1,241 @@
+"""batch/v1 Job: one podset ``main``, suspended by ``spec.suspend``.
+
+A Job that was started keeps its template until it is suspended, without startTime and without
+active pods, so a stop takes steps: suspend, wait, then restore the template. All in one patch is
+refused (422).
+"""
+
+from __future__ import annotations
+
+import copy
+
+import msgspec
+
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.errors import NotSupportedError
+from tidegate.jobs.batch.binding import MANAGED_BY, is_bound, unbound
+from tidegate.jobs.batch.numbers import (
+    INDEX,
+    PODSET,
+    Job,
+    JobSpec,
+    JobStatus,
+    Uncounted,
+    check_fewest_pods,
+    completes_as_parallel,
+    fewest_pods,
+    outcome,
+    pods_at_once,
+    reclaimable_pods,
+)
+from tidegate.jobs.job_metadata import asked, identified, is_elastic, state
+from tidegate.jobs.kind import (
+    Done,
+    JobKind,
+    Object,
+    Patch,
+    Refused,
+    Start,
+    Step,
+    Stop,
+)
+from tidegate.jobs.templates.injected import before_start, decided_on, noted
+from tidegate.jobs.templates.merging import difference
+from tidegate.jobs.templates.paths import found_at, number_of
+from tidegate.jobs.templates.template import Added, conflicts, held_back, injected, known, restored
+from tidegate.jobs.templates.written import with_fewest, written_podset
+from tidegate.kinds import names
+from tidegate.kinds.decode import read
+from tidegate.kinds.kueue_api.topologies import check_slices
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.podsets import pod_set
+
+NAME = "batch/job"
+_CONTROLLERS_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid")
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What a start changed, as it stands in ``tidegate.dev/injected``."""
+
+    main: Added = Added()
+    parallelism: int | None = None  # as it was; None: not changed
+    completions: int | None = None
+
+
+def observe(job: Job) -> JobObserved:
+    """See ``JobKind.observe``."""
+    managed_by = {"spec": {"managedBy": job.spec.managed_by}}
+    if MANAGED_BY.is_elsewhere(managed_by):
+        return identified(KIND, job.metadata)
+    template, least = job.spec.template, fewest_pods(job.spec, job.metadata.annotations)
+    ended, message = outcome(job.status)
+    elastic = is_elastic(job.metadata.annotations)
+    if elastic and least is not None:
+        raise NotSupportedError(f"An elastic job has no {names.MIN_PARALLELISM}: remove one.")
+    podset = pod_set(template, name=PODSET, count=pods_at_once(job.spec), min_count=least)
+    check_slices((podset,))
+    check_fewest_pods(job)
+    completes_as_parallel(job.metadata.annotations)
+    seen = asked(KIND, job.metadata)
+    return msgspec.structs.replace(
+        seen,
+        gates=(*seen.gates, *MANAGED_BY.gates(managed_by)),
+        pod_priority_class=template.spec.priority_class_name,
+        podsets=(podset,),
+        reclaimable={} if elastic else reclaimable_pods(job),
+        elastic=elastic,
+        finished=ended,
+        message=message,
+        state=_state(job),
+    )
+
+
+def start(start: Start, job: Object) -> Step:
+    """See ``JobKind.start``: one patch unsuspends, puts in, notes and names the decision."""
+    if decided_on(job, start.ledger_id) >= start.seq or _ended(job):
+        return Done()
+    if _runs_elastically(job):  # its pods are let go by their gates
+        return Patch(body={"metadata": {"annotations": {names.DECISION: start.decision}}})
+    before = _before_start(job)
+    wanted = _started(before, start)
+    if isinstance(wanted, Refused):
+        return wanted
+    if wanted["spec"] != job["spec"]:
+        if start.is_stale(job):
+            return Refused(reason="stale", message="The job changed after this was decided.")
+        if is_bound(job) and wanted["spec"]["template"] != job["spec"]["template"]:
+            return unbound(job)
+    return Patch(body=difference(job, wanted))
+
+
+def stop(stop: Stop, job: Object, waited_s: float) -> Step:
+    """See ``JobKind.stop``: suspend; wait until its pods are gone; restore the template."""
+    seen = decided_on(job, stop.ledger_id)
+    suspended = job["spec"].get("suspend", False)
+    if seen > stop.seq or _ended(job) or (seen == stop.seq and not suspended):
+        return Done()  # unsuspended after our patch: that is news for a next decision
+    if seen < stop.seq:
+        decision = {"annotations": {names.DECISION: stop.decision}}
+        return Patch(body={"metadata": decision, "spec": {"suspend": True}})
+    if names.INJECTED not in job["metadata"].get("annotations", {}):
+        return Done()
+    if is_bound(job):
+        return unbound(job, waited_s)
+    return Patch(body=difference(job, _before_start(job, stop.order.podsets)))
+
+
+def podsets(job: Object) -> list[Object]:
+    """See ``JobKind.podsets``; labels that the Job's controller adds are left out."""
+    source = _before_start(job)
+    template: Object = copy.deepcopy(source["spec"]["template"])
+    labels = template.get("metadata", {}).get("labels", {})
+    for name in _CONTROLLERS_LABELS:
+        labels.pop(name, None)
+    spec = read(source["spec"], JobSpec)
+    least = fewest_pods(spec, source["metadata"].get("annotations", {}))
+    return [with_fewest(written_podset(PODSET, pods_at_once(spec), template, index=INDEX), least)]
+
+
+def standing(meta: ObjectMeta, job: Object) -> JobState:
+    """See ``JobKind.standing``."""
+    return state(
+        meta,
+        suspended=found_at(job, ("spec", "suspend")) is True,
+        started=found_at(job, ("status", "startTime")) is not None,
+        active=number_of(job, ("status", "active")) + number_of(job, ("status", "terminating")),
+    )
+
+
+def _state(job: Job) -> JobState:
+    status = job.status
+    uncounted = status.uncounted_terminated_pods or Uncounted()
+    return state(
+        job.metadata,
+        suspended=job.spec.suspend,
+        started=status.start_time is not None,
+        active=status.active + (status.terminating or 0),  # pods in their grace period still run
+        ready=status.ready,
+        succeeded=status.succeeded + len(uncounted.succeeded),
+    )
+
+
+def _started(before: Object, start: Start) -> Object | Refused:
+    """Return the Job as it should run."""
+    podset = start.only(PODSET)
+    if isinstance(podset, Refused):
+        return podset
+    elastic = is_elastic(before["metadata"].get("annotations", {}))
+    if elastic:
+        podset = held_back(podset)
+    problem = conflicts(before["spec"]["template"], podset)
+    if problem:
+        return Refused(reason="invalid", message=problem)
+    template, added = injected(before["spec"]["template"], podset)
+    sizes = {} if elastic else _resized(before, podset.count)
+    note = Note(main=added, **{name: before["spec"].get(name, 1) for name in sizes})
+    spec = {**before["spec"], "suspend": False, "template": template, **sizes}
+    return noted({**before, "spec": spec}, start.decision, note if note != Note() else None)
+
+
+def _runs_elastically(job: Object) -> bool:
+    """Tell whether an elastic Job was started: its template stays, its pods wait behind a gate."""
+    annotations = job["metadata"].get("annotations", {})
+    started = names.INJECTED in annotations and not job["spec"].get("suspend", False)
+    return started and is_elastic(annotations)
+
+
+def _resized(before: Object, count: int) -> dict[str, int]:
+    """Return the fields that partial admission changes."""
+    if count >= pods_at_once(read(before["spec"], JobSpec)):
+        return {}
+    indexed = before["spec"].get("completionMode") == "Indexed"
+    annotations = before["metadata"].get("annotations", {})
+    both = indexed and completes_as_parallel(annotations)
+    return {"parallelism": count, **({"completions": count} if both else {})}
+
+
+def _before_start(job: Object, given: tuple[PodSetStart, ...] = ()) -> Object:
+    """Return the Job as its owner wrote it; ``given``: what the ledger knows was put in."""
+    return before_start(job, Note, _restored, lambda: _known(job, given))
+
+
+def _known(job: Object, given: tuple[PodSetStart, ...]) -> Note:
+    """Return the note that the ledger's knowledge of a start amounts to."""
+    start = next((one for one in given if one.name == PODSET), None)
+    if start is None:
+        return Note()
+    lowered = job["spec"].get("parallelism", 1) < start.count
+    added = known(job["spec"]["template"], start)
+    return Note(main=added, parallelism=start.count if lowered else None)
+
+
+def _restored(job: Object, note: Note) -> Object:
+    spec = {**job["spec"], "template": restored(job["spec"]["template"], note.main)}
+    if note.parallelism is not None:
+        spec["parallelism"] = note.parallelism
+    if note.completions is not None:
+        spec["completions"] = note.completions
+    return {**job, "spec": spec}
+
+
+def _ended(job: Object) -> bool:
+    return outcome(read(job.get("status", {}), JobStatus))[0] != ""
+
+
+KIND = JobKind(
+    name=NAME,
+    group="batch",
+    version="v1",
+    kind="Job",
+    plural="jobs",
+    elastic=True,
+    optional=False,
+    managed_by=MANAGED_BY,
+    seen=Job,
+    observe=observe,
+    start=start,
+    stop=stop,
+    standing=standing,
+    podsets=podsets,
+)

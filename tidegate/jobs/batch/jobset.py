@@ -1,0 +1,103 @@
+"""JobSet: a podset for each replicatedJob, suspended by ``spec.suspend``.
+
+Its controller makes the Jobs and takes what was put into the templates over into them.
+
+Source: behaviour.md 16, JobSet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from tidegate.errors import UndecodableError
+from tidegate.jobs.conditions import outcome
+from tidegate.jobs.job_status import JobStatus, Layout, Place
+from tidegate.jobs.kind import ManagedBy, Object
+from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.templates.paths import listed_at, number_at, text_at
+from tidegate.kinds.kueue_api.topologies import PodIndex
+
+_JOBS = ("spec", "replicatedJobs")
+_STATUSES = ("status", "replicatedJobsStatus")
+_OUTCOMES = {"Completed": "Succeeded", "Failed": "Failed"}
+
+
+def places(obj: Object) -> tuple[Place, ...]:
+    """Return the podsets, one a replicatedJob, in their order."""
+    return tuple(
+        Place(
+            name=_named(one),
+            count=number_at(one, ("replicas",), 1) * _pods_of_one(one),
+            template=(*_JOBS, at, "template", "spec", "template"),
+            index=PodIndex(
+                label="batch.kubernetes.io/job-completion-index",
+                group_label="jobset.sigs.k8s.io/job-index",
+                groups=number_at(one, ("replicas",), 1),
+            ),
+        )
+        for at, one in enumerate(listed_at(obj, _JOBS))
+    )
+
+
+def standing(obj: Object) -> JobStatus:
+    """Return how a JobSet stands; its status counts Jobs, not pods."""
+    finished, message = ended(obj)
+    jobs = {_named(one): number_at(one, ("replicas",), 1) for one in listed_at(obj, _JOBS)}
+    pods = {_named(one): _pods_of_one(one) for one in listed_at(obj, _JOBS)}
+    found = counted(listed_at(obj, _STATUSES), jobs, pods)
+    return replace(found, finished=finished, message=message)
+
+
+def counted(statuses: list[Object], jobs: Mapping[str, int], pods: Mapping[str, int]) -> JobStatus:
+    """Return how Jobs stand, by what a status says of each podset's.
+
+    ``jobs`` are the Jobs of each podset, ``pods`` the pods of one of them.
+    """
+    done = sum(number_at(one, (field,)) for one in statuses for field in ("ready", "succeeded"))
+    succeeded = {text_at(one, ("name",)): number_at(one, ("succeeded",)) for one in statuses}
+    return JobStatus(
+        active=sum(number_at(one, ("active",)) for one in statuses),
+        ready=0 < sum(jobs.values()) == done,
+        reclaimable={
+            name: count * pods[name]
+            for name, count in succeeded.items()
+            if pods.get(name) and 0 < count <= jobs[name]
+        },
+    )
+
+
+def ended(obj: Object) -> tuple[str, str]:
+    """Return how a job ended that has Completed and Failed; Completed counts first."""
+    found = (outcome(obj, {kind: told}) for kind, told in _OUTCOMES.items())
+    return next((one for one in found if one[0]), ("", ""))
+
+
+def _pods_of_one(replicated: Object) -> int:
+    """Return the pods that one of its Jobs runs at once."""
+    job = ("template", "spec")
+    parallelism = number_at(replicated, (*job, "parallelism"), 1)
+    return min(parallelism, number_at(replicated, (*job, "completions"), parallelism))
+
+
+def _named(replicated: Object) -> str:
+    name = text_at(replicated, ("name",))
+    if not name:
+        raise UndecodableError("spec.replicatedJobs: each has a name.")
+    return name
+
+
+KIND = suspended_kind(
+    Identity(
+        name="jobset.x-k8s.io/jobset",
+        group="jobset.x-k8s.io",
+        version="v1alpha2",
+        kind="JobSet",
+        plural="jobsets",
+        managed_by=ManagedBy(
+            path=("spec", "managedBy"), own="jobset.sigs.k8s.io/jobset-controller"
+        ),
+    ),
+    Layout(suspend=("spec", "suspend"), places=places, standing=standing),
+)

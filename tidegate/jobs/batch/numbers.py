@@ -1,0 +1,142 @@
+"""A batch/v1 Job as it is read: what it asks for, how it stands, and what its numbers mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tidegate.errors import UndecodableError
+from tidegate.jobs.job_metadata import positive
+from tidegate.kinds import names
+from tidegate.kinds.kueue_api.topologies import PodIndex, says_true
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import PodCondition, PodTemplateSpec
+from tidegate.model.numbers import INT32_MAX, whole
+
+PODSET = "main"
+INDEX = PodIndex(label="batch.kubernetes.io/job-completion-index")
+
+
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a Job asks for."""
+
+    suspend: bool = False
+    parallelism: int = 1
+    completions: int | None = None
+    completion_mode: str = "NonIndexed"
+    managed_by: str = ""
+    template: PodTemplateSpec
+
+
+class Uncounted(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods that ended and are not in the counts yet."""
+
+    succeeded: tuple[str, ...] = ()
+
+
+class JobStatus(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How a Job stands."""
+
+    start_time: str | None = None
+    active: int = 0
+    terminating: int | None = None
+    ready: int = 0
+    succeeded: int = 0
+    completed_indexes: str = ""
+    failed_indexes: str = ""
+    uncounted_terminated_pods: Uncounted | None = None
+    conditions: tuple[PodCondition, ...] = ()
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """A Job, as far as it matters here."""
+
+    metadata: ObjectMeta
+    spec: JobSpec
+    status: JobStatus = JobStatus()
+
+
+def pods_at_once(spec: JobSpec) -> int:
+    """Return the pods that run at once."""
+    return spec.parallelism if spec.completions is None else min(spec.parallelism, spec.completions)
+
+
+def fewest_pods(spec: JobSpec, annotations: Mapping[str, str]) -> int | None:
+    """Return what partial admission may go down to; None where it does not apply."""
+    least = positive(annotations.get(names.MIN_PARALLELISM, ""))
+    return least if 0 < least < pods_at_once(spec) else None
+
+
+def check_fewest_pods(job: Job) -> None:
+    """Check that a Job that waits says fewer pods than it has; one that runs has them already.
+
+    Raises:
+        UndecodableError: the annotation says something else.
+    """
+    annotations = job.metadata.annotations
+    written = annotations.get(names.MIN_PARALLELISM, "0")
+    waits = job.spec.suspend and names.INJECTED not in annotations
+    if waits and written != "0" and fewest_pods(job.spec, annotations) is None:
+        raise UndecodableError(
+            f"annotation {names.MIN_PARALLELISM}: {written[:80]!r} is not a number below the "
+            f"{pods_at_once(job.spec)} pods of the Job."
+        )
+
+
+def completes_as_parallel(annotations: Mapping[str, str]) -> bool:
+    """Tell whether partial admission lowers the completions with the parallelism.
+
+    Raises:
+        UndecodableError: the annotation says neither true nor false.
+    """
+    return says_true(annotations, names.COMPLETIONS_EQUAL_PARALLELISM)
+
+
+def reclaimable_pods(job: Job) -> dict[str, int]:
+    """Return the pods that will not run again.
+
+    Source: behaviour.md 16, batch/v1 Job.
+    """
+    completions = job.spec.parallelism if job.spec.completions is None else job.spec.completions
+    ended = _terminal(job, completions)
+    remaining = max(completions - ended, 0)
+    if job.spec.parallelism <= 1 or not ended or remaining >= job.spec.parallelism:
+        return {}
+    return {PODSET: job.spec.parallelism - remaining}
+
+
+def _terminal(job: Job, completions: int) -> int:
+    if job.spec.completion_mode != "Indexed":
+        return job.status.succeeded
+    spans = [*_spans(job.status.completed_indexes), *_spans(job.status.failed_indexes)]
+    covered, end = 0, -1  # a Job may have a billion indexes: count spans, not their members
+    for first, last in sorted(spans):
+        last = min(last, completions - 1)  # noqa: PLW2901 - indexes beyond a lowered completions
+        covered += max(last - max(first, end + 1) + 1, 0)
+        end = max(end, last)
+    return covered
+
+
+def _spans(indexes: str) -> list[tuple[int, int]]:
+    """Read a Job's index list: ``"1,3-5"`` is ``[(1, 1), (3, 5)]``.
+
+    Of a list that is none nothing is read: then no pods are given back, and the Job is still seen.
+    """
+    spans: list[tuple[int, int]] = []
+    for part in filter(None, indexes.split(",")):
+        begin, _, end = part.partition("-")
+        first, last = whole(begin, INT32_MAX), whole(end or begin, INT32_MAX)
+        if first is None or last is None:
+            return []
+        spans.append((first, last))
+    return spans
+
+
+def outcome(status: JobStatus) -> tuple[str, str]:
+    """Return how the Job ended and its condition's message; empty while it has not."""
+    for condition in status.conditions:
+        if condition.status == "True" and condition.type in ("Complete", "Failed"):
+            ended = "Succeeded" if condition.type == "Complete" else "Failed"
+            return ended, condition.message
+    return "", ""

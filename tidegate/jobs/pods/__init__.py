@@ -1,0 +1,1 @@
+"""Plain Pods and groups of Pods."""

@@ -1,0 +1,207 @@
+"""A plain Pod: it waits behind a scheduling gate, starts without it, and is stopped by deletion.
+
+Only pods that were gated when they were made (label ``kueue.x-k8s.io/managed``) are anybody's
+business here: what runs ungated is never deleted for it. Kueue's finalizer is taken off as soon as
+a decision reaches the pod; none is put on, for a watch tells of a deletion by itself.
+
+Source: behaviour.md 16, Pod.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.errors import UndecodableError
+from tidegate.jobs.job_metadata import asked, state
+from tidegate.jobs.kind import (
+    Delete,
+    Done,
+    JobKind,
+    Object,
+    Patch,
+    Refused,
+    Start,
+    Step,
+    Stop,
+)
+from tidegate.jobs.templates.injected import decided_on
+from tidegate.jobs.templates.merging import difference
+from tidegate.jobs.templates.paths import found_at
+from tidegate.jobs.templates.template import conflicts, injected
+from tidegate.jobs.templates.written import written_podset
+from tidegate.kinds import names
+from tidegate.kinds.kueue_api.topologies import PodIndex
+from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.kinds.pods import Pod, PodTemplateSpec, TemplateMeta
+from tidegate.kinds.podsets import pod_set
+
+NAME, PODSET = "pod", "main"
+TERMINATION_TARGET = "TerminationTarget"
+_INDEX = PodIndex(label=names.POD_INDEX)
+_GATES = (names.ADMISSION_GATE, names.TOPOLOGY_GATE)
+OUTCOMES = ("Succeeded", "Failed")
+
+
+def is_marked(meta: ObjectMeta) -> bool:
+    """Tell whether a pod was gated for a queue when it was made."""
+    return meta.labels.get(names.MANAGED) == "true"
+
+
+def observe(pod: Pod) -> JobObserved:
+    """See ``JobKind.observe``."""
+    if names.POD_GROUP_TOTAL_COUNT in pod.metadata.annotations:
+        raise UndecodableError(
+            f"annotation {names.POD_GROUP_TOTAL_COUNT}: a pod of a group has the label "
+            f"{names.POD_GROUP_NAME}."
+        )
+    return msgspec.structs.replace(
+        asked(KIND, pod.metadata),
+        pod_priority_class=pod.spec.priority_class_name,
+        podsets=(pod_set(template(pod), name=PODSET),),
+        finished=pod.status.phase if is_finished(pod) else "",
+        message=pod.status.message,
+        state=state(
+            pod.metadata,
+            suspended=is_gated(pod),
+            active=int(is_active(pod)),
+            ready=int(is_ready(pod)),
+        ),
+    )
+
+
+def standing(meta: ObjectMeta, pod: Object) -> JobState:
+    """See ``JobKind.standing``."""
+    gates, ended = found_at(pod, ("spec", "schedulingGates")), found_at(pod, ("status", "phase"))
+    listed = gates if isinstance(gates, list | tuple) else ()
+    held = any(found_at(one, ("name",)) == names.ADMISSION_GATE for one in listed)
+    return state(meta, suspended=held, active=int(not held and ended not in OUTCOMES))
+
+
+def start(start: Start, pod: Object) -> Step:
+    """See ``JobKind.start``: one patch puts in and takes the gate off."""
+    given = start.only(PODSET)
+    return given if isinstance(given, Refused) else started(start, pod, given, {})
+
+
+def started(start: Start, pod: Object, given: PodSetStart, marks: dict[str, str]) -> Step:
+    """Return the step that starts one pod, alone or in a group, with these annotations."""
+    if decided_on(pod, start.ledger_id) >= start.seq or not _gates(pod):
+        return Done()
+    problem = conflicts(pod, given)
+    if problem:
+        return Refused(reason="invalid", message=problem)
+    wanted, _ = injected(pod, given)
+    gates = [one for one in _gates(pod) if one["name"] not in _GATES]
+    wanted["spec"] = {**wanted["spec"], "schedulingGates": gates}
+    if not gates:
+        del wanted["spec"]["schedulingGates"]
+    return Patch(body=difference(pod, _told(wanted, start.decision, marks)))
+
+
+def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
+    """See ``JobKind.stop``: say why in a condition, then delete; one that is gated just waits."""
+    del waited_s
+    phase = pod.get("status", {}).get("phase")
+    if phase in OUTCOMES or "deletionTimestamp" in pod["metadata"]:
+        return Done()
+    mark = marked(stop, pod)
+    if isinstance(mark, Patch) or decided_on(pod, stop.ledger_id) > stop.seq or _is_held(pod):
+        return mark
+    conditions = pod.get("status", {}).get("conditions", [])
+    if any(one["type"] == TERMINATION_TARGET for one in conditions):
+        return Delete()
+    told = {
+        "type": TERMINATION_TARGET,
+        "status": "True",
+        "reason": f"WorkloadEvictedDueTo{stop.order.reason or 'Stopped'}",
+        "message": stop.order.message or "Its quota was taken back.",
+    }
+    return Patch(body={"status": {"conditions": [*conditions, told]}}, subresource="status")
+
+
+def marked(stop: Stop, pod: Object) -> Patch | Done:
+    """Return the step that names a stop on a pod, whatever becomes of it then."""
+    if decided_on(pod, stop.ledger_id) >= stop.seq:
+        return Done()
+    return Patch(body=difference(pod, _told(pod, stop.decision, {})))
+
+
+def podsets(pod: Object) -> list[Object]:
+    """See ``JobKind.podsets``."""
+    return [written(pod, PODSET, 1)]
+
+
+def template(pod: Pod) -> PodTemplateSpec:
+    """Return a pod as the template that it could have been made from."""
+    meta = TemplateMeta(labels=pod.metadata.labels, annotations=pod.metadata.annotations)
+    return PodTemplateSpec(metadata=meta, spec=pod.spec)
+
+
+def written(pod: Object, name: str, count: int) -> Object:
+    """Return a podset of pods like this one as a Workload shows it.
+
+    Its template has no metadata, and no gates: those are of the pods' waiting.
+    """
+    spec = {key: value for key, value in pod["spec"].items() if key != "schedulingGates"}
+    marks = pod["metadata"].get("annotations", {})
+    return written_podset(name, count, {"metadata": {}, "spec": spec}, marks=marks, index=_INDEX)
+
+
+def is_gated(pod: Pod) -> bool:
+    """Tell whether a pod waits for its admission."""
+    return any(gate.get("name") == names.ADMISSION_GATE for gate in pod.spec.scheduling_gates)
+
+
+def is_finished(pod: Pod) -> bool:
+    """Tell whether a pod ended."""
+    return pod.status.phase in OUTCOMES
+
+
+def is_active(pod: Pod) -> bool:
+    """Tell whether a pod runs or may run, one that is being deleted included."""
+    return not is_gated(pod) and not is_finished(pod)
+
+
+def is_ready(pod: Pod) -> bool:
+    """Tell whether a pod is ready."""
+    return holding(pod.status.conditions, "Ready") is not None
+
+
+def _told(pod: Object, decision: str, marks: dict[str, str]) -> Object:
+    """Return a pod with a decision on it, and without Kueue's finalizer."""
+    meta = dict(pod["metadata"])
+    meta["annotations"] = {**meta.get("annotations", {}), names.DECISION: decision, **marks}
+    if names.MANAGED in meta.get("finalizers", ()):
+        meta["finalizers"] = [one for one in meta["finalizers"] if one != names.MANAGED]
+    return {**pod, "metadata": meta}
+
+
+def _gates(pod: Object) -> list[Object]:
+    """Return the gates of a pod that waits for its admission; none of one that does not."""
+    return pod["spec"]["schedulingGates"] if _is_held(pod) else []
+
+
+def _is_held(pod: Object) -> bool:
+    gates = pod["spec"].get("schedulingGates", ())
+    return any(gate["name"] == names.ADMISSION_GATE for gate in gates)
+
+
+KIND = JobKind(
+    name=NAME,
+    group="",
+    version="v1",
+    kind="Pod",
+    plural="pods",
+    seen=Pod,
+    observe=observe,
+    start=start,
+    stop=stop,
+    standing=standing,
+    podsets=podsets,
+    asks=is_marked,
+    finalizer=names.MANAGED,
+    owns=False,
+    optional=False,
+)

@@ -1,0 +1,1 @@
+"""RayCluster, RayJob and RayService."""

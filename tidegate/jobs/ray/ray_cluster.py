@@ -1,0 +1,44 @@
+"""RayCluster: suspended by ``spec.suspend``; it serves and never finishes.
+
+Source: behaviour.md 16, RayCluster.
+"""
+
+from __future__ import annotations
+
+from tidegate.jobs.job_status import JobStatus, Layout, Place
+from tidegate.jobs.kind import ManagedBy, Object
+from tidegate.jobs.ray.cluster_pods import cluster_places, grows
+from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.templates.paths import found_at, number_at, text_at
+
+CONTROLLER = "ray.io/kuberay-operator"
+
+
+def places(obj: Object) -> tuple[Place, ...]:
+    """Return the podsets of a RayCluster."""
+    return cluster_places(obj, ("spec",), elastic=grows(obj))
+
+
+def standing(obj: Object) -> JobStatus:
+    """Return how a RayCluster stands.
+
+    Its state says nothing while its pods are made, and suspended only when none is left.
+    """
+    state = text_at(obj, ("status", "state"))
+    touched = any((found_at(obj, ("status",)) or {}).values())
+    workers = number_at(obj, ("status", "availableWorkerReplicas"))
+    active = 1 + workers if touched and state != "suspended" else 0
+    return JobStatus(active=active, ready=state == "ready")
+
+
+KIND = suspended_kind(
+    Identity(
+        name="ray.io/raycluster",
+        group="ray.io",
+        version="v1",
+        kind="RayCluster",
+        plural="rayclusters",
+        managed_by=ManagedBy(path=("spec", "managedBy"), own=CONTROLLER),
+    ),
+    Layout(suspend=("spec", "suspend"), places=places, standing=standing, elastic=True),
+)

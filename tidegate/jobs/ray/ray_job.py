@@ -1,0 +1,103 @@
+"""RayJob: a Ray cluster and, in K8sJobMode, a pod that submits to it.
+
+One that runs on a cluster which is there already has no pods of its own to be admitted.
+
+Source: behaviour.md 16, RayJob.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tidegate.errors import UndecodableError
+from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
+from tidegate.jobs.kind import ManagedBy, Object
+from tidegate.jobs.ray.cluster_pods import cluster_places, grows, with_container
+from tidegate.jobs.ray.ray_cluster import CONTROLLER
+from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.templates.paths import found_at, listed_at, text_at
+
+_CLUSTER = ("spec", "rayClusterSpec")
+_SUBMITTER = ("spec", "submitterPodTemplate")
+_HEAD_CONTAINERS = (*_CLUSTER, "headGroupSpec", "template", "spec", "containers")
+_SUBMITTING: Object = {
+    "name": "ray-job-submitter",
+    "resources": {
+        "requests": {"cpu": "500m", "memory": "200Mi"},
+        "limits": {"cpu": "1", "memory": "1Gi"},
+    },
+}
+_ENDS = ("Complete", "Failed")
+_VALIDATION_FAILED = "ray.io/validation-failed"
+"""Keeps a RayJob from being queued that its controller will not run."""
+
+
+def places(obj: Object) -> tuple[Place, ...]:
+    """Return the podsets of a RayJob.
+
+    Raises:
+        UndecodableError: its cluster would go on after its end, or as ``cluster_places``.
+    """
+    if found_at(obj, ("spec", "shutdownAfterJobFinishes")) is not True:
+        raise UndecodableError(
+            "spec.shutdownAfterJobFinishes: the cluster of a queued RayJob ends with it: say true."
+        )
+    head, *workers = cluster_places(obj, _CLUSTER, elastic=grows(obj))
+    match text_at(obj, ("spec", "submissionMode")):
+        case "K8sJobMode":
+            return (head, *workers, _submitter(obj))
+        case "SidecarMode":
+            template = head.built or found_at(obj, head.template or ())
+            built = with_container(template, _SUBMITTING) if template else None
+            return (replace(head, built=built), *workers)
+        case _:
+            return (head, *workers)
+
+
+def standing(obj: Object) -> JobStatus:
+    """Return how a RayJob stands, by what its deployment says."""
+    state, job = text_at(obj, ("status", "jobDeploymentStatus")), ("status", "jobStatus")
+    succeeded = text_at(obj, job) == "SUCCEEDED"
+    over = state in _ENDS
+    return JobStatus(
+        finished=("Succeeded" if succeeded else "Failed") if over else "",
+        message=text_at(obj, ("status", "message")) if over else "",
+        active=int(state not in ("", "Suspended")),
+        ready=text_at(obj, ("status", "rayClusterStatus", "state")) == "ready",
+        gates=(_VALIDATION_FAILED,) if state == "ValidationFailed" else (),
+    )
+
+
+def runs_elsewhere(found: Loose) -> bool:
+    """Tell whether a RayJob runs on a cluster that is there already."""
+    return bool(found.spec.get("clusterSelector"))
+
+
+def _submitter(obj: Object) -> Place:
+    return Place(
+        name="submitter",
+        count=1,
+        template=_SUBMITTER,
+        built=None if found_at(obj, _SUBMITTER) else _submitter_template(obj),
+    )
+
+
+def _submitter_template(obj: Object) -> Object:
+    """Return the template of a pod that submits, of the head's image."""
+    heads = listed_at(obj, _HEAD_CONTAINERS)
+    image = {"image": heads[0]["image"]} if heads and "image" in heads[0] else {}
+    return {"spec": {"containers": [{**_SUBMITTING, **image}], "restartPolicy": "Never"}}
+
+
+KIND = suspended_kind(
+    Identity(
+        name="ray.io/rayjob",
+        group="ray.io",
+        version="v1",
+        kind="RayJob",
+        plural="rayjobs",
+        managed_by=ManagedBy(path=("spec", "managedBy"), own=CONTROLLER),
+        skips=runs_elsewhere,
+    ),
+    Layout(suspend=("spec", "suspend"), places=places, standing=standing),
+)

@@ -1,0 +1,1 @@
+"""Kubeflow's training jobs: a podset a role."""

@@ -1,0 +1,11 @@
+"""PyTorchJob: a podset for its master and one for its workers.
+
+Source: behaviour.md 16, Kubeflow v1 jobs.
+"""
+
+from __future__ import annotations
+
+from tidegate.jobs.training.roles import Roles, kubeflow_kind
+
+ROLES = Roles(path=("spec", "pytorchReplicaSpecs"), names=("Master", "Worker"))
+KIND = kubeflow_kind("PyTorchJob", ROLES)

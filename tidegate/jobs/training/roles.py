@@ -1,0 +1,108 @@
+"""Kubeflow's jobs: a podset a role, suspended by their run policy.
+
+Their controllers make the pods, and count none as active once they have suspended a job.
+
+Source: behaviour.md 16, Kubeflow v1 jobs and MPIJob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tidegate.errors import UndecodableError
+from tidegate.jobs.conditions import holding, outcome
+from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
+from tidegate.jobs.kind import JobKind, ManagedBy, Object
+from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.templates.paths import Path, found_at, number_at, shown, text_at
+from tidegate.kinds.kueue_api.topologies import PodIndex, check_groups
+
+_POLICY = ("spec", "runPolicy")
+_STATUSES = ("status", "replicaStatuses")
+_OUTCOMES = {"Succeeded": "Succeeded", "Failed": "Failed"}
+_INDEX = PodIndex(label="training.kubeflow.org/replica-index")
+
+
+class Roles(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a kind keeps its roles, and which there are."""
+
+    path: Path
+    names: tuple[str, ...]  # in the order of their podsets
+    pairs: bool = False  # a topology's groups are of two podsets; said where Kueue refuses others
+
+    def places(self, obj: Object) -> tuple[Place, ...]:
+        """Return the podsets, one a role that is there.
+
+        Raises:
+            UndecodableError: there is another role: its pods would run and be charged to nobody.
+        """
+        there = by_role(obj, self.path)
+        unknown = sorted(there.keys() - set(self.names))
+        if unknown:
+            known = " and ".join(self.names)
+            raise UndecodableError(f"{shown(self.path)}: {unknown[0]!r} is no role; {known} are.")
+        return tuple(self._place(obj, one) for one in self.names if there.get(one) is not None)
+
+    def _place(self, obj: Object, role: str) -> Place:
+        return Place(
+            name=role.lower(),
+            count=number_at(obj, (*self.path, role, "replicas"), 1),
+            template=(*self.path, role, "template"),
+            index=_INDEX,
+        )
+
+
+def by_role(obj: Object, path: Path) -> Mapping[str, object]:
+    """Return what stands at a path for each role; errors as in ``Roles.places``."""
+    found = found_at(obj, path)
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise UndecodableError(f"{shown(path)}: this is not an object.")
+    return found
+
+
+def standing(obj: Object) -> JobStatus:
+    """Return how a job stands; it gives no pods back before its end."""
+    finished, message = outcome(obj, _OUTCOMES)
+    statuses = by_role(obj, _STATUSES)
+    return JobStatus(
+        finished=finished,
+        message=message,
+        active=sum(number_at(obj, (*_STATUSES, role, "active")) for role in statuses),
+        ready=holding(obj, ("Running",)) is not None,
+    )
+
+
+def priority_class(obj: Object) -> str:
+    """Return the class that a run policy asks for, empty for none."""
+    return text_at(obj, (*_POLICY, "schedulingPolicy", "priorityClass"))
+
+
+def kubeflow_kind(
+    kind: str,
+    roles: Roles,
+    *,
+    version: str = "v1",
+    controller: str = "kubeflow.org/training-operator",
+) -> JobKind[Loose]:
+    """Return the row of one of Kubeflow's kinds."""
+    return suspended_kind(
+        Identity(
+            name=f"kubeflow.org/{kind.lower()}",
+            group="kubeflow.org",
+            version=version,
+            kind=kind,
+            plural=f"{kind.lower()}s",
+            managed_by=ManagedBy(path=(*_POLICY, "managedBy"), own=controller),
+        ),
+        Layout(
+            suspend=(*_POLICY, "suspend"),
+            places=roles.places,
+            standing=standing,
+            priority_class=priority_class,
+            check=check_groups if roles.pairs else lambda _: None,
+        ),
+    )

@@ -1,0 +1,125 @@
+"""TrainJob: Kubeflow Trainer's job, whose pods its runtime describes.
+
+A start writes what it gives as a patch of the runtime, under Kueue's name, while the TrainJob is
+still suspended: Trainer allows changes of such patches only then.
+
+Source: behaviour.md 16, TrainJob.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.errors import UndecodableError
+from tidegate.jobs.batch import jobset
+from tidegate.jobs.conditions import outcome
+from tidegate.jobs.job_status import JobStatus, Layout, Place
+from tidegate.jobs.kind import ManagedBy, Object
+from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.templates.paths import Path, found_at, listed_at, text_at, with_value
+from tidegate.jobs.templates.template import as_template
+from tidegate.jobs.training.training_runtime import rendered
+
+GROUP, VERSION = "trainer.kubeflow.org", "v1alpha1"
+MANAGER = "kueue.x-k8s.io/manager"
+_PATCHES = ("spec", "runtimePatches")
+_JOBS = ("trainingRuntimeSpec", "template", "spec", "replicatedJobs")
+_OUTCOMES = {"Complete": "Succeeded", "Failed": "Failed"}
+_RUNTIMES = {
+    "ClusterTrainingRuntime": f"/apis/{GROUP}/{VERSION}/clustertrainingruntimes",
+    "TrainingRuntime": f"/apis/{GROUP}/{VERSION}/namespaces/{{}}/trainingruntimes",
+}
+"""Kind to where its objects are, of the TrainJob's namespace if they have one."""
+
+
+def refers(obj: Object) -> tuple[str, ...]:
+    """Return the path of the runtime that a TrainJob names.
+
+    Raises:
+        UndecodableError: it is no training runtime.
+    """
+    reference = ("spec", "runtimeRef")
+    kind = text_at(obj, (*reference, "kind")) or "ClusterTrainingRuntime"
+    name = text_at(obj, (*reference, "name"))
+    if kind not in _RUNTIMES or text_at(obj, (*reference, "apiGroup")) not in ("", GROUP):
+        raise UndecodableError(f"spec.runtimeRef: {kind[:80]!r} is no training runtime.")
+    return (f"{_RUNTIMES[kind].format(text_at(obj, ('metadata', 'namespace')))}/{name}",)
+
+
+def places(obj: Object) -> tuple[Place, ...]:
+    """Return the podsets, those of the JobSet that its runtime makes of a TrainJob."""
+    refers(obj)
+    beside = listed_at(obj, ("beside",))
+    if not beside:
+        name = text_at(obj, ("spec", "runtimeRef", "name"))
+        raise UndecodableError(f"spec.runtimeRef: there is no training runtime {name[:80]!r}.")
+    made = rendered(obj, beside[0], _patches_of_others(obj))
+    return tuple(
+        replace(place, template=None, built=found_at(made, place.template or ()))
+        for place in jobset.places(made)
+    )
+
+
+def standing(obj: Object) -> JobStatus:
+    """Return how a TrainJob stands; its status counts Jobs, one a podset."""
+    finished, message = outcome(obj, _OUTCOMES)
+    statuses = listed_at(obj, ("status", "jobsStatus"))
+    try:
+        pods = {place.name: place.count for place in places(obj)}
+    except UndecodableError:  # told where its podsets are read
+        pods = {}
+    found = jobset.counted(statuses, dict.fromkeys(pods, 1), pods)
+    return replace(found, finished=finished, message=message)
+
+
+def inject(obj: Object, given: Mapping[str, PodSetStart]) -> Object:
+    """Return a TrainJob with the patch of its runtime that gives each podset what it is given."""
+    jobs = [
+        {"name": name, "template": {"spec": {"template": as_template(one)}}}
+        for name, one in given.items()
+    ]
+    patches = listed_at(obj, _PATCHES)
+    ours = [at for at, one in enumerate(patches) if one.get("manager") == MANAGER]
+    own = patches[ours[0]] if ours else {"manager": MANAGER}
+    patch = with_value(own, _JOBS, jobs)
+    kept = [patch if at in ours[:1] else one for at, one in enumerate(patches)]
+    result: Object = with_value(obj, _PATCHES, kept if ours else [*patches, patch])
+    return result
+
+
+def written_over(obj: Object) -> tuple[Path, ...]:
+    """Return where ``inject`` writes."""
+    del obj
+    return (_PATCHES,)
+
+
+def _patches_of_others(obj: Object) -> list[Object]:
+    return [one for one in listed_at(obj, _PATCHES) if one.get("manager") != MANAGER]
+
+
+KIND = suspended_kind(
+    Identity(
+        name=f"{GROUP}/trainjob",
+        group=GROUP,
+        version=VERSION,
+        kind="TrainJob",
+        plural="trainjobs",
+        managed_by=ManagedBy(
+            path=("spec", "managedBy"), own="trainer.kubeflow.org/trainjob-controller"
+        ),
+        refers=refers,
+        referred=("clustertrainingruntimes", "trainingruntimes"),
+    ),
+    Layout(
+        suspend=("spec", "suspend"),
+        places=places,
+        standing=standing,
+        inject=inject,
+        written_over=written_over,
+        unnoted=lambda obj: ((_PATCHES, _patches_of_others(obj) or None),),
+        writes_suspended=True,
+    ),
+)

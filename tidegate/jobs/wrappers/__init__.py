@@ -1,0 +1,1 @@
+"""Kinds that create other objects: AppWrapper and SparkApplication."""

@@ -1,0 +1,126 @@
+"""AppWrapper: objects of any kind that start and stop together; suspended by ``spec.suspend``.
+
+A start says what it gives in ``podSetInfos`` beside each component; AppWrapper's controller puts it
+into the components as it creates them.
+
+Source: behaviour.md 16, AppWrapper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.jobs.conditions import holding
+from tidegate.jobs.job_status import JobStatus, Layout, Place
+from tidegate.jobs.kind import ManagedBy, Object
+from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.templates.paths import (
+    Path,
+    found_at,
+    listed_at,
+    number_at,
+    parsed,
+    text_at,
+    with_value,
+)
+from tidegate.jobs.templates.template import as_fields
+from tidegate.jobs.wrappers.wrapped import as_template, inferred
+from tidegate.kinds.kueue_api.topologies import PodIndex
+from tidegate.model.numbers import INT32_MAX, whole
+
+_COMPONENTS = ("spec", "components")
+_INDEX = "workload.codeflare.dev.appwrapper/tas-pod-index-label"
+_GROUP_INDEX = "workload.codeflare.dev.appwrapper/tas-sub-group-index-label"
+_GROUPS = "workload.codeflare.dev.appwrapper/tas-sub-group-count"
+
+
+def places(obj: Object) -> tuple[Place, ...]:
+    """Return the podsets of all components, numbered in their order."""
+    name = text_at(obj, ("metadata", "name"))
+    found = [place for places in _by_component(obj) for place in places]
+    return tuple(replace(place, name=f"{name}-{at}") for at, place in enumerate(found))
+
+
+def standing(obj: Object) -> JobStatus:
+    """Return how an AppWrapper stands; one that failed is over once its components are gone."""
+    phase = text_at(obj, ("status", "phase"))
+    deployed = holding(obj, ("ResourcesDeployed",)) is not None
+    finished, message = "", ""
+    if phase == "Succeeded":
+        finished, message = "Succeeded", "AppWrapper finished successfully"
+    elif phase == "Failed" and not deployed:
+        finished, message = "Failed", "AppWrapper failed"
+    return JobStatus(
+        finished=finished,
+        message=message,
+        active=int(holding(obj, ("QuotaReserved",)) is not None),
+        ready=holding(obj, ("PodsReady",)) is not None,
+    )
+
+
+def inject(obj: Object, given: Mapping[str, PodSetStart]) -> Object:
+    """Return an AppWrapper with what each podset is given beside its component."""
+    name, at = text_at(obj, ("metadata", "name")), 0
+    for component, places in enumerate(_by_component(obj)):
+        infos = [as_fields(given[f"{name}-{at + nth}"]) for nth in range(len(places))]
+        at += len(places)
+        if infos:
+            obj = with_value(obj, (*_COMPONENTS, component, "podSetInfos"), infos)
+    return obj
+
+
+def written_over(obj: Object) -> tuple[Path, ...]:
+    """Return where ``inject`` writes."""
+    count = len(listed_at(obj, _COMPONENTS))
+    return tuple((*_COMPONENTS, at, "podSetInfos") for at in range(count))
+
+
+def _by_component(obj: Object) -> list[tuple[Place, ...]]:
+    return [_places(component) for component in listed_at(obj, _COMPONENTS)]
+
+
+def _places(component: Object) -> tuple[Place, ...]:
+    """Return what a component declares, else what its kind is known to have."""
+    declared = listed_at(component, ("podSets",))
+    if not declared:
+        wrapped = found_at(component, ("template",))
+        return inferred(wrapped) if isinstance(wrapped, dict) else ()
+    return tuple(
+        Place(
+            name="",
+            count=number_at(one, ("replicas",), 1),
+            built=as_template(found_at(component, parsed(text_at(one, ("path",))))),
+            index=_index(one),
+        )
+        for one in declared
+    )
+
+
+def _index(declared: Object) -> PodIndex | None:
+    told = found_at(declared, ("annotations",)) or {}
+    label, group = told.get(_INDEX, ""), told.get(_GROUP_INDEX, "")
+    groups = whole(told.get(_GROUPS, "0"), INT32_MAX) or 0
+    return PodIndex(label=label, group_label=group, groups=groups) if label else None
+
+
+KIND = suspended_kind(
+    Identity(
+        name="workload.codeflare.dev/appwrapper",
+        group="workload.codeflare.dev",
+        version="v1beta2",
+        kind="AppWrapper",
+        plural="appwrappers",
+        managed_by=ManagedBy(path=("spec", "managedBy"), own="workload.codeflare.dev/appwrapper"),
+    ),
+    Layout(
+        suspend=("spec", "suspend"),
+        places=places,
+        standing=standing,
+        inject=inject,
+        written_over=written_over,
+        unnoted=lambda obj: tuple((path, None) for path in written_over(obj)),
+    ),
+)

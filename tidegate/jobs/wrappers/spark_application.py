@@ -1,0 +1,125 @@
+"""SparkApplication: a podset for its driver and one for its executors; ``spec.suspend``.
+
+Its fields say what their pods are like; templates in them are only added to. What is charged is
+what Kueue charges: not the memory overhead that Spark adds to what a pod asks for.
+
+Source: behaviour.md 16, SparkApplication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.errors import UndecodableError
+from tidegate.jobs.job_status import JobStatus, Layout, Place
+from tidegate.jobs.kind import Object
+from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.templates.paths import Path, found_at, number_at, text_at, with_value
+from tidegate.jobs.templates.template import conflicts, injected
+from tidegate.jobs.wrappers.spark_pods import ROLES, built_template, container_name
+
+_GLOBAL = ("spec", "nodeSelector")
+_FIELDS = ("labels", "annotations", "nodeSelector", "tolerations", "template")
+_ENDS = {"COMPLETED": "Succeeded", "FAILED": "Failed", "SUBMISSION_FAILED": "Failed"}
+_IDLE = ("", "NEW", "SUSPENDED", "PENDING_RERUN", *_ENDS)
+"""States without pods; in all others there may be some."""
+
+
+def places(obj: Object) -> tuple[Place, ...]:
+    """Return the podsets of a SparkApplication.
+
+    Raises:
+        UndecodableError: it runs its driver elsewhere, or changes its executors by itself.
+    """
+    mode = text_at(obj, ("spec", "mode"))
+    if mode not in ("", "cluster"):
+        raise UndecodableError(f"spec.mode: {mode[:80]!r} runs no driver in the cluster.")
+    if found_at(obj, ("spec", "dynamicAllocation", "enabled")) is True:
+        raise UndecodableError(
+            "spec.dynamicAllocation.enabled: executors that come and go by themselves are not "
+            "supported."
+        )
+    executors = number_at(obj, ("spec", "executor", "instances"), 0)
+    counts = dict(zip(ROLES, (1, executors), strict=True))
+    return tuple(
+        Place(name=role, count=count, built=built_template(obj, role))
+        for role, count in counts.items()
+    )
+
+
+def standing(obj: Object) -> JobStatus:
+    """Return how a SparkApplication stands."""
+    state = text_at(obj, ("status", "applicationState", "state"))
+    executors = found_at(obj, ("status", "executorState")) or {}
+    up = sum(one in ("RUNNING", "COMPLETED") for one in executors.values())
+    wanted = number_at(obj, ("spec", "executor", "instances"), 0)
+    return JobStatus(
+        finished=_ENDS.get(state, ""),
+        message=text_at(obj, ("status", "applicationState", "errorMessage")),
+        active=int(state not in _IDLE),
+        ready=state == "RUNNING" and up >= wanted,
+    )
+
+
+def inject(obj: Object, given: Mapping[str, PodSetStart]) -> Object:
+    """Return a SparkApplication with what each role is given in its fields.
+
+    A node selector for both roles would exclude those of the roles, so it becomes theirs.
+
+    Raises:
+        UndecodableError: both roles' node selector asks for other nodes.
+    """
+    both = found_at(obj, _GLOBAL)
+    for role in ROLES:
+        obj = _placed(obj, role, given[role], both)
+    return obj if both is None else with_value(obj, _GLOBAL, None)
+
+
+def written_over(obj: Object) -> tuple[Path, ...]:
+    """Return where ``inject`` writes."""
+    del obj
+    return (_GLOBAL, *(("spec", role, field) for role in ROLES for field in _FIELDS))
+
+
+def _placed(obj: Object, role: str, given: PodSetStart, both: Object | None) -> Object:
+    fields = found_at(obj, ("spec", role)) or {}
+    meta = {name: fields[name] for name in ("labels", "annotations") if name in fields}
+    spec = {name: fields[name] for name in ("nodeSelector", "tolerations") if name in fields}
+    template = {"metadata": meta, "spec": spec | ({} if both is None else {"nodeSelector": both})}
+    problem = conflicts(template, given)
+    if problem:
+        raise UndecodableError(problem)
+    after, _ = injected(template, given)
+    changed = {**after.get("metadata", {}), **after["spec"]}
+    gates = changed.pop("schedulingGates", [])
+    changed["template"] = _gated(fields.get("template"), role, gates)
+    result: Object = with_value(obj, ("spec", role), {**fields, **changed})
+    return result
+
+
+def _gated(template: Object | None, role: str, gates: list[Object]) -> Object:
+    """Return a role's own template, or one that says nothing, with gates."""
+    own = template or {"spec": {"containers": [{"name": container_name(role)}]}}
+    held = found_at(own, ("spec", "schedulingGates")) or []
+    kept = [*held, *(one for one in gates if one not in held)]
+    result: Object = with_value(own, ("spec", "schedulingGates"), kept or None)
+    return result
+
+
+KIND = suspended_kind(
+    Identity(
+        name="sparkoperator.k8s.io/sparkapplication",
+        group="sparkoperator.k8s.io",
+        version="v1beta2",
+        kind="SparkApplication",
+        plural="sparkapplications",
+    ),
+    Layout(
+        suspend=("spec", "suspend"),
+        places=places,
+        standing=standing,
+        inject=inject,
+        written_over=written_over,
+    ),
+)

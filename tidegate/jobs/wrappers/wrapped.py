@@ -1,0 +1,78 @@
+"""The podsets of an object that another one will create, where its kind is known to have pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from tidegate.jobs.batch import jobset
+from tidegate.jobs.batch.numbers import INDEX
+from tidegate.jobs.job_status import Place
+from tidegate.jobs.kind import Object
+from tidegate.jobs.ray.cluster_pods import cluster_places
+from tidegate.jobs.templates.paths import found_at, number_at
+from tidegate.jobs.training import pytorch_job
+
+_TEMPLATE = ("spec", "template")
+
+
+def inferred(obj: Object) -> tuple[Place, ...]:
+    """Return the podsets of an object, none of a kind that is not known; errors as of its kind.
+
+    Their templates stand in the object itself, and are given as what is charged.
+    """
+    group, _, _ = str(obj.get("apiVersion", "")).rpartition("/")
+    known = _KINDS.get((group, str(obj.get("kind", ""))))
+    if known is None:
+        return ()
+    return tuple(_built(obj, place) for place in known(obj))
+
+
+def _built(obj: Object, place: Place) -> Place:
+    built = place.built if place.built is not None else found_at(obj, place.template or ())
+    return replace(place, built=built, template=None)
+
+
+def as_template(found: Object | None) -> Object | None:
+    """Return of a pod, or of a pod template, what a template has; None of what is neither."""
+    if not isinstance(found, dict) or not isinstance(found.get("spec"), dict):
+        return None
+    meta = found.get("metadata") or {}
+    kept = {name: meta[name] for name in ("labels", "annotations") if name in meta}
+    return {"metadata": kept, "spec": found["spec"]}
+
+
+def _pod(obj: Object) -> tuple[Place, ...]:
+    return (Place(name="", count=1, built=as_template(obj)),)
+
+
+def _replicas(obj: Object) -> tuple[Place, ...]:
+    return (Place(name="", count=number_at(obj, ("spec", "replicas"), 1), template=_TEMPLATE),)
+
+
+def _job(obj: Object) -> tuple[Place, ...]:
+    pods = number_at(obj, ("spec", "parallelism"), 1)
+    count = min(pods, number_at(obj, ("spec", "completions"), pods))
+    return (Place(name="", count=count, template=_TEMPLATE, index=INDEX),)
+
+
+def _ray_cluster(obj: Object) -> tuple[Place, ...]:
+    return cluster_places(obj, ("spec",))
+
+
+def _ray_job(obj: Object) -> tuple[Place, ...]:
+    return cluster_places(obj, ("spec", "rayClusterSpec"))
+
+
+_KINDS: dict[tuple[str, str], Callable[[Object], tuple[Place, ...]]] = {
+    ("", "Pod"): _pod,
+    ("apps", "Deployment"): _replicas,
+    ("apps", "StatefulSet"): _replicas,
+    ("batch", "Job"): _job,
+    ("jobset.x-k8s.io", "JobSet"): jobset.places,
+    ("kubeflow.org", "PyTorchJob"): pytorch_job.ROLES.places,
+    ("ray.io", "RayCluster"): _ray_cluster,
+    ("ray.io", "RayJob"): _ray_job,
+}
+"""By group and kind."""

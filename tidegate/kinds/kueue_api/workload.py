@@ -1,0 +1,116 @@
+"""Workload in v1beta2: what one job asks for."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+import msgspec
+
+from tidegate.kinds.kueue_api.workload_rules import WORKLOAD
+from tidegate.kinds.kueue_api.workload_status import WorkloadStatus
+from tidegate.kinds.markers import Count, Int32, Name, PodSetName, Rule, keyed, listed, needed, said
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import PodTemplateSpec
+
+
+class SliceConstraint(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Pods of one slice that shall share a domain."""
+
+    topology: Annotated[str, said(minLength=1, maxLength=63)]
+    size: Annotated[int, said(format="int32", minimum=1)]
+
+
+class PodSetTopologyRequest(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Where a podset's pods want to be together."""
+
+    required: Annotated[str, said(minLength=1, maxLength=63)] | None = None
+    preferred: Annotated[str, said(minLength=1, maxLength=63)] | None = None
+    unconstrained: bool | None = None
+    pod_index_label: Annotated[str, said(maxLength=317)] | None = None
+    sub_group_index_label: Annotated[str, said(maxLength=317)] | None = None
+    sub_group_count: Count | None = None
+    pod_set_group_name: Annotated[str, said(maxLength=256)] | None = None
+    pod_set_slice_required_topology: Annotated[str, said(minLength=1, maxLength=63)] | None = None
+    pod_set_slice_size: Annotated[int, said(format="int32", minimum=1)] | None = None
+    podset_slice_required_topology_constraints: Annotated[
+        tuple[SliceConstraint, ...], listed("atomic", most=3)
+    ] = ()
+
+
+class WorkloadPodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Pods of one shape."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.minCount) || self.minCount <= self.count",
+            "minCount is at most count",
+            ".minCount",
+        ),
+    )
+    name: PodSetName = "main"
+    template: PodTemplateSpec
+    count: Count = 1
+    min_count: Annotated[int, said(format="int32", minimum=1)] | None = None
+    topology_request: PodSetTopologyRequest | None = None
+
+
+class PriorityClassRef(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """The class that a workload's priority was taken from."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "(self.kind == 'PriorityClass') == (self.group == 'scheduling.k8s.io')",
+            "kind is WorkloadPriorityClass of kueue.x-k8s.io or PriorityClass of scheduling.k8s.io",
+            ".kind",
+        ),
+    )
+    group: Literal["kueue.x-k8s.io", "scheduling.k8s.io"]
+    kind: Literal["WorkloadPriorityClass", "PriorityClass"]
+    name: Annotated[str, said(minLength=1, maxLength=253)]
+
+
+class PreemptionGate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Somebody who must agree before the workload may preempt."""
+
+    name: Annotated[str, said(minLength=1, maxLength=63)]
+
+
+class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What a workload asks for."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.podSets) || self.podSets.filter(p, has(p.minCount)).size() <= 1",
+            "podSets has at most one minCount",
+            ".podSets",
+        ),
+        Rule(
+            "!has(self.priorityClassRef) || has(self.priority)",
+            "priority is required with priorityClassRef",
+            ".priority",
+        ),
+    )
+    pod_sets: Annotated[tuple[WorkloadPodSet, ...], keyed("name", most=18, least=1), needed()] = ()
+    queue_name: Name | None = None
+    priority_class_ref: PriorityClassRef | None = None
+    priority: Int32 | None = None
+    active: bool = True
+    maximum_execution_time_seconds: Annotated[int, said(format="int32", minimum=1)] | None = None
+    preemption_gates: Annotated[tuple[PreemptionGate, ...], keyed("name", most=8)] = ()
+
+
+class Workload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One job's request for quota, and what became of it."""
+
+    rules: ClassVar[tuple[Rule, ...]] = WORKLOAD
+    api_version: str = ""
+    kind: str = ""
+    metadata: ObjectMeta = ObjectMeta()
+    spec: Annotated[WorkloadSpec, needed()] = WorkloadSpec()
+    status: WorkloadStatus = WorkloadStatus()

@@ -1,0 +1,1 @@
+"""A recorded history played again under other settings, in virtual time."""

@@ -1,0 +1,176 @@
+"""What is to be otherwise: objects put in place of recorded ones, and single fields set.
+
+A field that is set stays set: each later version of its object, as recorded, gets it too. Of an
+object that is given whole, what was recorded is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.contracts import facts as told
+from tidegate.contracts.facts import FactEvent
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.state import State
+from tidegate.replay.simulator.scenario import Scenario
+
+Defined: TypeAlias = (
+    told.ClusterQueueDefined
+    | told.CohortDefined
+    | told.LocalQueueDefined
+    | told.FlavorDefined
+    | told.WorkloadPriorityClassDefined
+    | told.PriorityClassDefined
+    | told.NamespaceDefined
+    | told.LimitRangeDefined
+    | told.RuntimeClassDefined
+    | told.CheckDefined
+)
+Target: TypeAlias = tuple[str, str]
+"""A kind, e.g. ``clusterqueue``, and a name or "<namespace>/<name>"; of a workload its key."""
+KINDS: dict[str, str] = {
+    "ClusterQueue": "clusterqueue",
+    "Cohort": "cohort",
+    "LocalQueue": "localqueue",
+    "Flavor": "flavor",
+    "WorkloadPriorityClass": "workloadpriorityclass",
+    "PriorityClass": "priorityclass",
+    "Namespace": "namespace",
+    "LimitRange": "limitrange",
+    "RuntimeClass": "runtimeclass",
+    "Check": "check",
+    "Policy": "policy",
+}
+POLICY: Target = ("policy", "")
+
+
+class Setting(msgspec.Struct, frozen=True, kw_only=True):
+    """One field that is set, of one object."""
+
+    target: Target
+    text: str  # as it was asked for
+    change: Callable[[FactEvent], FactEvent]
+    """Returns the object with the field set; the same if this version of it has no such field."""
+
+
+class Changes(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is to be otherwise."""
+
+    settings: tuple[Setting, ...] = ()
+    objects: tuple[Defined, ...] = ()
+
+
+def changed(scenario: Scenario, changes: Changes) -> tuple[Scenario, set[str]]:
+    """Return a scenario with the changes made, and the texts of the settings that changed it."""
+    hits = set[str]()
+    state = decode(scenario.start)
+    for fact in _at_the_beginning(state, scenario.from_us, changes, hits):
+        apply(state, fact)
+    # A change may bring on a decision at once: it is made by the first turn in virtual time.
+    facts = tuple(_through(scenario, changes, hits, begun=state.seq > 0))
+    return replace(scenario, start=encode(state), facts=facts), hits
+
+
+def target_of(fact: FactEvent) -> Target | None:
+    """Return what object a fact is about; None: a thing that cannot be changed."""
+    if isinstance(fact, told.WorkloadSubmitted | told.WorkloadChanged):
+        return "workload", fact.workload
+    if isinstance(fact, told.PolicyConfigured):
+        return POLICY
+    if not isinstance(fact, told.Named):
+        return None
+    kind = KINDS[type(fact).__name__.removesuffix("Defined").removesuffix("Removed")]
+    return kind, f"{fact.namespace}/{fact.name}" if fact.namespace else fact.name
+
+
+def _at_the_beginning(
+    state: State, at_us: int, changes: Changes, hits: set[str]
+) -> Iterator[FactEvent]:
+    """Yield what is otherwise from the beginning on, if there is a state to begin with."""
+    if state.seq == 0:
+        return
+    given = {target_of(one) for one in changes.objects}
+    for one in changes.objects:
+        yield replace(one, at_us=at_us)
+    for fact in defined(state):
+        after = _set(fact, changes.settings, hits)
+        if after is not fact and target_of(fact) not in given:
+            yield replace(after, at_us=at_us)
+    for fact in asked(state):
+        after = _set(fact, changes.settings, hits)
+        if after is not fact:
+            yield after
+
+
+def asked(state: State) -> Iterator[told.WorkloadChanged]:
+    """Yield what each workload of a state asks for."""
+    for workload in state.workloads.values():
+        yield told.WorkloadChanged(
+            at_us=state.now_us,
+            workload=workload.key,
+            uid=workload.uid,
+            version=workload.version,
+            queue=workload.queue,
+            priority_class=workload.priority_class,
+            pod_priority_class=workload.pod_priority_class,
+            priority=workload.own_priority,
+            podsets=workload.podsets,
+            active=workload.active,
+            max_execution_s=workload.max_execution_s,
+            author=workload.author,
+            priority_boost=workload.priority_boost,
+            gates=workload.gates,
+            preemption_gates=workload.preemption_gates,
+            allowed_flavors=workload.allowed_flavors,
+            replaces=workload.replaces,
+            held_quota=workload.held_quota,
+            elastic=workload.elastic,
+        )
+
+
+def defined(state: State) -> Iterator[FactEvent]:
+    """Yield what is defined in a state, as far as it can be changed."""
+    objects = state.objects
+    yield told.PolicyConfigured(at_us=0, name="", policy=state.policy)
+    for kept in (
+        objects.flavors,
+        objects.cohorts,
+        objects.cluster_queues,
+        objects.local_queues,
+        objects.workload_priority_classes,
+        objects.priority_classes,
+    ):
+        yield from kept.values()
+
+
+def _through(
+    scenario: Scenario, changes: Changes, hits: set[str], *, begun: bool
+) -> Iterator[FactEvent]:
+    """Yield the facts as they are to be; what is given whole comes where it came first."""
+    given = {target_of(one): one for one in changes.objects}
+    left = {} if begun else dict(given)
+    known = {target_of(fact) for fact in scenario.facts}
+    for fact in scenario.facts:
+        target = target_of(fact)
+        if target in given:
+            if target in left:
+                yield replace(left.pop(target), at_us=fact.at_us)
+        else:
+            yield _set(fact, changes.settings, hits)
+        for new in [one for one in left if one not in known]:  # after the ledger's first fact
+            yield replace(left.pop(new), at_us=fact.at_us)
+
+
+def _set(fact: FactEvent, settings: Iterable[Setting], hits: set[str]) -> FactEvent:
+    target = target_of(fact)
+    for setting in settings:
+        if setting.target == target:
+            before, fact = fact, setting.change(fact)
+            if fact is not before:
+                hits.add(setting.text)
+    return fact

@@ -1,0 +1,238 @@
+"""One field of one object, as people name it: ``clusterqueue/team-a.cpu=40``.
+
+Left of the first ``=`` stands a kind, ``/``, a name, and after the name's dot a field. A quota is
+named by its resource, or by flavor and resource where there are several:
+``clusterqueue/team-a.spot.nvidia.com/gpu.borrowingLimit=8``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.contracts import facts as told
+from tidegate.contracts.facts import FactEvent
+from tidegate.errors import QuantityError, SettingsError
+from tidegate.model.policy import DEFAULT_STRATEGIES, Policy
+from tidegate.model.quantity import amount, parse
+from tidegate.model.quota import (
+    WEIGHT_ONE,
+    ClusterQueueSpec,
+    FlavorQuotas,
+    LocalQueueSpec,
+    Quota,
+    ResourceGroup,
+)
+from tidegate.replay.simulator.changes import POLICY, Setting, Target, target_of
+
+ALIASES = {"cq": "clusterqueue", "lq": "localqueue"}
+LIMITS = {
+    "nominalQuota": "nominal",
+    "borrowingLimit": "borrowing_limit",
+    "lendingLimit": "lending_limit",
+}
+NONE = "none"
+"""The value that takes a borrowing or lending limit away."""
+
+
+class Field(NamedTuple):
+    """A field that is not a quota: where it is, and what a text makes of it."""
+
+    path: tuple[str, ...]  # attributes from the spec on
+    read: Callable[[str], Any]
+
+
+def _weight(text: str) -> int:
+    weight: Fraction = parse(text) * WEIGHT_ONE
+    return -(-weight.numerator // weight.denominator)
+
+
+def _strategies(text: str) -> tuple[str, ...]:
+    return DEFAULT_STRATEGIES if msgspec.convert(text, bool, strict=False) else ()
+
+
+FIELDS: dict[str, dict[str, Field]] = {
+    "clusterqueue": {
+        "cohort": Field(("cohort",), str),
+        "queueingStrategy": Field(("strategy",), str),
+        "stopPolicy": Field(("stop_policy",), str),
+        "weight": Field(("weight",), _weight),
+        "preemption.withinClusterQueue": Field(("preemption", "within_cluster_queue"), str),
+        "preemption.reclaimWithinCohort": Field(("preemption", "reclaim_within_cohort"), str),
+        "preemption.borrowWithinCohort": Field(("preemption", "borrow_within_cohort"), str),
+        "flavorFungibility.whenCanBorrow": Field(("fungibility", "when_can_borrow"), str),
+        "flavorFungibility.whenCanPreempt": Field(("fungibility", "when_can_preempt"), str),
+    },
+    "cohort": {"parent": Field(("parent",), str), "weight": Field(("weight",), _weight)},
+    "localqueue": {
+        "clusterQueue": Field(("cluster_queue",), str),
+        "stopPolicy": Field(("stop_policy",), str),
+        "weight": Field(("weight",), _weight),
+    },
+    "workloadpriorityclass": {"value": Field(("value",), int)},
+    "priorityclass": {"value": Field(("value",), int)},
+    "workload": {
+        "priority": Field(("priority",), int),
+        "priorityClass": Field(("priority_class",), str),
+        "queue": Field(("queue",), str),
+    },
+    "policy": {
+        "fairSharing": Field(("fair_sharing",), _strategies),
+        "compatibility": Field(("compatibility",), str),
+    },
+}
+"""What can be set beside quotas, by kind."""
+WITH_QUOTA = ("clusterqueue", "cohort")
+_Specced = (told.ClusterQueueDefined, told.CohortDefined, told.LocalQueueDefined)
+
+
+def read_setting(text: str, known: Iterable[Target]) -> Setting:
+    """Read one setting.
+
+    Args:
+        text: e.g. ``clusterqueue/team-a.cpu=40``.
+        known: the objects that there are; the longest name that fits is meant.
+
+    Raises:
+        SettingsError: it is none, or about nothing that is known; the message says what there is.
+    """
+    left, equals, value = text.partition("=")
+    if not equals:
+        raise SettingsError(f"--set {text}: write KIND/NAME.FIELD=VALUE, e.g. {_EXAMPLE}.")
+    target, path = _split(text, left, known)
+    field = FIELDS[target[0]].get(path)
+    if field is None and target[0] not in WITH_QUOTA:
+        raise SettingsError(
+            f"--set {text}: there is no field {path!r}; there are {', '.join(FIELDS[target[0]])}."
+        )
+    change = _field_change(field, text, value) if field else _quota_change(path, text, value)
+    return Setting(target=target, text=text, change=change)
+
+
+def fields_of(fact: FactEvent) -> str:
+    """Return what of an object can be set, for a message."""
+    quotas = list[str]()
+    if isinstance(fact, told.ClusterQueueDefined | told.CohortDefined):
+        quotas = [f"{flavor}.{resource}" for flavor, resource in _quotas(fact.spec.groups)]
+    target = target_of(fact)
+    return ", ".join([*quotas, *FIELDS.get("" if target is None else target[0], ())])
+
+
+def _split(text: str, left: str, known: Iterable[Target]) -> tuple[Target, str]:
+    kind, slash, rest = left.partition("/")
+    if kind.startswith("policy."):
+        return POLICY, left.partition(".")[2]
+    kind = ALIASES.get(kind.lower(), kind.lower())
+    if not slash or kind not in FIELDS:
+        kinds = ", ".join(one for one in FIELDS if one != "policy")
+        raise SettingsError(f"--set {text}: it begins with one of {kinds} and /, or policy.")
+    names = sorted(name for of, name in known if of == kind)
+    fitting = [name for name in names if rest.startswith(f"{name}.")]
+    if not fitting:
+        there = ", ".join(names[:_SHOWN]) or "none"
+        raise SettingsError(f"--set {text}: no such {kind}. There are: {there}.")
+    name = max(fitting, key=len)
+    return (kind, name), rest[len(name) + 1 :]
+
+
+def _field_change(field: Field, text: str, value: str) -> Callable[[FactEvent], FactEvent]:
+    try:
+        wanted = field.read(value)
+    except (ValueError, QuantityError, msgspec.ValidationError) as error:
+        raise SettingsError(f"--set {text}: {value!r} cannot be read: {error}") from error
+
+    def change(fact: FactEvent) -> FactEvent:
+        if isinstance(fact, _Specced):
+            return _keeping(fact, replace(fact, spec=_put(fact.spec, field.path, wanted, text)))
+        if isinstance(fact, told.PolicyConfigured):
+            return _keeping(fact, replace(fact, policy=_put(fact.policy, field.path, wanted, text)))
+        return _keeping(fact, _put(fact, field.path, wanted, text))
+
+    return change
+
+
+def _keeping(before: FactEvent, after: FactEvent) -> FactEvent:
+    """Return the very same fact if nothing changed: what was set so is no change."""
+    return before if before == after else after
+
+
+def _put(struct: Any, path: tuple[str, ...], wanted: Any, text: str) -> Any:  # noqa: ANN401 - any Struct
+    name, *rest = path
+    inner = _put(getattr(struct, name), tuple(rest), wanted, text) if rest else wanted
+    after = replace(struct, **{name: inner})
+    if isinstance(struct, ClusterQueueSpec | LocalQueueSpec | Policy):
+        try:
+            msgspec.convert(msgspec.to_builtins(after), type(after))
+        except msgspec.ValidationError as error:
+            raise SettingsError(f"--set {text}: {error}") from error
+    return after
+
+
+def _quota_change(path: str, text: str, value: str) -> Callable[[FactEvent], FactEvent]:
+    def change(fact: FactEvent) -> FactEvent:
+        if not isinstance(fact, told.ClusterQueueDefined | told.CohortDefined):
+            return fact
+        meant = {place for spelling, place in _spellings(fact.spec.groups) if spelling == path}
+        if len(meant) > 1:
+            raise SettingsError(
+                f"--set {text}: {path!r} is in several flavors: write one of {fields_of(fact)}."
+            )
+        if not meant:
+            return fact  # another version of it may have this quota
+        [(flavor, resource, limit)] = meant
+        units = _units(resource, limit, text, value)
+        groups = tuple(_given(one, flavor, resource, {limit: units}) for one in fact.spec.groups)
+        return _keeping(fact, replace(fact, spec=replace(fact.spec, groups=groups)))
+
+    return change
+
+
+Place = tuple[str, str, str]
+
+
+def _spellings(groups: Iterable[ResourceGroup]) -> Iterator[tuple[str, Place]]:
+    """Yield each way to name a quota, with its flavor and without."""
+    for flavor, resource in _quotas(groups):
+        for name in (f"{flavor}.{resource}", resource):
+            yield name, (flavor, resource, "nominal")
+            for said, limit in LIMITS.items():
+                yield f"{name}.{said}", (flavor, resource, limit)
+
+
+def _quotas(groups: Iterable[ResourceGroup]) -> Iterator[tuple[str, str]]:
+    for group in groups:
+        for flavor in group.flavors:
+            for resource in flavor.quotas:
+                yield flavor.flavor, resource
+
+
+def _units(resource: str, limit: str, text: str, value: str) -> int | None:
+    if value == NONE and limit != "nominal":
+        return None
+    try:
+        units = amount(resource, value)
+    except QuantityError as error:
+        raise SettingsError(f"--set {text}: {error}") from error
+    if units < 0:
+        raise SettingsError(f"--set {text}: {value} is negative.")
+    return units
+
+
+def _given(
+    group: ResourceGroup, flavor: str, resource: str, wanted: dict[str, Any]
+) -> ResourceGroup:
+    def of(one: FlavorQuotas) -> FlavorQuotas:
+        if one.flavor != flavor or resource not in one.quotas:
+            return one
+        quota: Quota = replace(one.quotas[resource], **wanted)
+        return replace(one, quotas={**one.quotas, resource: quota})
+
+    return replace(group, flavors=tuple(map(of, group.flavors)))
+
+
+_EXAMPLE = "clusterqueue/team-a.cpu=40"
+_SHOWN = 20

@@ -1,0 +1,139 @@
+"""Jobs that somebody made up, or took from another system, as a scenario to be played."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.contracts import facts as told
+from tidegate.contracts.facts import FactEvent
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import encode
+from tidegate.core.quota.readiness import readiness
+from tidegate.core.state.state import State
+from tidegate.errors import SettingsError
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import Container, PodSet
+from tidegate.model.policy import Policy
+from tidegate.replay.simulator.changes import Defined
+from tidegate.replay.simulator.scenario import Run, Scenario, identity
+
+KIND = "batch/job"
+NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """One job of a load."""
+
+    name: str
+    queue: str  # LocalQueue
+    namespace: str = "default"
+    at_us: int  # when it is submitted
+    run_us: int | None  # None: it runs on
+    count: int = 1
+    min_count: int | None = None
+    requests: dict[str, str] = {}  # of one pod
+    priority_class: str = ""
+    priority: int | None = None
+    author: str = ""
+
+
+def loaded(
+    objects: Iterable[Defined], policy: Policy, jobs: Iterable[Job], from_us: int
+) -> Scenario:
+    """Return a scenario of a cluster that has these objects from the beginning, and these jobs.
+
+    A Namespace that a LocalQueue is in and nobody defined is made.
+
+    Raises:
+        SettingsError: a ClusterQueue could admit nobody, or a job names a LocalQueue that is not
+            there; the message says what is missing.
+    """
+    defined = [replace(one, at_us=from_us) for one in objects]
+    _refuse_inactive(defined)
+    ordered = sorted(jobs, key=_at)
+    _refuse_unknown(ordered, defined)
+    facts: list[FactEvent] = [
+        told.LedgerOpened(at_us=from_us, ledger_id="simulation"),
+        told.PolicyConfigured(at_us=from_us, name="policy", policy=policy),
+        told.WatchesExpected(at_us=from_us, resources=()),
+        *_namespaces(defined, from_us),
+        *defined,
+    ]
+    runs = dict[str, Run]()
+    for number, job in enumerate(ordered):
+        fact = _submitted(job, number)
+        facts.append(fact)
+        runs[identity(fact.workload, fact.uid)] = Run(run_us=job.run_us)
+    return Scenario(
+        start=encode(State()), from_us=from_us, to_us=None, facts=tuple(facts), runs=runs
+    )
+
+
+def _at(job: Job) -> int:
+    return job.at_us
+
+
+def _submitted(job: Job, number: int) -> told.WorkloadSubmitted:
+    uid = f"job-{number:08}"  # of those submitted at one time the first in the file goes first
+    podset = PodSet(
+        count=job.count,
+        min_count=job.min_count,
+        containers=(Container(requests=job.requests),),
+    )
+    return told.WorkloadSubmitted(
+        at_us=job.at_us,
+        workload=f"{job.namespace}/{job.name}",
+        uid=uid,
+        job=ObjectRef(kind=KIND, namespace=job.namespace, name=job.name, uid=uid),
+        queue=job.queue,
+        priority_class=job.priority_class,
+        priority=job.priority,
+        created_us=job.at_us,
+        podsets=(podset,),
+        author=job.author,
+    )
+
+
+def _namespaces(defined: list[Defined], at_us: int) -> list[told.NamespaceDefined]:
+    known = {one.name for one in defined if isinstance(one, told.NamespaceDefined)}
+    named = dict.fromkeys(
+        one.namespace for one in defined if isinstance(one, told.LocalQueueDefined)
+    )
+    return [
+        told.NamespaceDefined(at_us=at_us, name=name, uid=name, labels={NAME_LABEL: name})
+        for name in named
+        if name not in known
+    ]
+
+
+def _refuse_inactive(defined: list[Defined]) -> None:
+    state = State()
+    for one in defined:
+        apply(state, one)
+    if not state.objects.cluster_queues:
+        raise SettingsError("The manifests hold no ClusterQueue: there is nothing to admit to.")
+    for name in sorted(state.objects.cluster_queues):
+        found = readiness(state, name)
+        if not found.active:
+            raise SettingsError(f"ClusterQueue {name} would admit nobody: {found.message}")
+
+
+def _refuse_unknown(jobs: list[Job], defined: list[Defined]) -> None:
+    known = {
+        f"{one.namespace}/{one.name}" for one in defined if isinstance(one, told.LocalQueueDefined)
+    }
+    names = set[str]()
+    for job in jobs:
+        queue, key = f"{job.namespace}/{job.queue}", f"{job.namespace}/{job.name}"
+        if queue not in known:
+            there = ", ".join(sorted(known)) or "none"
+            raise SettingsError(
+                f"Job {key} names LocalQueue {queue}, which the manifests do not hold. "
+                f"There are: {there}."
+            )
+        if key in names:
+            raise SettingsError(f"There are two jobs {key}: give each its own name.")
+        names.add(key)

@@ -1,0 +1,34 @@
+"""Variants in virtual time: a job runs as long on any flavor, and ends for its whole family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
+from tidegate.core.accepting.jobs.variants import spread
+from tidegate.core.queueing.variants import variants
+from tidegate.core.state.state import State, Workload
+from tidegate.replay.simulator.scenario import Run, identity
+
+
+def context(state: State, runs: Mapping[str, Run], workload: Workload) -> Run | None:
+    """Return how long a workload runs; of a variant as long as any of its family is known to."""
+    parent = state.workloads.get(workload.parent)
+    family = [] if parent is None else [*variants(state, parent), parent]
+    found = [
+        run
+        for one in (workload, *family)
+        if (run := runs.get(identity(one.key, one.uid))) is not None
+    ]
+    return next((run for run in found if not run.assumed), found[0] if found else None)
+
+
+def ending(state: State, workload: Workload, run: Run, now_us: int) -> list[FactEvent]:
+    """Return that a workload's job ended or is gone, told of its whole family."""
+    own = state.workloads.get(workload.parent, workload)
+    fact: FactEvent = (
+        WorkloadRemoved(at_us=now_us, workload=own.key, uid=own.uid)
+        if run.removed
+        else WorkloadFinished(at_us=now_us, workload=own.key, uid=own.uid, reason=run.reason)
+    )
+    return list(spread(state, [fact]))

@@ -1,0 +1,277 @@
+"""A cluster in virtual time around the real core: jobs run, end, and stop when they are told to.
+
+There is no second scheduler here: facts are folded and ``decide`` decides, as in the service. A
+started job runs its time, and all of it again after it was stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
+from typing import Any, Literal
+
+import msgspec
+
+from tidegate.contracts import decisions as decided
+from tidegate.contracts import facts as told
+from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.observations import JobState
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import decode
+from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.quota.forest import HOLDING
+from tidegate.core.state.deadlines import next_due
+from tidegate.core.state.state import State, Workload
+from tidegate.errors import TidegateError
+from tidegate.replay.simulator.scenario import Answer, Run, Scenario, identity
+from tidegate.replay.simulator.variants import context, ending
+
+TURNS_MAX = 100
+"""At most so many turns at one moment: Kueue's rules may go round for ever."""
+DECISIONS_A_JOB = 1_000
+"""More decisions than this for each job: it never settles."""
+IDLE_MAX = 10_000
+"""After so many deadlines in a row without any decision nothing more is waited for."""
+What = Literal["end", "stopped", "check", "reclaim"]
+Watch = Callable[[FactEvent | decided.DecisionEvent], None]
+RUNS_ON = Run(run_us=None)
+_SECOND_US = 1_000_000
+READY = Answer(state="Ready", after_us=0)
+
+
+class Due(msgspec.Struct, frozen=True, order=True, kw_only=True):
+    """Something that the cluster will do."""
+
+    at_us: int
+    number: int  # of those at one time the oldest first
+    what: What
+    workload: str
+    uid: str
+    mark: int = 0  # of the start that it belongs to
+    check: str = ""
+    pods: dict[str, int] = {}
+
+
+class Cluster:
+    """The jobs of a scenario, and the state that decides over them."""
+
+    def __init__(self, scenario: Scenario, facts: Iterable[FactEvent], watch: Watch) -> None:
+        self._scenario, self._watch = scenario, watch
+        self._facts = iter(facts)
+        self._coming: FactEvent | None = None
+        self.state: State = decode(scenario.start)
+        self.now_us = scenario.from_us
+        self._due = list[Due]()
+        self._running = dict[str, int]()  # workload to its start's number
+        self._told = list[FactEvent]()  # what happened now and is not folded yet
+        self._number = self._idle = 0
+        self._left = DECISIONS_A_JOB * (len(scenario.runs) + 1)  # decisions
+        for workload in self.state.workloads.values():
+            self._continue(workload)
+
+    def play(self) -> Iterator[int]:
+        """Let time pass to the end, moment by moment; yield the time after each.
+
+        Raises:
+            TidegateError: jobs go on making each other leave, and nothing ever ends.
+        """
+        self._coming = next(self._facts, None)
+        while (at_us := self._next_us()) is not None:
+            self.now_us = max(self.now_us, at_us)
+            self._happen()
+            self._decide()
+            if self._left < 0:
+                raise TidegateError(
+                    f"Jobs go on making each other leave at {self.now_us // _SECOND_US} s since "
+                    "1970: under these rules they never settle. End before with --until or --to."
+                )
+            yield self.now_us
+
+    def _next_us(self) -> int | None:
+        times = [] if self._coming is None else [self._coming.at_us]
+        if self._due:
+            times.append(self._due[0].at_us)
+        due_us = next_due(self.state)
+        if due_us is not None and (times or self._idle < IDLE_MAX):
+            times.append(due_us)
+        at_us = min(times, default=None)
+        end_us = self._scenario.to_us
+        if at_us is None or (end_us is not None and at_us > end_us):
+            return None
+        return at_us
+
+    def _happen(self) -> None:
+        """Gather what happens now, and let the deadlines fire that are due."""
+        self._idle += 1
+        due_us = next_due(self.state)
+        if due_us is not None and due_us <= self.now_us:
+            self._told.append(told.TimePassed(at_us=self.now_us))
+        while self._due and self._due[0].at_us <= self.now_us:
+            self._idle = 0
+            self._do(heappop(self._due))
+        while self._coming is not None and self._coming.at_us <= self.now_us:
+            self._idle = 0
+            self._told.append(self._coming)
+            self._coming = next(self._facts, None)
+
+    def _decide(self) -> None:
+        for _ in range(TURNS_MAX):
+            for fact in self._told:
+                apply(self.state, fact)
+                self._watch(fact)
+                self._adopted(fact)
+            self._told = []
+            taken = decide(self.state)
+            self._left -= len(taken)
+            for decision in taken:
+                self._idle = 0
+                self._watch(decision)
+                self._obey(decision)
+            if not taken and not self._told:
+                return
+
+    def _obey(self, decision: decided.DecisionEvent) -> None:
+        match decision:
+            case decided.StartOrdered():
+                self._start(decision)
+            case decided.StopOrdered():
+                self._stop(decision)
+            case decided.QuotaReserved():
+                self._ask_checks(decision)
+            case decided.WorkloadRequeued() | decided.WorkloadDeactivated():
+                self._running.pop(decision.workload, None)
+            case _:
+                pass  # the ledger's, not the cluster's
+
+    def _start(self, order: decided.StartOrdered) -> None:
+        workload = self.state.workloads.get(order.workload)
+        if workload is None:
+            return
+        self._run(workload, 0)
+        pods = sum(podset.count for podset in order.podsets)
+        state = JobState(
+            suspended=False,
+            started=True,
+            active=pods,
+            ready=pods,
+            decision=self._decision(workload),
+            generation=workload.state.generation + 1,
+        )
+        self._tell(workload, state)
+
+    def _stop(self, order: decided.StopOrdered) -> None:
+        workload = self.state.workloads.get(order.workload)
+        self._running.pop(order.workload, None)
+        if workload is not None:
+            self._plan("stopped", workload, self._scenario.stop_us)
+
+    def _run(self, workload: Workload, ran_us: int) -> None:
+        self._number += 1
+        self._running[workload.key] = self._number
+        run = context(self.state, self._scenario.runs, workload) or RUNS_ON
+        if run.run_us is not None:
+            left_us = max(0, run.run_us - ran_us)
+            self._plan("end", workload, left_us, mark=self._running[workload.key])
+        for done in run.reclaimed:
+            if done.after_us >= ran_us:
+                mark = self._running[workload.key]
+                self._plan("reclaim", workload, done.after_us - ran_us, mark=mark, pods=done.pods)
+
+    def _continue(self, workload: Workload) -> None:
+        """Let go on what went on at the beginning."""
+        if workload.phase == "admitted":
+            self._run(workload, self.now_us - workload.admitted_us)
+        elif workload.phase == "evicting" or not workload.state.suspended:
+            self._plan("stopped", workload, self._scenario.stop_us)
+        if workload.phase == "reserved":
+            self._answer(workload)
+
+    def _adopted(self, fact: FactEvent) -> None:
+        if isinstance(fact, told.WorkloadAdopted):
+            workload = self.state.workloads.get(fact.workload)
+            if workload is not None and workload.phase in HOLDING:
+                self._run(workload, 0)
+
+    def _ask_checks(self, decision: decided.QuotaReserved) -> None:
+        workload = self.state.workloads.get(decision.workload)
+        if workload is not None:
+            self._answer(workload)
+
+    def _answer(self, workload: Workload) -> None:
+        """Let each check say what it said in the history, as long after; else that it is ready."""
+        said = self._scenario.answers.get(identity(workload.key, workload.uid), {})
+        for name in required_checks(self.state, workload.cluster_queue, workload.assignment):
+            after_us = said.get(name, READY).after_us
+            self._plan("check", workload, after_us, check=name)
+
+    def _plan(self, what: What, workload: Workload, after_us: int, **more: Any) -> None:  # noqa: ANN401 - the fields of Due
+        self._number += 1
+        due = Due(
+            at_us=self.now_us + after_us,
+            number=self._number,
+            what=what,
+            workload=workload.key,
+            uid=workload.uid,
+            **more,
+        )
+        heappush(self._due, due)
+
+    def _do(self, due: Due) -> None:
+        workload = self.state.workloads.get(due.workload)
+        if workload is None or workload.uid != due.uid or workload.phase == "finished":
+            return
+        match due.what:
+            case "end":
+                if self._running.get(due.workload) == due.mark:
+                    del self._running[due.workload]
+                    run = context(self.state, self._scenario.runs, workload) or RUNS_ON
+                    self._told += ending(self.state, workload, run, self.now_us)
+            case "reclaim":
+                if self._running.get(due.workload) == due.mark:
+                    self._told.append(
+                        told.PodsReclaimed(
+                            at_us=self.now_us,
+                            workload=due.workload,
+                            uid=due.uid,
+                            reclaimable=due.pods,
+                        )
+                    )
+            case "stopped":
+                self._stopped(workload)
+            case "check":
+                said = self._scenario.answers.get(identity(due.workload, due.uid), {})
+                fact = told.CheckReported(
+                    at_us=self.now_us,
+                    workload=due.workload,
+                    uid=due.uid,
+                    check=due.check,
+                    state=said.get(due.check, READY).state,
+                )
+                self._told.append(fact)
+
+    def _stopped(self, workload: Workload) -> None:
+        state = JobState(
+            suspended=True,
+            decision=self._decision(workload),
+            generation=workload.state.generation + 1,
+        )
+        self._tell(workload, state)
+        if workload.phase == "evicting":
+            stopped = told.WorkloadStopped(
+                at_us=self.now_us, workload=workload.key, uid=workload.uid
+            )
+            self._told.append(stopped)
+
+    def _tell(self, workload: Workload, state: JobState) -> None:
+        now_us, key, uid = self.now_us, workload.key, workload.uid
+        self._told.append(told.JobStateReported(at_us=now_us, workload=key, uid=uid, state=state))
+        if workload.ready == state.suspended:
+            ready = not state.suspended
+            self._told.append(
+                told.PodsReadyReported(at_us=now_us, workload=key, uid=uid, ready=ready)
+            )
+
+    def _decision(self, workload: Workload) -> str:
+        seq = 0 if workload.order is None else workload.order.seq
+        return f"{self.state.ledger_id}/{seq}"

@@ -1,0 +1,76 @@
+"""A history played again under another configuration, beside itself under its own.
+
+Both sides are the same replay in virtual time, so that they can be compared; what was recorded is
+told besides. With nothing changed both sides are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import FactEvent
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import decode as from_bytes
+from tidegate.core.state.state import State
+from tidegate.replay.aggregates import Tally
+from tidegate.replay.figures import Figures, figures
+from tidegate.replay.simulator.scenario import Scenario
+from tidegate.replay.simulator.virtual import Cluster
+
+Progress = Callable[[Iterator[int]], Iterator[int]]
+
+
+class Side(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, with all that a plot needs."""
+
+    figures: Figures
+    tally: Tally
+
+
+def played(
+    scenario: Scenario,
+    progress: Progress = iter,
+    listen: Callable[[FactEvent | DecisionEvent], None] | None = None,
+) -> Side:
+    """Play a scenario in virtual time.
+
+    Args:
+        scenario: what happens, and how long jobs run.
+        progress: is given the times as they pass, to show how far it got.
+        listen: is told each event, in order.
+    """
+    tally = Tally(scenario.from_us)
+    tally.begin(from_bytes(scenario.start))
+
+    def watch(event: FactEvent | DecisionEvent) -> None:
+        tally.note(event)
+        if listen is not None:
+            listen(event)
+
+    cluster = Cluster(scenario, scenario.facts, watch)
+    for _ in progress(cluster.play()):
+        pass
+    to_us = scenario.to_us if scenario.to_us is not None else cluster.now_us
+    return Side(figures=figures(tally, to_us), tally=tally)
+
+
+def as_recorded(entries: Iterable[Entry], since: int = 0) -> Side:
+    """Return the figures of a history as it was, after the seq ``since``."""
+    state, at_us = State(), 0
+    tally: Tally | None = None
+    for entry in entries:
+        event, at_us = decode(entry.payload), max(at_us, entry.at_us)
+        if entry.seq <= since:
+            apply(state, event)
+            continue
+        if tally is None:
+            tally = Tally(state.now_us if since else entry.at_us)
+            tally.begin(state)
+        tally.note(event)
+    tally = tally if tally is not None else Tally(at_us)
+    return Side(figures=figures(tally, at_us), tally=tally)

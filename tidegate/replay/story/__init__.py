@@ -1,0 +1,1 @@
+"""One workload's life as a story: events, sentences and waits."""

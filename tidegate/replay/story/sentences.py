@@ -1,0 +1,288 @@
+"""One English sentence for each event of a workload's life, with the numbers that decided it."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from tidegate.contracts import decisions as decided
+from tidegate.contracts import facts as told
+from tidegate.contracts.observations import JobState
+from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.quantity import render
+from tidegate.replay.story.unadmitted import Differing, differing
+
+Asking: TypeAlias = (
+    told.WorkloadSubmitted
+    | told.WorkloadChanged
+    | told.WorkloadAdopted
+    | told.WorkloadFinished
+    | told.WorkloadRemoved
+)
+Standing: TypeAlias = (
+    told.JobStateReported
+    | told.WorkloadStopped
+    | told.PodsReadyReported
+    | told.PodsReclaimed
+    | told.CheckReported
+    | told.ActuationFailed
+    | told.ObservationRefused
+    | Differing
+)
+Queueing: TypeAlias = (
+    decided.WorkloadPending
+    | decided.QuotaReserved
+    | decided.WorkloadAdmitted
+    | decided.QuotaReleased
+    | decided.WorkloadRequeued
+    | decided.WorkloadDeactivated
+    | decided.WorkloadExpired
+)
+Leaving: TypeAlias = (
+    decided.PreemptionIntended
+    | decided.PreemptionAbandoned
+    | decided.WorkloadPreempted
+    | decided.WorkloadEvicted
+)
+Ordering: TypeAlias = (
+    decided.StartOrdered | decided.StopOrdered | decided.OrderReissued | decided.ReservationRepeated
+)
+Family: TypeAlias = decided.VariantCreated | decided.VariantDeleted | decided.VariantUngated
+Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering | Family
+"""Whatever may stand in a workload's story."""
+
+PREEMPTED = "Preempted"
+_SECOND_US = 1_000_000
+
+
+def sentence(event: Told, workload: str) -> str:
+    """Say what an event meant for ``workload``; one sentence, without the time."""
+    match event:
+        case (
+            decided.StartOrdered()
+            | decided.StopOrdered()
+            | decided.OrderReissued()
+            | decided.ReservationRepeated()
+        ):
+            return _ordering(event)
+        case (
+            decided.PreemptionIntended()
+            | decided.PreemptionAbandoned()
+            | decided.WorkloadPreempted()
+            | decided.WorkloadEvicted()
+        ):
+            return _leaving(event, workload)
+        case decided.VariantCreated() | decided.VariantDeleted() | decided.VariantUngated():
+            return _of_family(event)
+        case decided.WorkloadDecision():
+            return _queueing(event)
+        case (
+            told.WorkloadSubmitted()
+            | told.WorkloadChanged()
+            | told.WorkloadAdopted()
+            | told.WorkloadFinished()
+            | told.WorkloadRemoved()
+        ):
+            return _asking(event)
+        case _:
+            return _standing(event)
+
+
+def tried_text(tried: decided.FlavorTried) -> str:
+    """Say what was tried of one flavor's resource."""
+    asked, free, allowed = (
+        render(tried.resource, units) for units in (tried.asked, tried.free, tried.allowed)
+    )
+    text = f"{tried.resource} of flavor {tried.flavor} for podset {tried.podset}: asked {asked}"
+    text += f", free {free}, at most {allowed}"
+    if tried.preemptable:
+        text += f", held by whom it might preempt {render(tried.resource, tried.preemptable)}"
+    return f"{text} ({tried.reason})" if tried.reason else text
+
+
+def _asking(event: Asking) -> str:
+    match event:
+        case told.WorkloadSubmitted():
+            by = f" by {event.author}" if event.author else ""
+            return f"Submitted to queue {event.queue or '(none)'}{by}: {_podsets(event.podsets)}."
+        case told.WorkloadChanged():
+            active = "" if event.active else ", and is set inactive"
+            asked = f"queue {event.queue}, {_podsets(event.podsets)}{active}"
+            return f"What it asks for changed; now: {asked}."
+        case told.WorkloadAdopted():
+            given = assignments(event.assignment)
+            return f"Ran already: charged to {event.cluster_queue} as it runs: {given}."
+        case told.WorkloadFinished():
+            return _with(f"Finished: {event.reason}", event.message)
+        case told.WorkloadRemoved():
+            return "Removed: its job is gone or is no longer managed."
+        case _:
+            assert_never(event)
+
+
+def _standing(event: Standing) -> str:
+    match event:
+        case told.JobStateReported():
+            return _state(event.state)
+        case told.WorkloadStopped():
+            return "The stop is proven: no pods are active, and the order was seen on the job."
+        case told.PodsReadyReported():
+            return "All pods are ready." if event.ready else "Not all pods are ready any more."
+        case told.PodsReclaimed():
+            done = ", ".join(f"{n} of {name}" for name, n in sorted(event.reclaimable.items()))
+            return f"Pods done for good: {done or 'none'}; their quota is free."
+        case told.CheckReported():
+            return _with(f"Admission check {event.check} says {event.state}", event.message)
+        case told.ActuationFailed():
+            failed = f"The order of seq {event.decision_seq} failed: {event.reason}"
+            return _with(failed, event.message)
+        case told.ObservationRefused():
+            return _with("A change of its job could not be read", event.error)
+        case _:
+            return differing(event)
+
+
+def _queueing(event: Queueing) -> str:
+    match event:
+        case decided.WorkloadPending():
+            return _held(event)
+        case decided.QuotaReserved():
+            borrowing = f", borrowing at height {event.borrows}" if event.borrows else ""
+            given = assignments(event.assignment)
+            text = f"Quota reserved in {event.cluster_queue}{borrowing}: {given}"
+            checks = f"; it starts once these admission checks are ready: {', '.join(event.checks)}"
+            return f"{text}{checks if event.checks else ''}."
+        case decided.WorkloadAdmitted():
+            waited_s = event.waited_us // _SECOND_US
+            return f"Admitted by {event.cluster_queue}, {waited_s} s after its creation."
+        case decided.QuotaReleased():
+            return _with("Its quota is free again", event.reason)
+        case decided.WorkloadRequeued():
+            return _requeued(event)
+        case decided.WorkloadDeactivated():
+            return _with(f"Deactivated: {event.reason}", event.message)
+        case decided.WorkloadExpired():
+            return _with("Its retention is over", event.reason)
+        case _:
+            assert_never(event)
+
+
+def _leaving(event: Leaving, workload: str) -> str:
+    match event:
+        case decided.PreemptionIntended():
+            victims = ", ".join(f"{each.workload} ({each.reason})" for each in event.victims)
+            return f"Will start once these have left: {victims}."
+        case decided.PreemptionAbandoned():
+            return _with("No longer waits for the workloads it preempted", event.reason)
+        case decided.WorkloadPreempted():
+            if event.workload != workload:
+                return f"Preempts {event.workload} of {event.cluster_queue}: {event.reason}."
+            return f"Preempted by {event.by} of {event.by_cluster_queue}: {event.reason}."
+        case decided.WorkloadEvicted():
+            cause = f" ({event.cause})" if event.cause else ""
+            more = "" if event.reason == PREEMPTED else event.message  # said in the line before
+            return _with(f"Evicted: {event.reason}{cause}", more)
+        case _:
+            assert_never(event)
+
+
+def _of_family(event: Family) -> str:
+    match event:
+        case decided.VariantCreated():
+            return f"Variant {event.workload} made: {event.parent} on flavor {event.flavor}."
+        case decided.VariantDeleted():
+            return f"Variant {event.workload} dropped: flavor {event.flavor} is tried no more."
+        case decided.VariantUngated():
+            return f"Variant {event.workload} may preempt others from here on."
+        case _:
+            assert_never(event)
+
+
+def _ordering(event: Ordering) -> str:
+    match event:
+        case decided.StartOrdered():
+            places = ", ".join(
+                f"{_pods(each.count)} of {each.name}{_labels(each.node_selector)}"
+                for each in event.podsets
+            )
+            return f"Start ordered: {places or event.job.name}."
+        case decided.StopOrdered():
+            return _with("Stop ordered", event.reason)
+        case decided.OrderReissued():
+            attempt = f"repetition {event.attempt}"
+            return f"The {event.order} has not been seen done: ordered again, {attempt}."
+        case decided.ReservationRepeated():
+            checks = ", ".join(event.checks)
+            return f"Its Workload was not seen to ask {checks}: shown again."
+        case _:
+            assert_never(event)
+
+
+def _held(event: decided.WorkloadPending) -> str:
+    text = f"Waits: {event.reason}"
+    if event.tried:
+        text += "; " + "; ".join(tried_text(each) for each in event.tried)
+    elif event.message:
+        text += f"; {event.message.rstrip('.')}"
+    if event.parked:
+        text += "; parked with its shape until quota changes or is freed"
+    return text + "."
+
+
+def _requeued(event: decided.WorkloadRequeued) -> str:
+    text = "Waits in its queue again"
+    if event.reason:
+        text += f" after {event.reason}"
+    if event.after_us > event.at_us:
+        pause_s = -(-(event.after_us - event.at_us) // _SECOND_US)
+        text += f", backing off for {pause_s} s"
+    return text + (f" (attempt {event.attempts})." if event.attempts else ".")
+
+
+def _state(state: JobState) -> str:
+    if state.deleting:
+        return f"Seen being deleted, {_pods(state.active)} active."
+    if state.suspended:
+        rest = f", {_pods(state.active)} still active" if state.active else ""
+        return f"Seen suspended{rest}."
+    return f"Seen running, {_pods(state.active)} active."
+
+
+def _podsets(podsets: tuple[PodSet, ...]) -> str:
+    return "; ".join(_podset(podset) for podset in podsets) or "nothing"
+
+
+def _podset(podset: PodSet) -> str:
+    own = () if podset.pod_resources is None else (podset.pod_resources,)
+    asked = [
+        " ".join(f"{name}={text}" for name, text in sorted(each.requests.items()))
+        for each in (*podset.containers, *own)
+    ]
+    least = f" (at least {podset.min_count})" if podset.min_count is not None else ""
+    each = " + ".join(filter(None, asked)) or "nothing"
+    return f"{_pods(podset.count)} of {podset.name}{least}, each {each}"
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"
+
+
+def assignments(assignment: tuple[PodSetAssignment, ...]) -> str:
+    """Say what each podset is given of which flavor."""
+    return "; ".join(_assignment(given) for given in assignment) or "nothing"
+
+
+def _assignment(given: PodSetAssignment) -> str:
+    usage = ", ".join(
+        f"{name} {render(name, units)} of {given.flavors.get(name, '?')}"
+        for name, units in sorted(given.usage.items())
+    )
+    return f"{_pods(given.count)} of {given.name}: {usage or 'nothing'}"
+
+
+def _labels(labels: dict[str, str]) -> str:
+    shown = ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    return f" on nodes with {shown}" if shown else ""
+
+
+def _with(text: str, more: str) -> str:
+    return f"{text}: {more.rstrip('.')}." if more else f"{text}."

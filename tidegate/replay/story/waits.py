@@ -1,0 +1,118 @@
+"""The waits in a workload's story: how long each was, for what, and what ended it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from tidegate.contracts.decisions import FlavorTried
+from tidegate.model.reasons import UNSATISFIED_CHECKS
+from tidegate.replay.story.context import Around, Freed
+from tidegate.replay.story.sentences import tried_text
+from tidegate.replay.story.why import Line, Story
+
+_BEGINS = ("WorkloadSubmitted", "WorkloadRequeued")
+_ENDS = {
+    "WorkloadAdmitted": "admitted",
+    "WorkloadAdopted": "adopted",
+    "WorkloadEvicted": "evicted",
+    "WorkloadDeactivated": "deactivated",
+    "WorkloadFinished": "finished",
+    "WorkloadRemoved": "removed",
+}
+NOTHING = Around()
+
+
+class Wait(msgspec.Struct, kw_only=True):
+    """One time in the queue, from the submission or a requeuing on."""
+
+    from_seq: int
+    from_us: int
+    to_seq: int = 0  # 0: it lasts
+    to_us: int = 0
+    outcome: str = ""  # admitted, adopted, evicted, deactivated, finished, removed; empty: lasts
+    reason: str = ""  # why it was held last; empty: never
+    held_seq: int = 0
+    tried: tuple[FlavorTried, ...] = ()
+    checks: dict[str, str] = {}  # with quota: its admission checks, and what each said last
+    ahead: int = 0
+    ahead_first: tuple[str, ...] = ()
+    freed: tuple[Freed, ...] = ()
+    reserved_seq: int = 0
+
+
+def waits(story: Story, notes: Mapping[int, Around]) -> list[Wait]:
+    """Return a story's waits, in order; of all but the last the end is known."""
+    found: list[Wait] = []
+    for line in story.lines:
+        begins = line.what in _BEGINS or (line.what == "VariantCreated" and not found)
+        if begins and (not found or found[-1].outcome):
+            found.append(Wait(from_seq=line.seq, from_us=line.at_us))
+        elif found and not found[-1].outcome:
+            _note(found[-1], line, notes.get(line.seq, NOTHING))
+    return found
+
+
+def lines(story: Story, notes: Mapping[int, Around]) -> Iterator[tuple[Line, str]]:
+    """Yield a story's lines, each with what else is known of it in words; empty: nothing."""
+    for line in story.lines:
+        note = notes.get(line.seq)
+        yield line, "" if note is None else " ".join(_words(note, story.cluster_queue))
+
+
+def needed_text(wait: Wait) -> str:
+    """Say what a wait was for: what was tried of flavors, or admission checks; empty: neither."""
+    if wait.reason == UNSATISFIED_CHECKS:
+        checks = (f"{name} ({said})" for name, said in sorted(wait.checks.items()))
+        return f"it has quota, and waits for admission checks: {', '.join(checks)}"
+    return "; ".join(map(tried_text, wait.tried))
+
+
+def freed_text(freed: Freed) -> str:
+    """Say what made room, with its seq."""
+    amounts = _amounts(freed.amounts)
+    what = {
+        "WorkloadFinished": "finished",
+        "WorkloadRemoved": "was removed",
+        "QuotaReleased": "gave its quota back",
+    }.get(freed.what, f"changed ({freed.what})")
+    return f"{freed.who} {what} (seq {freed.seq}{': ' + amounts if amounts else ''})"
+
+
+def _note(wait: Wait, line: Line, note: Around) -> None:
+    if line.what == "WorkloadPending":
+        wait.reason, wait.held_seq, wait.tried = line.reason, line.seq, line.tried
+        wait.ahead, wait.ahead_first = note.ahead, note.ahead_first
+    elif line.what == "QuotaReserved":
+        wait.freed, wait.reserved_seq = note.freed, line.seq
+        wait.checks = dict(line.checks)
+        if wait.checks:
+            wait.reason, wait.held_seq, wait.tried = UNSATISFIED_CHECKS, line.seq, ()
+    elif line.what == "CheckReported":
+        wait.checks |= {name: said for name, said in line.checks.items() if name in wait.checks}
+    elif line.what in _ENDS and not (line.what == "WorkloadEvicted" and not wait.reserved_seq):
+        wait.outcome, wait.to_seq, wait.to_us = _ENDS[line.what], line.seq, line.at_us
+
+
+def _words(note: Around, cluster_queue: str) -> Iterator[str]:
+    if note.ahead:
+        more = note.ahead - len(note.ahead_first)
+        names = ", ".join(note.ahead_first) + (f" and {more} more" if more else "")
+        yield f"Ahead of it in {cluster_queue}: {names}."
+    if note.freed:
+        yield f"Room was made: {'; '.join(map(freed_text, note.freed))}."
+    if note.priorities is not None:
+        mine, theirs = note.priorities
+        intent = f", intended by seq {note.intent_seq}" if note.intent_seq else ""
+        yield f"Priority {mine} against {theirs}{intent}."
+    if note.borrowed:
+        yield f"{cluster_queue} had borrowed {_amounts(note.borrowed)}."
+
+
+def _amounts(found: Mapping[str, Mapping[str, str]]) -> str:
+    return ", ".join(
+        f"{resource} {amount} of {flavor}"
+        for flavor, by_resource in found.items()
+        for resource, amount in by_resource.items()
+    )

@@ -1,0 +1,164 @@
+"""One workload's life as a story: what happened to it, when, and by which numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from tidegate.contracts import decisions as decided
+from tidegate.contracts import facts as told
+from tidegate.contracts.codec import decode, type_name
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import Event
+from tidegate.core.folding.admissions import SLICE_REPLACED
+from tidegate.model.ids import ObjectRef
+from tidegate.replay.story.sentences import Told, sentence
+
+_PHASES: dict[str, str] = {
+    "WorkloadSubmitted": "pending",
+    "QuotaReserved": "reserved",
+    "WorkloadAdmitted": "admitted",
+    "WorkloadAdopted": "admitted",
+    "WorkloadEvicted": "evicting",
+    "QuotaReleased": "pending",
+    "WorkloadRequeued": "pending",
+    "WorkloadDeactivated": "inactive",
+    "WorkloadFinished": "finished",
+    "WorkloadRemoved": "removed",
+    "VariantCreated": "pending",
+    "VariantDeleted": "removed",
+}
+"""What a workload is after an event; the others leave it as it was."""
+
+
+_BEGINNINGS = ("WorkloadSubmitted", "VariantCreated")
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that happened."""
+
+    seq: int
+    at_us: int
+    what: str  # the event's type
+    text: str  # one sentence
+    reason: str = ""  # where the event has one, e.g. WaitingForQuota
+    tried: tuple[decided.FlavorTried, ...] = ()  # of WorkloadPending
+    checks: dict[str, str] = {}  # admission checks to what is known of them, e.g. "Pending"
+
+
+class Story(msgspec.Struct, kw_only=True):
+    """A workload from its submission on."""
+
+    workload: str
+    uid: str = ""
+    job: ObjectRef | None = None
+    phase: str = "unknown"  # unknown: the ledger does not know it
+    cluster_queue: str = ""
+    lines: list[Line] = []
+
+
+def names(entries: Iterable[Entry], text: str) -> list[str]:
+    """Return the workloads that a user may mean, in the order in which they were submitted.
+
+    ``text`` is a workload's key, ``NAME``, ``KIND/NAME``, ``NAMESPACE/NAME`` or
+    ``NAMESPACE/KIND/NAME``; the kind may be its last part alone (``job`` for ``batch/job``).
+    """
+    wanted = tuple(text.split("/"))
+    found: dict[str, None] = {}
+    for entry in entries:
+        if entry.type not in _BEGINNINGS or wanted[-1] not in entry.payload:
+            continue
+        event = decode(entry.payload)
+        own = isinstance(event, told.WorkloadSubmitted) and wanted in _spellings(event)
+        made = isinstance(event, decided.VariantCreated) and text == event.workload
+        if isinstance(event, told.WorkloadSubmitted | decided.VariantCreated) and (own or made):
+            found[event.workload] = None
+    return list(found)
+
+
+def why(entries: Iterable[Entry], workload: str) -> Story:
+    """Tell the story of the workload with this key, "<namespace>/<name>".
+
+    ``entries`` may be a part of a ledger, or of those that name the workload. O(1) memory beside
+    the story; an entry that does not name the workload is not decoded.
+    """
+    story = Story(workload=workload)
+    for entry, event, whose in _about(entries, workload):
+        asked = event.asked if isinstance(event, decided.VariantCreated) else event
+        if isinstance(asked, told.WorkloadSubmitted) and asked.workload == workload:
+            story.uid, story.job = asked.uid, asked.job
+        if _is_parent_of(workload, event):
+            story.phase = "parent" if isinstance(event, decided.VariantCreated) else story.phase
+        elif getattr(event, "workload", "") == workload:
+            story.phase = _phase(event, _PHASES.get(entry.type, story.phase))
+            story.cluster_queue = getattr(event, "cluster_queue", "") or story.cluster_queue
+        story.lines.append(_line(entry, event, workload, whose))
+    return story
+
+
+def _phase(event: Told, usual: str) -> str:
+    """Return what a workload is after an event: a slice that was replaced waits no more."""
+    replaced = isinstance(event, decided.QuotaReleased) and event.reason == SLICE_REPLACED
+    return "finished" if replaced else usual
+
+
+def _about(entries: Iterable[Entry], workload: str) -> Iterator[tuple[Entry, Told, str]]:
+    """Yield what happened to a workload, or to a variant in its stead, and whose story it is.
+
+    Facts are told of a parent and of its variants: once is enough.
+    """
+    quoted = {workload: f'"{workload}"'}  # a key holds nothing that JSON would escape
+    for entry in entries:
+        if not any(one in entry.payload for one in quoted.values()):
+            continue
+        event = decode(entry.payload)
+        if _is_parent_of(workload, event) and isinstance(event, decided.VariantCreated):
+            quoted[event.workload] = f'"{event.workload}"'
+        whose = next((key for key in quoted if _concerns(event, key)), "")
+        told_once = whose == workload or isinstance(event, decided.WorkloadDecision)
+        if whose and told_once and isinstance(event, Told):
+            yield entry, event, whose
+
+
+def _is_parent_of(workload: str, event: Event) -> bool:
+    return getattr(event, "parent", "") == workload
+
+
+def _concerns(event: Event, workload: str) -> bool:
+    by_it = isinstance(event, decided.WorkloadPreempted) and event.by == workload
+    return by_it or getattr(event, "workload", "") == workload
+
+
+def _line(entry: Entry, event: Told, workload: str, whose: str) -> Line:
+    text = sentence(event, whose)
+    in_its_stead = whose != workload and not _is_parent_of(workload, event)
+    return Line(
+        seq=entry.seq,
+        at_us=entry.at_us,
+        what=type_name(event),
+        text=f"{whose}: {text}" if in_its_stead else text,
+        reason=str(getattr(event, "reason", "")),
+        tried=event.tried if isinstance(event, decided.WorkloadPending) else (),
+        checks=_checks(event),
+    )
+
+
+def _checks(event: Told) -> dict[str, str]:
+    match event:
+        case decided.QuotaReserved():
+            return dict.fromkeys(event.checks, "Pending")
+        case told.CheckReported():
+            return {event.check: f"{event.state}: {event.message}".removesuffix(": ")}
+        case _:
+            return {}
+
+
+def _spellings(event: told.WorkloadSubmitted) -> list[tuple[str, ...]]:
+    namespace, name = event.job.namespace, event.job.name
+    kind = tuple(event.job.kind.split("/"))
+    kinds = {(), kind, kind[-1:]}
+    return [
+        tuple(event.workload.split("/")),
+        *((*where, *each, name) for where in ((), (namespace,)) for each in sorted(kinds)),
+    ]

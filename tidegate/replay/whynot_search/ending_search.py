@@ -1,0 +1,156 @@
+"""The fewest workloads that have to end for another to start, found by trials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+import msgspec
+
+from tidegate.contracts.facts import WorkloadFinished
+from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
+from tidegate.replay.story.context import ahead
+from tidegate.replay.whynot_search.trial import Trial
+
+TRIALS_MAX = 500
+"""Beyond so many trials no smaller set is looked for, and the answer says so."""
+Kind = tuple[str, int, tuple[tuple[FlavorResource, int], ...]]
+
+
+class Endings(msgspec.Struct, frozen=True, kw_only=True):
+    """Workloads that, once ended, let another start; checked by deciding again without them."""
+
+    workloads: tuple[str, ...]
+    smallest: bool  # all smaller sets were tried; else only: none of these can be left out
+    preempts: tuple[str, ...] = ()  # it starts by making these leave besides
+
+
+def search_endings(
+    state: State, workload: Workload, trial: Trial, trials_max: int = TRIALS_MAX
+) -> Endings | None:
+    """Return the fewest workloads whose end lets a pending one start; None: no end of any does.
+
+    Looked at are those that hold quota in its tree, those of its own ClusterQueue first, then the
+    lowest priority, then who was admitted last; and in a StrictFIFO queue those ahead of it.
+    """
+    candidates = _candidates(state, workload)
+    search = _Search(state, trial, trials_max)
+    chosen = search.enough(candidates)
+    if chosen is None:
+        return None
+    # First as if those of a kind were all alike: that finds most in few trials, and proves nothing.
+    for groups in (_by_kind(candidates), [[one] for one in candidates]):
+        smaller, complete = search.first(_sets(groups, len(chosen) - 1))
+        chosen = chosen if smaller is None else smaller
+    return Endings(
+        workloads=tuple(one.key for one in chosen),
+        smallest=complete,
+        preempts=trial.after(search.facts(chosen)).preempts,
+    )
+
+
+class _Search:
+    """Trials with workloads ended."""
+
+    def __init__(self, state: State, trial: Trial, trials_max: int) -> None:
+        self._draft, self._trial = state, trial
+        self._trials_max = trials_max
+        self._tried = dict[frozenset[str], bool]()
+
+    def facts(self, chosen: Sequence[Workload]) -> list[WorkloadFinished]:
+        """Return that these workloads ended."""
+        return [
+            WorkloadFinished(at_us=self._draft.now_us, workload=one.key, uid=one.uid)
+            for one in chosen
+        ]
+
+    def enough(self, candidates: list[Workload]) -> list[Workload] | None:
+        """Return a set that does and of which none can be left out; None: not even all do."""
+        if not candidates or not self._starts(candidates):
+            return None
+        low, high = 0, len(candidates)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._starts(candidates[:middle]):
+                high = middle
+            else:
+                low = middle
+        chosen = candidates[:high]
+        for one in list(chosen):
+            without = [other for other in chosen if other is not one]
+            if without and self._starts(without):
+                chosen = without
+        return chosen
+
+    def first(self, sets: Iterable[list[Workload]]) -> tuple[list[Workload] | None, bool]:
+        """Return the first set that does, and whether there were trials enough to find it."""
+        for chosen in sets:
+            if len(self._tried) >= self._trials_max and _keys(chosen) not in self._tried:
+                return None, False
+            if self._starts(chosen):
+                return chosen, True
+        return None, True
+
+    def _starts(self, chosen: Sequence[Workload]) -> bool:
+        keys = _keys(chosen)
+        if keys not in self._tried:
+            self._tried[keys] = self._trial.after(self.facts(chosen)).starts
+        return self._tried[keys]
+
+
+def _candidates(state: State, workload: Workload) -> list[Workload]:
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    if cq is None:
+        return []
+    holding = [one for other in cq.tree.cluster_queues for one in other.holding.values()]
+
+    def order(one: Workload) -> tuple[bool, int, int, str]:
+        elsewhere = one.cluster_queue != workload.cluster_queue
+        return elsewhere, one.priority, -one.admitted_us, one.key
+
+    found = sorted((one for one in holding if one.phase in HOLDING), key=order)
+    if cq.spec.strategy == "StrictFIFO":
+        found += sorted(ahead(state, workload), key=order)
+    return found
+
+
+def _sets(groups: Sequence[list[Workload]], count_max: int) -> Iterator[list[Workload]]:
+    """Yield sets up to a size, the smallest first; of a group's members the first ones alone."""
+    for count in range(1, count_max + 1):
+        picked = _filled(groups, 0, count)
+        while len(picked) == count:
+            members = [iter(group) for group in groups]
+            yield [next(members[index]) for index in picked]
+            picked = _following(groups, picked)
+
+
+def _following(groups: Sequence[list[Workload]], picked: list[int]) -> list[int]:
+    """Return the groups of the next set of the same size; fewer: there is none."""
+    for at in reversed(range(len(picked))):
+        rest = _filled(groups, picked[at] + 1, len(picked) - at)
+        if len(rest) == len(picked) - at:
+            return picked[:at] + rest
+    return []
+
+
+def _filled(groups: Sequence[list[Workload]], start: int, count: int) -> list[int]:
+    """Return the groups of the first so many members from a group on."""
+    return list(islice((at for at in range(start, len(groups)) for _ in groups[at]), count))
+
+
+def _by_kind(candidates: list[Workload]) -> list[list[Workload]]:
+    """Return them by what their end changes; who only waits is like nobody else.
+
+    They are not quite alike: who must be preempted is also chosen by age.
+    """
+    groups = dict[Kind, list[Workload]]()
+    for one in candidates:
+        queue = one.cluster_queue if one.charges else one.key
+        groups.setdefault((queue, one.priority, tuple(sorted(one.charges))), []).append(one)
+    return list(groups.values())
+
+
+def _keys(chosen: Sequence[Workload]) -> frozenset[str]:
+    return frozenset(one.key for one in chosen)

@@ -1,0 +1,185 @@
+"""The smallest raise of a ClusterQueue's own quota that lets a workload start, found by trials.
+
+For each choice of flavors: first all that could be needed is given, then each resource is lowered
+as far as the workload still starts. What is found is minimal: one unit less of any resource, and
+it does not start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice, product
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.contracts.facts import ClusterQueueDefined
+from tidegate.core.quota.charging import PODS, count, per_pod
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.tree import available
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
+from tidegate.model.quantity import UNLIMITED
+from tidegate.model.quota import ClusterQueueSpec, FlavorQuotas, ResourceGroup
+from tidegate.replay.aggregates import nominals
+from tidegate.replay.whynot_search.trial import Trial
+
+CHOICES_MAX = 16
+"""At most so many choices of flavors are searched, the preferred ones first."""
+Raises = dict[FlavorResource, int]
+
+
+class Raise(msgspec.Struct, frozen=True, kw_only=True):
+    """One nominal quota that is to be raised, in base units."""
+
+    flavor: str
+    resource: str
+    nominal: int  # as it is
+    needed: int  # as it has to be
+
+
+class QuotaChange(msgspec.Struct, frozen=True, kw_only=True):
+    """One way to let a workload start by quota alone; checked by deciding again with it."""
+
+    cluster_queue: str
+    raises: tuple[Raise, ...]
+    preempts: tuple[str, ...] = ()  # it starts by making these leave
+
+
+def search_quota(state: State, workload: Workload, trial: Trial) -> list[QuotaChange]:
+    """Return the smallest raises that let a pending workload start, one for a choice of flavors.
+
+    The first is the one that raises the fewest resources, and then the flavors that the
+    ClusterQueue prefers. Empty: no quota of the ClusterQueue's own would do.
+    """
+    cq = forest(state).cluster_queues.get(workload.cluster_queue)
+    if cq is None:
+        return []
+    asked = _asked(state, workload)
+    found = dict[tuple[Raise, ...], QuotaChange]()
+    for most in islice(_choices(state, cq, asked), CHOICES_MAX):
+        search = _Search(state, cq, trial)
+        least = search.least(most, asked)
+        if least is not None:
+            change = search.change(least)
+            found.setdefault(change.raises, change)
+    return sorted(found.values(), key=lambda change: len(change.raises))
+
+
+class _Search:
+    """Trials with the quota of one ClusterQueue."""
+
+    def __init__(self, state: State, cq: ClusterQueueState, trial: Trial) -> None:
+        self._draft, self._room, self._trial = state, cq, trial
+        self._defined = state.objects.cluster_queues[cq.name]
+
+    def least(self, most: Raises, asked: dict[str, int]) -> Raises | None:
+        """Lower each raise in turn until none can be lowered; None: even the most does not do."""
+        if not self._starts(most):
+            return None
+        raises = dict(most)
+        while True:
+            before = dict(raises)
+            for fr in most:
+                missing = asked.get(fr.resource, 0) - available(self._room.node, fr)
+                raises[fr] = _least(self._with(raises, fr), raises[fr], missing)
+            if raises == before:
+                return raises
+
+    def change(self, raises: Raises) -> QuotaChange:
+        """Return what was found, with what it makes follow."""
+        nominal = nominals(self._defined.spec.groups)
+        return QuotaChange(
+            cluster_queue=self._room.name,
+            raises=tuple(
+                Raise(
+                    flavor=fr.flavor,
+                    resource=fr.resource,
+                    nominal=nominal[fr],
+                    needed=nominal[fr] + more,
+                )
+                for fr, more in raises.items()
+                if more
+            ),
+            preempts=self._trial.after([self._fact(raises)]).preempts,
+        )
+
+    def _with(self, raises: Raises, fr: FlavorResource) -> Callable[[int], bool]:
+        return lambda more: self._starts({**raises, fr: more})
+
+    def _starts(self, raises: Raises) -> bool:
+        return self._trial.after([self._fact(raises)]).starts
+
+    def _fact(self, raises: Raises) -> ClusterQueueDefined:
+        spec = raised(self._defined.spec, raises)
+        return replace(self._defined, at_us=self._draft.now_us, spec=spec)
+
+
+def raised(spec: ClusterQueueSpec, raises: Raises) -> ClusterQueueSpec:
+    """Return a ClusterQueue's spec with more nominal quota."""
+    return replace(spec, groups=tuple(_raised(group, raises) for group in spec.groups))
+
+
+def _raised(group: ResourceGroup, raises: Raises) -> ResourceGroup:
+    def more(flavor: FlavorQuotas) -> FlavorQuotas:
+        quotas = {
+            resource: replace(
+                quota,
+                nominal=min(
+                    UNLIMITED,
+                    quota.nominal + raises.get(FlavorResource(flavor.flavor, resource), 0),
+                ),
+            )
+            for resource, quota in flavor.quotas.items()
+        }
+        return replace(flavor, quotas=quotas)
+
+    return replace(group, flavors=tuple(map(more, group.flavors)))
+
+
+def _least(starts: Callable[[int], bool], known: int, guess: int) -> int:
+    """Return the least amount that does, ``known`` being one that does; tries ``guess`` first."""
+    low, high = -1, known  # low never does, high does
+    if 0 <= guess < high:
+        if starts(guess):
+            high = guess
+        else:
+            low = guess
+    if high == guess and high > 0 and not starts(high - 1):
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if starts(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _asked(state: State, workload: Workload) -> dict[str, int]:
+    total = {PODS: 0}
+    for podset, each in zip(workload.podsets, per_pod(state, workload), strict=True):
+        pods = count(workload, podset)
+        total[PODS] += pods
+        for resource, units in each.items():
+            total[resource] = total.get(resource, 0) + units * pods
+    return total
+
+
+def _choices(state: State, cq: ClusterQueueState, asked: dict[str, int]) -> Iterator[Raises]:
+    """Yield for each choice of flavors more than anybody in the tree could need of it."""
+    names = {one.name for one in cq.tree.cluster_queues}
+    most = dict[str, int]()
+    for workload in state.workloads.values():
+        if workload.cluster_queue in names and workload.phase != "finished":
+            for resource, units in _asked(state, workload).items():
+                most[resource] = most.get(resource, 0) + units
+    groups = [group for group in cq.spec.groups if asked.keys() & set(group.resources)]
+    for chosen in product(*(group.flavors for group in groups)):
+        yield {
+            FlavorResource(flavor.flavor, resource): most[resource]
+            for flavor in chosen
+            for resource in flavor.quotas
+            if asked.get(resource)
+        }

@@ -1,0 +1,100 @@
+"""What would have to change for a pending workload to start now."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from tidegate.core.quota.forest import forest
+from tidegate.core.state.state import State, Workload
+from tidegate.errors import TidegateError
+from tidegate.model.reasons import UNSATISFIED_CHECKS
+from tidegate.replay.whynot_search.ending_search import TRIALS_MAX, Endings, search_endings
+from tidegate.replay.whynot_search.obstacles import Obstacle, checks_in_the_way, obstacles
+from tidegate.replay.whynot_search.quota_search import QuotaChange, search_quota
+from tidegate.replay.whynot_search.trial import Outcome, Trial
+
+
+class WhyNot(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer; all that it names was tried on a copy of the state, by the real core."""
+
+    workload: str
+    cluster_queue: str
+    reason: str  # why it was held last; empty: it was not looked at yet
+    obstacles: tuple[Obstacle, ...] = ()  # if there are any, quota alone does not help
+    now: Outcome = Outcome(starts=False)  # if nothing changes
+    quota: tuple[QuotaChange, ...] = ()
+    endings: Endings | None = None
+    trials: int = 0  # how many states were tried
+
+
+def why_not(
+    state: State,
+    workload: str,
+    trials_max: int = TRIALS_MAX,
+    tick: Callable[[], None] = lambda: None,
+) -> WhyNot:
+    """Return what would have to change for a workload that waits to start now.
+
+    One that has quota waits for its admission checks, which is all that is answered.
+
+    Args:
+        state: the state; it is not changed.
+        workload: the key of one that is pending, or has quota and waits for its checks.
+        trials_max: how many trials may be spent on looking for fewer workloads that must end.
+        tick: is called at each trial, to show how far it got.
+
+    Raises:
+        TidegateError: it does not wait; the message says what it is.
+    """
+    found = state.workloads.get(workload)
+    if found is not None and found.phase == "reserved":
+        return _answer(found, tuple(checks_in_the_way(state, found)))
+    if found is None or found.phase != "pending":
+        if found is not None and found.variants:
+            raise TidegateError(
+                f"{workload} is tried by variants: ask of one of {', '.join(found.variants)}."
+            )
+        phase = "gone" if found is None else found.phase
+        raise TidegateError(
+            f"{workload} is {phase}, not pending: `tidegate why {workload}` tells its life."
+        )
+    forest(state)
+    in_the_way = tuple(obstacles(state, found))
+    if any(one.what != "WaitingForPreempted" for one in in_the_way):
+        return _answer(found, in_the_way)
+    trial = Trial(state, workload, tick)
+    now = trial.after(())
+    if now.starts:
+        return _answer(found, in_the_way, now=now, trials=trial.count)
+    quota = tuple(search_quota(state, found, trial))
+    endings = search_endings(state, found, trial, trials_max)
+    return _answer(found, in_the_way, now=now, quota=quota, endings=endings, trials=trial.count)
+
+
+def _reason(workload: Workload) -> str:
+    if workload.phase == "reserved":
+        return UNSATISFIED_CHECKS
+    return workload.held.reason if workload.held is not None else ""
+
+
+def _answer(  # noqa: PLR0913 - the answer's parts
+    workload: Workload,
+    in_the_way: tuple[Obstacle, ...],
+    *,
+    now: Outcome = Outcome(starts=False),  # noqa: B008 - a frozen Struct
+    quota: tuple[QuotaChange, ...] = (),
+    endings: Endings | None = None,
+    trials: int = 0,
+) -> WhyNot:
+    return WhyNot(
+        workload=workload.key,
+        cluster_queue=workload.cluster_queue,
+        reason=_reason(workload),
+        obstacles=in_the_way,
+        now=now,
+        quota=quota,
+        endings=endings,
+        trials=trials,
+    )
