@@ -27,8 +27,8 @@ from tidegate.replay.verify import verify
 
 KEPT = Path(__file__).parent / "kept"
 HEADS = {
-    "0.1.0-sample": "c2865f7f4e523744a4ae89771fd8380fe6f2a7498bddc742cca0b3a6320ea63f",
-    "0.1.0-busy": "6e4a3fd61063932a0bb48d7439c811ff70c5e4149b758125c5b39e25254206ae",
+    "0.1.0-sample": "d6c66efde6b69171e2b5323de3d2d58dceb6be08b288d08b6e2f02a9d2484e52",
+    "0.1.0-busy": "15309c4568dad781f90d83b5fda9075d6cc96c958a79eac95001cf062836415b",
 }
 """The hash of each one's last entry, so that the files themselves cannot be changed."""
 
