@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import msgspec
@@ -19,9 +20,9 @@ from tidegate.model.ids import ObjectRef
 
 HERE = Path(__file__).parent
 MODULES: dict[str, JobKind[Any]] = {
-    name: module.KIND
-    for name in sorted(path.stem for path in Path(jobs.__path__[0]).glob("*.py"))
-    if hasattr(module := import_module(f"tidegate.jobs.{name}"), "KIND")
+    found.name.rpartition(".")[2]: module.KIND
+    for found in sorted(walk_packages(jobs.__path__, "tidegate.jobs."), key=lambda one: one.name)
+    if hasattr(module := import_module(found.name), "KIND")
 }
 """Each module that is a kind."""
 KINDS = {**MODULES, **{name: declared_kind(one) for name, one in declarations().items()}}
