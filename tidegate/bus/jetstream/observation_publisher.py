@@ -65,6 +65,7 @@ class NatsObservationPublisher:
                     at = at or await self._end_of_resyncs()
                     told = await reader.read(at, 64, 60.0)
                 except BusUnreachableError:
+                    at = at or Position()  # whoever asks meanwhile is heard with all that is kept
                     await asyncio.sleep(RETRY_S_MAX)
                     continue
                 for message in told:
