@@ -16,8 +16,8 @@ from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tests.simulation.judge import judge
-from tests.simulation.verdict import BrokenRuleError, first_of, rule_of
+from tests.simulation.judging.judge import judge
+from tests.simulation.judging.verdict import BrokenRuleError, first_of, rule_of
 from tidegate.errors import TidegateError
 
 SEED_S_MAX = 60.0

@@ -7,7 +7,7 @@ from random import Random
 
 from tests.parts.nats.connection import Blows, Connection
 from tests.parts.nats.server import Server
-from tests.simulation.life import Life
+from tests.simulation.faults.life import Life
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.streams import Streams, names_of
 

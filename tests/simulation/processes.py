@@ -30,8 +30,7 @@ from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
 from scheduler.term import schedule
 from tests.simulation.bus import CLUSTER, Bus
-from tests.simulation.ledger_watch import WatchedLedger
-from tests.simulation.life import (
+from tests.simulation.faults.life import (
     Life,
     LivingApi,
     LivingFeed,
@@ -41,6 +40,7 @@ from tests.simulation.life import (
     LivingOutbox,
     LivingOutlet,
 )
+from tests.simulation.judging.ledger_watch import WatchedLedger
 from tidegate.jobs.registry import job_kind
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.policy import Policy

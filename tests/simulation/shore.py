@@ -15,9 +15,9 @@ from tests.parts.stage import alongside
 from tests.simulation import processes
 from tests.simulation.bus import Bus
 from tests.simulation.cluster import Cluster
-from tests.simulation.ledger_watch import WatchedLedger
-from tests.simulation.life import Life
-from tests.simulation.weather import Weather
+from tests.simulation.faults.life import Life
+from tests.simulation.faults.weather import Weather
+from tests.simulation.judging.ledger_watch import WatchedLedger
 from tidegate.errors import TidegateError
 from tidegate.model.policy import Policy
 

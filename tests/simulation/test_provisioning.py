@@ -11,10 +11,10 @@ import pytest
 from actuator.provisioning.naming import CONSUMES, CONTROLLER
 from tests.parts.foreign import foreign_crd
 from tests.parts.virtual import run_virtually
+from tests.simulation.actors.people import finished
 from tests.simulation.cluster import CRDS, KUEUE, NOMINAL_MILLI, job, named
-from tests.simulation.people import finished
+from tests.simulation.judging.waiting import check_nobody_is_stuck
 from tests.simulation.shore import Shore
-from tests.simulation.waiting import check_nobody_is_stuck
 
 Object = dict[str, Any]
 TEAM, CHECK, JOBS, DEATH = "team-b", "nodes", 6, 0.004

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulation.judge import judge
+from tests.simulation.judging.judge import judge
 
 ROOT = Path(__file__).parents[2]
 

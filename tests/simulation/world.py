@@ -20,22 +20,22 @@ from store.ledger import SqlLedger
 from store.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.simulation import processes
+from tests.simulation.actors.checker import Checker
+from tests.simulation.actors.growers import Growers, grows
+from tests.simulation.actors.makers import Makers, makes
+from tests.simulation.actors.owners import Owners
+from tests.simulation.actors.people import People, finished
+from tests.simulation.actors.triers import GATES, Triers, tries
 from tests.simulation.bus import Bus
-from tests.simulation.checker import Checker
 from tests.simulation.cluster import QUEUE_LABEL, Cluster
-from tests.simulation.differences import Differences
-from tests.simulation.disasters import Disasters, strikes
-from tests.simulation.growers import Growers, grows
-from tests.simulation.ledger_watch import LedgerWatch, WatchedLedger
-from tests.simulation.life import Life
-from tests.simulation.makers import Makers, makes
-from tests.simulation.observer import Observer
-from tests.simulation.owners import Owners
-from tests.simulation.people import People, finished
-from tests.simulation.storms import Storms
-from tests.simulation.triers import GATES, Triers, tries
-from tests.simulation.verdict import demand
-from tests.simulation.weather import Weather
+from tests.simulation.faults.disasters import Disasters, strikes
+from tests.simulation.faults.life import Life
+from tests.simulation.faults.storms import Storms
+from tests.simulation.faults.weather import Weather
+from tests.simulation.judging.differences import Differences
+from tests.simulation.judging.ledger_watch import LedgerWatch, WatchedLedger
+from tests.simulation.judging.observer import Observer
+from tests.simulation.judging.verdict import demand
 from tidegate.contracts.entry import Published
 from tidegate.errors import TidegateError
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+from tests.simulation.actors.owners import CHECK
+from tests.simulation.actors.people import finished
 from tests.simulation.cluster import JOBS, KUEUE, Cluster, Object, job, named
-from tests.simulation.owners import CHECK
-from tests.simulation.people import finished
 
 TEAM = "team-d"
 GATES = {"ConcurrentAdmission": True}

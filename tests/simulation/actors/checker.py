@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+from tests.simulation.actors.owners import CHECK
 from tests.simulation.cluster import KUEUE, Cluster, Object
-from tests.simulation.owners import CHECK
 
 AT = "2026-01-01T00:00:00Z"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+from tests.simulation.actors.people import finished
 from tests.simulation.cluster import JOBS, KUEUE, Cluster, Object, job, named
-from tests.simulation.people import finished
 
 PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
 TEAM = "team-b"

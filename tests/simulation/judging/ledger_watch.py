@@ -11,7 +11,7 @@ import msgspec
 
 from scheduler.dependencies import Snapshots
 from tests.simulation.cluster import COHORT
-from tests.simulation.verdict import demand
+from tests.simulation.judging.verdict import demand
 from tidegate.bus.ports import Ledger
 from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.decisions import (
@@ -20,6 +20,7 @@ from tidegate.contracts.decisions import (
     QuotaReserved,
     StartOrdered,
     StopOrdered,
+    VariantCreated,
     WorkloadEvicted,
 )
 from tidegate.contracts.entry import Entry, Positions, Term
@@ -60,6 +61,7 @@ class LedgerWatch:
         self.holding = dict[str, Holding]()  # by workload
         self.uids = dict[str, str]()  # workload to its job's uid, of whoever holds
         self.jobs = dict[str, str]()  # workload to its job's uid, of whoever is not over
+        self.parents = dict[str, str]()  # of each variant, its parent
         self.made = set[str]()  # uids of Workloads that stand for themselves
         self.evicting = set[str]()  # who holds quota and was told to leave
         self.newest = dict[str, StartOrdered | StopOrdered]()  # order of each job, by uid
@@ -87,6 +89,8 @@ class LedgerWatch:
             case WorkloadSubmitted():
                 self.jobs[event.workload] = event.job.uid
                 self.made |= {event.job.uid} if event.job.kind == "workload" else set()
+            case VariantCreated():
+                self.parents[event.workload] = event.parent
             case _:
                 self._follow_quota(event, entry.seq)
                 self._follow_orders(event, entry.seq)
@@ -134,6 +138,11 @@ class LedgerWatch:
         if held is not None:
             fewer = min(held.pods, asked.count)
             self.holding[event.workload] = msgspec.structs.replace(held, pods=fewer)
+
+    def is_shown_with_quota(self, workload: str) -> bool:
+        """Tell whether a workload holds quota, or a variant of it does: it shows what that has."""
+        variants = (one for one in self.holding if self.parents.get(one) == workload)
+        return workload in self.holding or next(variants, None) is not None
 
     def holds(self, uid: str) -> bool:
         """Tell whether a job's workload holds quota."""

@@ -21,7 +21,7 @@ from contextlib import asynccontextmanager
 from random import Random
 from typing import TypeVar
 
-from tests.simulation.weather import Fault, Weather
+from tests.simulation.faults.weather import Fault, Weather
 from tidegate.bus.ports import (
     EventFeed,
     EventPublisher,

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.simulation.actors.people import finished
 from tests.simulation.cluster import QUEUE_LABEL, Cluster
-from tests.simulation.ledger_watch import LedgerWatch
-from tests.simulation.people import finished
-from tests.simulation.quotas import fits
-from tests.simulation.verdict import demand
+from tests.simulation.judging.ledger_watch import LedgerWatch
+from tests.simulation.judging.quotas import fits
+from tests.simulation.judging.verdict import demand
 from tidegate.contracts.decisions import StartOrdered
 
 Object = dict[str, Any]
@@ -90,7 +90,7 @@ class Differences:
         if key in watch.evicting or key not in watch.jobs:
             return
         reserved = held.get("QuotaReserved") == "True" and held.get("Finished") != "True"
-        if reserved is not (key in watch.holding):
+        if reserved is not watch.is_shown_with_quota(key):
             yield f"{key} is shown with quota: {reserved}"
         if (held.get("Admitted") == "True") > reserved and held.get("Finished") != "True":
             yield f"{key} is shown as admitted without quota"

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import structlog
 
-from tests.simulation.ledger_watch import WatchedLedger
+from tests.simulation.judging.ledger_watch import WatchedLedger
+from tests.simulation.judging.verdict import BrokenRuleError, demand
+from tests.simulation.judging.waiting import check_nobody_is_stuck
 from tests.simulation.loop import run_seeded
-from tests.simulation.verdict import BrokenRuleError, demand
-from tests.simulation.waiting import check_nobody_is_stuck
 from tests.simulation.world import World
 from tidegate.contracts.codec import decode
 from tidegate.contracts.facts import GapObserved, StreamReplaced

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
+from tests.simulation.actors.people import finished
 from tests.simulation.cluster import JOBS, Cluster, job
-from tests.simulation.people import finished
 
 ELASTIC = "kueue.x-k8s.io/elastic-job"
 TEAM, SIZE_MAX = "team-a", 4

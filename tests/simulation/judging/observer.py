@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.simulation.cluster import COHORT, NOMINAL_MILLI, QUEUE_LABEL, Cluster
-from tests.simulation.ledger_watch import LedgerWatch
-from tests.simulation.verdict import demand
+from tests.simulation.judging.ledger_watch import LedgerWatch
+from tests.simulation.judging.verdict import demand
 from tidegate.cluster.embedded.state import Change
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.simulation.cluster import COHORT
-from tests.simulation.ledger_watch import LedgerWatch
+from tests.simulation.judging.ledger_watch import LedgerWatch
 from tidegate.cluster.embedded.state import State
 
 Object = dict[str, Any]

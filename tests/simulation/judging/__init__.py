@@ -1,0 +1,1 @@
+"""What must hold of a world, as outsiders see it who share no code with the core."""
