@@ -59,6 +59,7 @@ def show_fact(shown: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
             _reserve(shown, at_us)
             _admit(shown, at_us)
         case JobStateReported():
+            shown.orphaned = event.state.orphaning
             return slices.know(shown, event.state.generation)
         case PodsReadyReported():
             _ready(shown, event)

@@ -42,6 +42,7 @@ class WorkloadView(msgspec.Struct, kw_only=True):
     active: bool = True  # as its owner wishes
     deactivated: bool = False  # spec.active=false is ours to write
     deactivated_by: str = ""  # the decision for which it is, "<ledger id>/<seq>"
+    orphaned: bool = False  # its job is deleted so that the Workload stays behind
     phase: Phase = "pending"
     cluster_queue: str = ""  # whose quota it holds
     assignment: tuple[PodSetAssignment, ...] = ()

@@ -12,7 +12,7 @@ from actuator.calls import Calls
 from actuator.projection import rehydrate
 from actuator.projection.read_model import ReadModel, Seed
 from actuator.projection.shares import SharesShown
-from actuator.writing.orphans import is_unfinished_orphan
+from actuator.writing.orphans import is_finished, is_left
 from actuator.writing.workqueue import Place
 from actuator.writing.write import KUEUE, Writer
 from tidegate.jobs.kind import Object
@@ -48,7 +48,7 @@ class Comparison:
                 same.add(("Workload", _key(found)))
             elif _key(found) in self.read_model.removed:
                 left.append(("Workload", _key(found)))
-            elif _key(found) not in self.read_model.workloads and is_unfinished_orphan(found):
+            elif self._is_left_alone(found):
                 left.append((ORPHAN, _key(found)))
         same |= {(kind, _key(found)) for kind, found in queues if self._queue_is_same(kind, found)}
         self.read_model.mark_moved()  # from here on only what moves again is marked
@@ -90,6 +90,11 @@ class Comparison:
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
             _log.warning("cannot be compared", name=_key(found), error=str(error))
             return False
+
+    def _is_left_alone(self, found: Object) -> bool:
+        """Tell whether a Workload's job is gone, and nobody said yet that it is finished."""
+        unknown = _key(found) not in self.read_model.workloads
+        return unknown and is_left(found) and not is_finished(found)
 
     def _queue_is_same(self, kind: str, found: Object) -> bool:
         try:

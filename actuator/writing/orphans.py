@@ -5,27 +5,36 @@ Source: behaviour.md 8.7.
 
 from __future__ import annotations
 
+import msgspec
+
 from tidegate.jobs.kind import Object
 from tidegate.jobs.workload import OWNER_NOT_FOUND, is_orphan
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workload import Workload
-from tidegate.kinds.meta import holding
+from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.times import stamp
 
-_ORPHANING = "orphan"
-"""The finalizer of an object whose dependents the garbage collector is to leave behind."""
+
+def is_left(found: Object) -> bool:
+    """Tell whether a Workload is what is left of a job."""
+    return is_orphan(read(found, Workload).metadata)
 
 
-def is_unfinished_orphan(found: Object) -> bool:
-    """Tell whether a Workload is left of a job, and nobody said yet that it is finished."""
-    seen = read(found, Workload)
-    return is_orphan(seen.metadata) and holding(seen.status.conditions, "Finished") is None
+def is_finished(found: Object) -> bool:
+    """Tell whether a Workload is finished."""
+    return holding(read(found, Workload).status.conditions, "Finished") is not None
 
 
 def is_orphaning(job: Object) -> bool:
     """Tell whether a job is being deleted in such a way that its Workload stays."""
-    meta = job["metadata"]
-    return "deletionTimestamp" in meta and _ORPHANING in meta.get("finalizers", ())
+    return msgspec.convert(job["metadata"], ObjectMeta).orphaning
+
+
+def without_owner(found: Object, uid: str) -> Object:
+    """Return the patch that takes an owner out, as the garbage collector does; empty: no need."""
+    owners = found["metadata"].get("ownerReferences", [])
+    others = [one for one in owners if one["uid"] != uid]
+    return {"metadata": {"ownerReferences": others or None}} if others != owners else {}
 
 
 def finished(found: Object, at_us: int) -> Object:

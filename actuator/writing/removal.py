@@ -32,9 +32,9 @@ class Removal:
         await self.unguard(shown)
         found = await self.calls.read(workload_path(shown.key))
         if found is not None and objects.goes_with(shown, found):  # else not made for this job
-            if orphans.is_unfinished_orphan(found):
-                await self._finish(found)
-            elif not await self._is_orphaning(shown):
+            if orphans.is_left(found) or shown.orphaned or await self._is_orphaning(shown):
+                await self._leave(shown, found)
+            else:
                 await self._delete(shown, found)
         if self.read_model.removed.get(key) is shown:
             del self.read_model.removed[key]
@@ -44,7 +44,7 @@ class Removal:
         shown = self.read_model.workloads.get(key)
         found = await self.calls.read(workload_path(key))
         alone = found is not None and (shown is None or shown.direct)
-        if found is not None and alone and orphans.is_unfinished_orphan(found):
+        if found is not None and alone and orphans.is_left(found):
             await self._finish(found)
 
     async def unguard(self, shown: WorkloadView) -> None:
@@ -67,7 +67,20 @@ class Removal:
         found = await self.calls.read(kind.path(shown.namespace, shown.job.name))
         return [found] if found is not None and found["metadata"]["uid"] == shown.uid else []
 
+    async def _leave(self, shown: WorkloadView, found: Object) -> None:
+        """Finish a Workload, without the owner that left it.
+
+        The garbage collector may not know the kind yet: then it leaves no Workload behind, and
+        deletes it as soon as it does.
+        """
+        patch = orphans.without_owner(found, shown.uid)
+        if patch:
+            found = await self.calls.patch(workload_path(shown.key), pinned(patch, found))
+        await self._finish(found)
+
     async def _finish(self, found: Object) -> None:
+        if orphans.is_finished(found):
+            return
         meta = found["metadata"]
         path = workload_path(f"{meta['namespace']}/{meta['name']}")
         patch = pinned(orphans.finished(found, self.read_model.now_us), found)

@@ -25,6 +25,7 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ready: int = 0
     succeeded: int = 0
     deleting: bool = False
+    orphaning: bool = False  # deleted so that its Workload stays behind
     decision: str = ""  # annotation tidegate.dev/decision, "<ledger id>/<seq>"
     generation: int = 0
     injected: bool = False  # suspended, and its template is not yet as its owner wrote it

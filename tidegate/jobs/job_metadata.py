@@ -121,6 +121,7 @@ def state(meta: ObjectMeta, *, suspended: bool, **seen: Any) -> JobState:  # noq
     return JobState(
         suspended=suspended,
         deleting=meta.deleting,
+        orphaning=meta.orphaning,
         decision=decision(meta),
         generation=meta.generation,
         injected=suspended and names.INJECTED in meta.annotations,

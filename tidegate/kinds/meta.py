@@ -10,6 +10,9 @@ import msgspec
 from tidegate.kinds.markers import Int64, Label, Time, keyed, needed, said
 from tidegate.model.numbers import whole
 
+_ORPHANING = "orphan"
+"""The finalizer of an object whose dependents the garbage collector is to leave behind."""
+
 
 class OwnerReference(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """Whose child an object is."""
@@ -47,6 +50,11 @@ class ObjectMeta(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     def deleting(self) -> bool:
         """Tell whether deletion was asked for."""
         return self.deletion_timestamp is not None
+
+    @property
+    def orphaning(self) -> bool:
+        """Tell whether it is being deleted so that what it owns stays (propagation Orphan)."""
+        return self.deleting and _ORPHANING in self.finalizers
 
     def controller(self) -> OwnerReference | None:
         """Return the owner that controls the object, if one does."""
