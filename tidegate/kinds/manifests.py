@@ -28,6 +28,7 @@ from tidegate.kinds.policies.jobs import (
     gate_pods,
     suspend,
 )
+from tidegate.kinds.policies.marks import keep_gates, keep_marks
 from tidegate.kinds.policies.spelling import job_authors, quota_objects
 from tidegate.kinds.policies.workload_guards import workload_guards
 from tidegate.model.declaration import Declaration
@@ -41,6 +42,8 @@ def files(
     declared: tuple[Declaration, ...] = (),
     managed: Managed = QUEUED_JOBS,
     on_disabled: tuple[str, ...] = WARN,
+    *,
+    elastic: bool = False,
 ) -> dict[str, list[Manifest]]:
     """Return every manifest by the file below ``deploy/`` that it belongs in, CRDs first.
 
@@ -63,6 +66,9 @@ def files(
         told[f"policies/suspend-{kind.slug}.yaml"] = suspend(kind, managed)
     if pods:
         told["policies/gate-pods.yaml"] = gate_pods(managed)
+    told["policies/keep-marks.yaml"] = keep_marks(kinds, pods=pods)
+    if pods or elastic:
+        told["policies/keep-gates.yaml"] = keep_gates()
     told["policies/disabled-kinds.yaml"] = warn_of_disabled(
         frameworks, managed.namespaces, on_disabled
     )
@@ -75,9 +81,14 @@ def policies(
     declared: tuple[Declaration, ...] = (),
     managed: Managed = QUEUED_JOBS,
     on_disabled: tuple[str, ...] = WARN,
+    *,
+    elastic: bool = False,
 ) -> list[Manifest]:
-    """Return the policies about these job kinds, by the names of Kueue's configuration."""
-    told = files(frameworks, declared, managed, on_disabled).items()
+    """Return the policies about these job kinds, by the names of Kueue's configuration.
+
+    ``elastic``: jobs may be elastic, so their pods' gates are kept.
+    """
+    told = files(frameworks, declared, managed, on_disabled, elastic=elastic).items()
     return [one for path, manifests in told if path.startswith("policies/") for one in manifests]
 
 

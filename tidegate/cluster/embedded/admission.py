@@ -43,8 +43,33 @@ def admit(state: State, resource: Resource, obj: Object) -> None:
     if resource.key == PODS.key:
         _set_priority(state, resource, obj)
     for name, key, policy in _POLICIES:
-        if key == resource.key and (binding := _binding(state, name)) and not _is_left_alone(obj):
+        if key == resource.key and (binding := binding_of(state, name)) and not is_left_alone(obj):
             policy(state, obj, (binding["spec"].get("paramRef") or {}).get("name", ""))
+
+
+def binding_of(
+    state: State, policy: str, stored: tuple[Resource, Resource] = (POLICIES, POLICY_BINDINGS)
+) -> Object | None:
+    """Return the binding that puts a stored policy into force, or None."""
+    if state.get(stored[0].key, "", policy) is None:
+        return None
+    bindings = state.items(stored[1].key)
+    return next((one for one in bindings if one.get("spec", {}).get("policyName") == policy), None)
+
+
+def is_left_alone(obj: Object) -> bool:
+    """Tell whether an object is the cluster's own, or what a controller made for a job."""
+    owners = obj["metadata"].get("ownerReferences") or ()
+    child = any(
+        owner.get("controller") and (owner["apiVersion"].split("/")[0], owner["kind"]) in _PARENTS
+        for owner in owners
+    )
+    return child or is_of_the_system(obj)
+
+
+def is_of_the_system(obj: Object) -> bool:
+    """Tell whether an object is in a namespace that policies leave alone."""
+    return obj["metadata"].get("namespace", "") in NAMESPACES_LEFT_ALONE
 
 
 def _check_namespace(state: State, resource: Resource, obj: Object) -> None:
@@ -79,24 +104,6 @@ def _priority_class(state: State, name: str) -> Object | None:
         return state.get(PRIORITY_CLASSES.key, "", name)
     defaults = [row for row in state.items(PRIORITY_CLASSES.key) if row.get("globalDefault")]
     return min(defaults, key=lambda row: row["value"], default=None)
-
-
-def _binding(state: State, policy: str) -> Object | None:
-    """Return the binding that puts a stored policy into force, or None."""
-    if state.get(POLICIES.key, "", policy) is None:
-        return None
-    bindings = state.items(POLICY_BINDINGS.key)
-    return next((one for one in bindings if one.get("spec", {}).get("policyName") == policy), None)
-
-
-def _is_left_alone(obj: Object) -> bool:
-    """Tell whether an object is the cluster's own, or what a controller made for a job."""
-    owners = obj["metadata"].get("ownerReferences") or ()
-    child = any(
-        owner.get("controller") and (owner["apiVersion"].split("/")[0], owner["kind"]) in _PARENTS
-        for owner in owners
-    )
-    return child or obj["metadata"]["namespace"] in NAMESPACES_LEFT_ALONE
 
 
 def _default_queue(state: State, job: Object, parameter: str) -> None:

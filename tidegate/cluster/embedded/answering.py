@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,7 +26,16 @@ from tidegate.kube.ports import Response
 
 Object = dict[str, Any]
 Query = Mapping[str, str]
-Sent = tuple[str, bytes]  # content type, body
+
+
+class Sent(NamedTuple):
+    """What came with a request."""
+
+    content_type: str
+    body: bytes
+    user: str  # who asks, by Impersonate-User; empty: the server's own administrator
+
+
 _PROTOBUF = "application/vnd.kubernetes.protobuf"
 _BOUND = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
@@ -39,7 +48,7 @@ def answer(registry: Registry, method: str, target: Target, query: Query, sent: 
     """
     if query.get("dryRun") and (method, target.name) != ("POST", ""):
         raise bad_request("the embedded server supports dryRun for creations only")
-    if sent[0].startswith(_PROTOBUF):
+    if sent.content_type.startswith(_PROTOBUF):
         raise wrong_media_type(f"{_PROTOBUF}; the embedded server takes JSON")
     if target.subresource:
         return _answer_part(registry, method, target, query, sent)
@@ -50,10 +59,10 @@ def answer(registry: Registry, method: str, target: Target, query: Query, sent: 
             return Response(200, _list(registry, target, query))
         case "POST" if target.namespace is not None or not target.resource.namespaced:
             where = target.resource, target.place
-            obj = registry.create(*where, _read_object(sent[1]), _how(query))
+            obj = registry.create(*where, _read_object(sent.body), _how(query, sent))
             return _show(registry, target, obj, 201)
         case "DELETE":
-            return Response(200, _delete_all(registry, target, query, sent[1]))
+            return Response(200, _delete_all(registry, target, query, sent.body))
         case _:
             raise no_such_method()
 
@@ -66,13 +75,15 @@ def _answer_one(
         case "GET":
             return _show(registry, target, registry.find(*where))
         case "PUT":
-            stored = registry.replace(*where, _read_object(sent[1]), _how(query))
+            stored = registry.replace(*where, _read_object(sent.body), _how(query, sent))
             return _show(registry, target, stored)
         case "PATCH":
-            stored = registry.patch(*where, sent, _how(query))
+            stored = registry.patch(*where, sent[:2], _how(query, sent))
             return _show(registry, target, stored)
         case "DELETE":
-            return _show(registry, target, delete(registry, *where, _read_options(query, sent[1])))
+            return _show(
+                registry, target, delete(registry, *where, _read_options(query, sent.body))
+            )
         case _:
             raise no_such_method()
 
@@ -81,20 +92,20 @@ def _answer_part(
     registry: Registry, method: str, target: Target, query: Query, sent: Sent
 ) -> Response:
     where = target.resource, target.place, target.name
-    how = msgspec.structs.replace(_how(query), status=True)
+    how = msgspec.structs.replace(_how(query, sent), status=True)
     match method, target.subresource:
         case "POST", "binding" if target.resource.key == PODS.key:
-            bind(registry, target.place, target.name, _read_object(sent[1]))
+            bind(registry, target.place, target.name, _read_object(sent.body))
             return Response(201, msgspec.json.encode(_BOUND))
         case _, "status" if not target.resource.status:
             raise no_such_path()
         case "GET", "status":
             return _show(registry, target, registry.find(*where))
         case "PUT", "status":
-            obj = _read_object(sent[1])
+            obj = _read_object(sent.body)
             return _show(registry, target, registry.replace(*where, obj, how))
         case "PATCH", "status":
-            stored = registry.patch(*where, sent, how)
+            stored = registry.patch(*where, sent[:2], how)
             return _show(registry, target, stored)
         case _:
             raise no_such_path()
@@ -148,11 +159,12 @@ def _delete_all(registry: Registry, target: Target, query: Query, body: bytes) -
     return shown
 
 
-def _how(query: Query) -> How:
+def _how(query: Query, sent: Sent) -> How:
     dry = query.get("dryRun", "")
     if dry not in ("", "All"):
         raise bad_request(f"dryRun is All or nothing, not {dry}")
-    return How(dry=bool(dry), strict=query.get("fieldValidation") == "Strict")
+    strict = query.get("fieldValidation") == "Strict"
+    return How(dry=bool(dry), strict=strict, user=sent.user)
 
 
 def _read_object(body: bytes) -> Object:

@@ -13,7 +13,7 @@ from random import Random
 
 import msgspec
 
-from tidegate.cluster.embedded.answering import answer
+from tidegate.cluster.embedded.answering import Sent, answer
 from tidegate.cluster.embedded.discovery import discover
 from tidegate.cluster.embedded.paths import read_path
 from tidegate.cluster.embedded.refusals import RefusedError
@@ -42,7 +42,7 @@ class EmbeddedApi:
         for name in FIRST_NAMESPACES:
             self.registry.create(NAMESPACES, "", {"metadata": {"name": name}})
 
-    def call(
+    def call(  # noqa: PLR0913 - a request is all of these
         self,
         method: str,
         path: str,
@@ -50,14 +50,19 @@ class EmbeddedApi:
         query: Mapping[str, str] | None = None,
         body: bytes | None = None,
         content_type: str = JSON,
+        user: str = "",
     ) -> Response:
-        """Answer one request now, whatever its status; watches are opened with ``watch``."""
+        """Answer one request now, whatever its status; watches are opened with ``watch``.
+
+        ``user`` is whom policies take the request to be from; empty: the server's administrator.
+        """
         found = discover(self.registry.catalog, path) if method == "GET" else None
         if found is not None:
             return Response(200, found)
         try:
             target = read_path(self.registry.catalog, path)
-            return answer(self.registry, method, target, query or {}, (content_type, body or b""))
+            sent = Sent(content_type, body or b"", user)
+            return answer(self.registry, method, target, query or {}, sent)
         except RefusedError as refusal:
             return Response(refusal.code, msgspec.json.encode(refusal.status()))
 

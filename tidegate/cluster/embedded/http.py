@@ -1,7 +1,8 @@
 """The embedded API server over HTTP, for clients such as kubectl and the services.
 
 One process, one loop: requests are answered in ``EmbeddedApi.call``, watches are streamed. It
-listens on loopback only and asks nobody who they are.
+listens on loopback only and asks nobody who they are: who impersonates a user is that one to the
+policies, and everybody else is the administrator.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ async def _answer(request: web.Request) -> web.StreamResponse:
         query=query,
         body=await request.read(),
         content_type=request.headers.get("Content-Type", JSON),
+        user=request.headers.get("Impersonate-User", ""),
     )
     kind = "text/plain" if request.path in _TEXT_PATHS else JSON
     return web.Response(status=response.status, body=response.body, content_type=kind)

@@ -110,6 +110,13 @@ def invalid(resource: Resource, name: str, causes: Sequence[Cause]) -> RefusedEr
     return RefusedError(422, "Invalid", f'{kind} "{name}" is invalid: {words}', details)
 
 
+def denied(resource: Resource, name: str, policy: str, why: str) -> RefusedError:
+    """Return the refusal of a ValidatingAdmissionPolicy that is bound under its own name: 422."""
+    said = f"ValidatingAdmissionPolicy '{policy}' with binding '{policy}' denied request: {why}"
+    message = f'{resource.key} "{name}" is forbidden: {said}'
+    return RefusedError(422, "Invalid", message, _details(resource, name))
+
+
 def unprocessable() -> RefusedError:
     """Return the refusal of a JSON patch that cannot be applied: 422."""
     message = "the server rejected our request due to an error in our request"

@@ -13,6 +13,7 @@ import msgspec
 
 from tidegate.cluster.embedded import metadata as meta
 from tidegate.cluster.embedded.admission import admit
+from tidegate.cluster.embedded.keeping import keep
 from tidegate.cluster.embedded.kinds.rules import rules_of
 from tidegate.cluster.embedded.kinds.small_shapes import shape_of
 from tidegate.cluster.embedded.paging import Pages
@@ -43,6 +44,7 @@ class How(msgspec.Struct, frozen=True):
     dry: bool = False  # creations only: all is checked, nothing is stored
     status: bool = False  # the status only
     strict: bool = False  # a field that a CRD's schema does not know is refused, not dropped
+    user: str = ""  # who asks; empty: the server's own administrator
 
 
 WHOLE, STATUS = How(), How(status=True)
@@ -89,6 +91,7 @@ class Registry:
             obj.pop("status", None)
         self._fill(resource, obj, strict=how.strict)
         admit(self.state, resource, obj)
+        keep(self.state, resource, obj, None, how.user)
         rules_of(resource.key).begin(obj)
         self._refuse_if_wrong(resource, obj, self._causes(resource, obj))
         if self.state.get(resource.key, metadata.get("namespace", ""), metadata["name"]):
@@ -96,12 +99,7 @@ class Registry:
         return _headed(resource, obj) if how.dry else self.store(resource, obj)
 
     def replace(
-        self,
-        resource: Resource,
-        namespace: str,
-        name: str,
-        obj: Object,
-        how: How = WHOLE,
+        self, resource: Resource, namespace: str, name: str, obj: Object, how: How = WHOLE
     ) -> Object:
         """Put an object in the place of an older one, or its status only; return what is stored.
 
@@ -180,12 +178,7 @@ class Registry:
             self.catalog.drop(obj["metadata"]["name"])
 
     def _update(
-        self,
-        resource: Resource,
-        namespace: str,
-        name: str,
-        obj: Object,
-        how: How,
+        self, resource: Resource, namespace: str, name: str, obj: Object, how: How
     ) -> Object:
         old = self.find(resource, namespace, name)
         metadata, before = self._take_in(resource, namespace, obj), old["metadata"]
@@ -197,6 +190,7 @@ class Registry:
         meta.carry_over(metadata, before)
         new = self._composed(resource, obj, old, status=how.status)
         self._fill(resource, new, strict=how.strict)
+        keep(self.state, resource, new, old, how.user, status=how.status)
         if resource.generation and self._spec_of(new) != self._spec_of(old):
             new["metadata"]["generation"] = before.get("generation", 0) + 1
         self._refuse_if_wrong(

@@ -96,6 +96,19 @@ POLICY_BINDINGS = _cluster(
     kind="MutatingAdmissionPolicyBinding",
     generation=True,
 )
+VALIDATING_POLICIES = _cluster(
+    group=_ADMISSION,
+    plural="validatingadmissionpolicies",
+    kind="ValidatingAdmissionPolicy",
+    status=True,
+    generation=True,
+)
+VALIDATING_BINDINGS = _cluster(
+    group=_ADMISSION,
+    plural="validatingadmissionpolicybindings",
+    kind="ValidatingAdmissionPolicyBinding",
+    generation=True,
+)
 
 BUILT_IN = (
     NAMESPACES,
@@ -112,19 +125,8 @@ BUILT_IN = (
     PRIORITY_CLASSES,
     POLICIES,
     POLICY_BINDINGS,
-    _cluster(
-        group=_ADMISSION,
-        plural="validatingadmissionpolicies",
-        kind="ValidatingAdmissionPolicy",
-        status=True,
-        generation=True,
-    ),
-    _cluster(
-        group=_ADMISSION,
-        plural="validatingadmissionpolicybindings",
-        kind="ValidatingAdmissionPolicyBinding",
-        generation=True,
-    ),
+    VALIDATING_POLICIES,
+    VALIDATING_BINDINGS,
     Resource(group="coordination.k8s.io", plural="leases", kind="Lease"),
     _cluster(group="node.k8s.io", plural="runtimeclasses", kind="RuntimeClass"),
     Resource(group=_RBAC, plural="roles", kind="Role"),

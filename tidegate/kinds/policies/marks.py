@@ -1,0 +1,112 @@
+"""What the actuator alone writes: marks on jobs, admissions in statuses, gates of pods.
+
+Whoever has the right to ``write`` the resource ``marks`` of the group ``tidegate.dev`` may: the
+actuator's role has it, and administrators have every right. No such resource is served. The core
+does not believe a forged mark without these policies either; they refuse it with a sentence.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.kinds.names import (
+    ADMISSION_GATE,
+    CHECKS_SINCE,
+    DECISION,
+    ELASTIC_JOB,
+    GROUP_UID,
+    INJECTED,
+    ORDERED,
+)
+from tidegate.kinds.policies.forms import (
+    Check,
+    Manifest,
+    Scope,
+    Target,
+    annotation,
+    kueue,
+    validating,
+)
+from tidegate.kinds.policies.frameworks import TOPMOST, Framework
+
+MARKS_GROUP, MARKS, WRITE = "tidegate.dev", "marks", "write"
+"""The right that the actuator's role has, and nobody else but an administrator."""
+MARKS_KEPT = (DECISION, INJECTED, GROUP_UID)
+"""Annotations that nobody else may add, change or remove."""
+GATES_KEPT = (ADMISSION_GATE, ELASTIC_JOB)
+"""Scheduling gates of pods that nobody else may remove."""
+CONDITIONS_KEPT = ("QuotaReserved", "Admitted", ORDERED, CHECKS_SINCE)
+"""Conditions of a Workload that say that it may run, or since when its checks count."""
+KEEP_MARKS, KEEP_ADMISSIONS, KEEP_GATES = "keep-marks", "keep-admissions", "keep-gates"
+_ALONE = "written by Tidegate alone, leave it as it is"
+SAID = {
+    KEEP_MARKS: f"metadata.annotations[{', '.join(MARKS_KEPT)}]: {_ALONE}",
+    KEEP_ADMISSIONS: f"status.admission, status.conditions[{', '.join(CONDITIONS_KEPT)}]: {_ALONE}",
+    KEEP_GATES: f"spec.schedulingGates[{', '.join(GATES_KEPT)}]: removed by Tidegate alone",
+}
+"""What whoever else writes one is told, by the policy's name."""
+ACCOUNTS = tuple(
+    f"system:serviceaccount:tidegate-system:{name}" for name in ("tidegate-actuator", "tidegate")
+)
+_OTHERS = f"!(request.userInfo.username in {list(ACCOUNTS)})"
+"""Asked first: the writes of our own accounts cost the server one comparison."""
+_MAY_WRITE = f"authorizer.group('{MARKS_GROUP}').resource('{MARKS}').check('{WRITE}').allowed()"
+_PODS = Target(group="", versions=("v1",), resources=("pods",))
+
+
+def keep_marks(frameworks: tuple[Framework, ...], *, pods: bool = False) -> list[Manifest]:
+    """Return the policies about annotations of jobs and about the statuses of Workloads.
+
+    What the controller of a known kind makes is left alone: KubeRay copies all annotations of a
+    RayJob to its RayCluster. No mark of such an object counts.
+    """
+    jobs = [one.target("CREATE", "UPDATE") for one in frameworks]
+    marked = Scope(
+        targets=[*jobs, kueue("workloads"), *([_PODS] if pods else [])],
+        conditions={"another-writes-a-mark": _by_others(_any_changed())} | TOPMOST,
+    )
+    admitted = Scope(
+        targets=[kueue("workloads/status", operations=("UPDATE",))],
+        conditions={"another-writes-an-admission": _by_others(_admission_changed())},
+    )
+    return [
+        *validating(KEEP_MARKS, marked, [Check(_MAY_WRITE, SAID[KEEP_MARKS])]),
+        *validating(KEEP_ADMISSIONS, admitted, [Check(_MAY_WRITE, SAID[KEEP_ADMISSIONS])]),
+    ]
+
+
+def keep_gates() -> list[Manifest]:
+    """Return the policy about pods: their gates are removed when they are admitted."""
+    scope = Scope(
+        targets=[msgspec.structs.replace(_PODS, operations=("UPDATE",))],
+        conditions={"another-removes-a-gate": _by_others(_gate_removed())},
+    )
+    return validating(KEEP_GATES, scope, [Check(_MAY_WRITE, SAID[KEEP_GATES])])
+
+
+def _by_others(changed: str) -> str:
+    return f"{_OTHERS} && ({changed})"
+
+
+def _any_changed() -> str:
+    """Return the expression of whether a mark is another than before; on a creation, is there."""
+    there = " || ".join(f"{annotation(key)} != ''" for key in MARKS_KEPT)
+    other = " || ".join(
+        f"{annotation(key)} != {annotation(key, 'oldObject')}" for key in MARKS_KEPT
+    )
+    return f"request.operation == 'CREATE' ? ({there}) : ({other})"
+
+
+def _admission_changed() -> str:
+    def of(one: str) -> str:
+        kept = f".filter(c, c.type in {list(CONDITIONS_KEPT)})"
+        return f"{one}.?status.?conditions.orValue([]){kept}"
+
+    admission = "object.?status.?admission != oldObject.?status.?admission"
+    return f"{admission} || {of('object')} != {of('oldObject')}"
+
+
+def _gate_removed() -> str:
+    gates = "{}.spec.?schedulingGates.orValue([])"
+    left = f"{gates.format('object')}.exists(h, h.name == g.name)"
+    return f"{gates.format('oldObject')}.exists(g, g.name in {list(GATES_KEPT)} && !{left})"
