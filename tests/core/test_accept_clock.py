@@ -19,7 +19,7 @@ def waiting() -> Bus:
     """Return a bus whose first heartbeat was heard, and a deadline three seconds later."""
     bus = Bus().opened()
     bus.tell(beat(1, "pods"))
-    deadlines.set(bus.state, "test/a", BEGIN + 3 * SECOND)
+    deadlines.set(bus.state, "ready/a", BEGIN + 3 * SECOND)
     return bus
 
 
@@ -28,14 +28,14 @@ def test_time_is_a_fact_only_when_a_deadline_is_due() -> None:
     assert at(bus, BEGIN + 2 * SECOND).tell(beat(3)) == []
     [passed] = at(bus, BEGIN + 3 * SECOND).tell(beat(4))
     assert passed == TimePassed(at_us=BEGIN + 3 * SECOND)
-    assert deadlines.due(bus.state, "test") == ["a"]
+    assert deadlines.due(bus.state, "ready") == ["a"]
     assert at(bus, BEGIN + 9 * SECOND).tell(beat(10)) == []
 
 
 def test_without_heartbeats_no_deadline_is_due() -> None:
     bus = waiting()
     assert types(at(bus, BEGIN + 4 * SECOND).tell(flavor())) == ["FlavorDefined"]
-    assert deadlines.due(bus.state, "test") == []
+    assert deadlines.due(bus.state, "ready") == []
 
 
 def test_after_a_quiet_hour_time_is_where_the_heartbeats_are() -> None:

@@ -9,7 +9,7 @@ from tests.parts.drawn import drawn
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import State
 
-keys = st.sampled_from(("a/x", "a/y", "b/x", "b/y"))
+keys = st.sampled_from(("ready/x", "ready/y", "retention/x", "retention/y"))
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("set"), keys, st.integers(0, 30)),
@@ -56,8 +56,8 @@ def test_a_family_sees_its_own_names_only() -> None:
 
 def test_a_deadline_that_moves_for_ever_takes_no_room() -> None:
     state = State()
-    deadlines.set(state, "a/first", 0)
+    deadlines.set(state, "ready/first", 0)
     for at_us in range(10_000):
-        deadlines.set(state, "a/x", at_us)
+        deadlines.set(state, "ready/x", at_us)
     assert len(state.deadlines.heap) <= 2 * 2 + deadlines.OUTDATED_MAX
     assert deadlines.next_due(state) == 0

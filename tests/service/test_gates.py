@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import SettingsError
-from tidegate.service.gates import GATES, HEEDED, check_gates
+from tidegate.model.gates import GATES, HEEDED
+from tidegate.service.gates import check_gates
 
 ROOT = Path(__file__).parents[2]
 CODE = "".join(

@@ -1,54 +1,10 @@
-"""Kueue's feature gates: their defaults, and which of them can be set here."""
+"""Which of Kueue's feature gates can be set to what here."""
 
 from __future__ import annotations
 
 from tidegate.errors import SettingsError
+from tidegate.model.gates import GATES, HEEDED
 
-_ON = """
-AdmissionFairSharing AdmissionGatedBy AssignQueueLabelsForPods CleanupProvisioningRequestsOnEviction
-DeferRayServiceFinalizationForRedisCleanup ElasticJobsViaWorkloadSlices
-FairSharingPreemptWithinNominal FairSharingPrioritizeNonBorrowing FinishOrphanedWorkloads
-FlavorFungibility FlavorFungibilityPreserveScanProgress KueueDRAIntegration
-KueueDRAIntegrationExtendedResource KueueDRAIntegrationPartitionableDevices
-KueueDRARejectWorkloadsWhenDRADisabled LWSImmutableGroupSize LocalQueueMetrics
-ManagedJobsNamespaceSelectorAlwaysRespected MetricForWorkloadCreationLatency MetricsForCohorts
-MultiKueue MultiKueueAdaptersForCustomJobs MultiKueueIncrementalDispatcherConfig
-MultiKueueIncrementalDispatcherRespectConfigOrder MultiKueueKubeConfigPathValidation
-MultiKueueRemoteSpecSync PartialAdmission PodIntegrationValidateGroupOwner
-PrioritySortingWithinCohort QuotaCheckStrategy ReclaimablePods
-RecomputeAssignmentUponPreemptionTargetsOverlap RemoveFinalizersWithStrictPatch
-SchedulingEquivalenceHashing SkipAncestorCheckForDeletedWorkloads
-SkipReassignmentForPodOwnedWorkloads TASAssignmentsEncodingByHostnamePrefix
-TASCacheNodeMatchResults TASCacheTopologyTree TASCachingRemainingResources
-TASFailedNodeReplacement TASFailedNodeReplacementFailFast TASHandleOverlappingFlavors
-TASMultiLayerTopology TASProfileMixed TASRecomputeAssignmentWithinSchedulingCycle
-TASReplaceNodeOnNodeTaints TASReplaceNodeOnPodTermination TASValidateWorkloadSliceSize TLSOptions
-TopologyAwareScheduling UnadmittedWorkloadsObservability ValidateRayAndSparkJobUpdates
-VectorizedResourceRequests VisibilityOnDemand WorkloadIdentifierAnnotations
-WorkloadPriorityClassDefaulting WorkloadValidateResourcesAreNonNegative
-WorkloadValidationForPodSetMetadata
-"""
-_OFF = """
-ConcurrentAdmission CustomMetricLabels DisableWaitForPodsReady
-ElasticJobsViaWorkloadSlicesWithTAS FailureRecoveryPolicy FastQuotaReleaseInPodIntegration
-KueueDRAIntegrationConsumableCapacity MultiKueueClusterProfile MultiKueueManagerQuotaAutomation
-MultiKueueOrchestratedPreemption PrioritizePreemptorWorkloads PriorityBoost
-RejectUpdatesToCQWithInvalidOnFlavors SchedulerLibraryIntegration ShortWorkloadNames
-SparkApplicationIntegration TASBalancedPlacement TASReplaceNodeDueToNotReadyOverFixedTime
-TASRespectNodeAffinityPreferred UnadmittedWorkloadsExplicitStatus WorkloadRequestUseMergePatch
-"""
-GATES: dict[str, bool] = {**dict.fromkeys(_ON.split(), True), **dict.fromkeys(_OFF.split(), False)}
-"""Name to default."""
-_HEEDED = """
-AdmissionFairSharing AdmissionGatedBy AssignQueueLabelsForPods CleanupProvisioningRequestsOnEviction
-ConcurrentAdmission DisableWaitForPodsReady ElasticJobsViaWorkloadSlices
-FairSharingPreemptWithinNominal FairSharingPrioritizeNonBorrowing
-FlavorFungibilityPreserveScanProgress MultiKueueOrchestratedPreemption PartialAdmission
-PrioritizePreemptorWorkloads PrioritySortingWithinCohort PriorityBoost ReclaimablePods
-RecomputeAssignmentUponPreemptionTargetsOverlap SchedulingEquivalenceHashing
-"""
-HEEDED = frozenset(_HEEDED.split())
-"""Both values do here what they do in Kueue."""
 _LACKING = ("LWS", "MultiKueue", "TAS", "Topology", "DeferRayService", "ValidateRayAndSpark")
 """What begins so is about what Tidegate does not do, so that off asks for what is."""
 

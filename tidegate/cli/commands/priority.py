@@ -9,8 +9,8 @@ import typer
 from tidegate.cli.name_lookup import WithinOption, WorkloadArgument, draft_of, workload_of
 from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate
 
 
 def priority(
@@ -42,7 +42,7 @@ def priority(
 
 def _parts(state: State, found: Workload) -> dict[str, Any]:
     reason, named = _source(state, found)
-    counts = gate(state.policy, "PriorityBoost", default=False)
+    counts = gate(state.policy, "PriorityBoost")
     boost = found.priority_boost if counts else 0
     return {
         "reason": reason,

@@ -18,11 +18,11 @@ from tidegate.core.admission.orders import evicted
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.queueing.variants import GATE, MIGRATION
 from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate
 from tidegate.model.podset import PodSetAssignment
 
 _BETTER = "a variant of it holds quota of a flavor that is preferred"
@@ -69,7 +69,7 @@ def waits_for_variant(state: State, nominee: Nominee) -> bool:
 
 def holder(state: State, workload: Workload) -> Workload | None:
     """Return the variant that holds quota, the one that does not leave first; None: no variant."""
-    if not workload.variant_of or not gate(state.policy, GATE, default=False):
+    if not workload.variant_of or not gate(state.policy, GATE):
         return None
     if workload.parent:
         parent = state.workloads.get(workload.parent)

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate
 from tidegate.model.podset import PodSetAssignment, PodSetUpdate, Toleration
 
 PODSET_LABEL = "kueue.x-k8s.io/podset"
 LOCAL_QUEUE_LABEL = "kueue.x-k8s.io/local-queue-name"
 CLUSTER_QUEUE_LABEL = "kueue.x-k8s.io/cluster-queue-name"
-QUEUE_LABELS_GATE = "AssignQueueLabelsForPods"
 _LABEL_VALUE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _MAPS = ("labels", "annotations", "node_selector")
 
@@ -97,7 +97,7 @@ def _updates(workload: Workload, podset: str) -> Iterator[tuple[str, PodSetUpdat
 
 
 def _queue_labels(state: State, workload: Workload) -> dict[str, str]:
-    if not state.policy.gates.get(QUEUE_LABELS_GATE, True):
+    if not gate(state.policy, "AssignQueueLabelsForPods"):
         return {}
     labels = {LOCAL_QUEUE_LABEL: workload.queue, CLUSTER_QUEUE_LABEL: workload.cluster_queue}
     return {key: name for key, name in labels.items() if _LABEL_VALUE.fullmatch(name)}

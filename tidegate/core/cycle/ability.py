@@ -11,8 +11,8 @@ from tidegate.core.folding.timing import admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.queueing.variants import PREEMPTION_GATE
+from tidegate.model.gates import gate
 
 
 def can_act(context: DecideContext, nominee: Nominee) -> bool:
@@ -49,7 +49,7 @@ def is_gated(context: DecideContext, nominee: Nominee) -> bool:
     """Tell whether a head may not preempt yet, and note why."""
     workload = nominee.workload
     closed = bool(workload.parent) and PREEMPTION_GATE in workload.preemption_gates
-    on = gate(context.state.policy, "MultiKueueOrchestratedPreemption", default=False)
+    on = gate(context.state.policy, "MultiKueueOrchestratedPreemption")
     if not closed and not (on and workload.preemption_gates):
         return False
     nominee.outcome, nominee.reason = "gated", "AdmissionGated"

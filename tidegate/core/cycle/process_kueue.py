@@ -13,8 +13,8 @@ from tidegate.core.folding.timing import admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal, propose_again
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.quota.tree import Cell, add, remove
+from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 
 
@@ -68,8 +68,7 @@ def _skip(nominee: Nominee, details: str, reason: PendingReason = "WaitingForQuo
 
 
 def _recomputes(context: DecideContext) -> bool:
-    name = "RecomputeAssignmentUponPreemptionTargetsOverlap"
-    return gate(context.state.policy, name, default=True)
+    return gate(context.state.policy, "RecomputeAssignmentUponPreemptionTargetsOverlap")
 
 
 def _recompute(context: DecideContext, nominee: Nominee, before: Proposal) -> Proposal:

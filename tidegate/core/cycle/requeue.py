@@ -12,8 +12,8 @@ from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.explain import kinds, sentence, stands, tried
 from tidegate.core.nomination.nominate import Nominee, Outcome
 from tidegate.core.preemption.guarantee import trace
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.state.state import Held, State
+from tidegate.model.gates import gate
 
 _SHAPE_DIGITS = 16
 _PARKED_ALONE: tuple[Outcome, ...] = ("gated", "refused", "elsewhere")
@@ -83,7 +83,7 @@ def _progress(nominee: Nominee) -> tuple[dict[str, int], ...]:
 
 
 def _by_shape(context: DecideContext) -> bool:
-    return gate(context.state.policy, "SchedulingEquivalenceHashing", default=True)
+    return gate(context.state.policy, "SchedulingEquivalenceHashing")
 
 
 def _held(nominee: Nominee, *, parked: bool) -> Held:

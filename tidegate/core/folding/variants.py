@@ -31,7 +31,6 @@ from tidegate.contracts.facts import (
 )
 from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.queueing.heads import leave, place
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.queueing.variants import (
     GATE,
     PREEMPTION_GATE,
@@ -42,6 +41,7 @@ from tidegate.core.queueing.variants import (
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import watch
 from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate
 
 FamilyEvent: TypeAlias = VariantCreated | VariantDeleted | VariantUngated
 PATIENCE_US = 300_000_000
@@ -94,7 +94,7 @@ def follow(state: State, event: WorkloadFact | WorkloadDecision) -> None:
 def follow_policy(state: State, event: PolicyConfigured) -> None:
     """Look at everybody again where it may have changed whether variants are made."""
     families = any(one.variants for one in state.workloads.values())
-    if families or gate(event.policy, GATE, default=False):
+    if families or gate(event.policy, GATE):
         state.forest.agenda.update(dict.fromkeys(state.workloads))
 
 

@@ -20,7 +20,6 @@ from tidegate.contracts.facts import (
 )
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.heads import leave, note, place, wake
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.queueing.priorities import resolve
 from tidegate.core.queueing.quota_ops import give, recharge, take
 from tidegate.core.queueing.variants import leave_family, revived
@@ -29,6 +28,7 @@ from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import watch
 from tidegate.core.state.interning import share_names
 from tidegate.core.state.state import CheckState, State, Workload
+from tidegate.model.gates import gate
 
 WorkloadEvent: TypeAlias = (
     WorkloadSubmitted
@@ -137,22 +137,13 @@ def _asked(state: State, event: WorkloadSubmitted) -> Workload:
 
 
 def _reclaims(state: State) -> bool:
-    return gate(state.policy, "ReclaimablePods", default=True)
+    return gate(state.policy, "ReclaimablePods")
 
 
 def _forget(state: State, workload: Workload) -> None:
     """Take a workload out of all that waits for it."""
     leave(state, workload)
-    for family in (
-        "repair",
-        "requeue",
-        "ready",
-        "execution",
-        "retention",
-        "guarantee",
-        "asked",
-    ):
-        deadlines.clear(state, f"{family}/{workload.key}")
+    deadlines.forget(state, workload.key)
     _unstick(state, workload)
     admission_fair_sharing.drop_penalty(state, workload)
 

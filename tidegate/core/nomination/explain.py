@@ -6,6 +6,7 @@ Source: behaviour.md 5.7, 5.8, 8.4.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import get_args
 
 from tidegate.contracts.decisions import FlavorTried, PendingReason
 from tidegate.core.flavors.assignment import Assignment, PodSetChoice
@@ -38,6 +39,7 @@ SENTENCES: dict[PendingReason, str] = {
     "Draining": "Its queue is being drained",
 }
 """How each reason begins in English; a workload's own words follow."""
+assert set(SENTENCES) == set(get_args(PendingReason)), "each reason has a sentence, none is missing"
 
 
 def kinds(assignment: Assignment | None) -> Tried:

@@ -11,9 +11,10 @@ from tidegate.contracts.decisions import PendingReason
 from tidegate.core.nomination.decide_context import DecideContext, Scan
 from tidegate.core.nomination.proposals import Proposal, propose
 from tidegate.core.queueing.admissibility import NAMESPACE_MISMATCH, refused
-from tidegate.core.queueing.ordering import Entry, gate
+from tidegate.core.queueing.ordering import Entry
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Intent, State, Workload
+from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 
 Outcome = Literal[
@@ -63,7 +64,7 @@ def scan_of(context: DecideContext, cq: ClusterQueueState, workload: Workload) -
     if not scan:
         return ()
     policy = context.state.policy
-    preserved = gate(policy, "FlavorFungibilityPreserveScanProgress", default=True)
+    preserved = gate(policy, "FlavorFungibilityPreserveScanProgress")
     if preserved and cycle >= context.cycle - 1:
         return scan
     return scan if seq >= cq.tree.left_seq else ()

@@ -13,10 +13,10 @@ from tidegate.core.flavors.assignment import Assignment, assign
 from tidegate.core.flavors.backtracking import fit_anywhere
 from tidegate.core.preemption.search import oracle, targets
 from tidegate.core.preemption.trial import Target
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.quota.charging import count
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate
 
 
 class Proposal(msgspec.Struct, kw_only=True, eq=False):
@@ -40,7 +40,7 @@ def propose(
         elsewhere = fit_anywhere(state, cq, workload)
         if elsewhere is not None:
             return Proposal(assignment=elsewhere)
-    if full.works or not gate(state.policy, "PartialAdmission", default=True):
+    if full.works or not gate(state.policy, "PartialAdmission"):
         return full
     return _fewer(state, cq, workload, scan) or full
 

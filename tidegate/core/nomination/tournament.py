@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from tidegate.core.nomination.nominate import Nominee
-from tidegate.core.queueing.ordering import Entry, gate, queue_time
+from tidegate.core.queueing.ordering import Entry, queue_time
 from tidegate.core.quota.shares import Share, share
 from tidegate.core.quota.tree import Node, passed_on
 from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import Policy
 
@@ -86,9 +87,9 @@ def _tournament(policy: Policy, entries: list[Nominee]) -> Iterator[Nominee]:
 def rules_of(policy: Policy) -> Rules:
     """Return what of a policy decides who goes first."""
     return Rules(
-        preemptors_first=gate(policy, "PrioritizePreemptorWorkloads", default=False),
-        owners_first=gate(policy, "FairSharingPrioritizeNonBorrowing", default=True),
-        by_priority=gate(policy, "PrioritySortingWithinCohort", default=True),
+        preemptors_first=gate(policy, "PrioritizePreemptorWorkloads"),
+        owners_first=gate(policy, "FairSharingPrioritizeNonBorrowing"),
+        by_priority=gate(policy, "PrioritySortingWithinCohort"),
     )
 
 

@@ -14,10 +14,10 @@ import msgspec
 from tidegate.contracts.decisions import PreemptionReason
 from tidegate.core.preemption.candidates import CandidateKey, of_room
 from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.quota.shares import Share, borrows, share
 from tidegate.core.quota.tree import Node, add, remove
 from tidegate.core.state.state import Workload
+from tidegate.model.gates import gate
 
 
 class _Standing(msgspec.Struct, frozen=True, eq=False):
@@ -68,7 +68,7 @@ def fair(trial: Trial) -> list[Target]:
 
 
 def _reclaims_within(trial: Trial) -> bool:
-    return gate(trial.state.policy, "FairSharingPreemptWithinNominal", default=True)
+    return gate(trial.state.policy, "FairSharingPreemptWithinNominal")
 
 
 def _candidates(trial: Trial) -> list[Workload]:

@@ -18,12 +18,12 @@ from tidegate.contracts.decisions import PendingReason
 from tidegate.core.flavors.eligibility import mismatch, selects
 from tidegate.core.flavors.fitting import asks_for_topology
 from tidegate.core.queueing.admission_checks import required_checks
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.queueing.slice_replacement import replaced_leaves
 from tidegate.core.queueing.variants import sibling_leaves
 from tidegate.core.quota.charging import PODS, count, invalid, per_pod, times
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate
 from tidegate.model.podset import PodSet, PodSetAssignment
 
 DEACTIVATED = "Deactivated"
@@ -240,7 +240,7 @@ def _may_start_with(state: State, workload: Workload, podset: PodSet, pods: int)
     full = count(workload, podset)
     if pods == full:
         return True
-    least = podset.min_count if gate(state.policy, "PartialAdmission", default=True) else None
+    least = podset.min_count if gate(state.policy, "PartialAdmission") else None
     return least is not None and least <= pods < full
 
 

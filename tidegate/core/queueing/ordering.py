@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate
 from tidegate.model.policy import Policy
 
 _LATER_US = 1_000
@@ -23,11 +24,6 @@ class Entry(msgspec.Struct, kw_only=True, eq=False):
     workload: Workload
     borrows: int = 0  # height of the smallest cohort subtree that holds it; 0: own quota
     is_preemptor: bool = False  # it preempted before and waits for its victims
-
-
-def gate(policy: Policy, name: str, *, default: bool) -> bool:
-    """Return whether one of Kueue's feature gates is on."""
-    return policy.gates.get(name, default)
 
 
 def queue_time(policy: Policy, workload: Workload) -> int:
@@ -43,7 +39,7 @@ def queue_time(policy: Policy, workload: Workload) -> int:
             return workload.evicted_us
         case _:
             pass
-    by_priority = gate(policy, "PrioritySortingWithinCohort", default=True)
+    by_priority = gate(policy, "PrioritySortingWithinCohort")
     if not by_priority and workload.preempted_reason == "InCohortReclaimWhileBorrowing":
         return workload.preempted_us + _LATER_US
     return workload.created_us
@@ -61,8 +57,8 @@ def classic(state: State, entries: Iterable[Entry]) -> list[Entry]:
     Borrowing comes before priority: who borrows less goes first.
     """
     policy = state.policy
-    preemptors = gate(policy, "PrioritizePreemptorWorkloads", default=False)
-    by_priority = gate(policy, "PrioritySortingWithinCohort", default=True)
+    preemptors = gate(policy, "PrioritizePreemptorWorkloads")
+    by_priority = gate(policy, "PrioritySortingWithinCohort")
 
     def key(entry: Entry) -> tuple[bool, int, int, int, str, str]:
         workload = entry.workload

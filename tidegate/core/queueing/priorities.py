@@ -6,9 +6,9 @@ Source: behaviour.md 0, 15.2.
 from __future__ import annotations
 
 from tidegate.core.queueing.heads import place, wake
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.quota.forest import HOLDING, count_held, forest, touch
 from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate
 
 
 def resolve(state: State, workload: Workload) -> None:
@@ -42,7 +42,7 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
 def _priority(state: State, workload: Workload) -> tuple[int, bool]:
     """Return the priority, boost included, and whether its class forbids to preempt."""
     value, never = _of_classes(state, workload)
-    if gate(state.policy, "PriorityBoost", default=False):
+    if gate(state.policy, "PriorityBoost"):
         value += workload.priority_boost
     return value, never
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.state.state import Phase, State, Workload
+from tidegate.model.gates import gate
 
-GATE = "ConcurrentAdmission"
+GATE: Literal["ConcurrentAdmission"] = "ConcurrentAdmission"
 PREEMPTION_GATE = "kueue.x-k8s.io/concurrent-admission"
 """Closed on each variant that was made: it evicts nobody before it is its turn."""
 UNGATES = "ungate"
@@ -31,7 +31,7 @@ def may_be_parent(state: State, workload: Workload) -> bool:
     """
     if workload.variants:
         return True
-    if workload.phase != "pending" or not gate(state.policy, GATE, default=False):
+    if workload.phase != "pending" or not gate(state.policy, GATE):
         return False
     taken = workload.parent or workload.variant_of or workload.prebuilt or workload.elastic
     return not taken and workload.job.kind != "workload"
@@ -49,7 +49,7 @@ def flavors_of(state: State, parent: Workload) -> tuple[str, ...] | None:
         return None
     spec = queue.spec
     tried = spec.concurrent and len(spec.groups) == 1 and spec.strategy != "StrictFIFO"
-    if not tried or not gate(state.policy, GATE, default=False):
+    if not tried or not gate(state.policy, GATE):
         return ()
     return tuple(one.flavor for one in spec.groups[0].flavors)
 

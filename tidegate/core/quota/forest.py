@@ -230,6 +230,8 @@ def _move_in(state: State, old: Forest, new: Forest) -> None:
         new.agenda[workload.key] = None  # what the old forest had on it, and no rule has seen
         if workload.phase in HOLDING:
             hold(new, workload)
+            if not workload.ready:
+                new.unready[workload.key] = None
     for intent in state.intents.values():
         intend(new, intent, 1)
 

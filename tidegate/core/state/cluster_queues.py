@@ -119,6 +119,7 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     dirty: list[Tree] = []
     told: bool = False  # whether each ClusterQueue admits was said since it was built
     pushed: int = 0  # how many workloads were put into heaps so far
+    unready: dict[str, None] = {}  # whoever held quota and was not ready; some are by now
     agenda: dict[str, None] = {}  # workloads that a rule may have something to say about
     pods: dict[tuple[str, bytes], tuple[dict[str, int], str]] = {}
     """Namespace and podset to what one pod is charged, and why it may not be admitted."""

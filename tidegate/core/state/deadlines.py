@@ -15,6 +15,19 @@ import msgspec
 if TYPE_CHECKING:
     from tidegate.core.state.state import State
 
+OF_WORKLOADS = (
+    "repair",  # see tidegate.core.state.desired_state
+    "requeue",  # see tidegate.core.reconcile.backoff_expired
+    "ready",  # these four: see tidegate.core.folding.timing
+    "execution",
+    "retention",
+    "asked",
+    "guarantee",  # see tidegate.core.preemption.guarantee
+    "ungate",  # see tidegate.core.folding.variants
+)
+"""The families whose deadlines are a workload's, by its key: they go when it does."""
+FAMILIES = (*OF_WORKLOADS, "stray")
+"""All there are; ``stray`` is by uid, of what no workload stands for."""
 OUTDATED_MAX = 1_024
 """How many outdated entries the heap may hold beyond one for each valid entry."""
 
@@ -29,6 +42,7 @@ class Deadlines(msgspec.Struct, kw_only=True):
 
 def set(state: State, key: str, at_us: int) -> None:  # noqa: A001 - read as deadlines.set
     """Ask to be looked at when time reaches ``at_us``; an earlier request of this key is void."""
+    assert key.partition("/")[0] in FAMILIES, f"no family of {key}"
     kept = state.deadlines
     kept.due.pop(key, None)
     if kept.at.get(key) == at_us:
@@ -50,6 +64,12 @@ def clear(state: State, key: str) -> None:
     kept.due.pop(key, None)
     if kept.at.pop(key, None) is not None:
         _drop_outdated(kept)
+
+
+def forget(state: State, workload: str) -> None:
+    """Take back whatever was asked for a workload that is gone or over."""
+    for family in OF_WORKLOADS:
+        clear(state, f"{family}/{workload}")
 
 
 def next_due(state: State) -> int | None:

@@ -15,18 +15,17 @@ from msgspec.structs import replace
 from tidegate.contracts.facts import WorkloadChanged, WorkloadRemoved, WorkloadSubmitted
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.core.accepting.jobs.workload_fields import told
-from tidegate.core.queueing.ordering import gate
 from tidegate.core.state.state import State, Workload
+from tidegate.model.gates import gate
 from tidegate.model.podset import PodSet
 
-GATE = "ElasticJobsViaWorkloadSlices"
 _BASE_MAX = 240
 """Characters of a Workload's name that a slice's name keeps; a generation has at most 19 digits."""
 
 
 def is_elastic(state: State, job: JobObserved) -> bool:
     """Tell whether a job may grow and shrink while it runs."""
-    return job.elastic and gate(state.policy, GATE, default=True)
+    return job.elastic and gate(state.policy, "ElasticJobsViaWorkloadSlices")
 
 
 def holds(known: Workload) -> bool:

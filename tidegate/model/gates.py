@@ -1,0 +1,76 @@
+"""Kueue's feature gates: what each is by default, and which of them Tidegate heeds.
+
+The one place that knows a default: whoever asks for a gate names it and no more.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, get_args
+
+from tidegate.model.policy import Policy
+
+Gate: TypeAlias = Literal[
+    "AdmissionFairSharing",
+    "AdmissionGatedBy",
+    "AssignQueueLabelsForPods",
+    "CleanupProvisioningRequestsOnEviction",
+    "ConcurrentAdmission",
+    "DisableWaitForPodsReady",
+    "ElasticJobsViaWorkloadSlices",
+    "FairSharingPreemptWithinNominal",
+    "FairSharingPrioritizeNonBorrowing",
+    "FlavorFungibilityPreserveScanProgress",
+    "MultiKueueOrchestratedPreemption",
+    "PartialAdmission",
+    "PrioritizePreemptorWorkloads",
+    "PrioritySortingWithinCohort",
+    "PriorityBoost",
+    "ReclaimablePods",
+    "RecomputeAssignmentUponPreemptionTargetsOverlap",
+    "SchedulingEquivalenceHashing",
+]
+"""A gate of which both values do here what they do in Kueue."""
+HEEDED: frozenset[str] = frozenset(get_args(Gate))
+"""The names of all these."""
+_ON = """
+AdmissionFairSharing AdmissionGatedBy AssignQueueLabelsForPods CleanupProvisioningRequestsOnEviction
+DeferRayServiceFinalizationForRedisCleanup ElasticJobsViaWorkloadSlices
+FairSharingPreemptWithinNominal FairSharingPrioritizeNonBorrowing FinishOrphanedWorkloads
+FlavorFungibility FlavorFungibilityPreserveScanProgress KueueDRAIntegration
+KueueDRAIntegrationExtendedResource KueueDRAIntegrationPartitionableDevices
+KueueDRARejectWorkloadsWhenDRADisabled LWSImmutableGroupSize LocalQueueMetrics
+ManagedJobsNamespaceSelectorAlwaysRespected MetricForWorkloadCreationLatency MetricsForCohorts
+MultiKueue MultiKueueAdaptersForCustomJobs MultiKueueIncrementalDispatcherConfig
+MultiKueueIncrementalDispatcherRespectConfigOrder MultiKueueKubeConfigPathValidation
+MultiKueueRemoteSpecSync PartialAdmission PodIntegrationValidateGroupOwner
+PrioritySortingWithinCohort QuotaCheckStrategy ReclaimablePods
+RecomputeAssignmentUponPreemptionTargetsOverlap RemoveFinalizersWithStrictPatch
+SchedulingEquivalenceHashing SkipAncestorCheckForDeletedWorkloads
+SkipReassignmentForPodOwnedWorkloads TASAssignmentsEncodingByHostnamePrefix
+TASCacheNodeMatchResults TASCacheTopologyTree TASCachingRemainingResources
+TASFailedNodeReplacement TASFailedNodeReplacementFailFast TASHandleOverlappingFlavors
+TASMultiLayerTopology TASProfileMixed TASRecomputeAssignmentWithinSchedulingCycle
+TASReplaceNodeOnNodeTaints TASReplaceNodeOnPodTermination TASValidateWorkloadSliceSize TLSOptions
+TopologyAwareScheduling UnadmittedWorkloadsObservability ValidateRayAndSparkJobUpdates
+VectorizedResourceRequests VisibilityOnDemand WorkloadIdentifierAnnotations
+WorkloadPriorityClassDefaulting WorkloadValidateResourcesAreNonNegative
+WorkloadValidationForPodSetMetadata
+"""
+_OFF = """
+ConcurrentAdmission CustomMetricLabels DisableWaitForPodsReady
+ElasticJobsViaWorkloadSlicesWithTAS FailureRecoveryPolicy FastQuotaReleaseInPodIntegration
+KueueDRAIntegrationConsumableCapacity MultiKueueClusterProfile MultiKueueManagerQuotaAutomation
+MultiKueueOrchestratedPreemption PrioritizePreemptorWorkloads PriorityBoost
+RejectUpdatesToCQWithInvalidOnFlavors SchedulerLibraryIntegration ShortWorkloadNames
+SparkApplicationIntegration TASBalancedPlacement TASReplaceNodeDueToNotReadyOverFixedTime
+TASRespectNodeAffinityPreferred UnadmittedWorkloadsExplicitStatus WorkloadRequestUseMergePatch
+"""
+GATES: dict[str, bool] = {**dict.fromkeys(_ON.split(), True), **dict.fromkeys(_OFF.split(), False)}
+"""Name to default."""
+
+assert GATES.keys() >= HEEDED, "each gate that is heeded has a default"
+
+
+def gate(policy: Policy, name: Gate) -> bool:
+    """Return whether one of Kueue's feature gates is on: as configured, or else by default."""
+    return policy.gates.get(name, GATES[name])
