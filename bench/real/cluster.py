@@ -1,4 +1,4 @@
-"""A cluster in virtual time: jobs run their time, stop at once when told, and lose what they ran.
+"""A cluster in virtual time: jobs run their time, stop when told, and lose what they ran.
 
 Each outside change, an arrival or an end, is folded and decided by itself, as in a cluster that is
 not behind; its cost is the CPU time until nothing more follows.
@@ -61,6 +61,8 @@ class Cluster:
     jobs: dict[str, Job] = field(default_factory=dict)
     running: dict[str, int] = field(default_factory=dict)  # key to when it started
     ends: list[tuple[int, str, int]] = field(default_factory=list)  # heap: when, key, started
+    stop_us: int = 0  # how long pods take to stop; 0: they are gone as the order comes
+    stops: list[tuple[int, str]] = field(default_factory=list)  # heap: when, key
 
     def fold(self, events: Iterator[FactEvent] | list[FactEvent]) -> None:
         """Fold facts."""
@@ -87,6 +89,8 @@ class Cluster:
             self.fold([facts.TimePassed(at_us=self.now_us)])
         while (end_us := self.next_end_us()) is not None and end_us <= self.now_us:
             self._finish(heappop(self.ends)[1])
+        while self.stops and self.stops[0][0] <= self.now_us:
+            self._stopped(heappop(self.stops)[1])
         if arriving is not None:
             self.arrive(arriving)
         self.decide()
@@ -114,7 +118,8 @@ class Cluster:
         self.tally.settled = False
 
     def _next_us(self) -> int | None:
-        times = (self.next_end_us(), next_due(self.state))
+        stop_us = self.stops[0][0] if self.stops else None
+        times = (self.next_end_us(), next_due(self.state), stop_us)
         return min((one for one in times if one is not None), default=None)
 
     def _finish(self, key: str) -> None:
@@ -144,5 +149,11 @@ class Cluster:
         ran = job.cpu * (self.now_us - started)
         self.tally.lost += ran
         self.tally.used += ran
-        uid = job.asked.uid
+        if self.stop_us:
+            heappush(self.stops, (self.now_us + self.stop_us, key))
+        else:
+            self._stopped(key)
+
+    def _stopped(self, key: str) -> None:
+        uid = self.jobs[key].asked.uid
         self.fold([facts.WorkloadStopped(at_us=self.now_us, workload=key, uid=uid)])
