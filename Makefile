@@ -57,7 +57,7 @@ nightly: env ## what is drawn: twenty times more of it, and anew each time
 	DRAW_TIMES=20 $(RUN) pytest -m hypothesis -q -n $(WORKERS) --timeout 7200
 	$(RUN) tests.simulation --seeds 10000 --first $$(date +%Y%m%d)00000
 
-generate: env ## CRDs, AsyncAPI, JSON Schemas, man pages: from the code
+generate: env ## CRDs, AsyncAPI, JSON Schemas: from the code
 	$(RUN) tidegate.generate
 
 rewrite: env ## write today's answers into the scenarios; review the diff

@@ -20,6 +20,9 @@ ROOTS = {
     "Namespace": "/api/v1/namespaces",
     "Job": "/apis/batch/v1/namespaces/{}/jobs",
     "Pod": "/api/v1/namespaces/{}/pods",
+    "ResourceFlavor": "/apis/kueue.x-k8s.io/v1beta2/resourceflavors",
+    "ClusterQueue": "/apis/kueue.x-k8s.io/v1beta2/clusterqueues",
+    "LocalQueue": "/apis/kueue.x-k8s.io/v1beta2/namespaces/{}/localqueues",
     "Workload": "/apis/kueue.x-k8s.io/v1beta2/namespaces/{}/workloads",
 }
 

@@ -53,7 +53,7 @@ def advised(tidegate: Tidegate, url: str) -> str:
     result = tidegate("doctor", "--only", "ledger", "--ledger", url, "-o", "json")
     [found] = msgspec.json.decode(result.stdout)
     assert (result.exit_code, found["code"]) == (1, "LedgerUnreachable")
-    told = tidegate("usage", "--ledger", url)
+    told = tidegate("show", "usage", "--ledger", url)
     assert told.exit_code == 3
     assert told.stderr.endswith(f"to do: {found['toDo']}\n")
     return str(found["toDo"])

@@ -22,7 +22,11 @@ from tidegate.contracts.facts import TimePassed
 from tidegate.core.state.chain import seal
 from tidegate.replay.rebuild import rebuild
 
-ANSWERS = (*READINGS, ["usage", "--as-of", "20"], ["usage", "--as-of", "2026-03-02T08:31"])
+ANSWERS = (
+    *READINGS,
+    ["show", "usage", "--as-of", "20"],
+    ["show", "usage", "--as-of", "2026-03-02T08:31"],
+)
 
 
 @pytest.fixture
@@ -111,7 +115,9 @@ def test_a_file_that_is_gone_is_named_and_may_be_elsewhere(
         (shorter.parent / name).rename(elsewhere / name)
     gone = tidegate("ledger", "verify", "--ledger", str(shorter))
     assert (gone.exit_code, "one.jsonl" in gone.stderr) == (3, True)
-    assert tidegate("usage", "--ledger", str(shorter)).exit_code == 0  # the reports are here
+    assert (
+        tidegate("show", "usage", "--ledger", str(shorter)).exit_code == 0
+    )  # the reports are here
     monkeypatch.setenv(FOLDER_VARIABLE, str(elsewhere))
     assert tidegate("ledger", "verify", "--ledger", str(shorter)).exit_code == 0
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Tidegate
-from tidegate.cli.commands.completion import answer_kubectl
+from tidegate.cli.kubectl_completion import answer_kubectl
 
 RUN = "import sys; sys.argv[0] = 'tidegate'; from tidegate.cli.main import main; main()"
 
@@ -27,8 +26,8 @@ def offered(
 def test_kubectl_is_told_what_may_follow(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert offered(capsys, monkeypatch, "queue", "po") == ["positions", ":4"]
-    assert offered(capsys, monkeypatch, "list", "w") == ["workload", ":4"]
+    assert offered(capsys, monkeypatch, "show", "po") == ["positions", ":4"]
+    assert offered(capsys, monkeypatch, "stop", "w") == ["workload", ":4"]
     options = offered(capsys, monkeypatch, "stop", "cq", "--keep")
     assert options == ["--keep-already-running", ":4"]
 
@@ -37,24 +36,24 @@ def test_an_empty_word_is_offered_every_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = offered(capsys, monkeypatch, "")
-    assert {"why", "list", "top", ":4"} <= set(found)
+    assert {"why", "show", "top", ":4"} <= set(found)
     assert "_TIDEGATE_COMPLETE" not in os.environ
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_each_shell_gets_a_script(tidegate: Tidegate, shell: str) -> None:
-    result = tidegate("completion", shell)
-    assert result.exit_code == 0
-    assert f"_TIDEGATE_COMPLETE=complete_{shell}" in result.stdout
+def script() -> str:
+    """Return what bash sources: what ``tidegate --show-completion bash`` is a name for."""
+    told = {**os.environ, "_TIDEGATE_COMPLETE": "source_bash"}
+    asked = [sys.executable, "-c", RUN]
+    return subprocess.run(asked, env=told, capture_output=True, text=True, check=True).stdout
 
 
-def test_bash_completes_with_the_script(tidegate: Tidegate, tmp_path: Path) -> None:
-    (tmp_path / "script").write_text(tidegate("completion", "bash").stdout)
+def test_bash_completes_with_the_script(tmp_path: Path) -> None:
+    (tmp_path / "script").write_text(script())
     wrapper = tmp_path / "tidegate"
     wrapper.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{RUN}"\n')
     wrapper.chmod(0o755)
     asked = (
-        f". {tmp_path}/script; COMP_WORDS=(tidegate queue po); COMP_CWORD=2; "
+        f". {tmp_path}/script; COMP_WORDS=(tidegate show po); COMP_CWORD=2; "
         "_tidegate_completion tidegate; echo ${COMPREPLY[@]}"
     )
     told = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
@@ -65,9 +64,9 @@ def test_bash_completes_with_the_script(tidegate: Tidegate, tmp_path: Path) -> N
 
 
 def test_under_kubectl_the_help_says_kubectl() -> None:
-    code = "import sys; sys.argv = ['/usr/bin/kubectl-tidegate', 'queue', '--help']\n"
+    code = "import sys; sys.argv = ['/usr/bin/kubectl-tidegate', 'show', '--help']\n"
     code += "from tidegate.cli.main import main\nmain()"
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert "Usage: kubectl tidegate queue" in result.stdout
+    assert "Usage: kubectl tidegate show" in result.stdout

@@ -25,10 +25,14 @@ def test_a_copy_gives_every_answer_of_the_ledger(
 ) -> None:
     copy = str(tmp_path / name)
     assert tidegate("ledger", "backup" if name.endswith(".db") else "export", copy).exit_code == 0
-    for arguments in (*READINGS, ["usage", "--as-of", "46"], ["ledger", "verify", "-o", "name"]):
+    for arguments in (
+        *READINGS,
+        ["show", "usage", "--as-of", "46"],
+        ["ledger", "verify", "-o", "name"],
+    ):
         there = tidegate(*arguments, "--ledger", copy)
         assert there.stdout == tidegate(*arguments).stdout != ""
-    assert tidegate("usage", "--as-of", "2026-03-02T08:45", "--ledger", copy).exit_code == 0
+    assert tidegate("show", "usage", "--as-of", "2026-03-02T08:45", "--ledger", copy).exit_code == 0
 
 
 def test_a_copy_never_overwrites(tidegate: Tidegate, tmp_path: Path) -> None:
@@ -55,7 +59,7 @@ def test_a_line_that_is_no_entry_is_named(tidegate: Tidegate, tmp_path: Path, li
 
 
 def test_an_archive_that_is_not_there_is_told(tidegate: Tidegate) -> None:
-    assert tidegate("usage", "--ledger", "/nowhere/x.jsonl").exit_code == 3
+    assert tidegate("show", "usage", "--ledger", "/nowhere/x.jsonl").exit_code == 3
 
 
 @pytest.mark.real

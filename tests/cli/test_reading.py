@@ -24,9 +24,9 @@ from tidegate.cli.instance import (
 )
 
 READINGS = (
-    ["queue", "list", "-o", "wide"],
-    ["queue", "pending", "-o", "json"],
-    ["usage", "-o", "json"],
+    ["show", "queues", "-o", "wide"],
+    ["show", "pending", "-o", "json"],
+    ["show", "usage", "-o", "json"],
     ["why", "job/sweep", "-o", "wide"],
     ["events", "--since", "1", "-o", "json"],
     ["report", "usage_hourly", "-o", "json"],
@@ -36,7 +36,7 @@ READINGS = (
 DEADLINE_S = 60
 REPLAYS = (
     ["replay", "--verify", "-o", "name"],
-    ["workloads", "--all", "--as-of", "2026-03-02T08:50:00Z"],
+    ["show", "workloads", "--all", "--as-of", "2026-03-02T08:50:00Z"],
     ["why-not", "job/sweep", "--as-of", "57"],
     ["why-not", "job/huge"],
     ["what-if", "--set", "clusterqueue/team-b.cpu=12", "--set", "clusterqueue/team-b.memory=24Gi"],
@@ -49,7 +49,7 @@ def test_without_any_ledger_the_answer_says_how_to_name_one(
     tidegate: Tidegate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TIDEGATE_LEDGER")
-    result = tidegate("queue", "list")
+    result = tidegate("show", "queues")
     assert result.exit_code == 3
     assert "--ledger" in result.stderr
     assert "tidegate up" in result.stderr
@@ -60,9 +60,9 @@ def test_the_running_instances_ledger_is_read(
 ) -> None:
     monkeypatch.delenv("TIDEGATE_LEDGER")
     write_instance(Instance(ledger=f"sqlite:///{sample}"))
-    assert tidegate("queue", "list", "-o", "name").stdout == "team-a\nteam-b\n"
+    assert tidegate("show", "queues", "-o", "name").stdout == "team-a\nteam-b\n"
     forget_instance()
-    assert tidegate("queue", "list").exit_code == 3
+    assert tidegate("show", "queues").exit_code == 3
 
 
 def test_an_instance_is_remembered_as_it_was_written(tidegate: Tidegate, tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_an_instance_is_remembered_as_it_was_written(tidegate: Tidegate, tmp_pat
     assert is_running(instance)
     assert not is_running(Instance(ledger=""))
     (tmp_path / "state" / "instance.json").write_text("{")
-    result = tidegate("usage", "--ledger", "")
+    result = tidegate("show", "usage", "--ledger", "")
     assert (result.exit_code, "instance.json" in result.stderr) == (1, True)
 
 

@@ -12,7 +12,6 @@ from tidegate.cli.main import build
 from tidegate.cli.reference import Page, commands, page
 
 PAGES = [one for one in commands() if not hasattr(one.command, "list_commands")]
-PASSING = {"get", "describe", "edit", "patch"}
 
 
 @pytest.mark.parametrize("one", PAGES, ids=lambda one: one.path)
@@ -27,7 +26,7 @@ def test_every_command_has_a_sentence_and_an_example(one: Page) -> None:
 def test_every_example_is_understood(one: Page) -> None:
     lines = [line.strip() for line in (one.command.help or "").splitlines()]
     for line in lines:
-        if line.startswith("tidegate ") and line.partition(" ")[2].split()[0] not in PASSING:
+        if line.startswith("tidegate "):
             understand(line)
 
 

@@ -1,7 +1,8 @@
 """Commands that read and change a cluster, one after the other, each story on its own cluster.
 
-The form is that of ``test_cli_cases``. Ages are shown as AGE, and what differs each time as UID,
-VERSION, TIME and SERVER.
+The form is that of ``test_cli_cases``. Two lines of kubectl's are played by the test itself:
+``kubectl create -f FILE`` of ``given/``, and ``kubectl get PLURAL-PATH FIELD``. Ages are shown as
+AGE, and what differs each time as UID, VERSION, TIME and SERVER.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ import os
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from tests.cli.conftest import Tidegate
-from tests.cli.stage import staged
+from tests.cli.stage import put, staged
 from tests.cli.test_cli_cases import END, told
+from tidegate.cli.objects.api_client import open_api
 
 __all__ = ["staged"]
 
@@ -29,6 +33,21 @@ HIDDEN = (
 )
 
 
+def kubectl(kubeconfig: str, verb: str, *words: str) -> str:
+    """Create the objects of a file, or say what stands in a field of an object."""
+    with open_api(kubeconfig) as api:
+        if verb == "create":
+            file = Path(__file__).parent / "given" / words[-1]
+            for one in yaml.safe_load(file.read_text()):
+                put(api, one, {})
+            return ""
+        path, field = words
+        found: Any = api.send("GET", f"/apis/kueue.x-k8s.io/v1beta2/{path}")
+        for name in field.split("."):
+            found = found.get(name)
+        return str(found)
+
+
 @pytest.mark.parametrize("path", STORIES, ids=lambda path: path.stem)
 def test_commands_on_a_cluster(
     tidegate: Tidegate, staged: str, path: Path, monkeypatch: pytest.MonkeyPatch
@@ -38,7 +57,11 @@ def test_commands_on_a_cluster(
     played = list[str]()
     for case in kept:
         command = case.partition("\n----")[0].strip()
-        answer = told(tidegate(*shlex.split(command)[1:]), Path("SAMPLE"))
+        program, *words = shlex.split(command)
+        if program == "kubectl":
+            answer = kubectl(staged, *words)
+        else:
+            answer = told(tidegate(*words), Path("SAMPLE"))
         for pattern, shown in HIDDEN:
             answer = re.sub(pattern, shown, answer)
         played.append(f"{command}\n----\n{answer}")

@@ -61,18 +61,18 @@ def asked(tidegate: Tidegate, ledger: str) -> Ask:
 
 
 def test_it_stands_beside_the_queue_with_what_a_check_said(asked: Ask) -> None:
-    waits, first = sorted(asked("queue", "pending"), key=lambda row: row["position"] or 0)
+    waits, first = sorted(asked("show", "pending"), key=lambda row: row["position"] or 0)
     assert (waits["position"], waits["reason"]) == (None, REASON)
     assert waits["message"] == "Admission check capacity is Pending: 2 of 4 nodes"
     assert (first["position"], first["reason"]) == (1, "WaitingForQuota")
-    [queue] = [row for row in asked("queue", "list") if row["name"] == "c"]
+    [queue] = [row for row in asked("show", "queues") if row["name"] == "c"]
     assert (queue["pending"], queue["reserving"], queue["head"]) == (1, 1, first["workload"])
 
 
 def test_why_tells_of_checks_and_never_that_no_quota_was_looked_at(
     tidegate: Tidegate, ledger: str, asked: Ask
 ) -> None:
-    [key] = [row["workload"] for row in asked("queue", "pending") if row["reason"] == REASON]
+    [key] = [row["workload"] for row in asked("show", "pending") if row["reason"] == REASON]
     [story] = asked("why", key)
     [wait] = story["waits"]
     assert (wait["reason"], wait["checks"]["capacity"]) == (REASON, "Pending: 2 of 4 nodes")
@@ -82,7 +82,7 @@ def test_why_tells_of_checks_and_never_that_no_quota_was_looked_at(
 
 
 def test_why_not_names_the_check_that_is_not_ready(asked: Ask) -> None:
-    [row] = [row for row in asked("queue", "pending") if row["reason"] == REASON]
+    [row] = [row for row in asked("show", "pending") if row["reason"] == REASON]
     [answer] = asked("why-not", row["workload"])
     assert answer["reason"] == REASON
     assert [one["text"] for one in answer["obstacles"]] == [
@@ -91,7 +91,7 @@ def test_why_not_names_the_check_that_is_not_ready(asked: Ask) -> None:
 
 
 def test_the_other_lists_have_the_reason_too(tidegate: Tidegate, ledger: str, asked: Ask) -> None:
-    for command in ("workloads", "workloads --all", "queue positions"):
+    for command in ("show workloads", "show workloads --all", "show positions"):
         rows = [row for row in asked(*command.split()) if row["reason"] == REASON]
         assert len(rows) == 1, command
     told = tidegate("top", "--once", "--ledger", ledger).stdout

@@ -59,7 +59,7 @@ async def test_the_authors_of_a_job_and_of_a_quota_are_told(
         story = tidegate("why", "job/hers", "-n", "authors", "--ledger", running.ledger)
         assert "Submitted to queue authors by alice" in story
         check_reports(running)
-        quota = tidegate("usage", "authors", "-o", "json", "--ledger", running.ledger)
+        quota = tidegate("show", "usage", "authors", "-o", "json", "--ledger", running.ledger)
         assert [row["quotaBy"] for row in msgspec.json.decode(quota)] == ["bob"]
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 

@@ -40,8 +40,8 @@ def nodes(state: State, wanted: str = "") -> list[Placed]:
         if any(placed.node.name == wanted for placed in tree):
             return tree
     raise UnknownNameError(
-        f"There is no ClusterQueue and no Cohort {wanted!r}: see `tidegate tree` for all, or name "
-        "a workload as job/NAME."
+        f"There is no ClusterQueue and no Cohort {wanted!r}: see `tidegate show tree` for all, or "
+        "name a workload as job/NAME."
     )
 
 

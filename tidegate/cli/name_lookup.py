@@ -70,7 +70,7 @@ def find(reader: Reader, text: str) -> str:
     found = names(reader.entries("looking"), text)
     spaces = sorted({key.partition("/")[0] for key in found})
     if not found:
-        say(f"The ledger {reader.url} knows no workload {text!r}: see `tidegate queue pending`.")
+        say(f"The ledger {reader.url} knows no workload {text!r}: see `tidegate show pending`.")
         raise typer.Exit(1)
     if len(spaces) > 1:
         raise typer.BadParameter(

@@ -9,15 +9,12 @@ from typing import Any
 import msgspec
 import yaml
 
-from tidegate.cli.manual import pages
 from tidegate.cli.reference import page
 from tidegate.contracts.asyncapi import asyncapi
 from tidegate.contracts.schema import decisions, facts, json_schema, name_of, observations
 from tidegate.generate.events_page import events_page
 from tidegate.kinds.manifests import files
 
-MAN = "docs/man/share/man/man1"
-"""As below the prefix of an installation: the wheel takes ``docs/man`` for its shared data."""
 _LINE = 80
 _HEAD = "# Made by `make generate` from {source}: do not edit.\n"
 
@@ -40,12 +37,12 @@ _Plain.add_representer(str, _text)
 
 def documents() -> dict[str, str]:
     """Return the text of every generated file by its path from the root of the checkout."""
-    return {**_manifests(), **_contract(), **_manual(), **_schemas()}
+    return {**_manifests(), **_contract(), **_schemas()}
 
 
 def folders() -> tuple[str, ...]:
     """Return the folders in which everything is generated."""
-    return ("deploy/crds", "deploy/policies", "docs/man", "docs/schemas")
+    return ("deploy/crds", "deploy/policies", "docs/schemas")
 
 
 def _manifests() -> dict[str, str]:
@@ -60,10 +57,6 @@ def _contract() -> dict[str, str]:
         "docs/events.md": events_page(),
         "docs/reference/cli.md": page(),
     }
-
-
-def _manual() -> dict[str, str]:
-    return {f"{MAN}/{name}": text for name, text in pages().items()}
 
 
 def _schemas() -> dict[str, str]:

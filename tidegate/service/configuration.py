@@ -46,8 +46,8 @@ UNUSED = {
     "tls": "metrics are served without TLS",
     "internalCertManagement": "there are no webhooks that need certificates",
     "clientConnection": "the actuator bounds its own requests",
-    "visibilityServer": "tidegate queue list shows what it served",
-    "queueVisibility": "tidegate queue list shows what it kept",
+    "visibilityServer": "tidegate show queues shows what it served",
+    "queueVisibility": "tidegate show queues shows what it kept",
     "multiKueue": "one ledger may hold several clusters instead",
 }
 

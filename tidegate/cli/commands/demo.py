@@ -79,7 +79,7 @@ def _say_where(folder: Path, console: Console) -> None:
     console.print("\nIt is still up. To look around, in this shell:", highlight=False)
     for line in (
         f"export TIDEGATE_STATE={folder}",
-        "tidegate queue list; tidegate why job/job-07 -n team-a; tidegate events --follow",
+        "tidegate show queues; tidegate why job/job-07 -n team-a; tidegate events --follow",
         f"kubectl --kubeconfig {folder}/cluster/kubeconfig get workloads -A",
         "tidegate down",
     ):

@@ -66,7 +66,7 @@ def sample(
 
     refuse_existing(file)
     written = _write(file, turns())
-    say(f"{written} events. Try: tidegate queue list --ledger {file}")
+    say(f"{written} events. Try: tidegate show queues --ledger {file}")
 
 
 @app.command("migrate")

@@ -1,4 +1,4 @@
-"""``tidegate queue positions``: who is ahead of whom, and when each might start."""
+"""``tidegate show positions``: who is ahead of whom, and when each might start."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def positions(
     what one waits for, and `tidegate simulate` plays the queue out.
 
     Examples:
-      tidegate queue positions
+      tidegate show positions
 
-      tidegate queue positions main -n team-a
+      tidegate show positions main -n team-a
 
-      tidegate queue positions job/train -o wide
+      tidegate show positions job/train -o wide
     """
     with open_reader(ledger, as_of) as reader:
         key = find(reader, subject) if "/" in subject else ""

@@ -1,4 +1,4 @@
-"""``tidegate priority``: what a workload's priority is made of."""
+"""``tidegate show priority``: what a workload's priority is made of."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ def priority(
     FromDefaultPriorityClass, ClassMissing and NoClass.
 
     Examples:
-      tidegate priority job/train
+      tidegate show priority job/train
 
-      tidegate priority job/train -n team-a -o json
+      tidegate show priority job/train -n team-a -o json
     """
     with open_reader(ledger, as_of, reports=False) as reader:
         state = draft_of(reader)

@@ -1,4 +1,4 @@
-"""``tidegate queue``: the ClusterQueues, and who waits in them."""
+"""``tidegate show queues`` and ``tidegate show pending``: ClusterQueues and their workloads."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.commands.positions import positions
 from tidegate.cli.name_lookup import known_queue
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.times import span
-
-app = typer.Typer(help="The ClusterQueues, and who waits in them.", no_args_is_help=True)
 
 _LIST = (
     Column("NAME", "name"),
@@ -42,23 +39,21 @@ _PENDING = (
 )
 
 
-@app.command("list")
 def list_queues(
     as_of: AsOfOption = "", ledger: LedgerOption = "", output: OutputOption = Output.TABLE
 ) -> None:
     """List the ClusterQueues: how many wait and run, and why the first one waits.
 
     Examples:
-      tidegate queue list
+      tidegate show queues
 
-      tidegate queue list -o wide
+      tidegate show queues -o wide
     """
     with open_reader(ledger, as_of) as reader:
         records = _queues(reader)
     print_records(records, _LIST, output, nothing="The ledger knows no ClusterQueue.")
 
 
-@app.command("pending")
 def pending(
     queue: Annotated[str, typer.Argument(help="Only this ClusterQueue.")] = "",
     namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace.")] = "",
@@ -71,11 +66,11 @@ def pending(
     Who has quota and waits for its admission checks has no position.
 
     Examples:
-      tidegate queue pending
+      tidegate show pending
 
-      tidegate queue pending team-a -o wide
+      tidegate show pending team-a -o wide
 
-      tidegate queue pending -n a -o name
+      tidegate show pending -n a -o name
     """
     with open_reader(ledger, as_of) as reader:
         known_queue(reader, queue)
@@ -86,9 +81,6 @@ def pending(
         if queue in {"", row["clusterQueue"]} and namespace in {"", row["namespace"]}
     ]
     print_records(records, _PENDING, output, name="workload", nothing="Nobody waits.")
-
-
-app.command("positions")(positions)
 
 
 def _queues(reader: Reader) -> list[dict[str, Any]]:

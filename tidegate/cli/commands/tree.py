@@ -1,4 +1,4 @@
-"""``tidegate tree`` and ``tidegate shares``: the cohorts, their quota, and who has which part."""
+"""``tidegate show tree`` and ``show shares``: the cohorts, their quota, and who has which part."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def tree(
     In a bar █ is used of one's own quota, ▒ lent to others, ░ free, and ▓ borrowed from others.
 
     Examples:
-      tidegate tree
+      tidegate show tree
 
-      tidegate tree job/train
+      tidegate show tree job/train
 
-      tidegate tree research -o json --as-of 2026-03-02T08:30:00Z
+      tidegate show tree research -o json --as-of 2026-03-02T08:30:00Z
     """
     with open_reader(ledger, as_of, reports=False) as reader:
         state = draft_of(reader)
@@ -67,11 +67,11 @@ def shares(
     part of all that could be lent, divided by the weight. The lowest goes first. A root has none.
 
     Examples:
-      tidegate shares
+      tidegate show shares
 
-      tidegate shares job/train -o wide
+      tidegate show shares job/train -o wide
 
-      tidegate shares research -o json
+      tidegate show shares research -o json
     """
     with open_reader(ledger, as_of, reports=False) as reader:
         state = draft_of(reader)

@@ -1,4 +1,4 @@
-"""``tidegate usage``: the quota of each ClusterQueue, and what becomes of it."""
+"""``tidegate show usage``: the quota of each ClusterQueue, and what becomes of it."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def usage(
     With -o wide or json also whose workloads use it, and who set the quota.
 
     Examples:
-      tidegate usage
+      tidegate show usage
 
-      tidegate usage team-a -o wide
+      tidegate show usage team-a -o wide
 
-      tidegate usage -o json | jq '.[] | select(.borrowed != "0")'
+      tidegate show usage -o json | jq '.[] | select(.borrowed != "0")'
     """
     with open_reader(ledger, as_of) as reader:
         known_queue(reader, queue)

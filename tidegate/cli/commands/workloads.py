@@ -1,4 +1,4 @@
-"""``tidegate workloads``: who waits and who holds quota, and who did."""
+"""``tidegate show workloads``: who waits and who holds quota, and who did."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def workloads(  # noqa: PLR0913 - each is an option
     """List workloads: who waits, who holds quota, and with --all who ended or is inactive.
 
     Examples:
-      tidegate workloads
+      tidegate show workloads
 
-      tidegate workloads team-a --phase pending -o name
+      tidegate show workloads team-a --phase pending -o name
 
-      tidegate workloads --all --as-of 2026-03-02T09:00:00Z -o wide
+      tidegate show workloads --all --as-of 2026-03-02T09:00:00Z -o wide
     """
     wanted = _phases(phase)
     folds = everybody or not wanted <= {"pending", "reserved", "admitted", "evicting"}

@@ -1,4 +1,4 @@
-"""The user's own object on a command line, ``job/train``: which Workloads and pods are its."""
+"""The user's own object on a command line, ``job/train``: which Workload is its."""
 
 from __future__ import annotations
 
@@ -10,26 +10,6 @@ import typer
 from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.cli.objects.naming import WORKLOAD
 from tidegate.jobs.registry import JOB_KINDS
-
-_POD_LABELS = {
-    "job": "batch.kubernetes.io/job-name",
-    "jobset": "jobset.sigs.k8s.io/jobset-name",
-    "podgroup": "kueue.x-k8s.io/pod-group-name",
-    "pytorchjob": "training.kubeflow.org/job-name",
-    "tfjob": "training.kubeflow.org/job-name",
-    "xgboostjob": "training.kubeflow.org/job-name",
-    "paddlejob": "training.kubeflow.org/job-name",
-    "jaxjob": "training.kubeflow.org/job-name",
-    "mpijob": "training.kubeflow.org/job-name",
-    "trainjob": "jobset.sigs.k8s.io/jobset-name",
-    "raycluster": "ray.io/cluster",
-    "rayjob": "ray.io/originated-from-cr-name",
-    "rayservice": "ray.io/originated-from-cr-name",
-    "leaderworkerset": "leaderworkerset.sigs.k8s.io/name",
-    "appwrapper": "workload.codeflare.dev/appwrapper",
-    "workload": "kueue.x-k8s.io/workload",
-}
-"""By kind in lower case: the label by which its controller marks a job's pods."""
 
 
 class Wanted(NamedTuple):
@@ -81,23 +61,6 @@ def workload_named(api: Asking, text: str, namespace: str) -> str:
             f"{text} has not one Workload in namespace {namespace}, but {found}: name one."
         )
     return names[0]
-
-
-def pod_selection(wanted: Wanted) -> tuple[str, str]:
-    """Return the label and the field selector of a job's pods.
-
-    Raises:
-        BadParameter: nobody knows how this kind marks its pods.
-    """
-    if wanted.type in {"pod", "pods", "po"}:
-        return "", f"metadata.name={wanted.name}"
-    for kind, label in _POD_LABELS.items():
-        if wanted.type in _words(kind):
-            return f"{label}={wanted.name}", ""
-    raise typer.BadParameter(
-        f"--for {wanted.type}: how it marks its pods is not known; there are "
-        f"{', '.join(sorted(_POD_LABELS))} and pod. `kubectl get pods -l` takes any label."
-    )
 
 
 def _words(kind: str) -> set[str]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tidegate.cli.objects.api_client import Object
-from tidegate.cli.output import Column, Output, print_record, print_records
-from tidegate.cli.times import parse_utc, span
+from tidegate.cli.output import Output, print_record
 
 _SECOND_US = 1_000_000
 
@@ -57,48 +55,10 @@ def print_done(found: Object, done: str, output: Output, dry: DryRun = DryRun.NO
         )
 
 
-def print_objects(
-    objects: Sequence[Object],
-    row: Callable[[Object], dict[str, Any]],
-    columns: Sequence[Column],
-    output: Output,
-    nothing: str,
-) -> None:
-    """Print objects as a table of rows, as a List in JSON or YAML, or their names."""
-    match output:
-        case Output.JSON | Output.YAML:
-            whole = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-            print_record(whole, output, name="kind")
-        case Output.NAME:
-            names = [{"name": full_name(one)} for one in objects]
-            print_records(names, (), output)
-        case Output.TABLE | Output.WIDE:
-            print_records([row(one) for one in objects], columns, output, nothing=nothing)
-
-
 def typed(objects: Sequence[Object], api_version: str, kind: str) -> list[Object]:
     """Return objects of a list with the kind that an API server leaves out in there."""
     head = {"apiVersion": api_version, "kind": kind}
     return sorted(({**head, **one} for one in objects), key=lambda one: (_space(one), _name(one)))
-
-
-def age(found: Object) -> str:
-    """Return how long an object exists, as kubectl says it."""
-    return since(found["metadata"].get("creationTimestamp", ""))
-
-
-def since(at: str, until: str = "") -> str:
-    """Return how long it is from one time to another, or to now; empty if it never began."""
-    if not at:
-        return ""
-    end_us = parse_utc(until) if until else time.time_ns() // 1_000
-    return span(max(0, end_us - parse_utc(at)) / _SECOND_US)
-
-
-def condition(found: Object, kind: str) -> Object:
-    """Return a condition of an object that is True, else an empty one."""
-    told: Sequence[Object] = (found.get("status") or {}).get("conditions") or ()
-    return next((one for one in told if one["type"] == kind and one["status"] == "True"), {})
 
 
 def _name(found: Object) -> str:

@@ -1,40 +1,16 @@
-"""``tidegate completion``: the script that makes a shell complete; and kubectl's way to ask."""
+"""What ``kubectl_complete-tidegate`` answers: kubectl asks it what may follow a command."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from enum import StrEnum
-from typing import Annotated
 
 import typer
 
 PROGRAM, VARIABLE = "tidegate", "_TIDEGATE_COMPLETE"
 _NO_FILES = ":4"
 """What kubectl wants as the last line: do not offer the names of files instead."""
-
-
-class Shell(StrEnum):
-    """The shells that can complete."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
-
-
-def completion(shell: Annotated[Shell, typer.Argument(help="bash, zsh or fish.")]) -> None:
-    """Print the script that makes a shell complete commands and options.
-
-    `kubectl tidegate` completes by itself where kubectl does: `kubectl_complete-tidegate`, which
-    kubectl asks, is installed with the command.
-
-    Examples:
-      source <(tidegate completion bash)
-
-      tidegate completion fish > ~/.config/fish/completions/tidegate.fish
-    """
-    _ask({VARIABLE: f"source_{shell}"})
 
 
 def answer_kubectl() -> None:

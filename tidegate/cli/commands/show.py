@@ -1,0 +1,24 @@
+"""``tidegate show``: queues, workloads, quota and shares, as the ledger has them."""
+
+from __future__ import annotations
+
+import typer
+
+from tidegate.cli.commands.positions import positions
+from tidegate.cli.commands.priority import priority
+from tidegate.cli.commands.queue import list_queues, pending
+from tidegate.cli.commands.tree import shares, tree
+from tidegate.cli.commands.usage import usage
+from tidegate.cli.commands.workloads import workloads
+
+app = typer.Typer(
+    help="Show queues, workloads, quota and shares, as the ledger has them.", no_args_is_help=True
+)
+app.command("queues")(list_queues)
+app.command("pending")(pending)
+app.command("positions")(positions)
+app.command("workloads")(workloads)
+app.command("usage")(usage)
+app.command("tree")(tree)
+app.command("shares")(shares)
+app.command("priority")(priority)
