@@ -63,6 +63,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         cluster_queues, shown = self.state.forest.cluster_queues, set[int]()
         for tree in trees:
             shown.add(id(tree))
+            tree.sums_at = -1
             for workload in tree.leaving.values():
                 taken = [(fr, -units) for fr, units in workload.charges]
                 self.reserve(tree, cluster_queues[workload.cluster_queue].node, taken)
@@ -73,8 +74,9 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
 
     def end(self) -> None:
         """Show the trees as they are again."""
-        for _, node, charges in reversed(self.reserved):
+        for tree, node, charges in reversed(self.reserved):
             remove(node, charges)
+            tree.sums_at = -1
         self.reserved, self.victims = [], {}
 
     def fits_now(self, tree: Tree, node: Node, charges: Charges) -> bool:

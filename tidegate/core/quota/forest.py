@@ -138,6 +138,7 @@ def _open_room(
             made.group_of.setdefault(resource, group)
     made.active = readiness(state, name).active and not in_circle
     tree.cluster_queues.append(made)
+    tree.by_node[id(node)] = made
     new.cluster_queues[name] = made
 
 

@@ -82,7 +82,9 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     left_seq: int = 0  # when quota last came back, or was given anew
     outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
-    sums: dict[FlavorResource, dict[int, int]] = {}  # see ``tidegate.core.preemption.bounds``
+    by_node: dict[int, ClusterQueueState] = {}  # by the identity of their nodes
+    sums: dict[tuple[int, FlavorResource], dict[int, int]] = {}
+    """What may be evicted below a node, by priority: see ``tidegate.core.preemption.bounds``."""
     sums_at: int = -1  # the stamp of these
     watchers: dict[int, list[Watcher]] = {}  # by a cell's identity, the soonest first
     watchers_max: int = 1_024  # more than so many of a cell: the outdated ones are dropped
