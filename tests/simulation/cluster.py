@@ -110,6 +110,11 @@ def named(kind: str, name: str, **fields: object) -> Object:
     return {**head, "metadata": {"name": name}, **fields}
 
 
+def milli(cpu: str) -> int:
+    """Return a quantity of CPU in thousandths; a server writes 1000m as 1."""
+    return int(cpu.removesuffix("m")) if cpu.endswith("m") else int(cpu) * 1_000
+
+
 def queue_spec(team: str, cpu_milli: int) -> Object:
     """Return a team's ClusterQueue, as Kueue writes it."""
     quota: Object = {"name": "cpu", "nominalQuota": f"{cpu_milli}m"}

@@ -31,6 +31,7 @@ from scheduler.health import Status
 from scheduler.term import schedule
 from tests.simulation.bus import CLUSTER, Bus
 from tests.simulation.faults.life import (
+    RELIST_S,
     Life,
     LivingApi,
     LivingFeed,
@@ -99,7 +100,7 @@ def ingest(
         publisher = Publisher(
             outlet, cluster=CLUSTER, session=session, random=_random(life), metrics=metrics
         )
-        pace = IngestPace(page_max=7, watch_s=30.0, relist_s=120.0)
+        pace = IngestPace(page_max=7, watch_s=30.0, relist_s=RELIST_S)
         deps = IngestMeans(LivingApi(api, life), publisher, pace, _random(life), metrics)
         await IngestSession(watched([*map(job_kind, kinds)], scope), deps, outlet).run()
 

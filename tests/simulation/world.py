@@ -34,6 +34,7 @@ from tests.simulation.faults.storms import Storms
 from tests.simulation.faults.weather import Weather
 from tests.simulation.judging.differences import Differences
 from tests.simulation.judging.ledger_watch import LedgerWatch, WatchedLedger
+from tests.simulation.judging.needless import SETTLED_S, Needless
 from tests.simulation.judging.observer import Observer
 from tests.simulation.judging.verdict import demand
 from tidegate.contracts.entry import Published
@@ -41,7 +42,6 @@ from tidegate.errors import TidegateError
 
 JOBS_MAX = 10
 REST_S_MAX = 1_200.0  # repetitions back off to 300 s
-SETTLED_S = 20.0
 
 
 class World:
@@ -61,7 +61,8 @@ class World:
         self._names = 0
         self.begin_ledger()
         self.observer = Observer(self.cluster, self.watch)
-        self.differences = Differences(self.cluster, self.watch)
+        self.differences = Differences(self.cluster, self.watch, self.observer.running)
+        self.needless = Needless(lambda: self.ledger, self.observer.touched_s)
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
         self.storms = Storms(self, Random(self.random.random()), lossy=strikes(seed))
         self.disasters = Disasters(self, seed)
@@ -171,11 +172,13 @@ class World:
             calm = loop.time() - self.calm_since_s > SETTLED_S
             self.observer.tick(loop.time(), calm=calm)
             self.differences.tick(loop.time(), calm=loop.time() > self.calm_since_s)
+            self.needless.tick(self.calm_since_s, calm=calm)
 
     def _all_is_well(self) -> bool:
         now_s = asyncio.get_running_loop().time()
         steady = all(life.alive and life.stalled_until_s <= now_s for life in self.lives.values())
-        return steady and not self.storms.raging and not self.bus.told_ahead()
+        blind = now_s < self.weather.blind_until_s
+        return steady and not (self.storms.raging or blind or self.bus.told_ahead())
 
     def disturbed(self) -> None:
         """Note that something failed just now."""

@@ -15,6 +15,7 @@ from tests.simulation.cluster import (
     Cluster,
     Object,
     job,
+    milli,
 )
 
 JOB_MILLI_MAX = 3_000  # below every team's own quota: each Job can run
@@ -91,7 +92,7 @@ class People:
         made = job(
             old["metadata"]["name"],
             pods=1,
-            cpu_milli=int(spec.removesuffix("m")),
+            cpu_milli=milli(spec),
             seconds=5.0,
             priority="high",
         )

@@ -41,6 +41,9 @@ from tidegate.kube.ports import JSON, KubernetesApi, Response
 
 Result = TypeVar("Result")
 REPEATED = 3
+RELIST_S = 120.0
+RELISTED_S = 1.2 * RELIST_S
+"""Within what time everything is listed again, whatever was missed."""
 
 
 class Life:
@@ -291,5 +294,6 @@ class LivingApi:
             if life.strikes("watch_breaks"):
                 raise ApiUnreachableError("the watch broke")
             if b'"DELETED"' in line[:20] and life.strikes("deletion_missed"):
+                life.weather.blind_until_s = asyncio.get_running_loop().time() + RELISTED_S
                 continue
             yield line

@@ -61,6 +61,7 @@ class Weather:
     def __init__(self, chances: Mapping[Fault, float] | None = None) -> None:
         self.chances = dict[Fault, float](chances or {})
         self.struck = Counter[str]()
+        self.blind_until_s = 0.0  # somebody takes for present what is gone, until the next list
 
     def strikes(self, fault: Fault, random: Random, share: float = 1.0) -> bool:
         """Tell whether a fault happens now; one without a chance costs no random number."""

@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.simulation.actors.people import finished
-from tests.simulation.cluster import QUEUE_LABEL, Cluster
+from tests.simulation.cluster import QUEUE_LABEL, Cluster, milli
 from tests.simulation.judging.ledger_watch import LedgerWatch
 from tests.simulation.judging.quotas import fits
 from tests.simulation.judging.verdict import demand
 from tidegate.contracts.decisions import StartOrdered
 
 Object = dict[str, Any]
+Milli = dict[str, int]
+"""Milli-CPU by a job's uid."""
 LATE_S = 30.0
 WORKLOADS = "workloads.kueue.x-k8s.io"
 
@@ -25,8 +27,11 @@ WORKLOADS = "workloads.kueue.x-k8s.io"
 class Differences:
     """Looks at everything once a second."""
 
-    def __init__(self, cluster: Cluster, ledger: Callable[[], LedgerWatch]) -> None:
+    def __init__(
+        self, cluster: Cluster, ledger: Callable[[], LedgerWatch], running: Callable[[], Milli]
+    ) -> None:
         self._state, self._ledger = cluster.api.registry.state, ledger
+        self._running = running
         self._since_s = dict[str, float]()
         self.longest_s = 0.0
 
@@ -42,6 +47,7 @@ class Differences:
         """Yield each difference as a sentence that stays the same while it lasts."""
         jobs = {one["metadata"]["uid"]: one for one in self._state.items("jobs.batch")}
         yield from self._unjustified(jobs)
+        yield from self._charged_otherwise(jobs)
         yield from self._unknown(jobs)
         yield from self._not_as_ordered(jobs)
         for one in self._state.items(WORKLOADS):
@@ -58,6 +64,18 @@ class Differences:
                 yield f"{workload} holds quota and has no Job"
             elif job is not None and finished(job):
                 yield f"{workload} holds quota and its Job is over"
+
+    def _charged_otherwise(self, jobs: dict[str, Object]) -> Iterator[str]:
+        """Yield whose charge is not what its object asks for, or less than what its pods take."""
+        charged, ledger = self._ledger().charged(), self._ledger()
+        for uid, taken in self._running().items():
+            job = jobs.get(uid)
+            if job is not None and _is_managed(job) and taken > charged.get(uid, 0):
+                yield f"{job['metadata']['name']} ({uid}) runs more than it is charged"
+        leaving = {ledger.uids[one].partition("/")[0] for one in ledger.evicting}
+        for uid in charged.keys() & jobs.keys() - leaving:
+            if charged[uid] > _asked_milli(jobs[uid]):
+                yield f"{jobs[uid]['metadata']['name']} ({uid}) is charged more than it asks for"
 
     def _is_made(self, workload: str) -> bool:
         """Tell whether a Workload stands for itself: its owner made it, and no Job yet."""
@@ -101,6 +119,13 @@ class Differences:
         shown = status.get("reservingWorkloads", 0)
         if shown != holding:
             yield f"ClusterQueue {name} shows {shown} of {holding} that hold quota"
+
+
+def _asked_milli(job: Object) -> int:
+    spec = job["spec"]
+    pods = min(spec.get("parallelism", 1), spec.get("completions") or spec.get("parallelism", 1))
+    (container,) = spec["template"]["spec"]["containers"]
+    return int(pods) * milli(container["resources"]["requests"]["cpu"])
 
 
 def _is_managed(job: Object) -> bool:

@@ -188,6 +188,14 @@ class LedgerWatch:
         found = f"at {seq} {queue} holds {used}m of {nominal}m of {flavor}"
         demand(used <= nominal, "quota", found)
 
+    def charged(self) -> dict[str, int]:
+        """Return what each job's workloads are charged together, by its uid, in milli-CPU."""
+        found = dict[str, int]()
+        for workload, held in self.holding.items():
+            uid = self.uids[workload].partition("/")[0]
+            found[uid] = found.get(uid, 0) + held.cpu
+        return found
+
     def used(self, queues: set[str]) -> int:
         """Return what some ClusterQueues are charged together, in milli-CPU."""
         return sum(one.cpu for one in self.holding.values() if one.queue in queues)

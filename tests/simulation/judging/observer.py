@@ -6,10 +6,11 @@ holds quota (``ledger_watch``), never why.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from tests.simulation.cluster import COHORT, NOMINAL_MILLI, QUEUE_LABEL, Cluster
+from tests.simulation.cluster import COHORT, NOMINAL_MILLI, QUEUE_LABEL, Cluster, milli
 from tests.simulation.judging.ledger_watch import LedgerWatch
 from tests.simulation.judging.verdict import demand
 from tidegate.cluster.embedded.state import Change
@@ -32,6 +33,7 @@ class Observer:
         self._newest = dict[tuple[str, str], int]()  # job and ledger to the newest seq seen on it
         self._since_s = dict[str, float]()  # jobs that run without quota, and since when
         self._by_hand = set[str]()  # jobs that somebody started past us
+        self.touched_s = dict[str, float]()  # jobs that somebody changed past us, and when
         self._most = dict(NOMINAL_MILLI)  # the largest quota that each team ever had
         self.starts = self.stops = self.unadmitted_s = 0.0
         cluster.api.registry.state.listeners.append(self.see)
@@ -46,9 +48,9 @@ class Observer:
             case "clusterqueues.kueue.x-k8s.io" if change.after is not None:
                 (group,) = change.after["spec"]["resourceGroups"]
                 quotas = (one["resources"][0]["nominalQuota"] for one in group["flavors"])
-                milli = sum(int(quota.removesuffix("m")) for quota in quotas)
+                total = sum(map(milli, quotas))
                 name = change.after["metadata"]["name"]
-                self._most[name] = max(self._most.get(name, 0), milli)
+                self._most[name] = max(self._most.get(name, 0), total)
             case _:
                 pass
 
@@ -77,6 +79,7 @@ class Observer:
         was = True if before is None else before["spec"].get("suspend", False)
         suspended = after["spec"].get("suspend", False)
         if self._cluster.acting:
+            self.touched_s[uid] = asyncio.get_running_loop().time()
             if was and not suspended:
                 self._by_hand.add(uid)
             return
@@ -85,6 +88,13 @@ class Observer:
         # A start suspends a Job that runs already, to change its template: a step, not an order.
         if (was and not suspended) or decision != old.get(DECISION, ""):
             self._see_order(uid, decision, starts=was and not suspended)
+
+    def running(self) -> dict[str, int]:
+        """Return what the pods of each job take now, by its uid, in milli-CPU."""
+        taken = dict[str, int]()
+        for job, cpu in self._pods.values():
+            taken[job] = taken.get(job, 0) + cpu
+        return taken
 
     def _see_order(self, uid: str, decision: str, *, starts: bool) -> None:
         ledger_id, _, text = decision.rpartition("/")
@@ -137,12 +147,11 @@ class Observer:
 
 
 def _ended(pod: Object) -> bool:
-    ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
-    return ended or "deletionTimestamp" in pod["metadata"]
+    # One that is being deleted runs until its grace is over.
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
 def _cpu_milli(pod: Object) -> int:
     return sum(
-        int(container["resources"]["requests"]["cpu"].removesuffix("m"))
-        for container in pod["spec"]["containers"]
+        milli(container["resources"]["requests"]["cpu"]) for container in pod["spec"]["containers"]
     )

@@ -1,7 +1,7 @@
 """Who could start and does not, as an outsider sees it who adds up CPU and knows no rule.
 
-Only what leaves no doubt is said: somebody waits alone in a queue that is open and has the quota,
-nobody is about to leave, and nothing that it said has a time.
+Only what leaves no doubt is said: a queue is open and has the quota for whichever waits in it,
+nobody is about to leave, and nothing that they said has a time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.simulation.cluster import COHORT
+from tests.simulation.cluster import COHORT, milli
 from tests.simulation.judging.ledger_watch import LedgerWatch
 from tidegate.cluster.embedded.state import State
 
@@ -26,15 +26,16 @@ def fits(state: State, ledger: LedgerWatch) -> Iterator[str]:
         if queue and _waits(one, ledger):
             waiting.setdefault(queue, []).append(one)
     for queue, found in waiting.items():
-        if queue not in COHORT or _is_leaving(queue, ledger) or len(found) > 1:
+        if queue not in COHORT or _is_leaving(queue, ledger):
             continue
         shared = _cohort(queue)
         if not shared <= ledger.quota.keys():
             continue  # a ledger that began anew has not been told of it yet
         spare = ledger.quota[queue][0] - ledger.used({queue})
         spare = min(spare, sum(ledger.quota[one][0] for one in shared) - ledger.used(shared))
-        if _cpu_milli(found[0]) <= spare:
-            yield f"{_key(found[0])} waits, and {queue} has {spare}m cpu to spare"
+        if max(map(_cpu_milli, found)) <= spare:
+            waits = ", ".join(map(_key, found))
+            yield f"{waits} waits, and {queue} has {spare}m cpu to spare"
 
 
 def _cohort(queue: str) -> set[str]:
@@ -70,7 +71,7 @@ def _cpu_milli(one: Object) -> int:
     (podset,) = one["spec"]["podSets"]
     (container,) = podset["template"]["spec"]["containers"]
     cpu: str = container["resources"]["requests"]["cpu"]
-    return int(podset["count"]) * int(cpu.removesuffix("m"))
+    return int(podset["count"]) * milli(cpu)
 
 
 def _key(one: Object) -> str:

@@ -1,6 +1,7 @@
 """Nobody is stuck: whoever waits says for what, and what it waits for can happen.
 
-Asked of the state after each turn of a ledger: by then every rule has been asked.
+Asked of the state after each turn of a ledger: by then every rule has been asked. With it goes the
+sum of what is charged: each ClusterQueue counts what its workloads hold, workload by workload.
 """
 
 from __future__ import annotations
@@ -26,11 +27,28 @@ def check_nobody_is_stuck(entries: Iterable[Entry]) -> int:
             apply(state, decode(entry.payload))
         if _decides(state):
             forest(state)
+            _check_charges(state)
             for workload in state.workloads.values():
                 moves = what_moves(state, workload)
                 demand(moves, "stuck", f"{workload.key} is at {state.seq}")
                 asked += 1
     return asked
+
+
+def _check_charges(state: State) -> None:
+    """Object if what a ClusterQueue counts as used is not the sum of what its workloads hold."""
+    held = dict[tuple[str, object], int]()
+    for workload in state.workloads.values():
+        for fr, amount in workload.charges:
+            held[workload.cluster_queue, fr] = held.get((workload.cluster_queue, fr), 0) + amount
+    used = {
+        (cq.name, fr): cell.usage
+        for cq in state.forest.cluster_queues.values()
+        for fr, cell in cq.node.cells.items()
+        if cell.usage
+    }
+    known = {key: amount for key, amount in held.items() if key[0] in state.forest.cluster_queues}
+    demand(used == known, "quota", f"at {state.seq} {used} is counted as used, and held is {known}")
 
 
 def what_moves(state: State, workload: Workload) -> str:
