@@ -16,7 +16,6 @@ from contextlib import aclosing, contextmanager
 from typing import NamedTuple
 
 from tidegate.bus.catchup import Past, seamless
-from tidegate.bus.jetstream.connection import open_bus
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
@@ -76,6 +75,8 @@ async def subscribe(  # noqa: PLR0913 - each narrows what is told
         LedgerUnreachableError: the ledger cannot be read.
         UndecodableError: an event is newer than this version knows.
     """
+    from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - loads nats
+
     wish = Wish(types, cluster_queue, namespace)
     after = None if since is None else since - 1
     with _opened(ledger) as past:
@@ -104,6 +105,8 @@ async def newest(url: str, *, cluster: str = "local", credentials: str = "", ca:
     Raises:
         BusUnreachableError: no connection, or no answer.
     """
+    from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - loads nats
+
     async with open_bus(
         url,
         cluster=cluster,

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from tests.parts.postgresql import Server, postgresql
 from tests.parts.sample import TURNS, filled
-from tidegate.cli.main import build
+from tidegate.cli.program import build
 
 __all__ = ["postgresql"]
 Tidegate: TypeAlias = Callable[..., Result]

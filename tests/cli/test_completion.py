@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.cli.kubectl_completion import answer_kubectl
+from tidegate.cli.completion_words import answer
+from tidegate.cli.completion_words import offered as offered_words
+from tidegate.cli.main import answer_kubectl
+from tidegate.cli.reference import Page, commands, is_group
 
 RUN = "import sys; sys.argv[0] = 'tidegate'; from tidegate.cli.main import main; main()"
 
@@ -18,8 +21,7 @@ def offered(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str
 ) -> list[str]:
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-tidegate", *words])
-    with pytest.raises(SystemExit):
-        answer_kubectl()
+    answer_kubectl()
     return capsys.readouterr().out.split()
 
 
@@ -61,6 +63,31 @@ def test_bash_completes_with_the_script(tmp_path: Path) -> None:
         ["/bin/bash", "-c", asked], env=told, capture_output=True, text=True, check=True
     )
     assert result.stdout.split() == ["positions"]
+
+
+@pytest.mark.parametrize("one", commands(), ids=lambda one: one.path)
+def test_what_is_offered_is_what_the_command_itself_would_offer(one: Page) -> None:
+    context = one.command.make_context(one.path, [], resilient_parsing=True)
+    for begun in ("", "-", "--o") if is_group(one) else ("-", "--o"):
+        own = {item.value for item in one.command.shell_complete(context, begun)}
+        assert {word for word, _ in offered_words(one.path.split(), begun)} - {"-h"} == own - {"-h"}
+
+
+def test_the_values_of_an_option_are_offered() -> None:
+    words = [word for word, _ in offered_words(["why", "job/x", "-o"], "")]
+    assert words == ["table", "wide", "json", "yaml", "name"]
+    assert [word for word, _ in offered_words(["show", "nothing"], "")] == []
+    given = [word for word, _ in offered_words(["why", "--output", "json"], "--o")]
+    assert given == []
+
+
+def test_zsh_and_fish_are_answered_in_their_forms() -> None:
+    line = {"_TYPER_COMPLETE_ARGS": "tidegate show po"}
+    zsh, fish = answer("zsh", line).text, answer("fish", line).text
+    assert zsh.startswith('_arguments \'*: :(("positions":"')
+    assert fish.startswith("positions\t")
+    none = {"_TYPER_COMPLETE_ARGS": "tidegate nothing ", "_TYPER_COMPLETE_FISH_ACTION": "is-args"}
+    assert (answer("fish", none).exit_code, answer("zsh", none).text) == (1, "_files\n")
 
 
 def test_under_kubectl_the_help_says_kubectl() -> None:

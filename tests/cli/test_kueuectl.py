@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from tidegate.cli.main import build
+from tidegate.cli.program import build
 
 PAGE = (Path(__file__).parents[2] / "docs" / "kueuectl.md").read_text()
 ROW = re.compile(r"^\| `([^`]+)` \| `tidegate ([^`]+)` \| (.*) \|$", re.MULTILINE)

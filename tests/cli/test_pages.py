@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tidegate.cli.main import build
+from tidegate.cli.program import build
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = ("tutorials/complaint.md", "replay.md", "looking.md")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from tidegate.cli.main import build
+from tidegate.cli.program import build
 from tidegate.cli.reference import Page, commands, page
 
 PAGES = [one for one in commands() if not hasattr(one.command, "list_commands")]

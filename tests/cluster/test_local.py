@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.parts.kubernetes import binaries
-from tidegate.cli.main import build
+from tidegate.cli.program import build
 from tidegate.cluster import container
 from tidegate.cluster.go.building import is_built
 from tidegate.cluster.local import choose, current, is_up

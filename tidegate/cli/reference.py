@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from typer.main import get_command
 
-from tidegate.cli.main import build
+from tidegate.cli.program import build
 
 _HEAD = """# The command line
 

@@ -9,12 +9,14 @@ from typing import Any
 import msgspec
 import yaml
 
+from tidegate.cli.completion_table import text
 from tidegate.cli.reference import page
 from tidegate.contracts.asyncapi import asyncapi
 from tidegate.contracts.schema import decisions, facts, json_schema, name_of, observations
 from tidegate.generate.events_page import events_page
 from tidegate.kinds.manifests import files
 
+WORDS = "tidegate/cli/completion_words.json"
 _LINE = 80
 _HEAD = "# Made by `make generate` from {source}: do not edit.\n"
 
@@ -37,7 +39,7 @@ _Plain.add_representer(str, _text)
 
 def documents() -> dict[str, str]:
     """Return the text of every generated file by its path from the root of the checkout."""
-    return {**_manifests(), **_contract(), **_schemas()}
+    return {**_manifests(), **_contract(), **_schemas(), WORDS: text()}
 
 
 def folders() -> tuple[str, ...]:

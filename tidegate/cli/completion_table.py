@@ -1,0 +1,85 @@
+"""The table that completion answers from: every command's words, options and their values."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from typer.main import get_command
+
+from tidegate.cli.program import build
+from tidegate.cli.reference import Page, commands, help_of, is_group, parted
+
+_HELP: dict[str, Any] = {
+    "about": "Show this message and exit.",
+    "takes": False,
+    "many": False,
+    "names": ["--help", "-h"],
+    "choices": [],
+}
+
+
+def table() -> dict[str, dict[str, Any]]:
+    """Return what may follow each command, by its path ("queue list"; "" is the root)."""
+    pages = [Page("", get_command(build())), *commands()]
+    return {
+        one.path: {
+            "commands": _inner(one.path, pages),
+            "aliases": _aliases(one.command),
+            **_parameters(one.command),
+        }
+        for one in pages
+    }
+
+
+def text() -> str:
+    """Return the table as it is kept in ``completion_words.json``."""
+    return json.dumps(table(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _inner(path: str, pages: list[Page]) -> dict[str, str]:
+    inside = [one for one in pages if one.path and one.path.rpartition(" ")[0] == path]
+    return {one.path.rpartition(" ")[2]: summary(one.command) for one in inside}
+
+
+def _aliases(group: Any) -> dict[str, str]:  # noqa: ANN401 - click's Command
+    """Return other names of a group's commands, which are not listed: they share the text."""
+    if not is_group(Page("", group)):
+        return {}
+    inner = {name: group.get_command(None, name) for name in group.list_commands(None)}
+    names = {one.help: name for name, one in inner.items() if not one.hidden}
+    return {name: names[one.help] for name, one in inner.items() if one.hidden}
+
+
+def summary(command: Any) -> str:  # noqa: ANN401 - click's Command
+    """Return the first sentence of a command's help."""
+    return " ".join(parted(command)[0].partition("\n\n")[0].split())
+
+
+def _parameters(command: Any) -> dict[str, Any]:  # noqa: ANN401 - click's Command
+    shown = [one for one in command.params if not getattr(one, "hidden", False)]
+    options = [one for one in shown if one.param_type_name == "option"]
+    return {
+        "options": {
+            name: _option(one) for one in options for name in (*one.opts, *one.secondary_opts)
+        }
+        | dict.fromkeys(command.context_settings.get("help_option_names", _HELP["names"]), _HELP),
+        "arguments": [
+            {"choices": _choices(one)} for one in shown if one.param_type_name == "argument"
+        ],
+    }
+
+
+def _option(option: Any) -> dict[str, Any]:  # noqa: ANN401 - click's Option
+    return {
+        "about": help_of(option),
+        "takes": not option.is_flag,
+        "many": option.multiple,
+        "names": [*option.opts, *option.secondary_opts],
+        "choices": _choices(option),
+    }
+
+
+def _choices(parameter: Any) -> list[str]:  # noqa: ANN401 - click's Parameter
+    kinds = getattr(parameter.type, "choices", None) or ()
+    return [str(getattr(one, "value", one)) for one in kinds]
