@@ -272,3 +272,11 @@ def test_a_failure_counts_for_the_order_that_stands(bus: Bus) -> None:
     current = report(f"{LEDGER}/{seq}")
     assert types(bus.tell(current, current)) == ["ActuationFailed"]
     assert bus.only().failure is not None
+
+
+def test_a_job_that_asked_for_no_queue_for_a_while_asks_again() -> None:
+    bus = Bus().opened()
+    bus.tell(job(version=10))
+    assert types(bus.tell(job(version=11, queue=""))) == ["WorkloadRemoved"]
+    assert types(bus.tell(job(version=10))) == []  # the past
+    assert types(bus.tell(job(version=12))) == ["WorkloadSubmitted"]

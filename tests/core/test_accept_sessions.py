@@ -203,6 +203,12 @@ UNSAID: list[Step] = [
 ]
 """After the restore a session lists what it told long ago, and of whose end it never heard."""
 
+PREDECESSOR: list[Step] = [
+    *(("write", "y", 1), ("begin", "b", 0), ("write", "y", 0), ("write", "y", 1)),
+    *(("begin", "a", 0), ("write", "y", 0), ("end", "a", 0), ("watch", "a", 1), ("end", "b", 0)),
+]
+"""A session that lags lists who had a name before one that is gone by now."""
+
 
 def play(resource: str, steps: list[Step]) -> tuple[Bus, Cluster]:
     bus, cluster = Bus().opened(), Cluster()
@@ -243,6 +249,8 @@ def test_two_sessions_that_lag_end_at_the_truth(resource: str, steps: list[Step]
 
 @drawn(300)
 @given(st.sampled_from((JOBS, FLAVORS)), st.lists(st.one_of(writes, watches, lists), max_size=40))
+@example(JOBS, PREDECESSOR)
+@example(FLAVORS, PREDECESSOR)
 def test_at_every_moment_the_newest_that_was_told_is_known(
     resource: str, steps: list[Step]
 ) -> None:

@@ -42,6 +42,7 @@ from tidegate.core.state.definition_kinds import cq
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State
 from tidegate.errors import UndecodableError
+from tidegate.model.ids import ObjectRef
 
 ENVELOPE_BYTES = 4_096
 """What a fact may add to the observation that it is made from."""
@@ -183,7 +184,8 @@ def _gone(state: State, at_us: int, told: seen.ObjectGone) -> Iterator[FactEvent
             yield remove_definition(state, at_us, told.resource, known, told.version)
             return
     yield from stray_gone(state, at_us, told.uid)
-    bury(state, told.resource, told.uid, told.version)
+    gone = ObjectRef(kind="", namespace=told.namespace, name=told.name, uid=told.uid)
+    bury(state, told.resource, gone, told.version)
 
 
 def _end(

@@ -13,6 +13,7 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.state.definition_kinds import Defined, cq
 from tidegate.core.state.state import State
+from tidegate.model.ids import ObjectRef
 
 DefinitionObserved: TypeAlias = (
     seen.ClusterQueueObserved
@@ -132,7 +133,8 @@ def remove_definition(
     state: State, at_us: int, resource: str, known: Defined, version: int
 ) -> Removed:
     """Return the fact that a known definition is gone, and remember its uid as gone."""
-    bury(state, resource, known.uid, version)
+    gone = ObjectRef(kind="", namespace=known.namespace, name=known.name, uid=known.uid)
+    bury(state, resource, gone, version)
     removed = _BY_RESOURCE[resource].removed
     return removed(
         at_us=at_us, name=known.name, namespace=known.namespace, uid=known.uid, version=version

@@ -129,6 +129,8 @@ def _note_list(state: State, told: SyncCompleted) -> None:
     for dead in (heard.gone, heard.doubted):
         kept = dead.get(told.resource, {})
         dead[told.resource] = {uid: at for uid, at in kept.items() if at > before}
+    gone, names = heard.gone[told.resource], heard.gone_names.get(told.resource, {})
+    heard.gone_names[told.resource] = {name: uid for name, uid in names.items() if uid in gone}
     heard.lists[told.resource] = max(before, told.list_version)
 
 
@@ -137,6 +139,7 @@ def _forget_versions(state: State, resource: str) -> None:
     for _, uid, _ in known_versions(state, resource):
         heard.versions.pop(uid, None)
     heard.gone.pop(resource, None)
+    heard.gone_names.pop(resource, None)
     heard.doubted.pop(resource, None)
     heard.lists.pop(resource, None)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tidegate.contracts.observations import Observed
 from tidegate.core.state.definition_kinds import cq
 from tidegate.core.state.state import State
+from tidegate.model.ids import ObjectRef
 
 
 def is_outdated(state: State, resource: str, seen: Observed, known: int | None) -> bool:
@@ -19,7 +20,8 @@ def is_outdated(state: State, resource: str, seen: Observed, known: int | None) 
     if newer is None:
         state.heard.doubted.get(resource, {}).pop(seen.uid, None)
         return False
-    pass_over(state, resource, seen, newer, doubted=known is None)
+    dead = known is None and seen.uid not in state.heard.versions
+    pass_over(state, resource, seen, newer, doubted=dead)
     return True
 
 
@@ -53,6 +55,12 @@ def _newer(state: State, resource: str, seen: Observed, known: int | None) -> in
     removed = heard.gone.get(resource, {}).get(seen.uid)
     if removed is not None:
         return removed
+    # A name has one object at a time, and a job that asked for no queue any more may ask again.
+    namesake = heard.gone_names.get(resource, {}).get(_name(seen.namespace, seen.name), "")
+    later = heard.gone.get(resource, {}).get(namesake, 0)
+    newest = max(later, heard.versions.get(seen.uid, 0))
+    if seen.version < newest:
+        return newest
     listed = list_version(state, resource)
     return listed if seen.round == 0 and seen.version <= listed else None
 
@@ -85,7 +93,13 @@ def note(state: State, seen: Observed) -> None:
         told[seen.uid] = seen.version
 
 
-def bury(state: State, resource: str, uid: str, version: int) -> None:
-    """Remember that an object is gone: its uid never comes back."""
-    state.heard.versions.pop(uid, None)
-    state.heard.gone.setdefault(resource, {})[uid] = version
+def bury(state: State, resource: str, gone: ObjectRef, version: int) -> None:
+    """Remember that an object is gone: its uid never comes back, nor who had its name before."""
+    heard, name = state.heard, _name(gone.namespace, gone.name)
+    heard.versions.pop(gone.uid, None)
+    heard.gone.setdefault(resource, {})[gone.uid] = version
+    heard.gone_names.setdefault(resource, {})[name] = gone.uid
+
+
+def _name(namespace: str, name: str) -> str:
+    return f"{namespace}/{name}"

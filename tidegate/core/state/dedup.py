@@ -39,6 +39,9 @@ class Heard(msgspec.Struct, kw_only=True):
     gone: dict[str, dict[str, int]] = {}
     """Resource to the uids removed, with the versions of their removals; forgotten at the second
     round after. Lost: a lagging session may bring an object back, and tells of its end itself."""
+    gone_names: dict[str, dict[str, str]] = {}
+    """Resource to "<namespace>/<name>" of what was removed, with the uid that had it last; kept as
+    long as ``gone`` has that. Lost: as there."""
     doubted: dict[str, dict[str, int]] = {}
     """Resource to the uids that were told and taken for dead, with the version of that belief; a
     later list that has them refutes it. Lost: nothing is refuted, and a round makes up for it."""

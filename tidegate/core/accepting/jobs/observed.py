@@ -75,7 +75,7 @@ def remove_job(
     state: State, at_us: int, known: Workload, version: int
 ) -> Iterator[WorkloadRemoved]:
     """Yield that a job is gone with all its workloads, and remember its uid as gone."""
-    bury(state, known.resource, known.job.uid, version)
+    bury(state, known.resource, known.job, version)
     yield from let_go_all(state, at_us, known, version)
 
 
@@ -172,8 +172,11 @@ def _first_report(
 
 
 def _update(state: State, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
-    if _is_going(job) or (not _is_managed(state, job) and _is_idle(known)):
+    if _is_going(job):
         yield from remove_job(state, at_us, known, job.version)
+        return
+    if not _is_managed(state, job) and _is_idle(known):
+        yield from let_go_all(state, at_us, known, job.version)  # it may ask again
         return
     if known.phase == "finished":
         if known.out_of_sync:  # it must not run
@@ -235,7 +238,7 @@ def _report(state: State, at_us: int, job: JobObserved, known: Workload) -> Iter
     if is_stopped(state, known, job.state) and not was_stopped:
         yield WorkloadStopped(at_us=at_us, workload=key, uid=uid)
         if not _is_managed(state, job):  # its label went while it ran
-            yield from remove_job(state, at_us, known, job.version)
+            yield from let_go_all(state, at_us, known, job.version)
 
 
 def _report_state(at_us: int, job: JobObserved, known: Workload) -> Iterator[JobStateReported]:
