@@ -13,7 +13,7 @@ from actuator.projection import check_states, slices, variants
 from actuator.projection.conditions import introduced, reservation, show_decision, show_fact
 from actuator.projection.counts import Numbers, Share, share
 from actuator.projection.shares import Redefined, Shares, SharesShown
-from actuator.projection.workload_view import WorkloadView
+from actuator.projection.workload_view import WorkloadView, goes
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     DecisionEvent,
@@ -237,7 +237,7 @@ class ReadModel:
         self._by_queue.get(shown.local_queue, {}).pop(shown.key, None)
         if isinstance(event, VariantDeleted) and event.last:
             self._disband(event)
-        if shown.made or (shown.prebuilt and isinstance(event, WorkloadExpired)):
+        if goes(shown, event):
             self.removed[shown.key] = shown
             self.changed["Workload", shown.key] = None
 

@@ -6,10 +6,13 @@ from typing import Literal
 
 import msgspec
 
+from tidegate.contracts.decisions import VariantDeleted, WorkloadExpired
+from tidegate.contracts.facts import WorkloadRemoved
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
+from tidegate.model.reasons import NOT_WATCHED
 
 Phase = Literal["pending", "parent", "reserved", "admitted", "inactive", "finished"]
 MESSAGE_MAX = 32_768
@@ -111,3 +114,13 @@ class WorkloadView(msgspec.Struct, kw_only=True):
         if held is not None:
             said = f"Previously: {held.message}"
             self.set(kind, true=False, reason=reason, message=said, at_us=at_us)
+
+
+def goes(shown: WorkloadView, event: WorkloadRemoved | VariantDeleted | WorkloadExpired) -> bool:
+    """Tell whether the Workload object goes with the workload.
+
+    It stays where nobody watches its job any more: an Event on it says what became of that.
+    """
+    if isinstance(event, WorkloadRemoved) and event.reason == NOT_WATCHED:
+        return False
+    return shown.made or (bool(shown.prebuilt) and isinstance(event, WorkloadExpired))

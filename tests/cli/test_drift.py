@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
-from tidegate.cli.comparing import compare_jobs
+from tidegate.cli.comparing import compare_jobs, compare_unwatched
+from tidegate.cli.examining import examine_watched
 from tidegate.cli.name_lookup import draft_of
 from tidegate.cli.reading import open_reader
+from tidegate.contracts.facts import WatchesExpected
+from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
 from tidegate.jobs.batch.batch_job import KIND
 
@@ -69,3 +72,10 @@ def test_a_job_that_cannot_be_read_says_where(state: State) -> None:
     raw["spec"]["suspend"] = "perhaps"
     (found,) = [one for one in compare_jobs(state, KIND, [raw]) if one.code == "Unreadable"]
     assert "suspend" in found.kubernetes
+
+
+def test_what_nobody_watches_is_named_by_drift_and_doctor(state: State) -> None:
+    apply(state, WatchesExpected(at_us=state.now_us, resources=("pods",)))
+    told = {(one.code, one.object) for one in compare_unwatched(state)}
+    assert ("NotWatched", "jobs.batch/a/sweep") in told
+    assert "sweep" in next(examine_watched(state)).text

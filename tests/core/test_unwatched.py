@@ -5,8 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.core.telling import JOBS, SECOND, Bus, beat, completed, job, queues, started
+from tidegate.contracts.decisions import WorkloadPending
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved
+from tidegate.contracts.observations import NamespaceObserved, PolicyObserved
+from tidegate.core.decide import decide
 from tidegate.core.state.dedup import Heard
+from tidegate.model.policy import PodsReady, Policy
 
 CREWS = "voyages.ships.example.com"
 
@@ -55,3 +59,19 @@ def test_a_scheduler_that_starts_again_waits_anew(bus: Bus) -> None:
     bus.state.heard = Heard()
     assert released(after(bus, 9, CREWS)) == []
     assert released(after(bus, 10, CREWS)) == ["NotWatched"]
+
+
+def test_who_waits_for_the_pods_of_what_nobody_watches_says_so() -> None:
+    bus = Bus().opened()
+    policy = Policy(pods_ready=PodsReady(block_admission=True))
+    bus.tell(PolicyObserved(name="p", uid="p", version=1, session="a", policy=policy))
+    team = NamespaceObserved(name="team", uid="team", version=1, session="a")
+    bus.tell(*queues(), team, beat(1, JOBS), started(JOBS), completed(5), job("first"))
+    decide(bus.state, decisions_max=100)
+    bus.tell(
+        beat(1, CREWS, session="b"), started(CREWS), completed(20, resource=CREWS), job("next")
+    )
+    waits = [
+        one for one in decide(bus.state, decisions_max=100) if isinstance(one, WorkloadPending)
+    ]
+    assert "those of team/job-uid-first, whose kind is not watched" in waits[-1].message

@@ -36,17 +36,17 @@ STATEFUL_SET: Object = {
 }
 
 
-async def workload_of(api: KubernetesApi, name: str) -> str:
+async def workload_of(api: KubernetesApi, namespace: str, name: str) -> str:
     """Return the name of the Workload of a Job, once it is admitted."""
-    uid = (await job_of(api, NAMESPACE, name))["metadata"]["uid"]
-    path = f"/apis/{KUEUE}/namespaces/{NAMESPACE}/workloads"
+    uid = (await job_of(api, namespace, name))["metadata"]["uid"]
+    path = f"/apis/{KUEUE}/namespaces/{namespace}/workloads"
     query = {"labelSelector": f"kueue.x-k8s.io/job-uid={uid}"}
     found = list[str]()
 
     async def is_admitted() -> bool:
         items = msgspec.json.decode((await api.request("GET", path, query=query)).body)["items"]
         found[:] = [one["metadata"]["name"] for one in items if one.get("status", {})]
-        job = await job_of(api, NAMESPACE, name)
+        job = await job_of(api, namespace, name)
         return bool(found) and job["status"].get("active", 0) > 0
 
     await until(is_admitted, f"{name} runs")
@@ -56,7 +56,7 @@ async def workload_of(api: KubernetesApi, name: str) -> str:
 async def runs(api: KubernetesApi, name: str, cpu: str) -> str:
     """Make a Job, and return its Workload once it runs."""
     await submit(api, NAMESPACE, name, cpu=cpu, seconds=FOREVER_S)
-    return await workload_of(api, name)
+    return await workload_of(api, NAMESPACE, name)
 
 
 async def delete(api: KubernetesApi, path: str, **options: str) -> None:
@@ -65,8 +65,8 @@ async def delete(api: KubernetesApi, path: str, **options: str) -> None:
     assert answer.status in (200, 202), answer.body
 
 
-async def is_told(api: KubernetesApi, about: str) -> bool:
-    path = f"/api/v1/namespaces/{NAMESPACE}/events"
+async def is_told(api: KubernetesApi, namespace: str, about: str) -> bool:
+    path = f"/api/v1/namespaces/{namespace}/events"
     query = {"fieldSelector": f"involvedObject.name={about},reason=OwnerNotManaged"}
     answer = await api.request("GET", path, query=query)
     return bool(msgspec.json.decode(answer.body)["items"])
@@ -102,7 +102,7 @@ async def test_no_workload_holds_quota_without_a_job_of_ours(
         first = await runs(api, "first", "1")  # what Kueue left holds nothing
         second = await runs(api, "second", "1")
         for name in ("rayjob-ray", "statefulset-db"):
-            await until(partial(is_told, api, name), f"an Event on {name}")
+            await until(partial(is_told, api, NAMESPACE, name), f"an Event on {name}")
         await delete(api, f"{JOBS}/first")  # without options a Job leaves its Workload behind
         await delete(api, f"{JOBS}/second", propagationPolicy="Orphan")  # --cascade=orphan
         third = await runs(api, "third", "2")

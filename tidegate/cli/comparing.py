@@ -20,6 +20,8 @@ TO_DO = {
     "SpecDiffers": "ingest did not tell of the change yet: see `tidegate doctor`",
     "Unreadable": "correct the object: the message says where",
     "StillSuspended": "the actuator did not start it yet: see `tidegate why`, and its log",
+    "NotWatched": "enable its kind in integrations.frameworks, or install its CRD; else it is "
+    "released 10 s after ingest began without it",
     "RunsWithoutQuota": "somebody resumed it, or it was not stopped yet: see the actuator's log",
 }
 """What may differ, and what to do about it; a moment's lag looks the same: ask again."""
@@ -93,6 +95,23 @@ def compare_jobs(
         if stands and one.phase != "finished" and one.job.uid not in seen:
             who = f"{kind.resource}/{key.partition('/')[0]}/{one.job.name}"
             yield Difference("MissingInKubernetes", who, one.phase, "")
+
+
+def unwatched(state: State) -> Iterator[Workload]:
+    """Yield the unfinished workloads whose jobs ingest does not watch: nobody tells of them."""
+    if state.expected is None:
+        return
+    for key, one in sorted(state.workloads.items()):
+        stands = one.phase != "finished" and state.by_uid.get(one.job.uid, key) == key
+        if stands and one.resource and one.resource not in state.expected:
+            yield one
+
+
+def compare_unwatched(state: State) -> Iterator[Difference]:
+    """Yield the workloads that the cluster is not asked about any more."""
+    for one in unwatched(state):
+        who = f"{one.resource}/{one.key.partition('/')[0]}/{one.job.name}"
+        yield Difference("NotWatched", who, one.phase, "not watched")
 
 
 def _compare_specs(kind: str, who: str, mine: object, raw: dict[str, Any]) -> Iterator[Difference]:

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 from tidegate.bus.jetstream.inspection import Looked, look
 from tidegate.cli.advice import advice
+from tidegate.cli.comparing import TO_DO, unwatched
 from tidegate.cli.doctor_findings import Finding, good, wrong
 from tidegate.cli.installation import PART_OF, examine_installation
 from tidegate.cli.instance import Instance, is_running
 from tidegate.cli.objects.api_client import Asking
 from tidegate.cli.reading import Reader
 from tidegate.contracts.entry import Entry
+from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.state import State
 from tidegate.errors import (
     ApiStatusError,
@@ -28,6 +30,7 @@ from tidegate.replay.as_of import as_of as folded
 
 _DEPLOYMENTS = "/apis/apps/v1/deployments"
 _NOT_FOUND = 404
+_NAMED_MAX = 10
 CLOCKS_APART_US_MAX = 5_000_000
 
 
@@ -41,6 +44,7 @@ def examine_ledger(reader: Reader) -> Iterator[Finding]:
         return
     yield good("ChainIntact", f"{head.seq} events of ledger {state.ledger_id}")
     yield _watches(state)
+    yield from examine_watched(state)
     if told:
         yield examine_clocks(state, reader.clock_us(), time.time_ns() // 1_000)
         writer = told["writer"]
@@ -138,6 +142,15 @@ def _watches(state: State) -> Finding:
         text = f"not listed whole yet: {', '.join(waiting)}"
         return wrong("WatchesIncomplete", text, "see ingest's log: rights, or a missing CRD")
     return good("WatchesComplete", f"{len(state.expected)} resources")
+
+
+def examine_watched(state: State) -> Iterator[Finding]:
+    """Name the workloads that hold quota though nobody would tell that their jobs end."""
+    held = [f"{one.key} ({one.resource})" for one in unwatched(state) if one.phase in HOLDING]
+    if held:
+        more = f" and {len(held) - _NAMED_MAX} more" if len(held) > _NAMED_MAX else ""
+        text = f"these hold quota, and their kinds are not watched: {', '.join(held[:_NAMED_MAX])}"
+        yield wrong("JobsNotWatched", text + more, TO_DO["NotWatched"])
 
 
 def _published(seen: Looked, ledger_id: str, head: Entry) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from tidegate.cli.comparing import (
     Difference,
     compare_jobs,
     compare_objects,
+    compare_unwatched,
     named_jobs,
     named_objects,
 )
@@ -56,8 +57,9 @@ def drift(
     """Compare queues, flavors and jobs of the cluster with what the ledger says of them.
 
     The first word of a line is one of MissingInKubernetes, MissingInLedger, SpecDiffers,
-    Unreadable, StillSuspended and RunsWithoutQuota. What has just changed shows until it was told:
-    ask again. The exit code is 1 if anything differs, or if neither knows what is named.
+    Unreadable, StillSuspended, RunsWithoutQuota and NotWatched. What has just changed shows until
+    it was told: ask again. The exit code is 1 if anything differs, or if neither knows what is
+    named.
 
     Examples:
       tidegate drift
@@ -112,6 +114,11 @@ def _groups(state: State, api: Asking) -> Iterator[_Group]:
             if job.kind != "Workload":  # one of its own has no job behind it, or is one of ours
                 names = [job.resource, *named_jobs(state, job, listed)]
                 yield _Group(names[0], names, list(compare_jobs(state, job, listed)))
+
+    missing = list(compare_unwatched(state))
+    for resource in dict.fromkeys(one.object.partition("/")[0] for one in missing):
+        found = [one for one in missing if one.object.partition("/")[0] == resource]
+        yield _Group(resource, [resource, *(one.object for one in found)], found)
 
 
 def _meant(subject: str, found: str) -> bool:

@@ -7,11 +7,12 @@ in the cycle's order; everybody else is told the reason found here.
 from __future__ import annotations
 
 from tidegate.core.admission.concurrent import holder, waits_for_variant
-from tidegate.core.folding.timing import admission_blocked
+from tidegate.core.folding.timing import admission_blocked, blocking_admission
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
 from tidegate.core.queueing.variants import PREEMPTION_GATE
+from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 
 
@@ -27,13 +28,29 @@ def can_act(context: DecideContext, nominee: Nominee) -> bool:
         return False
     if proposal.targets:
         return not is_gated(context, nominee)
-    if admission_blocked(context.state):
-        nominee.outcome, nominee.reason = "skipped", "WaitingForPodsReady"
+    if waits_for_pods(context.state, nominee):
         return False
     if not _has_room(context, nominee, proposal):
         nominee.outcome, nominee.reason = "deferred", "WaitingForPreemptedWorkloads"
         return False
     return True
+
+
+def waits_for_pods(state: State, nominee: Nominee) -> bool:
+    """Tell whether other workloads' pods must be ready first, and note whose if that is news."""
+    if not admission_blocked(state):
+        return False
+    nominee.outcome, nominee.reason = "skipped", "WaitingForPodsReady"
+    held = nominee.workload.held
+    if held is None or held.reason != nominee.reason:
+        nominee.details = _whose(state, blocking_admission(state))
+    return True
+
+
+def _whose(state: State, before: Workload | None) -> str:
+    assert before is not None, "nobody is waited for"
+    watched = before.resource in (state.expected or (before.resource,))
+    return f"those of {before.key}" + ("" if watched else ", whose kind is not watched")
 
 
 def lacks_quota(nominee: Nominee, proposal: Proposal) -> None:

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from tidegate.contracts.decisions import PendingReason
 from tidegate.core.admission.concurrent import attend_variant
-from tidegate.core.cycle.ability import is_gated, lacks_quota
+from tidegate.core.cycle.ability import is_gated, lacks_quota, waits_for_pods
 from tidegate.core.cycle.process import fits_after, overlaps, take
-from tidegate.core.folding.timing import admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal, propose_again
@@ -25,8 +24,7 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
     proposal = nominee.proposal
     if proposal is None or attend_variant(context, nominee, proposal):
         return
-    if proposal.assignment.mode == "Fit" and admission_blocked(context.state):
-        _skip(nominee, "", "WaitingForPodsReady")
+    if proposal.assignment.mode == "Fit" and waits_for_pods(context.state, nominee):
         return
     overlap = overlaps(context, proposal)
     if overlap and _recomputes(context):

@@ -115,6 +115,18 @@ def admission_blocked(state: State) -> bool:
     return False
 
 
+def blocking_admission(state: State) -> Workload | None:
+    """Return one of those whose pods must be ready before anybody else is admitted; None: nobody.
+
+    It is the first by its key, in whichever order they came. Costs as much as they are many.
+    """
+    if not admission_blocked(state):
+        return None
+    waited_for = (state.workloads.get(key) for key in sorted(state.forest.unready))
+    unready = (one for one in waited_for if one is not None and not one.ready)
+    return next(one for one in unready if one.phase in HOLDING)
+
+
 def _asks_again_us(state: State, workload: Workload) -> int | None:
     if state.policy.compatibility == "kueue" or not unasked(state, workload):
         return None
