@@ -11,6 +11,8 @@ def decision_line(event: made.DecisionEvent) -> str:
     """Return an event's type, whom it is about and what distinguishes it."""
     if isinstance(event, made.ClusterQueueReadinessChanged):
         return f"ClusterQueueReadinessChanged {event.cluster_queue} {event.reason}"
+    if isinstance(event, made.ClusterQueueReleased):
+        return f"ClusterQueueReleased {event.cluster_queue}"
     words = [type_name(event), event.workload.partition("/")[2], *_details(event)]
     return " ".join(word for word in words if word)
 

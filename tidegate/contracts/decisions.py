@@ -265,6 +265,14 @@ class ClusterQueueReadinessChanged(
     message: str = ""
 
 
+class ClusterQueueReleased(
+    Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReleased/1"
+):
+    """A ClusterQueue that is gone is charged for nobody any more: its quota counts no longer."""
+
+    cluster_queue: str
+
+
 DecisionEvent: TypeAlias = (
     QuotaReserved
     | WorkloadAdmitted
@@ -285,4 +293,5 @@ DecisionEvent: TypeAlias = (
     | VariantDeleted
     | VariantUngated
     | ClusterQueueReadinessChanged
+    | ClusterQueueReleased
 )

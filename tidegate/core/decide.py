@@ -22,6 +22,7 @@ from tidegate.core.reconcile.backoff_expired import requeue_due
 from tidegate.core.reconcile.reconcile_workload import attend
 from tidegate.core.reconcile.reissue_orders import repair
 from tidegate.core.reconcile.reissue_reservation import ask_again
+from tidegate.core.reconcile.removed_queues import release_removed
 from tidegate.core.reconcile.timeouts import time_out
 from tidegate.core.state.state import State
 from tidegate.errors import UnknownRulesError
@@ -38,6 +39,7 @@ The scheduler records it with its policy. What an older version decided is decid
 KNOWN = (VERSION,)
 
 RULES: tuple[Rule, ...] = (
+    release_removed,  # what quota there is, before anybody asks
     tell_readiness,  # before anything is refused because of it
     time_out,  # who must leave because time is up is not to be asked for more
     attend,  # who must leave, and who has left: their quota counts for all that follows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
+from tidegate.contracts.decisions import ClusterQueueReadinessChanged, ClusterQueueReleased
 from tidegate.contracts.definitions import (
     CheckDefined,
     CheckRemoved,
@@ -81,6 +82,18 @@ def apply_definition(state: State, event: DefinitionEvent) -> None:
             _fold_quota(state, event)
 
 
+def apply_queue(state: State, event: ClusterQueueReadinessChanged | ClusterQueueReleased) -> None:
+    """Fold whether a ClusterQueue admits, or that one which is gone is charged for nobody."""
+    match event:
+        case ClusterQueueReadinessChanged():
+            state.readiness[event.cluster_queue] = (event.active, event.reason, event.message)
+        case ClusterQueueReleased():
+            state.objects.removed_queues.pop(event.cluster_queue, None)
+            _redefined(state, event)
+        case _:
+            assert_never(event)
+
+
 def _configure(state: State, event: PolicyConfigured) -> None:
     state.policy = event.policy
     state.redefined_seq = state.seq
@@ -94,8 +107,9 @@ def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an 
     match event:
         case ClusterQueueDefined():
             kept.cluster_queues[event.name] = event
+            kept.removed_queues.pop(event.name, None)
         case ClusterQueueRemoved():
-            kept.cluster_queues.pop(event.name, None)
+            _remove_queue(state, event.name)
             state.readiness.pop(event.name, None)
             state.sticky.pop(event.name, None)
         case CohortDefined():
@@ -115,7 +129,15 @@ def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an 
     _redefined(state, event)
 
 
-def _redefined(state: State, event: _Quota) -> None:
+def _remove_queue(state: State, name: str) -> None:
+    """Forget a ClusterQueue, but not its quota while somebody is charged there."""
+    at = forest(state).cluster_queues.get(name)
+    defined = state.objects.cluster_queues.pop(name, None)
+    if at is not None and at.holding and defined is not None:
+        state.objects.removed_queues[name] = defined
+
+
+def _redefined(state: State, event: _Quota | ClusterQueueReleased) -> None:
     state.redefined_seq = state.seq
     state.forest.stale = True
     if not state.workloads:

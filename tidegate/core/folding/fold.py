@@ -10,6 +10,7 @@ from typing import assert_never
 
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
+    ClusterQueueReleased,
     DecisionEvent,
     OrderReissued,
     VariantCreated,
@@ -38,7 +39,7 @@ from tidegate.contracts.reception import (
 )
 from tidegate.core.folding import timing, variants
 from tidegate.core.folding.admissions import apply_decision
-from tidegate.core.folding.definitions import apply_definition
+from tidegate.core.folding.definitions import apply_definition, apply_queue
 from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
@@ -68,8 +69,8 @@ def apply(state: State, event: FactEvent | DecisionEvent) -> None:
             variants.follow_policy(state, event)
         case Named():
             apply_definition(state, event)
-        case ClusterQueueReadinessChanged():
-            state.readiness[event.cluster_queue] = (event.active, event.reason, event.message)
+        case ClusterQueueReadinessChanged() | ClusterQueueReleased():
+            apply_queue(state, event)
         case _:
             _apply_reception(state, event)
 

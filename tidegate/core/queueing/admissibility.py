@@ -136,7 +136,7 @@ def _local_queue(state: State, workload: Workload) -> Barrier | None:
 
 def _cluster_queue(state: State, workload: Workload) -> Barrier | None:
     cq = state.forest.cluster_queues.get(workload.cluster_queue)
-    if cq is None:
+    if cq is None or cq.name in state.objects.removed_queues:
         local = state.objects.local_queues.get(workload.local_queue)
         name = workload.cluster_queue if local is None else local.spec.cluster_queue
         details = f"there is no ClusterQueue {name}"

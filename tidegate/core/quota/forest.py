@@ -66,7 +66,7 @@ def _rebuild(state: State) -> None:
     cyclic = _plant_cohorts(state, new)
     order = _top_down(new)
     trees: dict[tuple[bool, str], Tree] = {}
-    for name in sorted(state.objects.cluster_queues):
+    for name in sorted({**state.objects.cluster_queues, **state.objects.removed_queues}):
         _open_room(state, new, name, cyclic, trees)
     new.trees = list(trees.values())
     _measure(new, order)
@@ -81,7 +81,8 @@ def _plant_cohorts(state: State, new: Forest) -> set[str]:
     """Make the cohorts' nodes; return those whose ancestors lead back to themselves."""
     defined = state.objects.cohorts
     parents = {name: told.spec.parent for name, told in defined.items()}
-    named = [told.spec.cohort for told in state.objects.cluster_queues.values()]
+    queues = (state.objects.cluster_queues, state.objects.removed_queues)
+    named = [told.spec.cohort for kept in queues for told in kept.values()]
     names = sorted({*parents, *filter(None, parents.values()), *filter(None, named)})
     cyclic = {name for name in names if _leads_nowhere(name, parents)}
     for name in names:
@@ -123,7 +124,9 @@ def _top_down(new: Forest) -> list[Node]:
 def _open_room(
     state: State, new: Forest, name: str, cyclic: set[str], trees: dict[tuple[bool, str], Tree]
 ) -> None:
-    spec = state.objects.cluster_queues[name].spec
+    defined = state.objects.charged_queue(name)
+    assert defined is not None, "it is one of these"
+    spec = defined.spec
     node = Node(name=name, is_cohort=False, weight=spec.weight)
     in_circle = spec.cohort in cyclic
     if spec.cohort and not in_circle:

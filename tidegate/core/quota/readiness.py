@@ -42,6 +42,8 @@ def tell_readiness(state: State) -> Iterator[list[DecisionEvent]]:
     if state.forest.told:
         return
     for name, cq in list(state.forest.cluster_queues.items()):
+        if name in state.objects.removed_queues:
+            continue  # that it is gone was said
         found = readiness(state, name)
         if found.active and cq.tree.cyclic:
             said = "Its cohorts are their own ancestors."

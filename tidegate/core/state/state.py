@@ -212,6 +212,12 @@ class Objects(msgspec.Struct, kw_only=True):
     limit_ranges: dict[str, facts.LimitRangeDefined] = {}
     runtime_classes: dict[str, facts.RuntimeClassDefined] = {}
     checks: dict[str, facts.CheckDefined] = {}
+    removed_queues: dict[str, facts.ClusterQueueDefined] = {}
+    """ClusterQueues that are gone and charged for whoever ran there; see docs/adr/0012."""
+
+    def charged_queue(self, name: str) -> facts.ClusterQueueDefined | None:
+        """Return a ClusterQueue that is there, or is gone and still charged for somebody."""
+        return self.cluster_queues.get(name) or self.removed_queues.get(name)
 
 
 class State(msgspec.Struct, kw_only=True):

@@ -54,7 +54,7 @@ def search_quota(state: State, workload: Workload, trial: Trial) -> list[QuotaCh
     ClusterQueue prefers. Empty: no quota of the ClusterQueue's own would do.
     """
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
-    if cq is None:
+    if cq is None or cq.name in state.objects.removed_queues:
         return []
     asked = _asked(state, workload)
     found = dict[tuple[Raise, ...], QuotaChange]()
