@@ -20,6 +20,10 @@ KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 JOBS = "/apis/batch/v1/namespaces/{}/jobs"
 QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
+HOSTILE = "simulate/hostile"
+"""Marks a Job whose annotations somebody made unreadable or untrue."""
+LABELS = ("zone",)
+"""Of nodes, that flavors select by."""
 KINDS = (
     "admissionchecks",
     "clusterqueues",
@@ -67,6 +71,20 @@ class Cluster:
         return self.act(
             "admin", "PATCH", f"{KUEUE}/clusterqueues/{team}", {"spec": queue_spec(team, cpu_milli)}
         )
+
+    def furnish(self, team: str, cpu_milli: int, spec: Object | None = None) -> None:
+        """Give another team a namespace, a ClusterQueue and LocalQueues; what is there stays."""
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}}
+        self.act("admin", "POST", "/api/v1/namespaces", space)
+        quota = [{"name": "cpu", "nominalQuota": f"{cpu_milli}m"}]
+        flavors = [{"name": "default", "resources": quota}]
+        groups = [{"coveredResources": ["cpu"], "flavors": flavors}]
+        alone: Object = {"namespaceSelector": {}, "resourceGroups": groups}
+        made = named("ClusterQueue", team, spec=alone if spec is None else spec)
+        self.act("admin", "POST", f"{KUEUE}/clusterqueues", made)
+        for name in ("main", "spare"):
+            queue = named("LocalQueue", name, spec={"clusterQueue": team})
+            self.act("admin", "POST", f"{KUEUE}/namespaces/{team}/localqueues", queue)
 
     def jobs(self) -> list[Object]:
         """Return every Job as it stands."""

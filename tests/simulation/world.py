@@ -21,10 +21,13 @@ from store.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.simulation import processes
 from tests.simulation.actors.checker import Checker
+from tests.simulation.actors.editors import Editors
+from tests.simulation.actors.foresters import Foresters
 from tests.simulation.actors.growers import Growers, grows
 from tests.simulation.actors.makers import Makers, makes
 from tests.simulation.actors.owners import Owners
 from tests.simulation.actors.people import People, finished
+from tests.simulation.actors.removers import Removers
 from tests.simulation.actors.triers import GATES, Triers, tries
 from tests.simulation.bus import Bus
 from tests.simulation.cluster import QUEUE_LABEL, Cluster
@@ -71,6 +74,8 @@ class World:
         self.makers = Makers(self.cluster, seed)
         self.growers, self._grows = Growers(self.cluster, seed), grows(seed)
         self.triers = Triers(self.cluster, seed)
+        self.editors, self.foresters = Editors(self.cluster, seed), Foresters(self.cluster, seed)
+        self.removers = Removers(self.cluster, self.weather, seed)
         self._policy = replace(self.owners.policy, gates=GATES if tries(seed) else {})
         self._kinds = ("batch/job", "workload") if makes(seed) else ("batch/job",)
 
@@ -109,6 +114,9 @@ class World:
             self.makers.settle()
             self.growers.settle()
             self.triers.settle()
+            self.editors.settle()
+            self.foresters.settle()
+            self.removers.settle()
             await self._rest()
             for task in around:
                 task.cancel()
@@ -134,6 +142,9 @@ class World:
             self.makers.work(),
             self.growers.work(),
             self.triers.work(),
+            self.editors.work(),
+            self.foresters.work(),
+            self.removers.work(),
             self._subscribe(),
             self._tick(),
         ]
@@ -200,6 +211,8 @@ class World:
                 return f"{one['metadata']['name']} is not finished"
         if not self.makers.done:
             return "some Workload has no Job yet"
+        if not self.removers.done:
+            return "what was deleted is not there again"
         if self.watch().holding:
             return f"{next(iter(self.watch().holding))} holds quota"
         if not self.seen or self.seen[-1].seq < self.ledger.entries[-1].seq:

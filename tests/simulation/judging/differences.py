@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.simulation.actors.people import finished
-from tests.simulation.cluster import QUEUE_LABEL, Cluster, milli
+from tests.simulation.cluster import HOSTILE, LABELS, QUEUE_LABEL, Cluster, milli
 from tests.simulation.judging.ledger_watch import LedgerWatch
 from tests.simulation.judging.quotas import fits
 from tests.simulation.judging.verdict import demand
@@ -88,17 +88,27 @@ class Differences:
             if uid not in self._ledger().made:
                 yield f"{uid} is known and has no Job"
         for uid, job in jobs.items():
-            if _is_managed(job) and not finished(job) and uid not in known:
+            if _is_readable(job) and not finished(job) and uid not in known:
                 yield f"{job['metadata']['name']} ({uid}) is not known"
 
     def _not_as_ordered(self, jobs: dict[str, Object]) -> Iterator[str]:
         for uid, order in self._ledger().newest.items():
             job = jobs.get(uid)
-            if job is None or finished(job) or not _is_managed(job):
+            if job is None or finished(job) or not _is_readable(job):
                 continue
             starts = isinstance(order, StartOrdered)
+            yield from self._injected_otherwise(uid, job, starts=starts)
             if job["spec"].get("suspend", False) is starts:
                 yield f"{order.workload} ({uid}) is not as {type(order).__name__} has it"
+
+    def _injected_otherwise(self, uid: str, job: Object, *, starts: bool) -> Iterator[str]:
+        """Yield whose pods would not go to the nodes that it is charged for, or still would."""
+        selector = job["spec"]["template"]["spec"].get("nodeSelector") or {}
+        watch = self._ledger()
+        flavors = [held.flavor for key, held in watch.holding.items() if watch.uids[key] == uid]
+        wanted = watch.labels.get(flavors[0], {}) if starts and flavors else {}
+        if {name: selector.get(name) for name in LABELS if name in selector} != wanted:
+            yield f"{job['metadata']['name']} ({uid}) selects {selector}, for {wanted}"
 
     def _shown_otherwise(self, one: Object) -> Iterator[str]:
         """Yield in what a Workload's conditions differ from who holds quota."""
@@ -126,6 +136,11 @@ def _asked_milli(job: Object) -> int:
     pods = min(spec.get("parallelism", 1), spec.get("completions") or spec.get("parallelism", 1))
     (container,) = spec["template"]["spec"]["containers"]
     return int(pods) * milli(container["resources"]["requests"]["cpu"])
+
+
+def _is_readable(job: Object) -> bool:
+    """Tell whether nobody made a Job say what nobody can read, or what is not so."""
+    return _is_managed(job) and HOSTILE not in job["metadata"].get("annotations", {})
 
 
 def _is_managed(job: Object) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from scheduler.dependencies import Snapshots
-from tests.simulation.cluster import COHORT
+from tests.simulation.judging.quota_tree import QuotaTree
 from tests.simulation.judging.verdict import demand
 from tidegate.bus.ports import Ledger
 from tidegate.contracts.codec import decode, type_name
@@ -27,8 +27,10 @@ from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.contracts.facts import (
     ClusterQueueDefined,
     FactEvent,
+    FlavorDefined,
     LedgerOpened,
     PodsReclaimed,
+    RoundCompleted,
     WorkloadAdopted,
     WorkloadChanged,
     WorkloadFinished,
@@ -66,8 +68,9 @@ class LedgerWatch:
         self.evicting = set[str]()  # who holds quota and was told to leave
         self.newest = dict[str, StartOrdered | StopOrdered]()  # order of each job, by uid
         self.orders = dict[int, StartOrdered | StopOrdered]()  # by seq
-        self.quota = dict[str, tuple[int, int | None]]()  # nominal and borrowing limit
-        self.flavors = dict[str, dict[str, int]]()  # ClusterQueue to the nominal quota of each
+        self.quota = dict[str, int]()  # of each ClusterQueue, all flavors together
+        self.labels = dict[str, dict[str, str]]()  # of the nodes of each flavor
+        self._tree = QuotaTree()
         self._elastic = set[str]()  # workloads that may shrink
         self._versions = dict[str, int]()  # of each object that is known, by uid
         self.reserved = 0
@@ -78,14 +81,16 @@ class LedgerWatch:
         event = decode(entry.payload)
         self._object_to_the_past(event, entry.seq)
         self._follow_size(event)
+        self._tree.take_in(event)
         match event:
             case LedgerOpened():
                 self.ledger_id = event.ledger_id
             case ClusterQueueDefined():
-                limits = {one.flavor: one.quotas["cpu"] for one in event.spec.groups[0].flavors}
-                nominal = sum(one.nominal for one in limits.values())
-                self.quota[event.name] = nominal, next(iter(limits.values())).borrowing_limit
-                self.flavors[event.name] = {name: one.nominal for name, one in limits.items()}
+                self.quota[event.name] = sum(self._tree.queues[event.name].nominal.values())
+            case FlavorDefined():
+                self.labels[event.name] = event.spec.node_labels
+            case RoundCompleted(restored=True):
+                self._versions.clear()  # of a cluster that was restored: older is newer there
             case WorkloadSubmitted():
                 self.jobs[event.workload] = event.job.uid
                 self.made |= {event.job.uid} if event.job.kind == "workload" else set()
@@ -168,25 +173,12 @@ class LedgerWatch:
         self.uids[workload] = uid
 
     def _object(self, workload: str, queue: str, seq: int) -> None:
-        nominal, borrowing = self.quota[queue]
-        own = self.used({queue})
-        cohort = COHORT.get(queue, "")
-        if not cohort:
-            self._object_by_flavor(queue, self.holding[workload].flavor, seq)
-            return
-        together = {name for name in self.quota if COHORT.get(name, "") == cohort != ""} or {queue}
-        shared, limit = self.used(together), sum(self.quota[name][0] for name in together)
-        found = f"at {seq} {sorted(together)} hold {shared}m of {limit}m cpu"
-        demand(shared <= limit, "quota", found)
-        if borrowing is not None:
-            demand(own <= nominal + borrowing, "quota", f"at {seq} {queue} holds {own}m cpu")
+        for found in self._tree.excesses(queue, self.holding[workload].flavor, self._used_of):
+            demand(holds=False, rule="quota", found=f"at {seq} {found}")
 
-    def _object_by_flavor(self, queue: str, flavor: str, seq: int) -> None:
-        ours = (one for one in self.holding.values() if one.queue == queue)
-        used = sum(one.cpu for one in ours if one.flavor == flavor)
-        nominal = self.flavors[queue][flavor]
-        found = f"at {seq} {queue} holds {used}m of {nominal}m of {flavor}"
-        demand(used <= nominal, "quota", found)
+    def _used_of(self, queues: set[str], flavor: str) -> int:
+        ours = (one for one in self.holding.values() if one.queue in queues)
+        return sum(one.cpu for one in ours if one.flavor == flavor)
 
     def charged(self) -> dict[str, int]:
         """Return what each job's workloads are charged together, by its uid, in milli-CPU."""

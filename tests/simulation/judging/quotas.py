@@ -31,8 +31,8 @@ def fits(state: State, ledger: LedgerWatch) -> Iterator[str]:
         shared = _cohort(queue)
         if not shared <= ledger.quota.keys():
             continue  # a ledger that began anew has not been told of it yet
-        spare = ledger.quota[queue][0] - ledger.used({queue})
-        spare = min(spare, sum(ledger.quota[one][0] for one in shared) - ledger.used(shared))
+        spare = ledger.quota[queue] - ledger.used({queue})
+        spare = min(spare, sum(ledger.quota[one] for one in shared) - ledger.used(shared))
         if max(map(_cpu_milli, found)) <= spare:
             waits = ", ".join(map(_key, found))
             yield f"{waits} waits, and {queue} has {spare}m cpu to spare"
