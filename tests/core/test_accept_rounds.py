@@ -127,6 +127,14 @@ def test_a_lagging_watch_does_not_bring_back_what_a_list_did_not_have(bus: Bus) 
     assert types(bus.tell(flavor(version=31, session="b"))) == ["FlavorDefined"]
 
 
+def test_a_job_that_ended_and_is_told_late_makes_no_list_look_like_a_restored_cluster(
+    bus: Bus,
+) -> None:
+    bus.tell(started(), completed(30))
+    assert bus.tell(job(version=25, finished="Succeeded", session="b")) == []
+    assert bus.tell(started(number=2), completed(40, job().uid, number=2)) == []
+
+
 def test_what_a_list_tells_counts_though_it_is_older_than_the_newest_list(bus: Bus) -> None:
     flavors(bus, 30)
     assert types(bus.tell(flavor(version=25, round=2))) == ["FlavorDefined"]

@@ -1,4 +1,4 @@
-"""What an operator or a power cut does to the bus as a whole, in some worlds only.
+"""What an operator or a power cut does to bus and etcd as a whole, in some worlds only.
 
 Like the makers they draw from a generator of their own: whatever else a world does by its seed
 stays as it is.
@@ -11,6 +11,8 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
 
+from tests.simulation.faults.etcd import Backup, backup, restore
+
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
@@ -18,12 +20,14 @@ AN_HOUR_US = 3_600_000_000
 STEPS_S = (-40, -5, 5, 40, 900)
 """By how much a clock is stepped; one of more than five minutes is not believed."""
 STEPPED_S = 3.0, 20.0
-_FIRST, _SEEDS, _EVERY = 100, (3,), 4
+_SEEDS, _EVERY = (3,), 4
+BACKUP_S = 3.0, 12.0
+"""How old a backup of etcd is when it is brought back."""
 
 
 def strikes(seed: int) -> bool:
-    """Tell whether the bus as a whole is struck in the world of a seed."""
-    return seed >= _FIRST and seed % _EVERY in _SEEDS
+    """Tell whether bus and etcd as a whole are struck in the world of a seed."""
+    return seed % _EVERY in _SEEDS
 
 
 class Disasters:
@@ -39,6 +43,7 @@ class Disasters:
             "observations made anew, earlier": self._make_anew_earlier,
             "events made anew": world.bus.recreate_events,
             "clock stepped": self._step_the_clock,
+            "etcd restored": self._restore_etcd,
         }
 
     def settle(self) -> None:
@@ -69,6 +74,21 @@ class Disasters:
         bus.ahead_us = step_s * 1_000_000
         loop = asyncio.get_running_loop()
         loop.call_later(self._random.uniform(*STEPPED_S), self._set_right)
+
+    def _restore_etcd(self) -> None:
+        """Bring back etcd as it is now a while later; all services start anew, as is advised."""
+        kept = backup(self._world.cluster)
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._random.uniform(*BACKUP_S), self._bring_back, kept)
+
+    def _bring_back(self, kept: Backup) -> None:
+        if self._over:
+            return
+        restore(self._world.cluster, kept)
+        self._world.observer.forget()
+        self._world.disturbed()
+        for _, life in sorted(self._world.lives.items()):
+            life.die()
 
     def _set_right(self) -> None:
         self._world.bus.ahead_us = 0

@@ -89,6 +89,13 @@ class Observer:
         if (was and not suspended) or decision != old.get(DECISION, ""):
             self._see_order(uid, decision, starts=was and not suspended)
 
+    def forget(self) -> None:
+        """Begin anew with a cluster that was restored: whatever runs there was not started now."""
+        jobs = self._cluster.jobs()
+        self._by_hand |= {one["metadata"]["uid"] for one in jobs if not one["spec"]["suspend"]}
+        self._applied.clear()
+        self._newest.clear()
+
     def running(self) -> dict[str, int]:
         """Return what the pods of each job take now, by its uid, in milli-CPU."""
         taken = dict[str, int]()
@@ -128,7 +135,8 @@ class Observer:
         if uid in self._pods or after["spec"].get("schedulingGates"):
             return
         self._pods[uid] = owners[0]["uid"], _cpu_milli(after)
-        self._object_to_excess(owners[0]["uid"])
+        if not self._cluster.acting:
+            self._object_to_excess(owners[0]["uid"])
 
     def _object_to_excess(self, job: str) -> None:
         """Object if a team and its cohort run more than all their quota together."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.contracts.observations import Observed
+from tidegate.contracts.observations import JobObserved, Observed
 from tidegate.core.state.definition_kinds import cq
 from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
@@ -20,9 +20,14 @@ def is_outdated(state: State, resource: str, seen: Observed, known: int | None) 
     if newer is None:
         state.heard.doubted.get(resource, {}).pop(seen.uid, None)
         return False
-    dead = known is None and seen.uid not in state.heard.versions
-    pass_over(state, resource, seen, newer, doubted=dead)
+    unknown = known is None and seen.uid not in state.heard.versions
+    pass_over(state, resource, seen, newer, doubted=unknown and not _is_over(seen))
     return True
+
+
+def _is_over(seen: Observed) -> bool:
+    """Tell whether a job has ended: whether it is there or not, nothing follows from it."""
+    return isinstance(seen, JobObserved) and bool(seen.finished)
 
 
 def pass_over(state: State, resource: str, seen: Observed, newer: int, *, doubted: bool) -> None:
