@@ -36,5 +36,7 @@ async def test_a_framework_taken_out_lets_go_of_its_quota(
         removed = [one.reason for one in told(running.ledger, WorkloadRemoved)]
         assert removed == ["NotWatched"]
         await until(partial(is_told, api, NAMESPACE, runs), f"an Event on {runs}")
-        left = left_behind([await living.read(runs)], read_configuration(NO_JOBS))
+        left = left_behind(
+            [await living.read(runs)], read_configuration(str(tmp_path / "config.yaml"))
+        )
         assert left == [f"{NAMESPACE}/{runs} of Job runs"]

@@ -38,11 +38,12 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-class Check(msgspec.Struct, frozen=True):
+class Check(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """An expression that must hold, and what is said if not."""
 
     expression: str
     message: str
+    message_expression: str = ""  # of the sentence with index and value; empty: the message
 
 
 class Param(msgspec.Struct, frozen=True, kw_only=True):

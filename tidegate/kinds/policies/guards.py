@@ -11,6 +11,9 @@ _LABEL_KEY = (
     "'^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?"
     "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$'"
 )
+_SHORT = "{0}.matches('^([^/]{{1,253}}/)?[^/]{{1,63}}$')"
+_KEY_SAID = "a label key such as team or example.com/team"
+_VALUE_SAID = "a label value: at most 63 letters, digits, -, _ and ."
 _LABEL_VALUE = "'^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'"
 
 
@@ -32,13 +35,63 @@ def _scope(plural: str) -> Scope:
     return Scope(targets=[kueue(plural)])
 
 
-def _each(condition: str) -> str:
-    return f"variables.groups.all(g, g.flavors.all(f, f.resources.all(r, {condition})))"
+def _of_quotas(field: str, condition: str, said: str) -> Check:
+    """Return the check of a field of each quota, refused by index and value."""
+    bad = f"has(r.{field}) && !({condition})"
+    where = (
+        "'spec.resourceGroups[' + string(variables.groups.indexOf(g))"
+        " + '].flavors[' + string(g.flavors.indexOf(f))"
+        " + '].resources[' + string(f.resources.indexOf(r))"
+        f" + '].{field}: ' + string(r.{field}) + ' is not {said}'"
+    )
+    found = (
+        f"variables.groups.map(g, g.flavors.map(f, f.resources.filter(r, {bad}).map(r, {where}))"
+        ".filter(l, size(l) > 0)).filter(l, size(l) > 0)[0][0][0]"
+    )
+    none = f"!variables.groups.exists(g, g.flavors.exists(f, f.resources.exists(r, {bad})))"
+    return Check(none, f"{_PATH}.{field} is {said}", found)
+
+
+def _of_list(items: str, path: str, part: str, condition: str, said: str) -> Check:
+    """Return the check of a part of each item ``i`` of a list, refused by index and value.
+
+    ``part`` is as it stands behind the item: ``.key``; empty: the item itself.
+    """
+    where = f"'{path}[' + string({items}.indexOf(i)) + ']{part}: ' + string(i{part})"
+    return Check(
+        f"{items}.all(i, {condition})",
+        f"{path}[]{part} is {said}",
+        f"{items}.filter(i, !({condition})).map(i, {where} + ' is not {said}')[0]",
+    )
+
+
+def _of_labels(labels: str, path: str) -> tuple[Check, Check]:
+    """Return the checks of a map's keys and values, which are those of labels."""
+    value = f"size({labels}[k]) <= 63 && {labels}[k].matches({_LABEL_VALUE})"
+    key = f"k.matches({_LABEL_KEY}) && {_SHORT.format('k')}"
+    return (
+        Check(
+            f"{labels}.all(k, {key})",
+            f"{path}: keys have the form of a label's",
+            f"{labels}.filter(k, !({key})).map(k, '{path}: ' + k + ' is not {_KEY_SAID}')[0]",
+        ),
+        Check(
+            f"{labels}.all(k, {value})",
+            f"{path}: values have the form of a label's",
+            f"{labels}.filter(k, !({value}))"
+            f".map(k, '{path}[' + k + ']: ' + {labels}[k] + ' is not {_VALUE_SAID}')[0]",
+        ),
+    )
 
 
 def _at_least_zero(field: str) -> Check:
     there = f"quantity(string(r.{field})).compareTo(quantity('0')) >= 0"
-    return Check(_each(f"!has(r.{field}) || {there}"), f"{_PATH}.{field} is 0 or more")
+    return _of_quotas(field, there, "0 or more")
+
+
+def _key_of(items: str, path: str) -> Check:
+    condition = f"i.key.matches({_LABEL_KEY}) && {_SHORT.format('i.key')}"
+    return _of_list(items, path, ".key", condition, _KEY_SAID)
 
 
 _GROUP_CHECKS = (
@@ -54,6 +107,11 @@ _GROUP_CHECKS = (
     Check(
         f"variables.groups.all(g, g.coveredResources.all(r, r.matches({_LABEL_KEY})))",
         "spec.resourceGroups[].coveredResources are resource names such as cpu or nvidia.com/gpu",
+        f"variables.groups.map(g, g.coveredResources.filter(r, !r.matches({_LABEL_KEY})).map(r,"
+        " 'spec.resourceGroups[' + string(variables.groups.indexOf(g)) + '].coveredResources['"
+        " + string(g.coveredResources.indexOf(r)) + ']: ' + r"
+        " + ' is not a resource name such as cpu or nvidia.com/gpu'))"
+        ".filter(l, size(l) > 0)[0][0]",
     ),
     Check(
         "variables.groups.all(g, g.coveredResources.all(r,"
@@ -82,12 +140,10 @@ _GROUP_CHECKS = (
 _SELECTOR = "object.?spec.?namespaceSelector.?matchExpressions.orValue([])"
 _CHECKS = "object.?spec.?admissionChecksStrategy.?admissionChecks.orValue([])"
 _CLUSTER_QUEUE_CHECKS = (
-    Check(
-        _each(
-            "!has(r.lendingLimit) || quantity(string(r.lendingLimit))"
-            ".compareTo(quantity(string(r.nominalQuota))) <= 0"
-        ),
-        f"{_PATH}.lendingLimit is at most nominalQuota",
+    _of_quotas(
+        "lendingLimit",
+        "quantity(string(r.lendingLimit)).compareTo(quantity(string(r.nominalQuota))) <= 0",
+        "at most nominalQuota",
     ),
     Check(
         f"{_CHECKS}.all(c, c.?onFlavors.orValue([]).all(f,"
@@ -99,6 +155,11 @@ _CLUSTER_QUEUE_CHECKS = (
         " && (e.operator in ['In', 'NotIn']) == (size(e.?values.orValue([])) > 0))",
         "spec.namespaceSelector.matchExpressions[]: operator is In or NotIn with values,"
         " or Exists or DoesNotExist without",
+    ),
+    _key_of(_SELECTOR, "spec.namespaceSelector.matchExpressions"),
+    *_of_labels(
+        "object.?spec.?namespaceSelector.?matchLabels.orValue({})",
+        "spec.namespaceSelector.matchLabels",
     ),
     Check(
         f"{annotation(MIN_RUNTIME)} == '' || {annotation(MIN_RUNTIME)}"
@@ -113,14 +174,13 @@ _FLAVOR_CHECKS = (
         f"{_TAINTS}.all(t, {_TAINTS}.exists_one(o, o.key == t.key && o.effect == t.effect))",
         "spec.nodeTaints[]: key and effect together are unique",
     ),
-    Check(
-        f"{_TAINTS}.all(t, t.key.matches({_LABEL_KEY})"
-        f" && t.?value.orValue('').matches({_LABEL_VALUE}))",
-        "spec.nodeTaints[]: key and value have the form of a label's",
+    _key_of(_TAINTS, "spec.nodeTaints"),
+    _of_list(
+        _TAINTS,
+        "spec.nodeTaints",
+        ".value",
+        f"i.?value.orValue('').matches({_LABEL_VALUE})",
+        _VALUE_SAID,
     ),
-    Check(
-        f"{_LABELS}.all(k, k.matches({_LABEL_KEY})"
-        f" && size({_LABELS}[k]) <= 63 && {_LABELS}[k].matches({_LABEL_VALUE}))",
-        "spec.nodeLabels: keys and values have the form of a label's",
-    ),
+    *_of_labels(_LABELS, "spec.nodeLabels"),
 )
