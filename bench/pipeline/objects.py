@@ -19,6 +19,7 @@ def definitions(queues: int) -> list[tuple[str, Object]]:
     group = {"coveredResources": ["cpu"], "flavors": [{"name": "any", "resources": [quota]}]}
     kueue = f"/apis/{KUEUE}"
     found: list[tuple[str, Object]] = [
+        ("/api/v1/namespaces/kube-system", _object("v1", "Namespace", "kube-system")),
         (f"/api/v1/namespaces/{NAMESPACE}", _object("v1", "Namespace", NAMESPACE)),
         (f"{kueue}/resourceflavors/any", _object(KUEUE, "ResourceFlavor", "any", spec={})),
     ]
