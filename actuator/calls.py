@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
@@ -12,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from actuator.metrics import Metrics
+from actuator.recent import Recent
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
 from tidegate.kinds.decode import Page, decode_list
@@ -20,7 +20,6 @@ from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi, Response
 
 T = TypeVar("T")
 _decoder = msgspec.json.Decoder(Object)
-_WORKLOAD = re.compile(r"(.*/workloads/[^/]+)(/status)?").fullmatch
 FRESH: Mapping[str, str] = {}
 CACHED: Mapping[str, str] = {"resourceVersion": "0"}
 """From the API server's own cache: cheaper, and perhaps a moment old."""
@@ -28,11 +27,6 @@ CACHED: Mapping[str, str] = {"resourceVersion": "0"}
 _UNCHECKED: Mapping[str, str] = {"fieldValidation": "Ignore"}
 """What we write is made from types: looking for unknown fields would cost the API server a
 twentieth of a patch, and tell nobody."""
-
-PATCHED_MAX = 1_024
-"""Workloads remembered as a patch left them."""
-PATCHED_S = 5.0
-"""For so long: later on somebody else may well have changed them."""
 
 
 class Calls:
@@ -44,7 +38,7 @@ class Calls:
         self._api = api
         self._metrics = metrics
         self._may_write = may_write
-        self._patched = dict[str, tuple[float, Object]]()  # Workloads by path, the oldest first
+        self._recent = Recent()
 
     def only_while(self, may_write: Callable[[], bool]) -> Calls:
         """Return calls that write nothing unless it may be.
@@ -53,7 +47,7 @@ class Calls:
         over what its successor has shown.
         """
         held = Calls(self._api, self._metrics, may_write)
-        held._patched = self._patched
+        held._recent = self._recent
         return held
 
     async def read(self, path: str, query: Mapping[str, str] = FRESH) -> Object | None:
@@ -74,34 +68,34 @@ class Calls:
             ApiUnreachableError: no answer came; the patch may have been applied.
         """
         data = msgspec.json.encode(body)
-        workload = _WORKLOAD(path)
-        if workload is not None:
-            self.forget(workload[1])
+        about = path.removesuffix("/status")
+        self.forget(about)
         answer = await self._request(
             "PATCH", path, query=_UNCHECKED, body=data, content_type=MERGE_PATCH
         )
-        found = _object(answer)
-        if workload is not None:
-            self._remember(workload[1], found)
-        return found
+        return self._written(about, answer)
 
-    def patched(self, path: str) -> Object | None:
-        """Return a Workload as our last patch left it a moment ago; None: not remembered."""
-        at_s, found = self._patched.get(path, (0.0, None))
-        return found if asyncio.get_running_loop().time() - at_s <= PATCHED_S else None
+    def recent(self, path: str) -> Object | None:
+        """Return an object as our last write left it a moment ago; None: not remembered."""
+        return self._recent.get(path, asyncio.get_running_loop().time())
 
     def forget(self, path: str) -> None:
-        """Remember nothing of a Workload: it is not as our last patch left it."""
-        self._patched.pop(path, None)
+        """Remember nothing of an object: it is not as our last write left it."""
+        self._recent.drop(path)
 
-    def _remember(self, path: str, found: Object) -> None:
-        self._patched[path] = asyncio.get_running_loop().time(), found
-        while len(self._patched) > PATCHED_MAX:
-            del self._patched[next(iter(self._patched))]
+    def _written(self, path: str, answer: Response) -> Object:
+        found = _object(answer)
+        self._recent.put(path, found, len(answer.body), asyncio.get_running_loop().time())
+        return found
 
     async def create(self, path: str, body: Object) -> Object:
-        """Make an object and return it; errors as in ``patch``."""
-        return _object(await self._request("POST", path, body=msgspec.json.encode(body)))
+        """Make an object in a collection and return it; errors as in ``patch``."""
+        answer = await self._request("POST", path, body=msgspec.json.encode(body))
+        return self._written(f"{path}/{body['metadata'].get('name', '')}", answer)
+
+    async def tell(self, path: str, body: Object) -> None:
+        """Make an object that nobody reads again, as an Event is; errors as in ``patch``."""
+        _object(await self._request("POST", path, body=msgspec.json.encode(body)))
 
     async def delete(self, path: str, options: Object) -> None:
         """Delete an object; one that is not there is deleted. Errors as in ``patch``."""

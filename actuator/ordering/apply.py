@@ -189,7 +189,7 @@ class Applier:
         """Return the job as it is; refuse if it is gone, perhaps with a namesake in its place."""
         uid = job_of(order).uid
         if tried.found is None and not tried.fresh:
-            left = self.calls.patched(tried.path)
+            left = self.calls.recent(tried.path)
             tried.found = left or await self.calls.read(tried.path, CACHED)
         if tried.found is None or (not tried.fresh and tried.found["metadata"]["uid"] != uid):
             tried.found, tried.fresh = await self.calls.read(tried.path), True

@@ -60,11 +60,17 @@ class Removal:
                 body = {"metadata": {"finalizers": rest}}
                 await self.calls.patch(object_path(path, found), pinned(body, found))
 
-    async def job(self, shown: WorkloadView, kind: JobKind[Any]) -> list[Object]:
-        """Return the objects that are a workload's job; none if it is gone."""
+    async def job(
+        self, shown: WorkloadView, kind: JobKind[Any], *, recent: bool = False
+    ) -> list[Object]:
+        """Return the objects that are a workload's job; none if it is gone.
+
+        ``recent``: as our own last write left it will do.
+        """
         if kind.members is not None:
             return await listed(self.calls, kind.path(shown.namespace), shown.job, kind.members)
-        found = await self.calls.read(kind.path(shown.namespace, shown.job.name))
+        path = kind.path(shown.namespace, shown.job.name)
+        found = (self.calls.recent(path) if recent else None) or await self.calls.read(path)
         return [found] if found is not None and found["metadata"]["uid"] == shown.uid else []
 
     async def _leave(self, shown: WorkloadView, found: Object) -> None:

@@ -46,7 +46,7 @@ class Writer:
         if shown.phase == "finished":
             await self.removal.unguard(shown)
         path = workload_path(shown.key)
-        left = self.calls.patched(path)
+        left = self.calls.recent(path)
         if left is not None:
             await self._bring(shown, path, left)
         else:
@@ -58,14 +58,22 @@ class Writer:
         A patch tells whether the cache was behind, as that of a busy server is; that there is
         nothing to do has to be true.
         """
-        cached = None if fresh else await self.calls.read(path, CACHED)
+        made = None if fresh or shown.object_uid else await self._made_first(shown)
+        cached = made or (None if fresh else await self.calls.read(path, CACHED))
         if cached is not None and await self._bring(shown, path, cached):
             return
-        unseen = not fresh and cached is None and not shown.object_uid
-        found = None if unseen else await self.calls.read(path)
-        found = found or await self._make(shown)
+        found = await self.calls.read(path) or await self._make(shown)
         if found is not None:  # else the job is gone, or somebody deleted what he made
             await self._bring(shown, path, found)
+
+    async def _made_first(self, shown: WorkloadView) -> Object | None:
+        """Make a Workload that was never seen; None: it is there, or it is not ours to make."""
+        try:
+            return await self._make(shown)
+        except ApiStatusError as error:
+            if error.status != HTTPStatus.CONFLICT:
+                raise
+            return None
 
     async def _bring(self, shown: WorkloadView, path: str, found: Object) -> bool:
         """Patch a Workload where it differs; tell whether it did."""
@@ -110,7 +118,7 @@ class Writer:
         """Make a Kubernetes Event; one that is there was told before."""
         path = f"/api/v1/namespaces/{found['metadata']['namespace']}/events"
         try:
-            await self.calls.create(path, found)
+            await self.calls.tell(path, found)
         except ApiStatusError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
@@ -178,7 +186,7 @@ class Writer:
         try:
             there = [
                 await with_beside(self.calls, kind, one)
-                for one in await self.removal.job(shown, kind)
+                for one in await self.removal.job(shown, kind, recent=True)
                 if kind.members is not None or "deletionTimestamp" not in one["metadata"]
             ]
         except UndecodableError:  # ingest tells on the job what is wrong with it
