@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tidegate.jobs.kind import Object
 
-LASTS_S = 5.0
+LASTS_S = 30.0
 """For so long: later on somebody else may well have changed them."""
 BYTES_MAX = 32 << 20
 """Of all that is remembered, as the API server wrote it: an object may have more than a MiB."""

@@ -95,7 +95,9 @@ class Writer:
     async def queue(self, kind: str, key: str) -> None:
         """Write the status of a ClusterQueue, a Cohort or a LocalQueue."""
         path = queue_path(kind, key)
-        found = await self.calls.read(path) if self._is_defined(kind, key) else None
+        if not self._is_defined(kind, key):
+            return
+        found = self.calls.recent(path) or await self.calls.read(path)
         patch = {} if found is None else self.queue_patch(kind, key, found)
         if found is not None and patch:
             await self.calls.patch(f"{path}/status", pinned(patch, found))

@@ -1,0 +1,49 @@
+"""What the actuator wrote a moment ago is not read again; what is remembered is bounded."""
+
+from __future__ import annotations
+
+import asyncio
+
+from actuator.recent import BYTES_MAX, LASTS_S, Recent
+from tests.actuator.scene import start
+from tests.actuator.story import QUEUES, Story
+from tests.parts.stage import JOBS, alongside, eventually
+from tests.parts.virtual import run_virtually
+
+MEBIBYTE = 1 << 20
+
+
+def test_an_object_is_remembered_for_a_while_as_it_was_written_last() -> None:
+    recent = Recent()
+    recent.put("a", {"n": 1}, 10, now_s=0.0)
+    recent.put("a", {"n": 2}, 10, now_s=1.0)
+    assert recent.get("a", LASTS_S) == {"n": 2}
+    assert recent.get("a", LASTS_S + 2) is None
+    recent.drop("a")
+    assert recent.get("a", 1.0) is None
+
+
+def test_large_objects_push_the_oldest_ones_out() -> None:
+    recent, count = Recent(), BYTES_MAX // MEBIBYTE
+    for number in range(count + 1):
+        recent.put(f"w{number}", {}, MEBIBYTE, now_s=0.0)
+    kept = [number for number in range(count + 1) if recent.get(f"w{number}", 0.0) is not None]
+    assert kept == list(range(1, count + 1))
+    recent.put("huge", {}, BYTES_MAX + 1, now_s=0.0)
+    assert [recent.get(f"w{number}", 0.0) for number in kept] == [None] * count
+
+
+def test_a_job_is_read_once_for_its_start_and_its_workload() -> None:
+    async def run() -> None:
+        story = Story()
+        async with alongside(story.actuator(projects=True).run()):
+            await asyncio.sleep(60)  # it is the active one, and all is compared
+            story.api.requests.clear()
+            told = story.submitted(), story.reserved(), story.admitted(), start(story.made)
+            await story.write(*QUEUES, *told)
+            await eventually(lambda: story.condition("Admitted")[0] == "True")
+        reads = [path for method, path in story.api.requests if method == "GET"]
+        assert reads.count(f"{JOBS}/train") <= 1
+        assert story.path not in reads
+
+    run_virtually(run())
