@@ -23,6 +23,7 @@ from actuator.settings import Settings
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.register import CLUSTER
 from tidegate.bus.ports import Lease
+from tidegate.contracts.entry import Position, Published
 from tidegate.jobs.registry import declare
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
@@ -30,6 +31,7 @@ from tidegate.kube.ports import KubernetesApi
 from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.configuration import Configuration, read_configuration
 from tidegate.service.holder import Holder, take_place
+from tidegate.service.logs import get_log
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 from tidegate.service.until import until_stopped
@@ -97,9 +99,16 @@ def _consumer(
     learners: list[Subscriber] = [projector] if settings.project else []
     learners += [provisioner] if settings.provision else []
     learners += [PodUngater(calls, service.random)] if configured.elastic else []
-    consumer = Consumer(traces.noted(bus.feed()), applier, FanOut(*learners), service.random)
+    feed = traces.noted(bus.feed(forged=partial(_refuse, metrics)))
+    consumer = Consumer(feed, applier, FanOut(*learners), service.random)
     projector.give_way(lambda: consumer.busy)
     return consumer
+
+
+def _refuse(metrics: Metrics, one: Published, at: Position) -> None:
+    """Tell of a message in EVENTS that is not carried out, since no ledger wrote it."""
+    metrics.forged.inc()
+    get_log("events").error("forged event", stream_sequence=at.seq, subject=one.subject)
 
 
 async def _lease(bus: NatsBus, holder: Holder, ttl_s: int) -> Lease:

@@ -41,6 +41,7 @@ class Status:
         self._published = _gauge(registry, "published_seq", "The newest entry known in EVENTS.")
         self.observations = _counter(registry, "observations", "Observations read.")
         self.refusals = _counter(registry, "publish_refusals", "Batches that EVENTS refused.")
+        self.forged = _counter(registry, "forged_events", "Messages in EVENTS of another's making.")
         self.resyncs = _counter(registry, "resyncs", "Requests to ingest to tell all again.")
         self.turns = _counter(registry, "turns", "Turns that wrote entries.")
         self.heard_us = 0  # the bus's time of the newest observation read; 0: none in this term

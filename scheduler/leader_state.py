@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from scheduler.binding import Bound, confirm
 from scheduler.dependencies import Dependencies
+from scheduler.forgeries import is_tail, newest_own
 from scheduler.retention_window import CHUNK_ENTRIES, begin
 from scheduler.snapshots import restored
 from tidegate.contracts.entry import Entry, Position, Positions, Term
@@ -50,6 +51,7 @@ class LeaderState:
     unforgotten_bytes: int = 0
     more: bool = True  # deciding may not have come to its end
     sound: bool = True  # the state stands where the ledger stands
+    stood: bool = False  # EVENTS was compared with the ledger in this term
 
 
 async def open_leader_state(deps: Dependencies, term: Term) -> LeaderState:
@@ -156,6 +158,7 @@ async def catch_up(leader: LeaderState) -> None:
             leader.deps.status.refusals.inc()
         else:
             leader.seen, leader.seen_s = leader.published, asyncio.get_running_loop().time()
+            leader.stood = True
             return
     raise BusUnreachableError("EVENTS keeps refusing what the ledger holds.")
 
@@ -174,6 +177,8 @@ async def _stand(leader: LeaderState) -> None:
         counts = Position(counts.incarnation, end - last)
         if last < leader.head.seq:
             _log.warning("EVENTS was lost: it is filled again", first=last + 1)
+    else:
+        last, counts = await _own(leader, last, counts)
     # Also the question whether we lead: a writer that was replaced must not publish.
     positions = Positions(events=counts if counts != leader.counts else None)
     head, epoch, append = leader.head.seq, leader.epoch, leader.deps.ledger.append
@@ -182,6 +187,24 @@ async def _stand(leader: LeaderState) -> None:
     if last > head:
         raise LostTailError(head, last)
     leader.published = last
+
+
+async def _own(leader: LeaderState, last: int, counts: Position) -> tuple[int, Position]:
+    """Return how far EVENTS holds the ledger's own entries, and how it counts behind the forged.
+
+    Nobody but this term's writer publishes, so in its midst all else is forged. At its beginning
+    what follows from the ledger's end is a tail that the ledger lost, and counts as EVENTS' own.
+    """
+    deps, head = leader.deps, leader.head
+    own = await newest_own(deps, head, last, counts)
+    if own == last:
+        return last, counts
+    if not leader.stood and await is_tail(deps, head, last, counts, leader.state.ledger_id):
+        return last, counts
+    end = last + counts.seq
+    deps.status.forged.inc(last - own)
+    _log.error("EVENTS holds forged events", behind_seq=own, until_stream_sequence=end)
+    return own, Position(counts.incarnation, end - own)
 
 
 async def _is_emptied(leader: LeaderState, last: int) -> bool:

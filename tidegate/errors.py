@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class TidegateError(Exception):
     """Root of every error raised on purpose."""
@@ -56,6 +58,18 @@ class UnknownRulesError(ExpectationError):
 
 class WitnessError(ExpectationError):
     """The ledger's head is not the one its witness holds: the tail was cut off or replaced."""
+
+
+class ForgedEventsError(TidegateError):
+    """EVENTS holds messages that no ledger wrote; ``places`` are their stream sequences."""
+
+    def __init__(self, places: Sequence[int]) -> None:
+        shown = ", ".join(map(str, places[:10])) + (" and more" if len(places) > 10 else "")  # noqa: PLR2004 - a line
+        super().__init__(
+            f"EVENTS holds forged events: {len(places)} messages follow from no entry of the "
+            f"ledger, at stream sequence {shown}."
+        )
+        self.places = tuple(places)
 
 
 class CommitUnknownError(TidegateError):

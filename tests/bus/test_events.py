@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from tests.bus.worlds import NAMES, World, entries
+from tests.bus.worlds import NAMES, World, entries, said
 from tidegate.bus.ports import EventFeed
 from tidegate.contracts.entry import Position, Published
 from tidegate.errors import PublishRefusedError
@@ -42,7 +42,7 @@ async def test_what_is_published_is_followed_with_its_seq_and_ledger(world: Worl
     told = await follow(feed, 0, 5)
     assert [one.seq for one in told] == [1, 2, 3, 4, 5]
     assert {one.ledger_id for one in told} == {"led"}
-    assert [one.payload for one in told] == [b"1", b"2", b"3", b"4", b"5"]
+    assert [one.payload for one in told] == [said(n) for n in range(1, 6)]
     assert [one.seq for one in await follow(feed, 3, 2)] == [4, 5]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from random import Random
 from typing import Protocol
 
 import msgspec
+from msgspec.structs import replace
 from nats.aio.client import Client
 
 from tests.parts.nats.connection import Connection
@@ -17,8 +18,9 @@ from tests.parts.nats.server import Server
 from tidegate.bus import streams
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
-from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.requests import JetStream, Outgoing
 from tidegate.bus.memory.all_ports import MemoryBus
+from tidegate.bus.memory.stream import New
 from tidegate.bus.ports import (
     EventFeed,
     EventPublisher,
@@ -26,6 +28,7 @@ from tidegate.bus.ports import (
     ObservationPublisher,
     ObservationReader,
 )
+from tidegate.contracts.digest import START, digest_of
 from tidegate.contracts.entry import Entry, Message, Position
 
 OBSERVED = "tidegate.local.observed.jobs%2Ebatch.team-a.j1"
@@ -60,6 +63,8 @@ class World(Protocol):
 
     async def kept(self, stream: str) -> int: ...
 
+    async def forge(self, row: Entry, headers: Mapping[str, str]) -> None: ...
+
 
 class MemoryWorld:
     """The bus in this process."""
@@ -84,6 +89,9 @@ class MemoryWorld:
     async def kept(self, stream: str) -> int:
         return self._streams[stream].count
 
+    async def forge(self, row: Entry, headers: Mapping[str, str]) -> None:
+        self.memory.events.store([New("f", row.subject, row.payload.encode(), headers)])
+
 
 class NatsWorld:
     """The bus over a server, a real one or the simulated one."""
@@ -105,6 +113,9 @@ class NatsWorld:
     async def kept(self, stream: str) -> int:
         found = await self.js.info(stream)
         return found.state.messages if found else 0
+
+    async def forge(self, row: Entry, headers: Mapping[str, str]) -> None:
+        await self.js.store(Outgoing(row.subject, row.payload.encode(), headers))
 
 
 @asynccontextmanager
@@ -150,12 +161,18 @@ def texts(messages: Sequence[Message]) -> list[str]:
 
 
 def entries(first: int, last: int) -> list[Entry]:
+    """Return rows of one ledger; row n says that it was written in the microsecond n."""
     subject = "tidegate.local.event.WorkloadAdmitted.team-a.ns.job-x"
-    made = [
-        Entry(
-            0, n, 1, 1, 10**15 + n, "local", "WorkloadAdmitted", subject, f"{n}", bytes([n % 256])
-        )
-        for n in range(first, last + 1)
-    ]
-    assert made
-    return made
+    made, before = list[Entry](), START
+    for n in range(1, last + 1):
+        place = (0, n, 1, 1, 10**15 + n, "local", "WorkloadAdmitted", subject)
+        row = Entry(*place, said(n).decode(), b"")
+        before = digest_of(before, row)
+        made.append(replace(row, hash=before))
+    assert made[first - 1 :]
+    return made[first - 1 :]
+
+
+def said(n: int) -> bytes:
+    """Return the payload of row n."""
+    return b'{"at_us":%d}' % (10**15 + n)

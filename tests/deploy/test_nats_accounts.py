@@ -45,7 +45,7 @@ MAY = {
     API + "CONSUMER.CREATE.tidegate_local_observations.c": {"scheduler"},
     API + "CONSUMER.CREATE.tidegate_local_events.c": {"actuator", "reader"},
     API + "CONSUMER.CREATE.tidegate_local_resyncs.c": {"ingest"},
-    API + "DIRECT.GET.tidegate_local_events": {"actuator", "reader"},
+    API + "DIRECT.GET.tidegate_local_events": {"actuator", "reader", "scheduler"},
     API + "DIRECT.GET.tidegate_local_observations": set[str](),
     API + "STREAM.INFO.tidegate_other_events": set[str](),
     OTHERS: set[str](),

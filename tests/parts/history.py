@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tidegate.bus.memory.all_ports import MemoryBus
-from tidegate.contracts import codec, subjects
 from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.facts import Event
+from tidegate.core.state.chain import GENESIS, seal
 
 LEDGER = "L1"
 
@@ -22,12 +24,16 @@ class History:
         self._outbox, self._ledger_id = bus.outbox(), ledger_id
         self._counts = Position(bus.events.end.incarnation, ahead)
         self._before, self._entries = seq, list[Entry]()
+        self._head = replace(GENESIS, seq=seq, turn=seq)
 
     async def write(self, *events: Event) -> int:
         """Append events; return the last seq."""
         _, self._counts = await self._outbox.last(self._counts)
         seq = self._before + len(self._entries)
-        entries = [_entry(event, seq + at) for at, event in enumerate(events, 1)]
+        entries = list[Entry]()
+        for event in events:
+            entries += seal(self._head, 1, "local", [event])
+            self._head = entries[-1]
         await self._outbox.publish(self._ledger_id, self._counts, entries)
         self._entries += entries
         return seq + len(entries)
@@ -36,18 +42,3 @@ class History:
         """Publish everything once more: the stream was made anew."""
         _, self._counts = await self._outbox.last(self._counts)
         await self._outbox.publish(self._ledger_id, self._counts, self._entries)
-
-
-def _entry(event: Event, seq: int) -> Entry:
-    return Entry(
-        partition=0,
-        seq=seq,
-        epoch=1,
-        turn=seq,
-        at_us=event.at_us,
-        cluster="local",
-        type=codec.type_name(event),
-        subject=subjects.event("local", event),
-        payload=codec.encode(event).decode(),
-        hash=bytes(32),
-    )

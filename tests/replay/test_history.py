@@ -13,8 +13,9 @@ from tests.replay.world import World
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.decisions import WorkloadPending
 from tidegate.contracts.definitions import LedgerOpened
+from tidegate.contracts.digest import digest_of
 from tidegate.contracts.entry import Entry
-from tidegate.core.state.chain import GENESIS, digest_of, seal
+from tidegate.core.state.chain import GENESIS, seal
 from tidegate.core.state.chain import verify as chained
 from tidegate.errors import AuditError, ChainError, WitnessError
 from tidegate.replay.as_of import as_of

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from msgspec.structs import replace
 
 from scheduler.leader_state import open_leader_state, publish
 from scheduler.turn import first_turn, turn
@@ -13,7 +12,8 @@ from tests.scheduler.stage import Stage, first_round, ledger, play, queue
 from tidegate.bus.memory.all_ports import EPOCH_US
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Position
-from tidegate.contracts.facts import LedgerOpened
+from tidegate.contracts.facts import LedgerOpened, TimePassed
+from tidegate.core.state.chain import seal
 from tidegate.errors import FencedError, LostTailError
 from tidegate.model.policy import Policy
 from tidegate.replay.rebuild import rebuild
@@ -96,7 +96,8 @@ def test_events_that_were_lost_from_the_end_are_published_again() -> None:
 def test_a_ledger_that_lost_its_tail_does_not_lead() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
-        await stage.bus.outbox().publish("led", leader.counts, [replace(leader.head, seq=3)])
+        tail = seal(leader.head, 1, "local", [TimePassed(at_us=1)])
+        await stage.bus.outbox().publish("led", leader.counts, tail)
         with pytest.raises(LostTailError) as caught:
             await open_leader_state(stage.deps(), stage.lead())
         assert (caught.value.expected, caught.value.actual) == (2, 3)

@@ -69,6 +69,12 @@ def published(headers: Mapping[str, str], subject: str, payload: bytes) -> Publi
     )
 
 
+def standing(headers: Mapping[str, str], subject: str, payload: bytes) -> Published:
+    """Return what a message of EVENTS says; of the ledger "" and seq 0 if it is not one of ours."""
+    one = published(headers, subject, payload)
+    return Published("", 0, subject, payload) if one is None else one
+
+
 def _digest(text: str) -> bytes:
     """Return the bytes of a hash; none of what is none, which then proves nothing."""
     try:

@@ -73,6 +73,16 @@ class EventPublisher(Protocol):
         """
         ...
 
+    async def held(self, counts: Position, seq: int) -> Published | None:
+        """Return what stands in EVENTS at the place of a ledger seq; None: nothing any more.
+
+        What is no event at all is of the ledger "".
+
+        Raises:
+            BusUnreachableError: the bus does not answer.
+        """
+        ...
+
     async def count(self) -> int:
         """Return how many messages EVENTS holds now: what is older it has let go, or lost.
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.bus.headers import HASH, identity
 from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.tail import prove_tail
 from tidegate.bus.streams import Names
+from tidegate.contracts.entry import Position, Published
+
+LOOKED_AT = 1_000
+"""Of the newest messages, so many at least are asked whether they are the ledger's."""
 
 
 class Witness(msgspec.Struct, frozen=True):
@@ -15,15 +19,21 @@ class Witness(msgspec.Struct, frozen=True):
     ledger_id: str
     seq: int
     hash: bytes  # of the entry, as the ledger's row has it
+    forged: tuple[int, ...] = ()  # stream sequences of messages that no ledger wrote
 
 
 async def newest_witness(js: JetStream, names: Names) -> Witness | None:
-    """Return what the newest event still held testifies; None if there is none, or it is not ours.
+    """Return what the newest event of the ledger testifies; None if EVENTS holds none.
 
     Raises:
-        BusUnreachableError: no answer.
+        BusUnreachableError: no answer, or there is no EVENTS.
     """
-    found = await js.newest(names.events, names.event_subjects)
-    headers = {} if found is None else found.headers or {}
-    ledger_id, seq = identity(headers)
-    return Witness(ledger_id, seq, bytes.fromhex(headers.get(HASH, ""))) if ledger_id else None
+    forged = list[int]()
+
+    def note(_one: Published, at: Position) -> None:
+        forged.append(at.seq)
+
+    proven = await prove_tail(js, names, note, LOOKED_AT)
+    if not proven.ledger_id:
+        return None
+    return Witness(proven.ledger_id, proven.seq, proven.hash, tuple(sorted(forged)))

@@ -23,6 +23,7 @@ from tidegate.errors import (
     BusRefusedError,
     BusUnreachableError,
     ChainError,
+    ForgedEventsError,
     LostTailError,
     UndecodableError,
 )
@@ -154,6 +155,9 @@ def examine_watched(state: State) -> Iterator[Finding]:
 
 
 def _published(seen: Looked, ledger_id: str, head: Entry) -> Iterator[Finding]:
+    if seen.witness is not None and seen.witness.forged:
+        to_do = "change the bus's passwords; docs/runbook.md says how the message is removed"
+        yield wrong("EventsForged", str(ForgedEventsError(seen.witness.forged)), to_do)
     if seen.witness is None:
         yield wrong("EventsEmpty", "EVENTS holds nothing", "start the scheduler, which publishes")
     elif seen.witness.ledger_id != ledger_id:

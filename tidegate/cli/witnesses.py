@@ -16,7 +16,7 @@ from tidegate.cli import checkpoints
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
-from tidegate.errors import BusUnreachableError, TidegateError, WitnessError
+from tidegate.errors import BusUnreachableError, ForgedEventsError, TidegateError, WitnessError
 from tidegate.replay.verify import Witness
 
 HASH_HEX = 64
@@ -34,6 +34,7 @@ def outside(
         BadParameter: it is none of these, or a checkpoint without the key to check it with.
         CheckpointError: the checkpoint's signature does not hold.
         BusUnreachableError: NATS does not answer.
+        ForgedEventsError: EVENTS holds what the ledger did not write.
     """
     if (checkpoint is None) != (public_key is None):
         raise typer.BadParameter("--checkpoint and --public-key go together.")
@@ -95,6 +96,8 @@ def _from_the_bus(url: str, cluster: str) -> Witness:
             told = await events.witness()
         if told is None:
             raise TidegateError(f"EVENTS at {url} holds no event of {cluster!r}: no witness.")
+        if told.forged:
+            raise ForgedEventsError(told.forged)
         return Witness(seq=told.seq, hash=told.hash)
 
     try:

@@ -80,7 +80,7 @@ class Server:
             return self._publish(Incoming(subject, payload, headers))
         verb = subject.removeprefix(API)
         if verb.startswith("DIRECT.GET."):
-            return self._newest(verb.removeprefix("DIRECT.GET."), payload)
+            return self._held(verb.removeprefix("DIRECT.GET."), payload)
         if verb.startswith("CONSUMER.MSG.NEXT."):
             self._ask(verb.split(".")[3:], payload, reply, deliver)
             return None
@@ -118,11 +118,16 @@ class Server:
                 consumer.go_on()
         return told
 
-    def _newest(self, name: str, payload: bytes) -> Answer:
+    def _held(self, name: str, payload: bytes) -> Answer:
         stream = self.streams.get(name)
         if stream is None:
             return NOBODY
-        one = stream.newest(msgspec.json.decode(payload)["last_by_subj"])
+        wanted = msgspec.json.decode(payload)
+        if "seq" in wanted:
+            one = next((kept for kept in stream.after(wanted["seq"] - 1)), None)
+            one = one if one is not None and one.seq == wanted["seq"] else None
+        else:
+            one = stream.newest(wanted["last_by_subj"])
         if one is None:
             return b"", {"Status": "404", "Description": "Message Not Found"}
         place = {"Nats-Stream": name, "Nats-Subject": one.subject, "Nats-Sequence": str(one.seq)}

@@ -205,6 +205,9 @@ class LivingOutbox:
     async def last(self, known: Position) -> tuple[int, Position]:
         return await self._life.call(lambda: self._outbox.last(known))
 
+    async def held(self, counts: Position, seq: int) -> Published | None:
+        return await self._life.call(lambda: self._outbox.held(counts, seq))
+
     async def count(self) -> int:
         return await self._life.call(self._outbox.count)
 

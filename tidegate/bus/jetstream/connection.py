@@ -18,6 +18,7 @@ from tidegate.bus.jetstream.register import NatsRegister
 from tidegate.bus.jetstream.requests import JetStream
 from tidegate.bus.jetstream.subscription import NatsFeed
 from tidegate.bus.jetstream.tls import parted, trusted
+from tidegate.bus.provenance import Forged, unnoticed
 from tidegate.bus.streams import Streams, differences, names_of, wanted
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
@@ -68,9 +69,9 @@ class NatsBus:
         self._closers.append(outlet)
         return outlet
 
-    def feed(self, subject: str = "") -> NatsFeed:
+    def feed(self, subject: str = "", forged: Forged = unnoticed) -> NatsFeed:
         """Return EVENTS to read; ``subject`` narrows it, e.g. to one type of event."""
-        return NatsFeed(self._js, self._names, self._patience_s, subject)
+        return NatsFeed(self._js, self._names, self._patience_s, subject, forged)
 
     async def witness(self) -> Witness | None:
         """See ``tidegate.bus.witness.newest_witness``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-from tidegate.bus.headers import EXPECTED_SEQUENCE, event_headers
+from tidegate.bus.headers import EXPECTED_SEQUENCE, event_headers, standing
 from tidegate.bus.jetstream.requests import (
     CHAIN_BYTES_MAX,
     CHAIN_MESSAGES_MAX,
@@ -14,7 +14,7 @@ from tidegate.bus.jetstream.requests import (
     Outgoing,
 )
 from tidegate.bus.streams import Names
-from tidegate.contracts.entry import Entry, Position
+from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.contracts.trace import header, publishing_events
 from tidegate.errors import BusRefusedError, BusUnreachableError, PublishRefusedError
 from tidegate.model.numbers import whole
@@ -35,6 +35,14 @@ class NatsEventPublisher:
         if known.incarnation in (0, found.incarnation):
             return found.state.last_seq - known.seq, Position(found.incarnation, known.seq)
         return found.state.last_seq, Position(found.incarnation, 0)
+
+    async def held(self, counts: Position, seq: int) -> Published | None:
+        """See ``tidegate.bus.ports.EventPublisher.held``."""
+        found = await self._js.stored_at(self._stream, seq + counts.seq)
+        if found is None:
+            return None
+        headers = found.headers or {}
+        return standing(headers, headers.get("Nats-Subject", ""), found.data)
 
     async def count(self) -> int:
         """See ``tidegate.bus.ports.EventPublisher.count``."""

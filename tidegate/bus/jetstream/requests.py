@@ -167,6 +167,15 @@ class JetStream:
         found = await self._request(f"$JS.API.DIRECT.GET.{stream}", body, None)
         return None if (found.headers or {}).get("Status") else found
 
+    async def stored_at(self, stream: str, seq: int) -> Msg | None:
+        """Return the message of a stream sequence, with its headers; None: it is not held.
+
+        Raises:
+            BusUnreachableError: no answer.
+        """
+        found = await self._request(f"$JS.API.DIRECT.GET.{stream}", b'{"seq":%d}' % seq, None)
+        return None if (found.headers or {}).get("Status") else found
+
     async def store(self, message: Outgoing) -> Stored:
         """Store one message.
 

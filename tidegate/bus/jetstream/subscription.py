@@ -6,9 +6,12 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from tidegate.bus.dedup import Once
-from tidegate.bus.headers import identity, published
-from tidegate.bus.jetstream.reader import StreamReader
+from tidegate.bus.headers import published, standing
+from tidegate.bus.jetstream.reader import Delivered, StreamReader
+from tidegate.bus.jetstream.register import NatsRegister
 from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.tail import find_place, prove_tail, taken
+from tidegate.bus.provenance import Forged, Provenance, unnoticed
 from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Position, Published
 from tidegate.errors import BusUnreachableError
@@ -19,51 +22,85 @@ RETRY_S = 0.5
 
 
 class NatsFeed:
-    """``tidegate.bus.ports.EventFeed`` over JetStream; ``subject`` narrows what is read."""
+    """``tidegate.bus.ports.EventFeed`` over JetStream.
 
-    def __init__(self, js: JetStream, names: Names, patience_s: float, subject: str = "") -> None:
+    ``subject`` narrows what is read. Then nothing is proven: an entry's hash follows from the one
+    before it, which is not read. ``forged`` hears of messages that are not the ledger's.
+    """
+
+    def __init__(
+        self,
+        js: JetStream,
+        names: Names,
+        patience_s: float,
+        subject: str = "",
+        forged: Forged = unnoticed,
+    ) -> None:
         self._js, self._names = js, names
         self._patience_s, self._subject = patience_s, subject
+        self._register, self._forged = NatsRegister(js, names, patience_s), forged
+        self._proven = Provenance()  # as far as anybody who followed has come
 
     async def newest(self) -> tuple[str, int]:
         """See ``tidegate.bus.ports.EventFeed.newest``."""
         found = await self._js.newest(
             self._names.events, self._subject or self._names.event_subjects
         )
-        return identity(found.headers or {}) if found is not None else ("", 0)
+        if found is None:
+            return "", 0
+        headers = found.headers or {}
+        one = standing(headers, headers.get("Nats-Subject", ""), found.data)
+        if self._subject or self._proven.knows(one):
+            return one.ledger_id, one.seq
+        proven = await prove_tail(self._js, self._names)
+        return proven.ledger_id, proven.seq
 
     async def follow(self, after: int | None = None) -> AsyncGenerator[Published, None]:
         """See ``tidegate.bus.ports.EventFeed.follow``."""
         loop = asyncio.get_running_loop()
         reader = StreamReader(self._js, self._names.events, self._subject)
-        at, once, patient_until = None, Once(), loop.time() + self._patience_s
+        at, patient_until = None, loop.time() + self._patience_s
+        once, proven = Once(), Provenance(self._forged)
         try:
             while True:
                 try:
-                    at = at or await self._start(after)
+                    at = at or await self._start(after, proven)
                     told = await reader.read(at, READ_MESSAGES, READ_S)
+                    for message in told:
+                        for one in await self._taken(message, once, proven):
+                            yield one
+                        at = message.at
                 except BusUnreachableError:
                     if loop.time() > patient_until:
                         raise
                     await asyncio.sleep(RETRY_S)
                     continue
                 patient_until = loop.time() + self._patience_s
-                for message in told:
-                    at = message.at
-                    one = published(message.headers, message.subject, message.payload)
-                    if one is not None and once.is_new(one):
-                        yield one
         finally:
             await reader.close()
 
-    async def _start(self, after: int | None) -> Position:
+    async def _taken(
+        self, message: Delivered, once: Once, proven: Provenance
+    ) -> tuple[Published, ...]:
+        if not self._subject:
+            told = await taken(self._register, proven, message)
+            self._proven = proven
+            return told
+        one = published(message.headers, message.subject, message.payload)
+        return (one,) if one is not None and once.is_new(one) else ()
+
+    async def _start(self, after: int | None, proven: Provenance) -> Position:
+        """Return where to begin in the stream; what is behind it is proven by what is before."""
         found = await self._js.existing(self._names.events)
         end = found.state.last_seq
-        if after is None or not found.state.messages:
+        if not found.state.messages:
             return Position(found.incarnation, end)
-        newest = await self._js.newest(self._names.events, self._names.event_subjects)
-        if newest is None:
+        tail = await prove_tail(self._js, self._names)
+        if after is None:
+            proven.begin(tail.seq, tail)
             return Position(found.incarnation, end)
-        headers = newest.headers or {}
-        counts = int(headers["Nats-Sequence"]) - identity(headers)[1]
-        return Position(found.incarnation, max(0, min(after + counts, end)))
+        same = self._proven.ledger_id == tail.ledger_id
+        if not (same and proven.begin(after, self._proven)):
+            proven.begin(after, tail)
+        place = await find_place(self._js, self._names.events, after, tail)
+        return Position(found.incarnation, min(place, end))

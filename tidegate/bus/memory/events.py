@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
-from tidegate.bus.dedup import Once
-from tidegate.bus.headers import MESSAGE_ID, event_headers, identity, published
+from tidegate.bus.headers import MESSAGE_ID, event_headers, identity, published, standing
 from tidegate.bus.memory.faults import SILENT, Fate
-from tidegate.bus.memory.stream import MemoryStream, New
+from tidegate.bus.memory.stream import Kept, MemoryStream, New
+from tidegate.bus.provenance import Forged, Provenance, unnoticed
 from tidegate.contracts.entry import Entry, Position, Published
 from tidegate.errors import BusUnreachableError, PublishRefusedError
 
@@ -25,6 +25,13 @@ class MemoryEventPublisher:
         if known.incarnation in (0, end.incarnation):
             return end.seq - known.seq, Position(end.incarnation, known.seq)
         return end.seq, Position(end.incarnation, 0)
+
+    async def held(self, counts: Position, seq: int) -> Published | None:
+        """See ``tidegate.bus.ports.EventPublisher.held``."""
+        await self._fate.reach()
+        place = seq + counts.seq
+        kept = next((one for one in self._stream.after(place - 1) if one.at.seq == place), None)
+        return None if kept is None else standing(kept.headers, kept.subject, kept.payload)
 
     async def count(self) -> int:
         """See ``tidegate.bus.ports.EventPublisher.count``."""
@@ -64,36 +71,58 @@ class MemoryEventPublisher:
 class MemoryFeed:
     """``tidegate.bus.ports.EventFeed`` in one process."""
 
-    def __init__(self, stream: MemoryStream, fate: Fate) -> None:
-        self._stream, self._fate = stream, fate
+    def __init__(self, stream: MemoryStream, fate: Fate, forged: Forged = unnoticed) -> None:
+        self._stream, self._fate, self._forged = stream, fate, forged
 
     async def newest(self) -> tuple[str, int]:
         """See ``tidegate.bus.ports.EventFeed.newest``."""
         await self._fate.lag()
-        kept = self._stream.newest()
-        return identity(kept.headers) if kept is not None else ("", 0)
+        proven = self._tail()
+        return proven.ledger_id, proven.seq
 
     async def follow(self, after: int | None = None) -> AsyncIterator[Published]:
         """See ``tidegate.bus.ports.EventFeed.follow``."""
-        at, once = self._start(after), Once()
+        proven = Provenance(self._forged)
+        at = self._start(after, proven)
         while True:
             await self._fate.lag()
             if at.incarnation != self._stream.end.incarnation:
                 at = Position(self._stream.end.incarnation, 0)
             for kept in list(self._stream.after(at.seq)):
                 at = kept.at
-                one = published(kept.headers, kept.subject, kept.payload)
-                if one is None or self._fate.strikes("event_lost"):
+                if self._fate.strikes("event_lost"):
                     continue
-                if once.is_new(one):
+                for one in _taken(proven, kept):
                     yield one
             end = self._stream.end
             if at.incarnation == end.incarnation and at.seq >= end.seq:
                 await self._stream.change()
 
-    def _start(self, after: int | None) -> Position:
-        end, newest = self._stream.end, self._stream.newest()
-        if after is None or newest is None:
+    def _start(self, after: int | None, proven: Provenance) -> Position:
+        end, tail = self._stream.end, self._tail()
+        proven.begin(tail.seq if after is None else after, tail)
+        if after is None or not tail.seq:
             return end
-        counts = newest.at.seq - identity(newest.headers)[1]
-        return Position(end.incarnation, max(0, min(after + counts, end.seq)))
+        return Position(end.incarnation, self._place(after, tail))
+
+    def _place(self, after: int, tail: Provenance) -> int:
+        """Return the stream sequence of a ledger seq; that of its newest copy."""
+        kept = reversed(list(self._stream.after(0)))
+        wanted = (tail.ledger_id, after)
+        places = (one.at.seq for one in kept if identity(one.headers) == wanted)
+        return next(places, 0)
+
+    def _tail(self) -> Provenance:
+        """Return what follows from the messages that are kept."""
+        proven = Provenance()
+        for kept in self._stream.after(0):
+            _taken(proven, kept)
+        return proven
+
+
+def _taken(proven: Provenance, kept: Kept) -> tuple[Published, ...]:
+    one = published(kept.headers, kept.subject, kept.payload)
+    if one is None:
+        proven.pass_by(kept.at)
+        return ()
+    return proven.take(one, kept.at)

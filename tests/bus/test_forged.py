@@ -1,0 +1,145 @@
+"""A message that no ledger wrote is told to nobody, whatever it claims; what was told goes on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from tests.bus.test_events import follow
+from tests.bus.worlds import World, entries, nats_world, said, simulated_world
+from tests.parts.drawn import drawn
+from tidegate.bus.headers import MESSAGE_ID, event_headers, published
+from tidegate.bus.jetstream.connection import NatsBus
+from tidegate.bus.jetstream.register import LEDGER
+from tidegate.bus.provenance import Provenance
+from tidegate.contracts.digest import START, digest_of
+from tidegate.contracts.entry import Entry, Position, Published
+
+pytestmark = pytest.mark.timeout(60)
+TRUE = entries(1, 9)
+LIE = replace(TRUE[5], at_us=1, payload='{"at_us":1}')
+FORGED = {
+    "the next seq, with the hash of the newest": replace(LIE, hash=TRUE[4].hash),
+    "the next seq, without a hash": replace(LIE, hash=b""),
+    "a seq far ahead": replace(LIE, seq=900),
+    "a seq that was told": replace(LIE, seq=3),
+    "no time in it": replace(LIE, payload="{}"),
+    "no JSON": replace(LIE, payload="{"),
+}
+
+
+async def publish(world: World, first: int, last: int, ahead: int = 0) -> None:
+    _, counts = await world.bus.outbox().last(Position())
+    moved = Position(counts.incarnation, ahead)
+    await world.bus.outbox().publish("led", moved, TRUE[first - 1 : last])
+
+
+async def forge(world: World, row: Entry, ledger_id: str = "led") -> None:
+    headers = event_headers(ledger_id, row, Position())
+    await world.forge(
+        row, {**headers, MESSAGE_ID: f"forged/{row.seq}/{row.payload}/{row.hash.hex()}"}
+    )
+
+
+@pytest.mark.parametrize("how", FORGED)
+async def test_forged_events_are_told_to_nobody(world: World, how: str) -> None:
+    await publish(world, 1, 5)
+    await forge(world, FORGED[how])
+    assert await world.bus.feed().newest() == ("led", 5)
+    await publish(world, 6, 8, ahead=1)
+    assert await world.bus.feed().newest() == ("led", 8)
+    told = await follow(world.bus.feed(), 0, 8)
+    assert [one.payload for one in told] == [said(n) for n in range(1, 9)]
+    assert [one.seq for one in await follow(world.bus.feed(), 5, 3)] == [6, 7, 8]
+
+
+@pytest.mark.parametrize("how", FORGED)
+async def test_who_follows_is_not_told_what_is_forged_meanwhile(world: World, how: str) -> None:
+    await publish(world, 1, 5)
+    async with aclosing(world.bus.feed().follow(4)) as following:  # type: ignore[type-var]
+        told = [(await anext(following)).seq]
+        await forge(world, FORGED[how])
+        await publish(world, 6, 7, ahead=1)
+        told += [(await anext(following)).seq for _ in range(2)]
+    assert told == [5, 6, 7]
+
+
+@pytest.fixture(params=["simulated", "nats"])
+async def served(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[World, None]:
+    async with simulated_world() if request.param == "simulated" else nats_world(tmp_path) as found:
+        assert isinstance(found.bus, NatsBus)
+        await found.bus.register().claim(LEDGER, "led")
+        yield found
+
+
+async def test_another_ledger_than_the_registered_one_cannot_follow_it(served: World) -> None:
+    await publish(served, 1, 5)
+    for row in TRUE[:3]:
+        await forge(served, row, ledger_id="evil")
+    assert await served.bus.feed().newest() == ("led", 5)
+    await publish(served, 6, 6, ahead=3)
+    assert {one.ledger_id for one in await follow(served.bus.feed(), 0, 6)} == {"led"}
+
+
+async def test_a_witness_names_the_places_of_forged_events(served: World) -> None:
+    assert isinstance(served.bus, NatsBus)
+    await publish(served, 1, 5)
+    for lie in FORGED.values():
+        await forge(served, lie)
+    await publish(served, 6, 7, ahead=6)
+    found = await served.bus.witness()
+    assert found is not None
+    assert (found.seq, found.hash) == (7, TRUE[6].hash)
+    assert found.forged == (6, 7, 8, 9, 10, 11)
+
+
+def told(row: Entry) -> Published:
+    one = published(event_headers("led", row, Position()), row.subject, row.payload.encode())
+    assert one is not None
+    return one
+
+
+LIES = st.builds(
+    replace,
+    st.sampled_from(TRUE),
+    seq=st.integers(1, 12),
+    payload=st.sampled_from(['{"at_us":1}', '{"at_us":2}', "{}"]),
+    hash=st.sampled_from([b"", START, *(row.hash for row in TRUE)]),
+)
+
+
+@drawn(200)
+@given(st.lists(st.tuples(st.integers(2, 8), LIES), max_size=4))
+def test_lies_between_what_is_published_change_nothing_of_it(
+    lies: list[tuple[int, Entry]],
+) -> None:
+    stream = list[Entry]()
+    for row in TRUE:
+        stream += [row, *(lie for behind, lie in lies if behind == row.seq)]
+    forged = list[int]()
+    proven = Provenance(lambda _, at: forged.append(at.seq))
+    heard = list[int]()
+    for place, row in enumerate(stream, 1):
+        heard += [one.seq for one in proven.take(told(row), Position(1, place))]
+    proven.end()
+    assert heard == [row.seq for row in TRUE]
+    assert not {place for place, row in enumerate(stream, 1) if row in TRUE} & set(forged)
+
+
+def test_an_entry_that_follows_though_another_wrote_it_yields_to_what_goes_on() -> None:
+    clever = replace(LIE, hash=digest_of(TRUE[4].hash, LIE))
+    proven = Provenance()
+    rows = [*TRUE[:5], clever, *TRUE[5:]]
+    heard = [
+        one.hash
+        for place, row in enumerate(rows, 1)
+        for one in proven.take(told(row), Position(1, place))
+    ]
+    assert heard == [row.hash for row in rows]
+    assert proven.hash == TRUE[-1].hash

@@ -1,0 +1,95 @@
+"""The newest messages of EVENTS, and which of them are the ledger's."""
+
+from __future__ import annotations
+
+from tidegate.bus.headers import identity, published
+from tidegate.bus.jetstream.reader import Delivered, StreamReader
+from tidegate.bus.jetstream.register import LEDGER, NatsRegister
+from tidegate.bus.jetstream.requests import JetStream, StreamInfo
+from tidegate.bus.provenance import Forged, Provenance, unnoticed
+from tidegate.bus.streams import Names
+from tidegate.contracts.entry import Position, Published
+
+WINDOW_FIRST, WINDOW_GROWS = 64, 16
+READ_S = 1.0
+
+
+async def prove_tail(
+    js: JetStream, names: Names, forged: Forged = unnoticed, count: int = WINDOW_FIRST
+) -> Provenance:
+    """Read the newest messages, as many as prove an entry, and return what follows from them.
+
+    ``forged`` hears of those that are not the ledger's. Nothing is proven where EVENTS is empty:
+    then the seq is 0.
+
+    Raises:
+        BusUnreachableError: no answer, or there is no EVENTS.
+    """
+    register = NatsRegister(js, names, 0)
+    while True:
+        found = await js.existing(names.events)
+        told = list[tuple[Published, Position]]()
+        proven = Provenance(lambda one, at: told.append((one, at)))  # noqa: B023 - used in this round
+        for message in await _newest(js, names, found, count):
+            await taken(register, proven, message)
+        proven.end()
+        if proven.chained or count >= found.state.messages:
+            for one, at in told:
+                forged(one, at)
+            return proven
+        count *= WINDOW_GROWS
+
+
+async def taken(
+    register: NatsRegister, proven: Provenance, message: Delivered
+) -> tuple[Published, ...]:
+    """Return what is to be told once a message was read; see ``Provenance.take``.
+
+    Another ledger than the one that the register names cannot follow it.
+
+    Raises:
+        BusUnreachableError: the register does not answer.
+    """
+    one = published(message.headers, message.subject, message.payload)
+    if one is None:
+        proven.pass_by(message.at)
+        return ()
+    other = proven.ledger_id and one.ledger_id != proven.ledger_id
+    if other and await register.read(LEDGER) == proven.ledger_id:
+        proven.refuse(one, message.at)
+        return ()
+    return proven.take(one, message.at)
+
+
+async def find_place(js: JetStream, stream: str, after: int, tail: Provenance) -> int:
+    """Return the stream sequence of a ledger seq; 0: it is before whatever is held.
+
+    How far stream sequences are ahead of the ledger's only grows, with each forged message and
+    each time that EVENTS was filled again. So it is looked for backwards from the newest.
+
+    Raises:
+        BusUnreachableError: no answer.
+    """
+    place = max(0, after + tail.counts) if after else 0
+    while place > 0 and (found := await js.stored_at(stream, place)) is not None:
+        ledger_id, seq = identity(found.headers or {})
+        if ledger_id == tail.ledger_id and seq == after:
+            break
+        ahead = seq - after if ledger_id == tail.ledger_id else 1
+        place = max(0, place - max(ahead, 1))
+    return place
+
+
+async def _newest(js: JetStream, names: Names, found: StreamInfo, count: int) -> list[Delivered]:
+    end, told = found.state.last_seq, list[Delivered]()
+    if not found.state.messages:
+        return told
+    reader = StreamReader(js, names.events)
+    at = Position(found.incarnation, max(0, end - count))
+    try:
+        while at.seq < end and (more := await reader.read(at, count, READ_S)):
+            told += more
+            at = more[-1].at
+    finally:
+        await reader.close()
+    return [one for one in told if one.at.seq <= end]

@@ -1,0 +1,158 @@
+"""Whether a message of EVENTS is the ledger's: its hash follows from the entry before it.
+
+Whoever has the bus's credentials may store a message that looks like an event. One that does not
+follow is doubted: it is the ledger's if the next one follows from it, and forged if the next one
+follows from what was proven. Behind a hole, where nothing stands, the place in the stream tells:
+there nobody but the scheduler can have put a message. The first one that is read is believed.
+
+A hash is no signature: who reads EVENTS can compute the next one. What he stores is published again
+behind it by the scheduler, who knows what it wrote; and ``deploy/nats/accounts.conf`` lets nobody
+else publish at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from tidegate.bus.rows import row_of
+from tidegate.contracts.digest import START, digest_of
+from tidegate.contracts.entry import Entry, Position, Published
+
+HASHES_MAX = 4_096
+"""Of the newest entries: what is published again is known by them."""
+
+
+class _Doubted(NamedTuple):
+    one: Published
+    row: Entry
+    at: Position
+
+
+Forged: TypeAlias = Callable[[Published, Position], None]
+"""Hears of a message that is not the ledger's, and of its place in the stream."""
+
+
+def unnoticed(_one: Published, _at: Position) -> None:
+    """Hear of a forged message and do nothing."""
+
+
+class Provenance:
+    """What one follower of EVENTS was told, and what follows from it."""
+
+    def __init__(self, forged: Forged = unnoticed) -> None:
+        self.ledger_id, self.seq = "", 0  # of the newest entry told
+        self.chained = 0  # how many entries were told since one was believed unproven
+        self._forged = forged
+        self._hashes = dict[int, bytes]()  # of entries that are the ledger's, by seq
+        self._at: Position | None = None  # of the newest entry told
+        self._seen: Position | None = None  # of the newest message, whatever it was
+        self._doubted: _Doubted | None = None
+
+    @property
+    def hash(self) -> bytes:
+        """Return the hash of the newest entry; empty: there is none."""
+        return self._hashes.get(self.seq, b"")
+
+    @property
+    def counts(self) -> int:
+        """Return how far stream sequences are ahead of the ledger's, by the newest entry."""
+        return 0 if self._at is None else self._at.seq - self.seq
+
+    def begin(self, after: int, known: Provenance) -> bool:
+        """Take over what another has proven, as a follower that was told up to a seq.
+
+        Nothing is taken over, and False returned, if the other does not know that entry.
+        """
+        if after not in known._hashes or known._at is None:
+            return False
+        self._hashes = dict(known._hashes)
+        self.ledger_id, self.seq = known.ledger_id, after
+        self._at = self._seen = Position(known._at.incarnation, after + known.counts)
+        return True
+
+    def knows(self, one: Published) -> bool:
+        """Tell whether an entry is one that was proven before."""
+        return one.ledger_id == self.ledger_id and self._hashes.get(one.seq) == one.hash
+
+    def pass_by(self, at: Position) -> None:
+        """Note a message that is not even shaped like an event."""
+        self._seen = at
+
+    def refuse(self, one: Published, at: Position) -> None:
+        """Take a message for forged."""
+        self._seen = at
+        self._forged(one, at)
+
+    def take(self, one: Published, at: Position) -> tuple[Published, ...]:
+        """Return what is to be told by now, in order: nothing, this entry, or the doubted and it.
+
+        What was told before is not told again.
+        """
+        if self._is_again(one):
+            self._seen = at
+            return ()
+        row = row_of(one)
+        if row is None:
+            self.refuse(one, at)
+            return ()
+        doubted, self._doubted = self._doubted, None
+        seen, self._seen = self._seen, at
+        if self._is_proven(one, row) or (seen == self._at and self._is_in_place(one, at)):
+            if doubted is not None:
+                self.refuse(doubted.one, doubted.at)
+            self._accept(one, at)
+            return (one,)
+        if doubted is not None and _follows(doubted, one, row):
+            self._accept(doubted.one, doubted.at)
+            self._accept(one, at)
+            return (doubted.one, one)
+        if doubted is not None:
+            self.refuse(doubted.one, doubted.at)
+        self._doubted = _Doubted(one, row, at)
+        return ()
+
+    def end(self) -> None:
+        """Take what is still doubted for forged: nothing follows it."""
+        doubted, self._doubted = self._doubted, None
+        if doubted is not None:
+            self.refuse(doubted.one, doubted.at)
+
+    def _is_again(self, one: Published) -> bool:
+        same = one.ledger_id == self.ledger_id and one.seq <= self.seq
+        return same and self._hashes.get(one.seq, one.hash) == one.hash
+
+    def _is_proven(self, one: Published, row: Entry) -> bool:
+        if self.knows(one):
+            return True
+        before = START if one.seq == 1 else self._hashes.get(one.seq - 1)
+        if not self.ledger_id:
+            return before is None or digest_of(before, row) == one.hash
+        if one.ledger_id != self.ledger_id:
+            return before is not None and digest_of(before, row) == one.hash
+        if one.seq <= self.seq or before is None:
+            return False  # another entry than the one told, or one behind a hole
+        return digest_of(before, row) == one.hash
+
+    def _is_in_place(self, one: Published, at: Position) -> bool:
+        """Tell whether an entry behind a hole stands as far behind the newest told as it must."""
+        if self._at is None or one.ledger_id != self.ledger_id or one.seq <= self.seq + 1:
+            return False
+        same = self._at.incarnation == at.incarnation
+        return same and at.seq - one.seq == self.counts
+
+    def _accept(self, one: Published, at: Position) -> None:
+        first = not self.ledger_id
+        if one.ledger_id != self.ledger_id:
+            before = self._hashes.get(one.seq - 1)
+            self._hashes = {} if before is None else {one.seq - 1: before}
+        self.ledger_id, self.seq, self._at = one.ledger_id, one.seq, at
+        self._hashes[one.seq] = one.hash
+        self.chained = 0 if first else self.chained + 1
+        if len(self._hashes) > HASHES_MAX:
+            del self._hashes[next(iter(self._hashes))]
+
+
+def _follows(doubted: _Doubted, one: Published, row: Entry) -> bool:
+    same = doubted.one.ledger_id == one.ledger_id and doubted.one.seq == one.seq - 1
+    return same and digest_of(doubted.one.hash, row) == one.hash

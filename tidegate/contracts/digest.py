@@ -1,0 +1,52 @@
+"""The hash of a ledger's row: SHA-256 over the hash of the row before it and every other column.
+
+In UTF-8, each column in its order as text, behind its length in characters and a colon: no two rows
+read alike, and whoever has the rows can check them with any tool.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from tidegate.contracts.entry import Entry
+
+START = bytes(32)
+"""What the first row of a ledger follows."""
+
+
+def digest_of(before: bytes, entry: Entry) -> bytes:
+    """Return the hash that an entry must bear after the hash ``before``."""
+    return digest(
+        before,
+        entry.partition,
+        entry.seq,
+        entry.epoch,
+        entry.turn,
+        entry.at_us,
+        entry.cluster,
+        entry.type,
+        entry.subject,
+        entry.payload,
+    )
+
+
+def digest(  # noqa: PLR0913, PLR0917 - the columns, in their order
+    before: bytes,
+    partition: int,
+    seq: int,
+    epoch: int,
+    turn: int,
+    at_us: int,
+    cluster: str,
+    kind: str,
+    subject: str,
+    payload: str,
+) -> bytes:
+    """Return the hash of a row of these columns after the hash ``before``."""
+    # Written out: every row of every ledger passes here, and a loop takes twice as long.
+    p, s, e, t, a = str(partition), str(seq), str(epoch), str(turn), str(at_us)
+    told = (
+        f"{len(p)}:{p}{len(s)}:{s}{len(e)}:{e}{len(t)}:{t}{len(a)}:{a}{len(cluster)}:{cluster}"
+        f"{len(kind)}:{kind}{len(subject)}:{subject}{len(payload)}:{payload}"
+    )
+    return sha256(before + told.encode("utf-8", "surrogatepass")).digest()
