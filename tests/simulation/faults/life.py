@@ -1,8 +1,7 @@
 """One process of the world: it lives on its ports, and dies or stalls at any of them.
 
 Everything that a service does to the world passes a port, so a death before and a death behind each
-call are all the deaths there are. A dead process hears and changes nothing: whatever its tasks
-still try while they end is refused here.
+call are all the deaths there are. A dead process hears and changes nothing.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ from tidegate.kube.ports import JSON, KubernetesApi, Response
 Result = TypeVar("Result")
 REPEATED = 3
 RELIST_S = 120.0
-RELISTED_S = 1.2 * RELIST_S
-"""Within what time everything is listed again, whatever was missed."""
+RELISTED_S = 1.2 * RELIST_S  # within that everything is listed again, whatever was missed
 
 
 class Life:
