@@ -123,6 +123,7 @@ def introduced(event: WorkloadSubmitted | ReservationRepeated) -> WorkloadView:
 
 def _hold(shown: WorkloadView, event: WorkloadPending) -> None:
     at_us, said = event.at_us, event.message
+    shown.requests = event.requests or shown.requests
     shown.set("QuotaReserved", true=False, reason=event.reason, message=said, at_us=at_us)
     if event.reason == "AdmissionGated" and not event.others:  # those are gates on admission
         shown.set(BLOCKED, true=True, reason="PreemptionGated", message=said, at_us=at_us)
@@ -203,7 +204,7 @@ def _reactivate(shown: WorkloadView, at_us: int) -> None:
 
 
 def _reserve(shown: WorkloadView, at_us: int) -> None:
-    shown.phase = "reserved"
+    shown.phase, shown.requests = "reserved", {}
     message = f"Quota reserved in ClusterQueue {shown.cluster_queue}"
     shown.set("QuotaReserved", true=True, reason="QuotaReserved", message=message, at_us=at_us)
     for past in ("Evicted", "Preempted", BLOCKED):

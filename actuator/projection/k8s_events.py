@@ -15,6 +15,7 @@ from actuator.projection.workload_view import WorkloadView
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReserved,
+    StopOrdered,
     VariantCreated,
     VariantDeleted,
     VariantUngated,
@@ -25,7 +26,7 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
     WorkloadRequeued,
 )
-from tidegate.contracts.facts import ActuationFailed, FactEvent, WorkloadFinished
+from tidegate.contracts.facts import ActuationFailed, FactEvent, WorkloadFinished, WorkloadSubmitted
 from tidegate.core.queueing import variants
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS
@@ -67,14 +68,8 @@ def told(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
             return _preempted(event)
         case WorkloadEvicted():
             return _evicted(event)
-        case ActuationFailed():
-            said = f"{event.reason}: {event.message}" if event.message else event.reason
-            return (replace(_of_job("ActuationFailed", said), kind="Warning"),)
-        case WorkloadFinished() if not event.variant_of:
-            said = f"Workload '{event.workload}' is declared finished"
-            return (_of_job("FinishedWorkload", said),)
         case _:
-            return _of_family(event)
+            return _of_its_job(event) or _of_family(event)
 
 
 def event_object(one: EventText, shown: WorkloadView, seq: int, at_us: int) -> Object:
@@ -137,6 +132,24 @@ def _evicted(event: WorkloadEvicted) -> tuple[EventText, ...]:
     usual = _of_workload(reason, said), _of_job("Stopped", said)
     warned = _WARNED.get(event.cause)
     return usual if warned is None else (_of_workload(warned, said, kind="Warning"), *usual)
+
+
+def _of_its_job(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
+    """Tell on the job what becomes of it, beside its admission and its eviction."""
+    match event:
+        case WorkloadSubmitted() if event.job.kind != "workload" and not event.prebuilt:
+            said = f"Created Workload: {event.workload}"
+            return () if event.variant_of else (_of_job("CreatedWorkload", said),)
+        case StopOrdered(reason="NotAdmitted"):
+            return (_of_job("Suspended", "Not admitted by cluster queue"),)
+        case ActuationFailed():
+            said = f"{event.reason}: {event.message}" if event.message else event.reason
+            return (replace(_of_job("ActuationFailed", said), kind="Warning"),)
+        case WorkloadFinished() if not event.variant_of:
+            said = f"Workload '{event.workload}' is declared finished"
+            return (_of_job("FinishedWorkload", said),)
+        case _:
+            return ()
 
 
 def _of_family(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:

@@ -155,6 +155,7 @@ def workload_status(shown: WorkloadView, found: Object) -> Object:
     conditions |= {kind: _plain(one) for kind, one in shown.conditions.items() if kind in ours}
     status = {**found, "conditions": list(conditions.values())}
     _put(status, "admission", _admission(shown))
+    _put(status, "resourceRequests", _requests(shown))
     _put(status, "requeueState", _requeue_state(shown))
     _put(status, "schedulingStats", _stats(shown))
     if shown.parent:
@@ -218,6 +219,14 @@ def _admission(shown: WorkloadView) -> Object | None:
 def _assigned(one: PodSetAssignment) -> Object:
     usage = {resource: render(resource, units) for resource, units in one.usage.items()}
     return {"name": one.name, "count": one.count, "flavors": one.flavors, "resourceUsage": usage}
+
+
+def _requests(shown: WorkloadView) -> list[Object]:
+    """Return what the scheduler computed for a workload that waits; nothing once it has quota."""
+    return [
+        {"name": name, "resources": {one: render(one, units) for one, units in asked.items()}}
+        for name, asked in shown.requests.items()
+    ]
 
 
 def _requeue_state(shown: WorkloadView) -> Object | None:

@@ -15,6 +15,8 @@ _TOKENS = 6
 
 NOT_ADMITTED = "NotAdmitted"
 """Of an object that runs though no workload stands for it."""
+SUSPENDED = "Suspended"
+"""Of a job that is stopped because the job that owns it waits; the reason is Kueue's."""
 
 
 def refusal(event: ObservationRefused | StrayReported, seq: int) -> Object | None:
@@ -50,4 +52,5 @@ def _stopped(event: StrayReported, seq: int) -> Object | None:
         "uid": event.uid,
     }
     said = f"It must not run: {SAID[event.reason]}"
-    return event_about(regarding, f"{seq:x}.s", event.at_us, ("Warning", NOT_ADMITTED, said))
+    reason = NOT_ADMITTED if event.reason == "Unreadable" else SUSPENDED
+    return event_about(regarding, f"{seq:x}.s", event.at_us, ("Warning", reason, said))

@@ -50,6 +50,7 @@ class WorkloadView(msgspec.Struct, kw_only=True):
     cluster_queue: str = ""  # whose quota it holds
     assignment: tuple[PodSetAssignment, ...] = ()
     conditions: dict[str, Condition] = {}  # by type
+    requests: dict[str, dict[str, int]] = {}  # while it waits: podset to resource to base units
     requeue_count: int = 0
     requeue_after_us: int = 0
     reclaimable: dict[str, int] = {}

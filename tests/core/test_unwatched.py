@@ -75,3 +75,4 @@ def test_who_waits_for_the_pods_of_what_nobody_watches_says_so() -> None:
         one for one in decide(bus.state, decisions_max=100) if isinstance(one, WorkloadPending)
     ]
     assert "those of team/job-uid-first, whose kind is not watched" in waits[-1].message
+    assert waits[-1].requests == {"main": {"cpu": 2_000}}

@@ -27,8 +27,8 @@ from tidegate.replay.verify import verify
 
 KEPT = Path(__file__).parent / "kept"
 HEADS = {
-    "0.1.0-sample": "d6c66efde6b69171e2b5323de3d2d58dceb6be08b288d08b6e2f02a9d2484e52",
-    "0.1.0-busy": "15309c4568dad781f90d83b5fda9075d6cc96c958a79eac95001cf062836415b",
+    "0.1.0-sample": "1161531412514cb4418c8f3446be5ffc046a6f1028755f285d6a74059cc4a874",
+    "0.1.0-busy": "7b9ad30cbd14fbf8d6fe7b15d45fb5280aa43b2047f3cae0b020bba974e24f9d",
 }
 """The hash of each one's last entry, so that the files themselves cannot be changed."""
 

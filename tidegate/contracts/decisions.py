@@ -96,6 +96,7 @@ class WorkloadPending(
     parked: bool = False  # out of the running until something frees quota
     shape: str = ""  # the scheduling shape that was parked with it
     scan: tuple[dict[str, int], ...] = ()  # by podset: resource to the flavor last tried
+    requests: dict[str, dict[str, int]] = {}  # podset to resource to base units that it asks for
 
 
 class Victim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

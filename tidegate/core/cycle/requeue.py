@@ -12,6 +12,7 @@ from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.explain import kinds, sentence, stands, tried
 from tidegate.core.nomination.nominate import Nominee, Outcome
 from tidegate.core.preemption.guarantee import trace
+from tidegate.core.quota.charging import asked_for
 from tidegate.core.state.state import Held, State
 from tidegate.model.gates import gate
 
@@ -123,6 +124,7 @@ def _tell(
             parked=held.parked,
             shape=sha256(shape.key).hexdigest()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,
+            requests=asked_for(state, workload),
             cycle=context.number,
         )
     )

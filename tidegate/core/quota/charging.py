@@ -106,6 +106,12 @@ def shape_key(state: State, workload: Workload) -> bytes:
     )
 
 
+def asked_for(state: State, workload: Workload) -> dict[str, dict[str, int]]:
+    """Return what all pods of each podset ask for, by its name: resource to base units."""
+    pods = zip(workload.podsets, per_pod(state, workload), strict=True)
+    return {podset.name: times(each, count(workload, podset)) for podset, each in pods}
+
+
 def requests_digest(state: State, workload: Workload) -> bytes:
     """Return 8 bytes that tell whether a workload asks for as much as when something was said."""
     counts = [count(workload, podset) for podset in workload.podsets]
