@@ -5,16 +5,15 @@ The present's tables know only what is; but they are made from events, and can b
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy import Connection, Engine, insert
 
 from store import term
 from store.access.engine import open_engine
 from store.entries import PAGE_ROWS
-from store.failures import reading
 from store.ledger import INSERT
 from store.reporting.projection import rebuild
 from store.reporting.tables import price
@@ -24,29 +23,22 @@ from tidegate.contracts.entry import Entry
 
 
 @contextmanager
-def past(entries: Iterable[Entry], present: Engine | None = None) -> Generator[Engine]:
-    """Lend an engine whose reports are made from these entries, with the present's prices.
+def past(entries: Iterable[Entry], prices: Sequence[dict[str, Any]] = ()) -> Generator[Engine]:
+    """Lend an engine whose reports are made from these entries.
 
-    Raises:
-        LedgerUnreachableError: the present's database does not answer.
+    ``prices`` are the rows of the table ``price``, which no event tells.
     """
     engine = open_engine("sqlite://")
     try:
-        prices = [] if present is None else _prices(present)
         metadata.create_all(engine)
         with engine.begin() as conn:
             catalog.create(conn)
             if prices:
-                conn.execute(insert(price), prices)
+                conn.execute(insert(price), list(prices))
             _fill(conn, entries)
         yield engine
     finally:
         engine.dispose()
-
-
-def _prices(present: Engine) -> list[dict[str, Any]]:
-    with reading(present) as conn:
-        return [dict(row) for row in conn.execute(select(price)).mappings()]
 
 
 def _fill(conn: Connection, entries: Iterable[Entry]) -> None:

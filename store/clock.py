@@ -9,6 +9,8 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
+from store.about import NOW_US
+
 HOUR_US = 3_600_000_000
 
 
@@ -31,14 +33,12 @@ class utc_text(FunctionElement[str]):  # noqa: N801 - a SQL function
 
 @compiles(now_us, "sqlite")
 def _now_sqlite(_element: now_us, _compiler: SQLCompiler, **_options: Any) -> str:  # noqa: ANN401
-    # The Julian day of the Unix epoch; a double holds today's to some 40 microseconds.
-    return "CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)"
+    return NOW_US["sqlite"]
 
 
 @compiles(now_us, "postgresql")
 def _now_postgresql(_element: now_us, _compiler: SQLCompiler, **_options: Any) -> str:  # noqa: ANN401
-    # Not now(): that stands still within a transaction which may have waited for a lock.
-    return "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)"
+    return NOW_US["postgresql"]
 
 
 @compiles(utc_text, "sqlite")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, TextClause, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from store.access.engine import shown
+from store.selecting import Select, unanswered
 from tidegate.errors import CommitUnknownError, LedgerUnreachableError
-
-_NO_TABLE = "no such table"  # SQLite's words
-_UNDEFINED_TABLE = "42P01"  # PostgreSQL's code
 
 
 @contextmanager
@@ -34,7 +34,8 @@ def transaction(engine: Engine, *, begin_at_once: bool = False) -> Generator[Con
             connection.commit()
         except DBAPIError as error:
             raise CommitUnknownError(
-                f"The ledger at {shown(engine)} did not confirm a commit: {_told(error)}"
+                f"The ledger at {shown(engine)} did not confirm a commit: "
+                f"{' '.join(str(error.orig).split())}"
             ) from error
 
 
@@ -51,18 +52,43 @@ def reading(engine: Engine) -> Generator[Connection]:
     except IntegrityError:
         raise  # a promise of ours was broken, or a race lost: the caller knows which
     except (DBAPIError, PoolTimeoutError) as error:
-        raise LedgerUnreachableError(_explained(engine, error)) from error
+        raise LedgerUnreachableError(unanswered(shown(engine), _cause(error))) from error
 
 
-def _explained(engine: Engine, error: DBAPIError | PoolTimeoutError) -> str:
-    told = _told(error)
-    where = f"The ledger at {shown(engine)}"
-    state = getattr(error.orig, "sqlstate", None) if isinstance(error, DBAPIError) else None
-    if _NO_TABLE in told or state == _UNDEFINED_TABLE:
-        return f"{where} lacks its tables: `tidegate ledger migrate` makes them. ({told})"
-    return f"{where} does not answer: {told}"
+@contextmanager
+def selecting(engine: Engine) -> Generator[Select]:
+    """Lend a connection as ``store.selecting.Lend`` does; its transaction is rolled back.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
+    """
+    with reading(engine) as connection:
+        yield through(connection)
 
 
-def _told(error: DBAPIError | PoolTimeoutError) -> str:
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    return " ".join(str(cause).split())
+def records(engine: Engine, sql: str) -> list[dict[str, Any]]:
+    """Return the rows of a statement by the names of its columns.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    with reading(engine) as connection:
+        return [dict(row) for row in connection.execute(_text(sql)).mappings()]
+
+
+def through(connection: Connection) -> Select:
+    """Return how to select through a connection, within its transaction."""
+
+    def select(sql: str, /, **values: object) -> list[Any]:
+        return list(connection.execute(_text(sql), values))
+
+    return select
+
+
+@lru_cache(maxsize=64)
+def _text(sql: str) -> TextClause:
+    return text(sql)
+
+
+def _cause(error: DBAPIError | PoolTimeoutError) -> BaseException | None:
+    return error.orig if isinstance(error, DBAPIError) else error

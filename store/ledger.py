@@ -13,10 +13,10 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, literal
 from sqlalchemy.exc import IntegrityError
 
 from store import term
-from store.archive import archive_ranges
 from store.clock import now_us
-from store.entries import PAGE_ROWS, newest, page, seq_at
-from store.failures import reading, transaction
+from store.entries import newest
+from store.failures import selecting, through, transaction
+from store.history import History
 from store.reporting.projection import project
 from store.tables import EVENTS, OBSERVATIONS, ledger_event
 from store.writing import Copying
@@ -42,6 +42,7 @@ class SqlLedger:
         self._partition = partition
         self._clock_us = clock_us
         self._reports = reports
+        self._history = History(lambda: selecting(engine), partition)
 
     def lead(self, holder: str, lease_us: int) -> Term | None:
         """See ``tidegate.bus.ports.Ledger.lead``; the first to lead opens the partition."""
@@ -73,50 +74,20 @@ class SqlLedger:
                 project(conn, entries, entries[0].at_us if before_us is None else before_us)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """See ``tidegate.bus.ports.Ledger.read``.
-
-        No transaction stays open while the caller works on a page: the history behind it is fixed.
-        What was archived comes from its files.
-        """
-        while True:
-            with reading(self._engine) as conn:
-                found = page(conn, self._partition, after, until)
-                held = archive_ranges.missing(conn, self._partition, after, until, found)
-            before = after
-            for entry in archive_ranges.read(held, after, until):
-                yield entry
-                after = entry.seq
-            if after > before:
-                continue
-            yield from found
-            if len(found) < PAGE_ROWS:
-                return
-            after = found[-1].seq
+        """See ``store.history.History.read``."""
+        return self._history.read(after, until)
 
     def seq_at(self, at_us: int) -> int:
-        """Return the seq of the last entry that is not later than a time; 0: there is none.
-
-        Raises:
-            LedgerUnreachableError: the database does not answer.
-        """
-        with reading(self._engine) as conn:
-            held = archive_ranges.parts(conn, self._partition)
-            if not held or at_us >= held[-1].at_us:
-                return seq_at(conn, self._partition, at_us, held[-1].seq if held else 0)
-        return archive_ranges.seq_at(held, at_us)
+        """See ``store.history.History.seq_at``."""
+        return self._history.seq_at(at_us)
 
     def newest(self) -> Entry | None:
-        """Return the last entry; None while the ledger is empty.
-
-        Raises:
-            LedgerUnreachableError: the database does not answer.
-        """
-        with reading(self._engine) as conn:
-            return newest(conn, self._partition)
+        """See ``store.history.History.newest``."""
+        return self._history.newest()
 
     def _insert(self, conn: Connection, after: int, entries: Sequence[Entry]) -> int | None:
         """Write the rows; return the time of the entry before them, if there is one."""
-        before = newest(conn, self._partition)
+        before = newest(through(conn), self._partition)
         actual = 0 if before is None else before.seq
         if actual != after:
             raise SequenceConflictError(after, actual)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine, select, text
 
-from store.access.engine import open_engine
+from store import schema
+from store.access.engine import open_engine, shown
 from store.archive.archive_ranges import pages
-from store.failures import reading, transaction
+from store.failures import selecting, through, transaction
 from store.reporting.projection import rebuild
-from store.schema import check, folder, has_views, is_current, refuse_newer, revision
+from store.schema import VIEW_TABLE, folder, has_table, is_current, refuse_newer, revision
 from store.tables import ledger_writer
 from store.views import catalog
 
@@ -39,13 +40,13 @@ def upgrade(ledger: str | Engine) -> None:
         LedgerUnreachableError: the database does not answer, or a newer Tidegate wrote it.
     """
     with _opened(ledger) as engine:
-        with reading(engine) as conn:
-            if is_current(conn):
+        with selecting(engine) as select:
+            if is_current(select, engine.dialect.name):
                 return
         with _changing(engine) as conn:
             from alembic import command  # noqa: PLC0415 - see above
 
-            config, found = _config(conn), revision(conn)
+            config, found = _config(conn), revision(through(conn), conn.dialect.name)
             command.upgrade(config, "head")
             catalog.create(conn)
             if _asks_for_rebuild(config, found):
@@ -62,6 +63,12 @@ def downgrade(ledger: str | Engine, to: str) -> None:
         from alembic import command  # noqa: PLC0415 - see above
 
         command.downgrade(_config(conn), to)
+
+
+def check(engine: Engine) -> None:
+    """See ``store.schema.check``."""
+    with selecting(engine) as select:
+        schema.check(select, engine.dialect.name, shown(engine))
 
 
 def rebuild_reports(ledger: str | Engine) -> None:
@@ -84,8 +91,8 @@ def _changing(engine: Engine) -> Generator[Connection]:
     with transaction(engine, begin_at_once=True) as conn:
         if conn.dialect.name == "postgresql":
             conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
-        refuse_newer(engine, revision(conn))
-        if has_views(conn):
+        refuse_newer(shown(engine), revision(through(conn), conn.dialect.name))
+        if has_table(through(conn), conn.dialect.name, VIEW_TABLE):
             catalog.drop(conn)
         yield conn
 
@@ -104,7 +111,7 @@ def _opened(ledger: str | Engine) -> Generator[Engine]:
 
 def _rebuild(conn: Connection) -> None:
     for partition in conn.scalars(select(ledger_writer.c.partition)).all():
-        rebuild(conn, partition, pages(conn, partition))
+        rebuild(conn, partition, pages(through(conn), partition))
 
 
 def _asks_for_rebuild(config: Config, found: str | None) -> bool:

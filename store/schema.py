@@ -8,47 +8,47 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, inspect, text
-
 import migrations
-from store.access.engine import shown
-from store.failures import reading
-from store.tables import ledger_view
-from store.views import catalog
+from store.selecting import Select
+from store.views import texts
 from tidegate.errors import LedgerUnreachableError
 
-VERSION_TABLE = "alembic_version"
+VERSION_TABLE, VIEW_TABLE = "alembic_version", "ledger_view"
+_HAS_TABLE = {
+    "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name",
+    "postgresql": "SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass(:name)",
+}
 
 
-def check(engine: Engine) -> None:
+def check(select: Select, dialect: str, shown: str) -> None:
     """Make sure that a ledger may be read by this version; changes nothing.
+
+    ``shown`` is the ledger's URL for people.
 
     Raises:
         LedgerUnreachableError: the database does not answer, holds no ledger, or its schema is
             another version's: the message says what to do.
     """
-    with reading(engine) as conn:
-        if is_current(conn):
-            return
-        found = revision(conn)
+    if is_current(select, dialect):
+        return
+    found = revision(select, dialect)
     if found is None:
         raise LedgerUnreachableError(
-            f"There is no ledger in {shown(engine)}: a scheduler, or `tidegate ledger migrate`,"
-            " makes one."
+            f"There is no ledger in {shown}: a scheduler, or `tidegate ledger migrate`, makes one."
         )
-    refuse_newer(engine, found)
+    refuse_newer(shown, found)
     raise LedgerUnreachableError(
-        f"The schema of {shown(engine)} is another version's: run `tidegate ledger migrate`,"
+        f"The schema of {shown} is another version's: run `tidegate ledger migrate`,"
         " or start a scheduler of this version."
     )
 
 
-def is_current(conn: Connection) -> bool:
+def is_current(select: Select, dialect: str) -> bool:
     """Tell whether the database has exactly this version's tables and views."""
-    return revision(conn) == revisions()[-1] and catalog.current(conn)
+    return revision(select, dialect) == revisions()[-1] and texts.current(select, dialect)
 
 
-def refuse_newer(engine: Engine, found: str | None) -> None:
+def refuse_newer(shown: str, found: str | None) -> None:
     """Make sure that a revision is one of ours, or none.
 
     Raises:
@@ -56,22 +56,22 @@ def refuse_newer(engine: Engine, found: str | None) -> None:
     """
     if found is not None and found not in revisions():
         raise LedgerUnreachableError(
-            f"A newer Tidegate wrote {shown(engine)}: its schema is revision {found}, and this "
+            f"A newer Tidegate wrote {shown}: its schema is revision {found}, and this "
             f"version knows up to {revisions()[-1]}. Use the newer version, or a copy from before."
         )
 
 
-def revision(conn: Connection) -> str | None:
+def revision(select: Select, dialect: str) -> str | None:
     """Return the revision that the database is at; None if no migration ever ran."""
-    if not inspect(conn).has_table(VERSION_TABLE):
+    if not has_table(select, dialect, VERSION_TABLE):
         return None
-    found = conn.scalar(text(f"SELECT version_num FROM {VERSION_TABLE}"))  # noqa: S608 - ours
-    return None if found is None else str(found)
+    found = select(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608 - ours
+    return str(found[0][0]) if found else None
 
 
-def has_views(conn: Connection) -> bool:
-    """Tell whether the database keeps the list of views."""
-    return inspect(conn).has_table(ledger_view.name)
+def has_table(select: Select, dialect: str, name: str) -> bool:
+    """Tell whether the database has a table."""
+    return bool(select(_HAS_TABLE[dialect], name=name))
 
 
 def revisions() -> list[str]:

@@ -7,20 +7,21 @@ older one is tried; with none, folding begins at the first event.
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from store.failures import reading, transaction
-from store.tables import ledger_event, ledger_snapshot
+from store.failures import selecting, transaction
+from store.kept_states import bind, newest, packed
+from store.tables import ledger_snapshot
 from tidegate.contracts.entry import Snapshot
 
-KEPT = 3
-"""How many a prune leaves."""
+KEPT = 10
+"""How many of the newest a prune leaves."""
+SPAN_EVENTS = 50_000
+"""Of each so many events before those the first snapshot stays, so that the past is near."""
 
 _kept = ledger_snapshot.c
-_event = ledger_event.c
+_LAST = 2**62
 
 
 class SqlSnapshots:
@@ -35,21 +36,8 @@ class SqlSnapshots:
         Raises:
             LedgerUnreachableError: the database does not answer.
         """
-        ours = (_kept.partition == self._partition) & (_kept.version == version)
-        if until is not None:
-            ours &= _kept.seq <= until
-        beside = (_event.partition == _kept.partition) & (_event.seq == _kept.seq)
-        wanted = (
-            select(_kept.seq, _kept.state, _kept.hash, _event.hash)
-            .join_from(ledger_snapshot, ledger_event, beside)
-            .where(ours)
-            .order_by(_kept.seq.desc())
-        )
-        with reading(self._engine) as conn:
-            for seq, state, digest, head in conn.execute(wanted):
-                if digest == _bind(head, version, state):
-                    return Snapshot(seq=seq, version=version, state=state, head=head)
-        return None
+        with selecting(self._engine) as select:
+            return newest(select, self._partition, version, _LAST if until is None else until)
 
     def write(self, snapshot: Snapshot) -> None:
         """Keep a snapshot and prune the oldest; one of the same seq stays as it is.
@@ -57,12 +45,13 @@ class SqlSnapshots:
         Raises:
             LedgerUnreachableError: the database does not answer.
         """
+        state = packed(snapshot.state)
         row = {
             "partition": self._partition,
             "seq": snapshot.seq,
             "version": snapshot.version,
-            "state": snapshot.state,
-            "hash": _bind(snapshot.head, snapshot.version, snapshot.state),
+            "state": state,
+            "hash": bind(snapshot.head, snapshot.version, state),
         }
         try:
             with transaction(self._engine) as conn:
@@ -72,12 +61,11 @@ class SqlSnapshots:
         self._prune()
 
     def _prune(self) -> None:
+        """Leave the newest, and of those before them the first of each span of the history."""
         ours = _kept.partition == self._partition
-        newest = select(_kept.seq).where(ours).order_by(_kept.seq.desc()).limit(KEPT)
         with transaction(self._engine, begin_at_once=True) as conn:
-            kept = conn.scalars(newest).all()
-            conn.execute(delete(ledger_snapshot).where(ours, _kept.seq.not_in(kept)))
-
-
-def _bind(head: bytes, version: int, state: bytes) -> bytes:
-    return sha256(head + version.to_bytes(4, "big") + state).digest()
+            seqs = list(conn.scalars(select(_kept.seq).where(ours).order_by(_kept.seq)))
+            first = {seq // SPAN_EVENTS: seq for seq in reversed(seqs)}
+            gone = set(seqs[:-KEPT]).difference(first.values())
+            if gone:
+                conn.execute(delete(ledger_snapshot).where(ours, _kept.seq.in_(sorted(gone))))

@@ -19,32 +19,16 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
+from store.database import (
+    POSTGRES_CONNECT,
+    POSTGRES_READS,
+    POSTGRES_SETTINGS,
+    SQLITE_PRAGMAS,
+)
 from tidegate.errors import LedgerUnreachableError
 
-BUSY_S = 10
-"""How long a statement waits for another's lock before it fails."""
-_SQLITE_PRAGMAS = (
-    f"PRAGMA busy_timeout = {BUSY_S * 1_000}",
-    "PRAGMA foreign_keys = ON",
-    "PRAGMA temp_store = MEMORY",
-    "PRAGMA cache_size = -65536",  # KiB
-)
 _SQLITE_WRITES = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
-_POSTGRES_CONNECT: dict[str, Any] = {
-    "connect_timeout": BUSY_S,
-    "application_name": "tidegate",
-    # A network that swallows packets must not hold the writer for the quarter of an hour that TCP
-    # would wait.
-    "keepalives_idle": 5,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-    "tcp_user_timeout": BUSY_S * 1_000,
-}
 _WRITES = {"target_session_attrs": "read-write"}  # never a standby, whichever host it is
-_READS = [
-    "SET default_transaction_read_only = on",
-    "SET jit = off",  # to compile a report takes longer than to run it
-]
 _BY_INDEX = [
     # A writer looks up single rows in tables that were empty when its statements were planned, and
     # keeps to those plans until statistics come: so it is told to take the indexes from the start.
@@ -130,11 +114,11 @@ def _open_memory() -> Engine:
         max_overflow=0,
         connect_args={"check_same_thread": False, "cached_statements": 512},
     )
-    return _prepare_sqlite(engine, _SQLITE_PRAGMAS)
+    return _prepare_sqlite(engine, SQLITE_PRAGMAS)
 
 
 def _open_file(url: URL, *, read_only: bool) -> Engine:
-    pragmas = _SQLITE_PRAGMAS if read_only else _SQLITE_PRAGMAS + _SQLITE_WRITES
+    pragmas = SQLITE_PRAGMAS if read_only else SQLITE_PRAGMAS + _SQLITE_WRITES
     path = _path(url)
     if read_only:
         if not path.is_file():
@@ -166,8 +150,7 @@ def _prepare_sqlite(engine: Engine, pragmas: tuple[str, ...]) -> Engine:
 
 
 def _open_postgresql(url: URL, *, read_only: bool) -> Engine:
-    settings = [f"SET lock_timeout = '{BUSY_S}s'", "SET timezone = 'UTC'"]
-    settings += _READS if read_only else _BY_INDEX
+    settings = [*POSTGRES_SETTINGS, *(POSTGRES_READS if read_only else _BY_INDEX)]
 
     def on_connect(connection: Any, _record: object) -> None:  # noqa: ANN401 - psycopg may be absent
         with connection.cursor() as cursor:
@@ -180,7 +163,7 @@ def _open_postgresql(url: URL, *, read_only: bool) -> Engine:
             )
         connection.commit()
 
-    wanted = _POSTGRES_CONNECT if read_only else {**_POSTGRES_CONNECT, **_WRITES}
+    wanted = POSTGRES_CONNECT if read_only else {**POSTGRES_CONNECT, **_WRITES}
     options = {key: value for key, value in wanted.items() if key not in url.query}
     engine = create_engine(
         url,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import file_digest
 from pathlib import Path
 from typing import IO, Literal, cast
@@ -16,6 +16,7 @@ from typing import IO, Literal, cast
 import msgspec
 from msgspec.structs import asdict
 
+from store.entries import EVERY, PAGE_ROWS, Narrow
 from tidegate.contracts.entry import Entry
 from tidegate.errors import UndecodableError
 
@@ -41,6 +42,17 @@ class Archive:
                     return
                 if entry.seq > after:
                     yield entry
+
+    def back(self, until: int, rows: int = PAGE_ROWS, narrow: Narrow = EVERY) -> Iterator[Entry]:
+        """Yield the entries with seq <= ``until``, newest first, none left out."""
+        del rows, narrow
+        yield from reversed(list(self.read(0, until)))
+
+    def naming(self, texts: Sequence[str], after: int, until: int) -> Iterator[Entry]:
+        """Yield the entries with ``after`` < seq <= ``until`` that name one of some texts."""
+        for entry in self.read(after, until):
+            if any(text in entry.payload for text in texts):
+                yield entry
 
     def end(self) -> int:
         """Return the seq of the last entry; reads the whole file."""

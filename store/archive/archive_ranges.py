@@ -13,24 +13,17 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import asdict
-from sqlalchemy import Connection, Engine, delete, func, insert, select
 
 from store import entries
 from store.archive.archive_format import Archive
 from store.entries import PAGE_ROWS
-from store.failures import reading, transaction
-from store.tables import ledger_archive, ledger_event
+from store.selecting import Select
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.errors import LedgerUnreachableError
 
 FOLDER_VARIABLE = "TIDEGATE_ARCHIVES"
 """Where archives are now, if not where they were written."""
-DELETED_ROWS = 20_000
-"""In one transaction: the writer waits for no longer."""
-
-_kept, _event = ledger_archive.c, ledger_event.c
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,22 +63,25 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         return Archive(path)
 
 
-def parts(conn: Connection, partition: int) -> list[Part]:
+_PARTS = (
+    f"SELECT {', '.join(Part.__struct_fields__)} FROM ledger_archive"  # noqa: S608 - our names
+    " WHERE partition = :partition ORDER BY seq"
+)
+
+
+def parts(select: Select, partition: int) -> list[Part]:
     """Return what was archived, oldest first."""
-    columns = [_kept[name] for name in Part.__struct_fields__]
-    wanted = select(*columns).where(_kept.partition == partition).order_by(_kept.seq)
-    return [
-        Part(**dict(zip(Part.__struct_fields__, row, strict=True))) for row in conn.execute(wanted)
-    ]
+    rows = select(_PARTS, partition=partition)
+    return [Part(**dict(zip(Part.__struct_fields__, row, strict=True))) for row in rows]
 
 
 def missing(
-    conn: Connection, partition: int, after: int, until: int | None, found: list[Entry]
+    select: Select, partition: int, after: int, until: int | None, found: list[Entry]
 ) -> list[Part]:
     """Return the parts that hold what lies between ``after`` and a page that was found."""
     if (found and found[0].seq == after + 1) or (until is not None and until <= after):
         return []
-    return [part for part in parts(conn, partition) if part.seq > after]
+    return [part for part in parts(select, partition) if part.seq > after]
 
 
 def read(held: list[Part], after: int, until: int | None) -> Iterator[Entry]:
@@ -114,60 +110,26 @@ def seq_at(held: list[Part], at_us: int) -> int:
     return before
 
 
-def pages(conn: Connection, partition: int) -> Iterator[list[Entry]]:
+def pages(select: Select, partition: int) -> Iterator[list[Entry]]:
     """Yield all entries of a partition, the archived ones first, in pages.
 
     Raises:
         LedgerUnreachableError: an archive's file is not there.
     """
-    held = parts(conn, partition)
+    held = parts(select, partition)
     archived = read(held, 0, None)
     while found := list(islice(archived, PAGE_ROWS)):
         yield found
-    yield from entries.pages(conn, partition, held[-1].seq if held else 0)
+    yield from entries.pages(select, partition, held[-1].seq if held else 0)
 
 
-def last_turn(engine: Engine, partition: int, until: int) -> int:
-    """Return the end of the last whole turn up to ``until``, but for the newest; 0: there is none.
-
-    Raises:
-        LedgerUnreachableError: the database does not answer.
-    """
-    ours = _event.partition == partition
-    newest = select(func.max(_event.turn)).where(ours).scalar_subquery()
-    cut = select(func.min(_event.turn)).where(ours, _event.seq > until).scalar_subquery()
-    ended = select(func.max(_event.seq)).where(
-        ours, _event.turn < newest, _event.turn < func.coalesce(cut, newest)
-    )
-    with reading(engine) as conn:
-        return conn.scalar(ended) or 0
-
-
-def last_opened(conn: Connection, partition: int, until: int | None = None) -> str:
+def last_opened(select: Select, partition: int, until: int | None = None) -> str:
     """Return the payload of the last LedgerOpened up to ``until``; empty if there is none."""
-    named = select(_event.payload).where(
-        _event.partition == partition, _event.type == LedgerOpened.__name__
-    )
+    sql = "SELECT payload FROM ledger_event WHERE partition = :partition AND type = :type"
+    values: dict[str, object] = {"partition": partition, "type": LedgerOpened.__name__}
     if until is not None:
-        named = named.where(_event.seq <= until)
-    told = conn.scalar(named.order_by(_event.seq.desc()).limit(1))
-    if told is not None:
-        return str(told)
-    held = parts(conn, partition)
+        sql, values["until"] = f"{sql} AND seq <= :until", until
+    if found := select(f"{sql} ORDER BY seq DESC LIMIT 1", **values):
+        return str(found[0][0])
+    held = parts(select, partition)
     return held[-1].opened if held else ""
-
-
-def forget(engine: Engine, part: Part) -> None:
-    """Note a part whose file is on disk, then delete its events from the table, oldest first.
-
-    Raises:
-        LedgerUnreachableError: the database does not answer; what is gone is in the file.
-    """
-    with transaction(engine, begin_at_once=True) as conn:
-        opened = last_opened(conn, part.partition, part.seq)
-        conn.execute(insert(ledger_archive), asdict(part) | {"opened": opened})
-    for first in range(part.first_seq, part.seq + 1, DELETED_ROWS):
-        until = min(first + DELETED_ROWS - 1, part.seq)
-        with transaction(engine, begin_at_once=True) as conn:
-            ours = _event.partition == part.partition
-            conn.execute(delete(ledger_event).where(ours, _event.seq <= until))

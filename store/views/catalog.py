@@ -6,10 +6,12 @@ A view is code, not data: after each migration all are made again from what stan
 
 from __future__ import annotations
 
-from hashlib import sha256
+import json
 from types import ModuleType
 
 from sqlalchemy import Connection, Dialect, delete, insert, select, text
+from sqlalchemy.dialects.postgresql.base import PGDialect
+from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine.default import DefaultDialect
 
 from store.tables import ledger_view
@@ -28,6 +30,7 @@ from store.views import (
     waits,
 )
 from store.views.columns import View
+from store.views.texts import TEXTS
 
 _MODULES: tuple[ModuleType, ...] = (
     quota_now,
@@ -54,8 +57,8 @@ def _view(module: ModuleType) -> View:
 VIEWS = {module.NAME: _view(module) for module in _MODULES}
 
 
-def sql_of(view: View, dialect: Dialect) -> str:
-    """Return the view's query as one dialect writes it."""
+def compiled(view: View, dialect: Dialect) -> str:
+    """Return the view's query as SQLAlchemy writes it for one dialect."""
     assert isinstance(dialect, DefaultDialect)
     plain = type(dialect)(paramstyle="named")  # else a % would be doubled for the driver
     other = view.postgresql if dialect.name == "postgresql" else None
@@ -63,12 +66,18 @@ def sql_of(view: View, dialect: Dialect) -> str:
     return str(query.compile(dialect=plain, compile_kwargs={"literal_binds": True}))
 
 
-def current(conn: Connection) -> bool:
-    """Tell whether the database has exactly these views."""
-    made = conn.execute(select(ledger_view.c.name, ledger_view.c.digest))
-    return {row.name: row.digest for row in made} == {
-        name: _digest(view, conn.dialect) for name, view in VIEWS.items()
-    }
+def text_of_all() -> str:
+    """Return ``view_texts.json``: what readers know of the reports without SQLAlchemy."""
+    dialects: tuple[Dialect, ...] = (SQLiteDialect(), PGDialect())  # type: ignore[no-untyped-call]
+    told = [
+        {
+            "name": view.name,
+            "about": view.about,
+            "sql": {one.name: compiled(view, one) for one in dialects},
+        }
+        for view in VIEWS.values()
+    ]
+    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 
 
 def drop(conn: Connection) -> None:
@@ -81,13 +90,9 @@ def drop(conn: Connection) -> None:
 
 def create(conn: Connection) -> None:
     """Make every view."""
-    for place, (name, view) in enumerate(VIEWS.items()):
-        query = sql_of(view, conn.dialect)
+    for place, name in enumerate(TEXTS):
+        query = TEXTS[name].sql[conn.dialect.name]
         as_it_is = {"no_parameters": True}
         conn.exec_driver_sql(f"CREATE VIEW {name} AS {query}", execution_options=as_it_is)
-        row = {"name": name, "place": place, "digest": _digest(view, conn.dialect)}
+        row = {"name": name, "place": place, "digest": TEXTS[name].digest(conn.dialect.name)}
         conn.execute(insert(ledger_view), row)
-
-
-def _digest(view: View, dialect: Dialect) -> str:
-    return sha256(sql_of(view, dialect).encode()).hexdigest()

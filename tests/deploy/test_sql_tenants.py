@@ -15,11 +15,11 @@ from store import migrate
 from store.access import tenants
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.reports import rows
 from store.schema import revisions
 from store.tables import metadata
 from store.views.catalog import VIEWS
 from tests.parts.postgresql import Server
+from tests.parts.reports import rows
 from tests.store.histories import AT, LEASE_US, sealed
 from tests.store.story import STORY
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from store.archive.archive_format import Archive
 from store.as_of import past
-from store.reports import rows
+from tests.parts.reports import rows
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened, PolicyConfigured, WatchesExpected

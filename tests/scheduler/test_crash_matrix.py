@@ -24,9 +24,9 @@ from sqlalchemy import Engine
 from store.access.engine import open_engine
 from store.as_of import past
 from store.ledger import SqlLedger
-from store.reports import rows
 from store.views.catalog import VIEWS
 from tests.parts.postgresql import Server, postgresql
+from tests.parts.reports import rows
 from tests.scheduler.killing import PLACES
 from tests.scheduler.stage import QUEUES, beat, queue
 from tidegate.bus.embedded import embedded_server

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from sqlalchemy import Engine
 
-from store.reports import rows
+from tests.parts.reports import rows
 from tests.store.histories import sealed
 from tests.store.story import STORY, admitted, minute, submitted
 from tests.store.test_reports import written

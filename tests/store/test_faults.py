@@ -14,8 +14,8 @@ from store import migrate
 from store.access.engine import open_engine
 from store.as_of import past
 from store.ledger import SqlLedger
-from store.reports import rows
 from store.views.catalog import VIEWS
+from tests.parts.reports import rows
 from tests.store.filling import write_until_full
 from tests.store.histories import LEASE_US, ticks
 from tests.store.test_reports import history

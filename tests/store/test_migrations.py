@@ -15,11 +15,12 @@ from sqlalchemy.engine.interfaces import ReflectedIndex
 from store import migrate
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.migrate import check
 from store.reporting.tables import made_on, usage
-from store.reports import rows
-from store.schema import check, revisions
+from store.schema import revisions
 from store.tables import metadata
 from store.views.catalog import VIEWS
+from tests.parts.reports import rows
 from tests.store.histories import LEASE_US, sealed
 from tests.store.story import STORY
 from tidegate.contracts.entry import Positions

@@ -18,10 +18,11 @@ from store import migrate
 from store.as_of import past
 from store.clock import HOUR_US
 from store.entries import pages
+from store.failures import through
 from store.ledger import SqlLedger
 from store.reporting.projection import REPORTS, TAKEN, rebuild
-from store.reports import rows
 from store.views.catalog import VIEWS
+from tests.parts.reports import rows
 from tests.store.busy import Busy
 from tests.store.histories import LEASE_US, sealed
 from tests.store.story import cluster_queue, minute, submitted
@@ -166,7 +167,7 @@ def test_made_again_from_the_events_the_reports_are_the_same(engine: Engine, see
     migrate.rebuild_reports(engine)
     assert tables(engine) == kept
     with engine.begin() as conn:
-        rebuild(conn, 0, ([entry] for page in pages(conn, 0) for entry in page))
+        rebuild(conn, 0, ([entry] for page in pages(through(conn), 0) for entry in page))
     assert tables(engine) == kept
     assert all(kept[name] for name in ("report_workload", "report_holding", "report_preemption"))
 
@@ -187,7 +188,7 @@ def test_the_past_is_what_the_present_was(engine: Engine) -> None:
         if place % 29 == 0:
             was[entries[-1].seq] = all_reports(engine)
     for seq, told in was.items():
-        with past(ledger.read(until=seq), engine) as then:
+        with past(ledger.read(until=seq)) as then:
             assert all_reports(then) == told
     assert len(was) > 3
 

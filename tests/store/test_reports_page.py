@@ -15,10 +15,10 @@ from sqlalchemy import Engine, text
 from store import migrate
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.reports import rows
 from store.views.catalog import VIEWS
 from store.views.columns import View
 from tests.parts.postgresql import Server
+from tests.parts.reports import rows
 from tests.store.histories import LEASE_US
 from tests.store.text import shown, table
 from tidegate.cli.sample import turns

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from store.ledger import SqlLedger
-from store.snapshots import KEPT, SqlSnapshots
+from store.snapshots import SqlSnapshots
 from tests.store.histories import AT, LEASE_US, ticks
 from tidegate.contracts.entry import Snapshot
 
@@ -54,12 +54,16 @@ def test_one_ahead_of_the_ledger_is_passed_over(snapshots: SqlSnapshots) -> None
     assert snapshots.newest(version=1) is None
 
 
-def test_only_the_newest_are_kept(snapshots: SqlSnapshots, engine: Engine) -> None:
+def test_the_newest_are_kept_and_one_of_each_span_before(
+    snapshots: SqlSnapshots, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("store.snapshots.KEPT", 2)
+    monkeypatch.setattr("store.snapshots.SPAN_EVENTS", 4)
     for seq in range(1, 9):
         snapshots.write(snapshot(seq))
     with engine.connect() as conn:
         kept = conn.scalars(text("SELECT seq FROM ledger_snapshot ORDER BY seq")).all()
-    assert kept == list(range(9 - KEPT, 9))
+    assert kept == [1, 4, 7, 8]
 
 
 def test_who_comes_second_changes_nothing(snapshots: SqlSnapshots) -> None:

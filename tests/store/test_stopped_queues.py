@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from sqlalchemy import Engine
 
 from store.ledger import SqlLedger
-from store.reports import rows
+from tests.parts.reports import rows
 from tests.store.histories import AT, LEASE_US, sealed
 from tests.store.story import cluster_queue
 from tidegate.contracts.facts import ClusterQueueDefined

@@ -27,7 +27,7 @@ from tidegate.errors import (
     LostTailError,
     UndecodableError,
 )
-from tidegate.replay.as_of import as_of as folded
+from tidegate.replay.rebuild import rebuild
 
 _DEPLOYMENTS = "/apis/apps/v1/deployments"
 _NOT_FOUND = 404
@@ -37,13 +37,15 @@ CLOCKS_APART_US_MAX = 5_000_000
 
 def examine_ledger(reader: Reader) -> Iterator[Finding]:
     """Read the whole ledger: its chain, its writer, its watches."""
-    told = reader.info() if reader.engine is not None else {}
+    told = reader.info()
     try:
-        state, head = folded(reader.entries("verifying"))
+        state, kept = reader.start()
+        state, head = rebuild(reader.entries("verifying", kept.seq), state, kept)
     except (ChainError, UndecodableError) as error:
         yield wrong("ChainBroken", str(error), "restore it: docs/runbook.md")
         return
-    yield good("ChainIntact", f"{head.seq} events of ledger {state.ledger_id}")
+    since = f", checked from seq {kept.seq} on (all: tidegate ledger verify)" if kept.seq else ""
+    yield good("ChainIntact", f"{head.seq} events of ledger {state.ledger_id}{since}")
     yield _watches(state)
     yield from examine_watched(state)
     if told:

@@ -6,6 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TypeAlias
 
+from store.database import open_database
+from store.history import History
 from tidegate.cli.reading import Entries
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
@@ -20,9 +22,10 @@ Told: TypeAlias = tuple[Entry, FactEvent | DecisionEvent]
 class Follower:
     """Folds what was appended since it last looked; reads only."""
 
-    def __init__(self, ledger: Entries) -> None:
+    def __init__(self, ledger: Entries, state: State | None = None) -> None:
+        """``state``, if given, is the one that the ledger gives at some seq: it goes on there."""
         self._ledger = ledger
-        self.state = State()
+        self.state = State() if state is None else state
 
     def poll(self) -> list[Told]:
         """Fold and return what is new; reads one page at a time.
@@ -45,11 +48,8 @@ def follow(url: str) -> Generator[Follower]:
     Raises:
         LedgerUnreachableError: there is no such ledger, or its database does not answer.
     """
-    from store.access.engine import open_engine  # noqa: PLC0415 - an image may lack SQL
-    from store.ledger import SqlLedger  # noqa: PLC0415
-
-    engine = open_engine(url, read_only=True)
+    database = open_database(url)
     try:
-        yield Follower(SqlLedger(engine))
+        yield Follower(History(database.lend))
     finally:
-        engine.dispose()
+        database.close()

@@ -9,9 +9,11 @@ import typer
 
 from tidegate.cli.output import say
 from tidegate.cli.reading import Reader
+from tidegate.contracts.codec import decode
+from tidegate.contracts.decisions import VariantCreated
+from tidegate.contracts.entry import Entry
 from tidegate.core.state.state import State, Workload
 from tidegate.errors import NotSupportedError, UnknownNameError
-from tidegate.replay.as_of import as_of as folded
 from tidegate.replay.story.why import names
 
 WorkloadArgument = Annotated[
@@ -33,9 +35,8 @@ SubjectArgument = Annotated[
 
 
 def draft_of(reader: Reader) -> State:
-    """Return the state that the ledger gives, its chain verified."""
-    state, _ = folded(reader.entries("folding"))
-    return state
+    """Return the state that the ledger gives, its chain verified from the nearest one kept on."""
+    return reader.state()
 
 
 def known_queue(reader: Reader, name: str) -> None:
@@ -67,7 +68,7 @@ def find(reader: Reader, text: str) -> str:
         Exit: the ledger knows none.
         BadParameter: there are some in several namespaces.
     """
-    found = names(reader.entries("looking"), text)
+    found = names(reader.submissions(text.rpartition("/")[2]), text)
     spaces = sorted({key.partition("/")[0] for key in found})
     if not found:
         say(f"The ledger {reader.url} knows no workload {text!r}: see `tidegate show pending`.")
@@ -77,6 +78,27 @@ def find(reader: Reader, text: str) -> str:
             f"{text!r} is in several namespaces: say which with -n ({', '.join(spaces)})."
         )
     return found[-1]
+
+
+def naming(reader: Reader, key: str) -> list[Entry]:
+    """Return the entries that name a workload or one of its variants, in order, from its first on.
+
+    Nothing before its submission names it.
+    """
+    first = next((one.seq for one in reader.submissions(key.rpartition("/")[2])), 1)
+    keys = [key]
+    while True:
+        texts = [f'"{one}"' for one in keys]
+        found = list(reader.ledger.naming(texts, first - 1, reader.end))
+        variants = [one for one in map(_variant, found) if one not in {*keys, ""}]
+        if not variants:
+            return found
+        keys += dict.fromkeys(variants)
+
+
+def _variant(entry: Entry) -> str:
+    event = decode(entry.payload) if entry.type == VariantCreated.__name__ else None
+    return event.workload if isinstance(event, VariantCreated) else ""
 
 
 def workload_of(reader: Reader, state: State, text: str) -> Workload:

@@ -1,23 +1,35 @@
 """How commands find the ledger and read it: always read-only.
 
-SQL is imported when a ledger is opened, since a command line without it can still do the rest.
+SQL's own library is imported for the reports of the past alone: it loads longer than most answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import typer
 
+from store.about import about, clock_us
 from store.archive.archive_format import Archive, is_archive
+from store.database import Database, open_database
+from store.entries import Narrow
+from store.history import History
+from store.kept_states import newest
+from store.reports import rows, statement
+from store.schema import check
 from tidegate.cli.instance import read_instance
 from tidegate.cli.progress import watched
 from tidegate.cli.times import parse_utc, utc
-from tidegate.contracts.entry import Entry
+from tidegate.contracts.entry import Entry, Snapshot
+from tidegate.core.folding.snapshot import VERSION, decode
+from tidegate.core.state.chain import GENESIS
+from tidegate.core.state.state import State
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
+from tidegate.replay.rebuild import rebuild
 
 LedgerOption = Annotated[
     str,
@@ -47,9 +59,30 @@ class Entries(Protocol):
         """Yield the entries with ``after`` < seq <= ``until``, in order, in constant memory."""
         ...
 
+    def back(self, until: int, rows: int = ..., narrow: Narrow = ...) -> Iterator[Entry]:
+        """Yield the entries with seq <= ``until``, newest first; ``narrow`` may be left undone."""
+        ...
+
+    def naming(self, texts: Sequence[str], after: int, until: int) -> Iterator[Entry]:
+        """Yield the entries after one and until another that name a text, in order, or more."""
+        ...
+
     def seq_at(self, at_us: int) -> int:
         """Return the seq of the last entry that is not later than a time; 0: there is none."""
         ...
+
+
+_SUBMISSIONS = (
+    "SELECT submitted_seq FROM report_workload WHERE partition = 0"
+    " AND (name = :name OR job_name = :name) AND submitted_seq <= :until ORDER BY submitted_seq"
+)
+
+
+class Reports(NamedTuple):
+    """SQL reports that can be asked."""
+
+    records: Callable[[str], list[dict[str, Any]]]  # runs a statement: its rows by column
+    dialect: str  # sqlite or postgresql
 
 
 class Reader(NamedTuple):
@@ -58,11 +91,41 @@ class Reader(NamedTuple):
     url: str  # for people: without password
     ledger: Entries
     end: int  # seq of the newest entry when it was opened, or as of then; 0: empty
-    engine: Any  # for SQL reports, sqlalchemy's, which is imported late; None: there are none
+    database: Database | None  # None: an archive
+    reports: Reports | None  # None: they were not asked for
 
-    def entries(self, what: str = "reading") -> Iterator[Entry]:
-        """Yield all entries up to the end, showing progress."""
-        return watched(self.ledger.read(until=self.end), what, self.end)
+    def entries(self, what: str = "reading", after: int = 0) -> Iterator[Entry]:
+        """Yield all entries behind ``after`` up to the end, showing progress."""
+        return watched(self.ledger.read(after, self.end), what, self.end - after)
+
+    def start(self, until: int | None = None) -> tuple[State, Entry]:
+        """Return the newest state that is kept up to a seq, by default the end, and its entry.
+
+        Without any it is the state before the first event: who asks folds what comes behind it.
+        """
+        kept = self._kept(self.end if until is None else until)
+        if kept is not None:
+            for entry in self.ledger.read(kept.seq - 1, kept.seq):
+                return decode(kept.state), entry
+        return State(), GENESIS
+
+    def submissions(self, name: str) -> Iterator[Entry]:
+        """Yield where workloads of a name, or of a job of that name, were submitted, in order."""
+        if self.database is None:
+            yield from self.entries("looking")
+            return
+        for (seq,) in self.database.select(_SUBMISSIONS, name=name, until=self.end):
+            yield from self.ledger.read(seq - 1, seq)
+
+    def state(self, what: str = "folding") -> State:
+        """Return the state that the ledger gives at its end: folded from the nearest one kept."""
+        state, head = self.start()
+        return rebuild(self.entries(what, head.seq), state, head)[0]
+
+    def _kept(self, until: int) -> Snapshot | None:
+        if self.database is None:
+            return None
+        return newest(self.database.select, 0, VERSION, until)
 
     def seq_of(self, text: str, option: str, *, onwards: bool = False) -> int:
         """Return the seq that an option tells: itself, or the last one up to a time.
@@ -80,9 +143,8 @@ class Reader(NamedTuple):
         Raises:
             UnknownNameError: there is no such report.
         """
-        from store.reports import rows  # noqa: PLC0415 - SQL may be absent
-
-        return rows(self.engine, name)
+        assert self.reports is not None, "opened with its reports"
+        return rows(self.reports.records, name)
 
     def statement(self, name: str) -> str:
         """Return the SQL of a report.
@@ -90,24 +152,21 @@ class Reader(NamedTuple):
         Raises:
             UnknownNameError: there is no such report.
         """
-        from store.reports import statement  # noqa: PLC0415 - SQL may be absent
-
-        return statement(self.engine, name)
+        assert self.reports is not None, "opened with its reports"
+        return statement(self.reports.dialect, name)
 
     def info(self) -> dict[str, Any]:
-        """Return what the ledger says of itself."""
-        from store.about import about  # noqa: PLC0415 - SQL may be absent
-
-        told = about(self.engine)
+        """Return what the ledger says of itself; nothing of an archive."""
+        if self.database is None:
+            return {}
+        told = about(self.database.select, self.database.dialect)
         head_us = told.pop("head_us")
-        told["ledger"] = self.url
-        return {**told, "headAt": None if head_us is None else utc(head_us)}
+        return {"ledger": self.url, **told, "headAt": None if head_us is None else utc(head_us)}
 
     def clock_us(self) -> int:
         """Return the time that the database's clock shows, in UTC microseconds."""
-        from store.about import clock_us  # noqa: PLC0415 - SQL may be absent
-
-        return clock_us(self.engine)
+        assert self.database is not None, "an archive has no clock"
+        return clock_us(self.database.select, self.database.dialect)
 
 
 @contextmanager
@@ -122,54 +181,53 @@ def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator
         LedgerUnreachableError: none is named, or it cannot be read by this version.
         NotSupportedError: this installation has no SQL.
     """
-    where = url or _of_the_instance()
+    where = ledger_url(url)
     with ExitStack() as opened:
         if is_archive(where):
             now = _open_archive(Path(where))
         else:
             now = opened.enter_context(_open_ledger(where))
         then = now._replace(end=now.seq_of(as_of, "--as-of")) if as_of else now
-        if reports and (as_of or now.engine is None):
-            engine = opened.enter_context(_reports_of(then))
-            then = then._replace(engine=engine)
+        if reports and (as_of or now.database is None):
+            then = then._replace(reports=opened.enter_context(_reports_of(then)))
         yield then
 
 
 @contextmanager
 def _open_ledger(where: str) -> Generator[Reader]:
     try:
-        from store.access.engine import open_engine, shown  # noqa: PLC0415 - SQL may be absent
-        from store.ledger import SqlLedger  # noqa: PLC0415
-        from store.schema import check  # noqa: PLC0415
+        database = open_database(where)
     except ImportError as error:
         raise NotSupportedError(
             f"This installation cannot read a ledger ({error}): pip install 'tidegate[cli]'."
         ) from error
-    engine = open_engine(where, read_only=True)
     try:
-        check(engine)
-        ledger = SqlLedger(engine)
-        newest = ledger.newest()
-        end = 0 if newest is None else newest.seq
-        yield Reader(shown(engine), ledger, end, engine)
+        check(database.select, database.dialect, database.shown)
+        history = History(database.lend)
+        last = history.newest()
+        end = 0 if last is None else last.seq
+        reports = Reports(database.records, database.dialect)
+        yield Reader(database.shown, history, end, database, reports)
     finally:
-        engine.dispose()
+        database.close()
 
 
 def _open_archive(path: Path) -> Reader:
     if not path.is_file():
         raise LedgerUnreachableError(f"There is no archive at {path}: check --ledger.")
     archive = Archive(path)
-    return Reader(str(path), archive, archive.end(), None)
+    return Reader(str(path), archive, archive.end(), None, None)
 
 
 @contextmanager
-def _reports_of(then: Reader) -> Generator[Any]:
-    """Lend an engine with the reports as they were, since the database has only today's."""
-    from store.as_of import past  # noqa: PLC0415 - SQL may be absent
+def _reports_of(then: Reader) -> Generator[Reports]:
+    """Lend the reports as they were, since the database has only today's."""
+    from store.as_of import past  # noqa: PLC0415 - loads the writer's part, and SQL may be absent
+    from store.failures import records  # noqa: PLC0415
 
-    with past(then.entries("going back"), then.engine) as engine:
-        yield engine
+    prices = [] if then.database is None else then.database.records("SELECT * FROM price")
+    with past(then.entries("going back"), prices) as engine:
+        yield Reports(partial(records, engine), "sqlite")
 
 
 def _seq_of(text: str, option: str, reader: Reader, *, onwards: bool) -> int:
@@ -199,7 +257,14 @@ def time_of(text: str, option: str) -> int:
         ) from None
 
 
-def _of_the_instance() -> str:
+def ledger_url(url: str) -> str:
+    """Return the ledger that is meant: the one named, else the running instance's.
+
+    Raises:
+        LedgerUnreachableError: none is named, and no instance was started here.
+    """
+    if url:
+        return url
     instance = read_instance()
     if instance is None:
         raise LedgerUnreachableError(

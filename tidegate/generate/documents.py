@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import yaml
 
+from store.views.catalog import text_of_all
 from tidegate.cli.completion_table import text
 from tidegate.cli.reference import page
 from tidegate.contracts.asyncapi import asyncapi
@@ -16,6 +17,7 @@ from tidegate.contracts.schema import decisions, facts, json_schema, name_of, ob
 from tidegate.generate.events_page import events_page
 from tidegate.kinds.manifests import files
 
+VIEWS = "store/views/view_texts.json"
 WORDS = "tidegate/cli/completion_words.json"
 _LINE = 80
 _HEAD = "# Made by `make generate` from {source}: do not edit.\n"
@@ -39,7 +41,7 @@ _Plain.add_representer(str, _text)
 
 def documents() -> dict[str, str]:
     """Return the text of every generated file by its path from the root of the checkout."""
-    return {**_manifests(), **_contract(), **_schemas(), WORDS: text()}
+    return {**_manifests(), **_contract(), **_schemas(), WORDS: text(), VIEWS: text_of_all()}
 
 
 def folders() -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def archive(
       tidegate ledger verify --ledger ledger.db
     """
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
-    from store.schema import check  # noqa: PLC0415
+    from store.migrate import check  # noqa: PLC0415
 
     if not file.name.endswith(SUFFIXES):
         raise typer.BadParameter(f"{file} must end in {' or '.join(SUFFIXES)}.")
@@ -57,16 +57,16 @@ def archive(
 
 
 def _archive(engine: Any, file: Path, until: str) -> tuple[int, int]:  # noqa: ANN401 - SQL's
-    from store.archive import archive_ranges  # noqa: PLC0415
-    from store.failures import reading  # noqa: PLC0415
+    from store.archive import archive_ranges, archiving  # noqa: PLC0415
+    from store.failures import selecting  # noqa: PLC0415
     from store.ledger import SqlLedger  # noqa: PLC0415
 
     ledger = SqlLedger(engine)
-    with reading(engine) as conn:
-        held = archive_ranges.parts(conn, 0)
+    with selecting(engine) as select:
+        held = archive_ranges.parts(select, 0)
     anchor = held[-1].anchor() if held else GENESIS
     seq = int(until) if until.isdecimal() else ledger.seq_at(time_of(until, "--until"))
-    last = archive_ranges.last_turn(engine, 0, seq)
+    last = archiving.last_turn(engine, 0, seq)
     if last <= anchor.seq:
         raise NotSupportedError(f"There is no whole turn to archive behind seq {anchor.seq}.")
     told = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
@@ -85,7 +85,7 @@ def _archive(engine: Any, file: Path, until: str) -> tuple[int, int]:  # noqa: A
         file=str(file),
         digest=digest(file),
     )
-    archive_ranges.forget(engine, part)
+    archiving.forget(engine, part)
     return count, end.seq
 
 

@@ -13,7 +13,7 @@ import typer
 from store.archive.archive_format import SUFFIXES, write
 from tidegate.cli import parquet
 from tidegate.cli.output import say
-from tidegate.cli.reading import LedgerOption, Reader, open_reader
+from tidegate.cli.reading import LedgerOption, ledger_url, open_reader
 from tidegate.errors import NotSupportedError
 
 PARQUET = (".parquet",)
@@ -83,12 +83,12 @@ def backup(
     if "://" not in copy:
         refuse_existing(Path(copy))
     with open_reader(ledger, reports=False) as reader:
-        if reader.engine is None:
+        if reader.database is None:
             raise NotSupportedError(f"{reader.url} is a copy already: cp does.")
         if "://" not in copy and reader.url.startswith("sqlite:///"):
             _copy_file(reader.url.removeprefix("sqlite:///"), Path(copy))
         else:
-            _copy_rows(reader, copy)
+            _copy_rows(ledger_url(ledger), copy)
     say(f"{copy} is a copy: tidegate ledger verify --ledger {copy}")
 
 
@@ -110,12 +110,13 @@ def _copy_file(source: str, file: Path) -> None:
         here.backup(there)  # in one step: a writer is not kept waiting, nor its writes mixed in
 
 
-def _copy_rows(reader: Reader, target: str) -> None:
+def _copy_rows(source: str, target: str) -> None:
     from store.access.engine import open_engine  # noqa: PLC0415
     from store.copying import copy  # noqa: PLC0415 - SQL may be absent
 
-    there = open_engine(target)
+    here, there = open_engine(source, read_only=True), open_engine(target)
     try:
-        copy(reader.engine, there)
+        copy(here, there)
     finally:
         there.dispose()
+        here.dispose()

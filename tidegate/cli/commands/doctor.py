@@ -147,7 +147,7 @@ def _head(ledger: str) -> tuple[str, Entry | None]:
     try:
         with open_reader(ledger, reports=False) as reader:
             last = list(reader.ledger.read(reader.end - 1, reader.end)) if reader.end else []
-            told = reader.info() if reader.engine is not None else {}
+            told = reader.info()
     except (LedgerUnreachableError, NotSupportedError):
         return "", None  # said already, as a finding of its own
     return (str(told.get("ledgerId", "")), last[-1]) if last and told else ("", None)

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
+from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
+from store.entries import PAGE_ROWS, Narrow
 from tidegate.cli.commands.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
-from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, open_reader
+from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, Reader, open_reader
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.entry import Entry
-from tidegate.contracts.subjects import place_of
+from tidegate.contracts.subjects import place_of, token
 from tidegate.errors import UnknownNameError
 from tidegate.replay.story.sentences import Told, sentence
 from tidegate.subscribe import LedgerEvent, Wish, subscribe
@@ -95,14 +96,30 @@ def events(  # noqa: PLR0913 - each is an option
             asyncio.run(_listen(heard, output))
         return
     with open_reader(ledger, as_of, reports=False) as reader:
-        past = filter(wanted.takes, reader.ledger.read((since or 1) - 1, reader.end))
-        told = list(past if since else deque(past, maxlen=tail))
+        told = _past(reader, wanted, since, tail)
         if not follow:
             _print_all(told, output)
             return
         with until_interrupted():
             for entry in filter(wanted.takes, _following(reader.ledger, reader.end, told)):
                 _print_one(entry, output)
+
+
+def _past(reader: Reader, wanted: Wish, since: int | None, tail: int) -> list[Entry]:
+    """Return the events from one on, or the newest: those are read from the end."""
+    if since is not None:
+        return list(filter(wanted.takes, reader.ledger.read(since - 1, reader.end)))
+    rows = min(max(tail, 1), PAGE_ROWS)
+    newest = reader.ledger.back(reader.end, rows, Narrow(frozenset(wanted.types), _pattern(wanted)))
+    return list(islice(filter(wanted.takes, newest), tail))[::-1]
+
+
+def _pattern(wanted: Wish) -> str:
+    """Return what the subjects of such events are like, in SQL; a few others may be like it."""
+    if not wanted.cluster_queue and not wanted.namespace:
+        return ""
+    place = (wanted.cluster_queue, wanted.namespace)
+    return "%." + ".".join(token(one) if one else "%" for one in place) + ".%"
 
 
 def _types(text: str) -> set[str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from store.views.texts import TEXTS
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 
@@ -40,9 +41,7 @@ def report(
 
 
 def _print_list(output: Output) -> None:
-    from store.views.catalog import VIEWS  # noqa: PLC0415 - SQL may be absent
-
-    records = [{"name": name, "about": view.about} for name, view in VIEWS.items()]
+    records = [{"name": name, "about": view.about} for name, view in TEXTS.items()]
     print_records(records, _LIST, output)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from itertools import islice
 from typing import Annotated
 
 import typer
@@ -13,8 +14,9 @@ from rich.live import Live
 from tidegate.cli.follow import Follower, Told
 from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.name_lookup import SubjectArgument, node_of
-from tidegate.cli.reading import LedgerOption, open_reader
+from tidegate.cli.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.top_view import EVENTS, frame
+from tidegate.contracts.codec import decode
 from tidegate.errors import NotSupportedError
 
 _PIPE_WIDTH = 160
@@ -47,8 +49,8 @@ def top(
     if not once and not console.is_terminal:
         raise NotSupportedError("Standard output is no terminal: give --once for a single frame.")
     with open_reader(ledger, reports=False) as reader:
-        follower, newest = Follower(reader.ledger), deque[Told](maxlen=EVENTS)
-        newest += follower.poll()
+        follower = Follower(reader.ledger, reader.state())
+        newest = deque(reversed(_newest(reader)), maxlen=EVENTS)
         node = node_of(reader, follower.state, subject)
         if once:
             wide = console if console.is_terminal else Console(width=_PIPE_WIDTH)
@@ -58,6 +60,12 @@ def top(
             return
         with until_interrupted():
             _go_on(follower, newest, node, every, console)
+
+
+def _newest(reader: Reader) -> list[Told]:
+    """Return the newest events, the last first."""
+    entries = islice(reader.ledger.back(reader.end, EVENTS), EVENTS)
+    return [(entry, decode(entry.payload)) for entry in entries]
 
 
 def _go_on(

@@ -7,9 +7,9 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from tidegate.cli.name_lookup import WithinOption, WorkloadArgument, find
-from tidegate.cli.output import Output, OutputOption, coloured, print_record
-from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.name_lookup import WithinOption, WorkloadArgument, find, naming
+from tidegate.cli.output import Output, OutputOption, coloured, print_record, say
+from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.times import span, utc
 from tidegate.replay.story.context import Around, Freed, around
 from tidegate.replay.story.waits import Wait, freed_text, lines, needed_text, waits
@@ -26,6 +26,9 @@ COLOURS = {
     "WorkloadPending": "yellow",
     "ActuationFailed": "red",
 }
+FOLDED = 10_000
+"""How many events before the newest of a story are folded for what stood around it, or a few more:
+back to the next state that is kept."""
 _SECOND_US = 1_000_000
 
 
@@ -36,6 +39,10 @@ def why(  # noqa: PLR0913 - each is an option
     brief: Annotated[
         bool,
         typer.Option("--brief", help="Its own events alone: reads faster, folds no history."),
+    ] = False,
+    whole: Annotated[
+        bool,
+        typer.Option("--whole", help="Fold a long history too, for what stood around its begin."),
     ] = False,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
@@ -56,12 +63,21 @@ def why(  # noqa: PLR0913 - each is an option
     """
     with open_reader(ledger, as_of, reports=False) as reader:
         key = find(reader, f"{namespace}/{name}" if namespace else name)
-        story = story_of(reader.entries("telling"), key)
-        notes = {} if brief else around(reader.entries("folding"), key, story.lines[-1].seq)
+        story = story_of(naming(reader, key), key)
+        notes = {} if brief else _around(reader, story, whole=whole)
     if output in {Output.TABLE, Output.WIDE}:
         _tell(story, notes, wide=output is Output.WIDE)
     else:
         print_record(_record(story, notes), output, name="workload")
+
+
+def _around(reader: Reader, story: Story, *, whole: bool) -> Notes:
+    """Return what stood around a story: of a long one around its newest part, unless ``whole``."""
+    first, last = story.lines[0].seq - 1, story.lines[-1].seq
+    state, head = reader.start(first if whole else max(first, last - FOLDED))
+    if head.seq > first:
+        say(f"What stood around it before seq {head.seq} is left out: --whole folds it too.")
+    return around(reader.entries("folding", head.seq), story.workload, last, state)
 
 
 def _tell(story: Story, notes: Notes, *, wide: bool) -> None:

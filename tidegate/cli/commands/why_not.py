@@ -12,7 +12,6 @@ from tidegate.cli.progress import counted
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.times import utc
 from tidegate.model.quantity import render
-from tidegate.replay.as_of import as_of as folded
 from tidegate.replay.whynot_search.ending_search import TRIALS_MAX
 from tidegate.replay.whynot_search.quota_search import QuotaChange
 from tidegate.replay.whynot_search.whynot import WhyNot
@@ -45,8 +44,8 @@ def why_not(  # noqa: PLR0913 - each is an option
     """
     with open_reader(ledger, as_of, reports=False) as reader:
         key = find(reader, f"{namespace}/{name}" if namespace else name)
-        state, head = folded(reader.entries("folding"))
-    say(f"Trying what would let it start, as of seq {head.seq}.")
+        state = reader.state()
+    say(f"Trying what would let it start, as of seq {reader.end}.")
     with counted("trials") as tick:
         answer = answered(state, key, trials, tick)
     if output in {Output.TABLE, Output.WIDE}:

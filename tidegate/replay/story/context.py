@@ -48,15 +48,18 @@ class Around(msgspec.Struct, frozen=True, kw_only=True):
     borrowed: dict[str, dict[str, str]] = {}  # of its ClusterQueue, flavor to resource
 
 
-def around(entries: Iterable[Entry], workload: str, last: int) -> dict[int, Around]:
+def around(
+    entries: Iterable[Entry], workload: str, last: int, state: State | None = None
+) -> dict[int, Around]:
     """Return what stood around the events of a workload, by their seq.
 
     Args:
-        entries: the ledger from its first entry.
+        entries: the ledger from its first entry, or what comes behind ``state``.
         workload: its key.
         last: the seq of its last event; nothing is read beyond.
+        state: what the entries before them gave; it is changed.
     """
-    looking = _Looking(workload)
+    looking = _Looking(workload, State() if state is None else state)
     for entry in entries:
         if entry.seq > last:
             break
@@ -67,8 +70,8 @@ def around(entries: Iterable[Entry], workload: str, last: int) -> dict[int, Arou
 class _Looking:
     """The state, and what was freed since the workload began to wait."""
 
-    def __init__(self, workload: str) -> None:
-        self._key, self._draft = workload, State()
+    def __init__(self, workload: str, state: State) -> None:
+        self._key, self._draft = workload, state
         self._freed = dict[int, list[Freed]]()  # by turn
         self._intent = 0
         self.found = dict[int, Around]()

@@ -1,0 +1,47 @@
+"""How events leave the database for a file: noted first, then deleted from the oldest on."""
+
+from __future__ import annotations
+
+from msgspec.structs import asdict
+from sqlalchemy import Engine, delete, func, insert, select
+
+from store.archive.archive_ranges import Part, last_opened
+from store.failures import reading, through, transaction
+from store.tables import ledger_archive, ledger_event
+
+DELETED_ROWS = 20_000
+"""In one transaction: the writer waits for no longer."""
+
+_event = ledger_event.c
+
+
+def last_turn(engine: Engine, partition: int, until: int) -> int:
+    """Return the end of the last whole turn up to ``until``, but for the newest; 0: there is none.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    ours = _event.partition == partition
+    newest = select(func.max(_event.turn)).where(ours).scalar_subquery()
+    cut = select(func.min(_event.turn)).where(ours, _event.seq > until).scalar_subquery()
+    ended = select(func.max(_event.seq)).where(
+        ours, _event.turn < newest, _event.turn < func.coalesce(cut, newest)
+    )
+    with reading(engine) as conn:
+        return conn.scalar(ended) or 0
+
+
+def forget(engine: Engine, part: Part) -> None:
+    """Note a part whose file is on disk, then delete its events from the table, oldest first.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer; what is gone is in the file.
+    """
+    with transaction(engine, begin_at_once=True) as conn:
+        opened = last_opened(through(conn), part.partition, part.seq)
+        conn.execute(insert(ledger_archive), asdict(part) | {"opened": opened})
+    for first in range(part.first_seq, part.seq + 1, DELETED_ROWS):
+        until = min(first + DELETED_ROWS - 1, part.seq)
+        with transaction(engine, begin_at_once=True) as conn:
+            ours = _event.partition == part.partition
+            conn.execute(delete(ledger_event).where(ours, _event.seq <= until))

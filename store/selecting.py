@@ -1,0 +1,42 @@
+"""How statements that only read are run, whoever holds the connection.
+
+Readers speak to the driver itself: to import SQLAlchemy takes longer than most of what they ask.
+The writer lends its own connection in the same form (``store.failures.selecting``), so each
+statement stands once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, TypeAlias
+
+_NO_TABLE = "no such table"  # SQLite's words
+_UNDEFINED_TABLE = "42P01"  # PostgreSQL's code
+
+
+class Select(Protocol):
+    """Runs one statement and returns its rows."""
+
+    def __call__(self, sql: str, /, **values: object) -> list[Any]:
+        """Return the rows, each a tuple; ``:name`` in the statement stands for a value."""
+        ...
+
+
+Lend: TypeAlias = Callable[[], AbstractContextManager[Select]]
+"""Lends a connection for some statements; what they read may be of several moments.
+
+Raises:
+    LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
+"""
+
+
+def unanswered(shown: str, cause: BaseException | None) -> str:
+    """Say why a database did not answer: ``shown`` is its URL for people."""
+    told = " ".join(str(cause).split())
+    if _NO_TABLE in told or getattr(cause, "sqlstate", None) == _UNDEFINED_TABLE:
+        return (
+            f"The ledger at {shown} lacks its tables: `tidegate ledger migrate` makes them. "
+            f"({told})"
+        )
+    return f"The ledger at {shown} does not answer: {told}"

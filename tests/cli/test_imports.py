@@ -1,0 +1,72 @@
+"""What a command imports: modules are counted, since time differs between machines."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {"aiohttp", "alembic", "kubernetes", "nats", "pydantic", "rich", "sqlalchemy", "yaml"}
+READING = (
+    "events --tail 3",
+    "why job/tune",
+    "why-not job/huge",
+    "show queues",
+    "show tree",
+    "show usage",
+    "show workloads",
+    "report queues",
+    "ledger info",
+    "ledger verify",
+)
+RUN = """
+import atexit, sys
+sys.argv = ["tidegate", *{words!r}]
+atexit.register(lambda: print(*sorted(sys.modules), sep="\\n", file=sys.stderr))
+from tidegate.cli.main import main
+main()
+"""
+
+
+def imported(words: list[str], **variables: str) -> set[str]:
+    asked = [sys.executable, "-c", RUN.format(words=words)]
+    told = {**os.environ, **variables}
+    return set(
+        subprocess.run(
+            asked,
+            env=told,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stderr.split()
+    )
+
+
+@pytest.mark.parametrize("line", READING)
+def test_a_command_that_reads_a_file_loads_no_library_that_it_does_without(
+    sample: Path, line: str
+) -> None:
+    found = imported(line.split(), TIDEGATE_LEDGER=str(sample))
+    assert HEAVY & found == set()
+    assert len(found) <= 420
+
+
+def test_help_loads_no_command() -> None:
+    found = imported(["--help"])
+    assert [name for name in found if name.startswith("tidegate.cli.commands.")] == []
+    assert len(found) <= 260
+
+
+def test_a_completion_loads_no_library_at_all() -> None:
+    asked = {"COMP_WORDS": "tidegate show qu", "COMP_CWORD": "2"}
+    found = imported([], _TIDEGATE_COMPLETE="complete_bash", **asked)
+    ours = {"completion_words", "main"}
+    assert {"typer", "msgspec"} & found == set()
+    assert {name for name in found if name.startswith("tidegate.cli.")} == {
+        f"tidegate.cli.{name}" for name in ours
+    }
+    assert len(found) <= 120

@@ -1,0 +1,15 @@
+"""Rows of a SQL report through the writer's engine."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Engine
+
+from store import reports
+from store.failures import records
+
+
+def rows(engine: Engine, name: str) -> list[dict[str, Any]]:
+    return reports.rows(partial(records, engine), name)
