@@ -15,16 +15,19 @@ from actuator.ordering.consume import Consumer, Subscriber
 from actuator.ordering.failures import Reporter
 from actuator.ordering.traces import Traces
 from actuator.pace import Rate
-from actuator.pod_ungater import PodUngater
 from actuator.project import Projector
 from actuator.provisioning.provisioner import CLEANS_GATE, Provisioner
 from actuator.session import Session
 from actuator.settings import Settings
+from actuator.ungating.elastic import ElasticPods
+from actuator.ungating.pod_ungater import PodUngater, UngatingRule
+from actuator.ungating.serving import ServingPods
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.register import CLUSTER
 from tidegate.bus.ports import Lease
 from tidegate.contracts.entry import Position, Published
 from tidegate.jobs.registry import declare
+from tidegate.jobs.serving.table import SETS
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
@@ -98,7 +101,9 @@ def _consumer(
     provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
     learners: list[Subscriber] = [projector] if settings.project else []
     learners += [provisioner] if settings.provision else []
-    learners += [PodUngater(calls, service.random)] if configured.elastic else []
+    rules: list[UngatingRule] = [ElasticPods()] if configured.elastic else []
+    rules += [ServingPods()] if any(name in SETS for name in configured.frameworks) else []
+    learners += [PodUngater(calls, service.random, rule) for rule in rules]
     feed = traces.noted(bus.feed(forged=partial(_refuse, metrics)))
     consumer = Consumer(feed, applier, FanOut(*learners), service.random)
     projector.give_way(lambda: consumer.busy)

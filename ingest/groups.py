@@ -10,11 +10,13 @@ from typing import TypeAlias
 
 import msgspec
 
-from ingest.job_index import Asking, Joins
+from ingest.asking import Asking
+from ingest.job_index import Joins
 from ingest.ownership import ResourceObservation
 from tidegate.contracts.observations import JobObserved, ObjectGone
 from tidegate.errors import TidegateError
 from tidegate.jobs.pods import pod_group
+from tidegate.jobs.pods.grouping import group_name
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
 
@@ -36,7 +38,7 @@ class PodGroups:
     def is_member(self, pod: Pod) -> bool:
         """Tell whether a pod belongs to a group that is managed."""
         meta = pod.metadata
-        return bool(pod_group.group_name(meta)) and self._joins.asks(pod_group.KIND, meta)
+        return bool(group_name(meta)) and self._joins.asks(pod_group.KIND, meta)
 
     def present(self) -> Iterator[str]:
         """Yield the uids of the groups that there are."""
@@ -49,7 +51,7 @@ class PodGroups:
             UndecodableError, NotSupportedError: the group makes no sense.
         """
         meta = pod.metadata
-        key = (meta.namespace, pod_group.group_name(meta))
+        key = (meta.namespace, group_name(meta))
         self._pods.setdefault(key, {})[meta.uid] = pod
         self._of[meta.uid] = key
         if self._listed:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from ingest.asking import Asking, called, job_is_one
 from ingest.lineage import Lineage
 from ingest.overrides import NONE, WorkloadOverrides, is_beside, overrides_of
 from ingest.ownership import DirectWorkloads, ResourceObservation
@@ -28,15 +29,6 @@ from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
-
-
-class Asking(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that asks to be managed, as observed alone."""
-
-    kind: JobKind[Any]
-    meta: ObjectMeta
-    alone: JobObserved
-    asks: bool = True  # False: it only has an owner, who may be managed
 
 
 class Joins:
@@ -89,6 +81,15 @@ class Joins:
         self._jobs[job.meta.uid] = job
         self._groups[workload] = job.meta.uid
         return self._told(job)
+
+    def parent(self, kind: JobKind[Any], meta: ObjectMeta) -> Iterator[ResourceObservation]:
+        """Remember an object that is several jobs; yield what it owns if that changes for it."""
+        asks = self.asks(kind, meta)
+        yield from self._retold(list(self._lineage.note(kind, meta, asks=asks, waits=False)))
+
+    def without(self, uid: str) -> None:
+        """Forget an object that was several jobs."""
+        self._lineage.forget(uid)
 
     def take_out(self, uid: str, *, workload: str) -> None:
         """Forget a job that was several objects."""
@@ -178,8 +179,8 @@ class Joins:
 
     def _varied(self, jobs: Iterable[str]) -> Iterator[ResourceObservation]:
         """Yield jobs of whose variants something else is said now."""
-        for called in jobs:
-            job = self._jobs.get(self._groups.get(called, called))
+        for name in jobs:
+            job = self._jobs.get(self._groups.get(name, name))
             if job is not None:
                 yield self._told(job)
 
@@ -262,8 +263,8 @@ class Joins:
             return job.kind.resource, self._beside(job)
         if job.alone.prebuilt:
             return job.kind.resource, self._claims.joined(self._prebuilt.joined(job.alone))
-        over = self._overrides.get(_called(job), NONE)
-        said = self._variants.checks(_called(job))
+        over = self._overrides.get(called(job), NONE)
+        said = self._variants.checks(called(job))
         checks, since = (over.checks, over.checks_since) if said is None else said
         told = msgspec.structs.replace(
             job.alone,
@@ -285,13 +286,3 @@ class Joins:
         if why is None or not self._scope.covers(namespace, self._labels.get(namespace)):
             return told
         return msgspec.structs.replace(told, stray=why, state=job.alone.state)
-
-
-def job_is_one(job: Asking) -> bool:
-    """Tell whether a job is an object of its own, which lists name."""
-    return job.kind.members is None
-
-
-def _called(job: Asking) -> str:
-    """Return how what a Workload says of a job names it; see ``Joins.stands_for``."""
-    return job.meta.uid if job_is_one(job) else job.alone.workload

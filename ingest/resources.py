@@ -14,12 +14,14 @@ from ingest.ownership import ResourceObservation
 from ingest.referred import Described, waiting
 from ingest.resource_claims import PATH, RESOURCE, Claims
 from ingest.scope import Scope
+from ingest.serving import ServingSets
 from tidegate.contracts.observations import JobObserved, Observed
 from tidegate.errors import TidegateError
 from tidegate.jobs import workload
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.pods import pod, pod_group
+from tidegate.jobs.serving.table import SETS
 from tidegate.kinds import seen
 from tidegate.kinds.kueue_api import checks, flavors, queues
 from tidegate.kinds.kueue_api.workload import Workload
@@ -109,7 +111,8 @@ def watched(
     """
     claims = Claims(device_classes)
     joins = Joins(kinds, scope, claims)
-    jobs = [_watched_job(kind, joins) for kind in kinds if kind.name not in _NOT_WATCHED]
+    sets = ServingSets(kinds, joins)
+    jobs = [_watched_job(kind, joins, sets) for kind in kinds if kind.name not in _NOT_WATCHED]
     described = [_described(kind, plural, joins) for kind in kinds for plural in kind.referred]
     return (
         *DEFINITIONS,
@@ -125,24 +128,43 @@ _NOT_WATCHED = (workload.NAME, pod_group.NAME)
 """Kinds that are told by what watches another resource."""
 
 
-def _watched_job(kind: JobKind[Any], joins: Joins) -> Watched:
-    return _pods(joins) if kind.name == pod.NAME else _job(kind, joins)
+def _watched_job(kind: JobKind[Any], joins: Joins, sets: ServingSets) -> Watched:
+    if kind.name in SETS:
+        return _set(kind, joins, sets)
+    return _pods(joins, sets) if kind.name == pod.NAME else _job(kind, joins)
 
 
-def _pods(joins: Joins) -> Watched:
+def _set(kind: JobKind[Any], joins: Joins, sets: ServingSets) -> Watched:
+    """Watch objects that are queued through their pods."""
+    return msgspec.structs.replace(
+        _job(kind, joins),
+        observe=lambda found: sets.observe(kind, found),
+        gone=sets.remove,
+        listed=lambda present, version: sets.listed_objects(kind, present, version),
+        present=lambda listed: sets.present(kind, listed),
+    )
+
+
+def _pods(joins: Joins, sets: ServingSets) -> Watched:
     groups, alone = PodGroups(joins), _job(pod.KIND, joins)
 
     def observe(found: Pod) -> Iterator[ResourceObservation]:
-        if groups.is_member(found):
+        if sets.is_member(found):
+            yield from sets.take(found)
+        elif groups.is_member(found):
             yield from groups.take(found)
         else:
             yield from alone.observe(found)
+        yield from sets.see(found.metadata.version)
 
     def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
+        yield from sets.forget(uid, version)
         yield from groups.forget(uid, version)
         yield from alone.gone(uid, version)
+        yield from sets.see(version)
 
     def listed(present: Collection[str], version: int) -> Iterator[ResourceObservation]:
+        yield from sets.listed(present, version)
         yield from groups.listed(present, version)
         yield from alone.listed(present, version)
 

@@ -11,7 +11,7 @@ from ingest.watch import Pace
 from tidegate.jobs import workload
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod, pod_group
-from tidegate.jobs.registry import JOB_KINDS, job_kind
+from tidegate.jobs.registry import JOB_KINDS, is_supported, job_kind
 from tidegate.kube.client import Access
 from tidegate.service.settings import KubernetesSettings
 
@@ -54,7 +54,7 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
         groups = (pod_group.NAME,) if pod.NAME in enabled else ()
         wanted = dict.fromkeys((*enabled, *groups, workload.NAME))
         known = [JOB_KINDS[name] for name in wanted if name in JOB_KINDS]
-        return known, [name for name in wanted if name not in JOB_KINDS]
+        return known, [name for name in wanted if not is_supported(name)]
 
     def pace(self) -> Pace:
         """Return how lists and watches are paced."""

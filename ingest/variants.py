@@ -11,7 +11,7 @@ from collections.abc import Collection
 import msgspec
 
 from tidegate.contracts.observations import CheckSeen
-from tidegate.jobs.pods import pod_group
+from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import variant_of
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.check_states import check_states, checks_since
@@ -77,9 +77,9 @@ def is_made(meta: ObjectMeta) -> bool:
 
 
 def job_of(meta: ObjectMeta) -> str:
-    """Return the job of a variant: its uid, or of a group of pods the key of its Workload."""
+    """Return the job of a variant: its uid, or the key of its Workload if it is several objects."""
     kind = meta.annotations.get(names.VARIANT_FOR, "").rpartition("/")[0]
-    if kind == pod_group.NAME:
+    if kind in JOB_KINDS and JOB_KINDS[kind].members is not None:
         return variant_of(meta)
     return meta.labels.get(names.JOB_UID, "")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from random import Random
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -19,7 +19,7 @@ from actuator.calls import CACHED, Calls, passing
 from actuator.metrics import Metrics
 from actuator.ordering.failures import Reporter
 from actuator.ordering.marks import Ahead, genuine, nothing_ahead
-from actuator.ordering.members import deletion, listed, mustered, object_path
+from actuator.ordering.members import deletion, listed, mustered
 from actuator.ordering.orders import Expire, Order, job_of
 from actuator.ordering.referenced import with_beside
 from actuator.ordering.traces import Traces
@@ -28,7 +28,7 @@ from tidegate.jobs import workload
 from tidegate.jobs.kind import (
     Delete,
     Done,
-    Members,
+    JobKind,
     Object,
     Patch,
     Refusal,
@@ -113,8 +113,9 @@ class Applier:
             await self.reporter.failed(order, "invalid", f"There is no job kind {job.kind!r}.")
             return False
         kind = JOB_KINDS[job.kind]
-        path = kind.path(job.namespace, "" if kind.members else job.name)
-        tried = _Try(path, self._waits(), asyncio.get_running_loop().time())
+        tried = _Try(
+            kind.path(job.namespace, job.name), self._waits(), asyncio.get_running_loop().time()
+        )
         while not superseded():
             try:
                 step = await self._next(order, tried)
@@ -133,9 +134,9 @@ class Applier:
 
     async def _next(self, order: Order, tried: _Try) -> Done | Refused | None:
         """Take one step; None: look again."""
-        members = JOB_KINDS[job_of(order).kind].members
-        if members is not None:
-            return await self._mustered(order, members, tried)
+        kind = JOB_KINDS[job_of(order).kind]
+        if kind.members is not None:
+            return await self._mustered(order, kind, tried)
         job = await self._job(order, tried)
         if isinstance(order, Expire):
             return Done() if isinstance(job, Refused) else await self._deleted(order, tried)
@@ -153,21 +154,23 @@ class Applier:
             case Patch():
                 return await self._patched(self._dressed(order, step, tried), tried)
 
-    async def _mustered(self, order: Order, members: Members, tried: _Try) -> Done | Refused | None:
+    async def _mustered(
+        self, order: Order, kind: JobKind[Any], tried: _Try
+    ) -> Done | Refused | None:
         """Take one step with each object of a job that is several; None: look again."""
+        there = await listed(self.calls, kind, job_of(order))
         if isinstance(order, Expire):
-            for one in await listed(self.calls, tried.path, job_of(order), members):
-                await self._stepped(object_path(tried.path, one), one, Delete())
+            for path, one in there.items():
+                await self._stepped(path, one, Delete())
             return Done()
-        there = await listed(self.calls, tried.path, job_of(order), members)
-        genuine = [await self._genuine(order, one) for one in there]
-        todo = mustered(genuine, members, order)
+        paths = {one["metadata"]["uid"]: path for path, one in there.items()}
+        todo = mustered([await self._genuine(order, one) for one in there.values()], kind, order)
         if isinstance(todo, Refused) or not todo:
             return todo if isinstance(todo, Refused) else Done()
         if tried.patches == PATCHES_MAX:
             return _UNDONE
         for one, step in todo:
-            await self._stepped(object_path(tried.path, one), one, step)
+            await self._stepped(paths[one["metadata"]["uid"]], one, step)
         self._progressed(tried)
         return None
 

@@ -4,30 +4,60 @@ from __future__ import annotations
 
 from actuator.calls import Calls
 from tidegate.errors import UndecodableError
-from tidegate.jobs.kind import Delete, Members, Object, Patch, Refused, Start, Step, Stop
+from tidegate.jobs.kind import Delete, JobKind, Object, Parent, Patch, Refused, Start, Step, Stop
+from tidegate.jobs.pods import pod
 from tidegate.model.ids import ObjectRef
 
 
-async def listed(calls: Calls, path: str, job: ObjectRef, members: Members) -> list[Object]:
-    """Return the objects that are a job together; errors as in ``Calls.read``."""
-    query = {"labelSelector": f"{members.label}={job.name}"}
-    found = await calls.read(path, query)
-    items: list[Object] = [] if found is None else found["items"]
-    return items
+async def listed(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str, Object]:
+    """Return by their paths the objects that are a job together, the one with a name first.
+
+    Empty if that one is gone, or all pods of a job that has none. Errors as in ``Calls.read``.
+    """
+    assert kind.members is not None, "the kind has jobs of several objects"
+    parent = kind.members.parent
+    found = {} if parent is None else await parent_of(calls, kind, parent, job)
+    if parent is not None and not found:
+        return {}
+    return found | await _pods(calls, kind, job)
+
+
+async def parent_of(
+    calls: Calls, kind: JobKind[object], parent: Parent, job: ObjectRef
+) -> dict[str, Object]:
+    """Return by its path the object that a job's pods hang on; empty if it is gone."""
+    path = kind.path(job.namespace, parent.name(job))
+    found = await calls.read(path)
+    if found is None or found["metadata"]["uid"] != parent.uid(job):
+        return {}
+    return {path: parent.view(job, found)}
+
+
+async def _pods(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str, Object]:
+    assert kind.members is not None, "the kind has jobs of several objects"
+    path = pod.KIND.path(job.namespace)
+    for selector in kind.members.selectors(job):
+        page = await calls.read(path, {"labelSelector": selector})
+        items = [] if page is None else page["items"]
+        mine = [one for one in items if kind.members.belongs(job, one)]
+        if mine:
+            return {f"{path}/{one['metadata']['name']}": one for one in mine}
+    return {}
 
 
 def mustered(
-    there: list[Object], members: Members, order: Start | Stop
+    there: list[Object], kind: JobKind[object], order: Start | Stop
 ) -> Refused | list[tuple[Object, Step]]:
     """Return what is still to be done on each object; empty: all are as ordered."""
+    assert kind.members is not None, "the kind has jobs of several objects"
     if not there:
         return Refused(reason="gone", message="All of its objects were deleted.")
     try:
         match order:
             case Start():
-                steps = members.start(order, there)
+                steps = kind.members.start(order, there)
             case Stop():
-                steps = members.stop(order, there)
+                steps = kind.members.stop(order, there)
     except UndecodableError as error:
         return Refused(reason="invalid", message=str(error))
     refused = [step for _, step in steps if isinstance(step, Refused)]
@@ -35,11 +65,6 @@ def mustered(
         (one, step) for one, step in steps if isinstance(step, Patch | Delete)
     ]
     return refused[0] if refused and not todo else todo
-
-
-def object_path(path: str, found: Object) -> str:
-    """Return the path of one of the objects, from that of its collection."""
-    return f"{path}/{found['metadata']['name']}"
 
 
 def deletion(found_uid: str) -> Object:

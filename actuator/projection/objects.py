@@ -39,7 +39,7 @@ def workload(
     marks = {names.DECISION: shown.decision, **_parameters(job), **slices.marks(shown)}
     podsets = slices.counted(kind.podsets(job), shown)
     if kind.members is not None:
-        marks[names.IS_GROUP_WORKLOAD] = "true"
+        marks |= {names.IS_GROUP_WORKLOAD: "true", **_component(shown, kind)}
     return {
         "apiVersion": names.API_VERSION,
         "kind": "Workload",
@@ -60,7 +60,7 @@ def workload(
 
 def _labels(job: Object, kind: JobKind[Any], keys: Sequence[str]) -> dict[str, str]:
     """Return labels of a job; of one that is several objects, those that all of them agree on."""
-    objects = [job] if kind.members is None else job["items"]
+    objects = job["items"] if kind.is_group else [job]
     first, *others = (one["metadata"].get("labels", {}) for one in objects)
     alike = (key for key in keys if all(one.get(key) == first.get(key) for one in others))
     return {key: first[key] for key in alike if key in first}
@@ -74,10 +74,17 @@ def _parameters(job: Object) -> dict[str, str]:
     return {key: value for one in told for key, value in one.items() if key.startswith(prefix)}
 
 
+def _component(shown: WorkloadView, kind: JobKind[Any]) -> dict[str, str]:
+    """Return which of several jobs of an object a Workload stands for."""
+    parent = None if kind.members is None else kind.members.parent
+    index = None if parent is None else parent.index(shown.job)
+    return {} if index is None else {names.COMPONENT_INDEX: str(index)}
+
+
 def _owners(job: Object, kind: JobKind[Any]) -> list[Object]:
     """Return who owns a job's Workload: the job, or each of the objects that it is."""
     head = {"apiVersion": kind.api_version, "kind": kind.kind}
-    if kind.members is not None:
+    if kind.is_group:
         found = [one["metadata"] for one in job["items"]]
         return [{**head, "name": one["name"], "uid": one["uid"]} for one in found]
     meta = job["metadata"]

@@ -6,6 +6,8 @@ from the objects what it, or its predecessor, wrote into them.
 
 from __future__ import annotations
 
+from typing import Any
+
 from actuator.projection import slices, variants
 from actuator.projection.workload_view import Phase, WorkloadView
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
@@ -14,9 +16,11 @@ from tidegate.contracts.definitions import (
     CohortDefined,
     LocalQueueDefined,
 )
+from tidegate.jobs.kind import JobKind
 from tidegate.jobs.names import workload_name
 from tidegate.jobs.pods import pod_group
 from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.serving.members import job_name, job_uid
 from tidegate.jobs.workload import class_of
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.check_states import checks_since
@@ -24,8 +28,9 @@ from tidegate.kinds.kueue_api.conversion import cluster_queue_spec, cohort_spec,
 from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.kueue_api.workload_status import Admission
-from tidegate.kinds.meta import Condition, ObjectMeta, holding
+from tidegate.kinds.meta import Condition, ObjectMeta, OwnerReference, holding
 from tidegate.kinds.names import (
+    COMPONENT_INDEX,
     DECISION,
     ELASTIC_JOB,
     IS_GROUP_WORKLOAD,
@@ -36,6 +41,7 @@ from tidegate.kinds.names import (
 from tidegate.kinds.podsets import written
 from tidegate.kinds.times import micros
 from tidegate.model.ids import ObjectRef
+from tidegate.model.numbers import whole
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import amount
 
@@ -128,15 +134,20 @@ def _job(meta: ObjectMeta) -> ObjectRef:
     if (job := variants.job_of(meta)) is not None:
         return job
     owner = meta.controller()
-    if meta.annotations.get(IS_GROUP_WORKLOAD) == "true":
+    if meta.annotations.get(IS_GROUP_WORKLOAD) == "true" and owner is None:
         uid = meta.labels.get(JOB_UID, meta.uid)
         return ObjectRef(kind=pod_group.NAME, namespace=meta.namespace, name=meta.name, uid=uid)
     for kind in JOB_KINDS.values():
         if owner is not None and (owner.api_version, owner.kind) == (kind.api_version, kind.kind):
-            return ObjectRef(
-                kind=kind.name, namespace=meta.namespace, name=owner.name, uid=owner.uid
-            )
+            return _owned(kind, meta, owner)
     return ObjectRef(kind="workload", namespace=meta.namespace, name=meta.name, uid=meta.uid)
+
+
+def _owned(kind: JobKind[Any], meta: ObjectMeta, owner: OwnerReference) -> ObjectRef:
+    """Return the job of a kind that a Workload's controller is, or that it is one of."""
+    index = whole(meta.annotations.get(COMPONENT_INDEX, "")) if kind.members is not None else None
+    name, uid = job_name(owner.name, index), job_uid(owner.uid, index)
+    return ObjectRef(kind=kind.name, namespace=meta.namespace, name=name, uid=uid)
 
 
 def _is_elastic(meta: ObjectMeta) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from actuator.calls import Calls
 from actuator.ordering.apply import pinned
-from actuator.ordering.members import listed, object_path
+from actuator.ordering.members import listed, parent_of
 from actuator.projection import objects
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
@@ -52,13 +52,12 @@ class Removal:
         kind = JOB_KINDS.get(shown.job.kind)
         if kind is None or not kind.finalizer:
             return
-        path = kind.path(shown.namespace)
-        for found in await self.job(shown, kind):
+        for path, found in (await self._objects(shown, kind)).items():
             guards = found["metadata"].get("finalizers", [])
             if kind.finalizer in guards:
                 rest = [guard for guard in guards if guard != kind.finalizer]
                 body = {"metadata": {"finalizers": rest}}
-                await self.calls.patch(object_path(path, found), pinned(body, found))
+                await self.calls.patch(path, pinned(body, found))
 
     async def job(
         self, shown: WorkloadView, kind: JobKind[Any], *, recent: bool = False
@@ -67,11 +66,19 @@ class Removal:
 
         ``recent``: as our own last write left it will do.
         """
+        return list((await self._objects(shown, kind, recent=recent)).values())
+
+    async def _objects(
+        self, shown: WorkloadView, kind: JobKind[Any], *, recent: bool = False
+    ) -> dict[str, Object]:
+        """Return them by their paths."""
+        if kind.members is not None and kind.members.parent is not None:
+            return await parent_of(self.calls, kind, kind.members.parent, shown.job)
         if kind.members is not None:
-            return await listed(self.calls, kind.path(shown.namespace), shown.job, kind.members)
+            return await listed(self.calls, kind, shown.job)
         path = kind.path(shown.namespace, shown.job.name)
         found = (self.calls.recent(path) if recent else None) or await self.calls.read(path)
-        return [found] if found is not None and found["metadata"]["uid"] == shown.uid else []
+        return {path: found} if found is not None and found["metadata"]["uid"] == shown.uid else {}
 
     async def _leave(self, shown: WorkloadView, found: Object) -> None:
         """Finish a Workload, without the owner that left it.

@@ -189,13 +189,13 @@ class Writer:
             there = [
                 await with_beside(self.calls, kind, one)
                 for one in await self.removal.job(shown, kind, recent=True)
-                if kind.members is not None or "deletionTimestamp" not in one["metadata"]
+                if kind.is_group or "deletionTimestamp" not in one["metadata"]
             ]
         except UndecodableError:  # ingest tells on the job what is wrong with it
             return None
         if not there:
             return None
-        job = there[0] if kind.members is None else {"items": there}
+        job = {"items": there} if kind.is_group else there[0]
         if shown.parent:
             made = await self._variant(shown)
         else:

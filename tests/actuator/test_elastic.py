@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry
 
 from actuator.calls import Calls
 from actuator.metrics import Metrics
-from actuator.pod_ungater import PodUngater
+from actuator.ungating.elastic import ElasticPods
+from actuator.ungating.pod_ungater import PodUngater
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, eventually, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.kube.ports import KubernetesApi
@@ -32,7 +33,7 @@ class Elastic(Stage):
         super().__init__(with_crds=True)
         self.uid = self.make(JOBS, job())["metadata"]["uid"]
         calls = Calls(self.api, Metrics(CollectorRegistry()))
-        self.lets_go = PodUngater(calls, Random(3))
+        self.lets_go = PodUngater(calls, Random(3), ElasticPods())
 
     def pod(self, name: str, *gates: Object) -> None:
         template = job()["spec"]["template"]
@@ -169,7 +170,7 @@ def test_a_pod_whose_end_no_watch_told_keeps_no_room_for_ever() -> None:
     async def run() -> None:
         stage = Elastic()
         stage.lets_go = PodUngater(
-            Calls(LeavesOut(stage.api), Metrics(CollectorRegistry())), Random(3)
+            Calls(LeavesOut(stage.api), Metrics(CollectorRegistry())), Random(3), ElasticPods()
         )
         for name in ("a", "b"):
             stage.pod(name)

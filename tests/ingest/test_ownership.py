@@ -54,7 +54,7 @@ def test_a_workload_of_a_kind_that_is_not_enabled_is_told_as_such() -> None:
     async def run() -> None:
         stage = Stage()
         stage.make(WORKLOADS, owned_by("Notebook", "acme.io/v1", finalizers=[IN_USE]))
-        stage.make(WORKLOADS, owned_by("StatefulSet", "apps/v1", "set"))
+        stage.make(WORKLOADS, owned_by("Deployment", "apps/v1", "set"))
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
         refused = [one for one in await stage.heard() if isinstance(one, ObjectRefused)]

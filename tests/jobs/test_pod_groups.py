@@ -10,9 +10,9 @@ from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Delete, Patch, Refused, Start, Stop
+from tidegate.jobs.pods.grouping import group_uid
 from tidegate.jobs.pods.pod_group import (
     INCOMPLETE,
-    group_uid,
     observe_group,
     podsets,
     start_members,

@@ -12,13 +12,15 @@ from tests.jobs.cases import CASES, MODULES
 from tests.kinds.observed.cases import kinds
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.registry import JOB_KINDS, declare, job_kind
+from tidegate.jobs.serving.table import SETS
 from tidegate.kinds.policies.frameworks import NAMES
+from tidegate.kinds.policies.serving import NAMES as SERVING_NAMES
 from tidegate.model.declaration import Declaration, DeclaredPodSet, Sign
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "kinds.md"
 OF_OTHERS = ("workload", "pod-group")
 """Suspended by no policy of their own: by whoever made it, or with the pods they are."""
-OF_PODS = ("pod", *OF_OTHERS)
+OF_PODS = ("pod", *OF_OTHERS, *SETS)
 """Their end-to-end tests are their own."""
 OBSERVED = {name: {field for case in cases for field in case.expected} for name, cases in kinds()}
 """What Kueue was seen to answer of each kind, which Tidegate's module is held to."""
@@ -30,10 +32,14 @@ def test_each_module_of_a_kind_is_in_the_table_and_in_the_documentation(module: 
     kind = MODULES[module]
     assert JOB_KINDS[kind.name] is kind
     assert f"| `{kind.name}`" in DOCUMENTATION.read_text()
-    assert kind.name in NAMES or kind.name in OF_OTHERS
+    assert kind.name in (*NAMES, *SERVING_NAMES) or kind.name in OF_OTHERS
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name != "pod_group"])
+OF_MEMBERS = [name for name in MODULES if MODULES[name].members is not None]
+"""Kinds whose steps are those of several objects: their tests are modules of their own."""
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name not in OF_MEMBERS])
 def test_each_kind_has_cases_of_all_it_is_asked_for(module: str) -> None:
     for asked, answer in {"observe": "podSets", "start": "run", "stop": "restore"}.items():
         own = any(name.startswith(f"{module}/{asked}") for name in CASES)

@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.parts.foreign import CONFIGURATION, declarations
 from tidegate.cli.commands.manifests import wanted
 from tidegate.kinds.manifests import policies
+from tidegate.kinds.policies.serving import NAMES as SERVING_NAMES
 from tidegate.kinds.roles import kind_roles
 
 
@@ -42,11 +43,25 @@ def test_the_default_kinds_need_no_rights_besides() -> None:
 
 
 def test_a_kind_that_nobody_would_start_is_not_suspended(tmp_path: Path) -> None:
-    text = CONFIGURATION.read_text().replace(
-        "[batch/job]", "[batch/job, leaderworkerset.x-k8s.io/leaderworkerset]"
-    )
+    text = CONFIGURATION.read_text().replace("[batch/job]", "[batch/job, example.com/ferry]")
     config = tmp_path / "configuration.yaml"
     config.write_text(text)
     names = {one["metadata"]["name"] for one in wanted(str(config))}
     assert "tidegate-suspend-batch-job" in names
-    assert "tidegate-suspend-leaderworkerset-x-k8s-io-leaderworkerset" not in names
+    assert "tidegate-suspend-example-com-ferry" not in names
+
+
+def test_what_is_queued_through_pods_takes_policies_and_rights_over_both() -> None:
+    names = {one["metadata"]["name"] for one in policies(("batch/job", "pod", *SERVING_NAMES))}
+    for slug in ("deployment", "statefulset", "leaderworkerset-x-k8s-io-leaderworkerset"):
+        assert {f"tidegate-mark-{slug}", f"tidegate-check-{slug}-changes"} <= names
+        assert f"tidegate-suspend-{slug}" not in names
+    found = kind_roles(("batch/job", "pod", "statefulset"))
+    (role,) = [one for one in found if one["metadata"]["name"] == "tidegate-actuator-kinds"][:1]
+    verbs = {
+        (resource, verb)
+        for rule in role["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert {("statefulsets", "patch"), ("pods", "watch"), ("pods", "delete")} <= verbs

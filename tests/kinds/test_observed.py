@@ -7,14 +7,10 @@ import pytest
 from tests.kinds.observed.answers import is_restored
 from tests.kinds.observed.cases import kinds
 from tests.kinds.observed.compare import differences
-from tests.kinds.observed.deliberate import TABLE, Row
+from tests.kinds.observed.deliberate import TABLE
+from tests.kinds.observed.rows import Row
 
-UNBUILT = (
-    "deployment",
-    "leaderworkerset",
-    "statefulset",
-)
-CASES = {name: cases for name, cases in kinds() if name not in UNBUILT}
+CASES = dict(kinds())
 
 
 @pytest.mark.parametrize("kind", CASES)

@@ -17,7 +17,8 @@ from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier
 from actuator.ordering.failures import Reporter
 from actuator.ordering.orders import Expire, Order
-from actuator.pod_ungater import PodUngater
+from actuator.ungating.elastic import ElasticPods
+from actuator.ungating.pod_ungater import PodUngater
 from tests.e2e.cast import until
 from tests.parts.foreign import (
     JOBSETS,
@@ -112,7 +113,9 @@ async def test_the_actuator_asks_for_just_the_rights_of_the_enabled_kinds(
             found = await create(admin, path, made)
             for order in orders(kind, found):
                 await applier(recorded).carry_out(order, lambda: False)
-        lets_go = PodUngater(Calls(recorded, Metrics(CollectorRegistry())), Random(1))
+        lets_go = PodUngater(
+            Calls(recorded, Metrics(CollectorRegistry())), Random(1), ElasticPods()
+        )
         lets_go.work(True)  # noqa: FBT003 - a state
         async with asyncio.timeout(60), alongside(lets_go.run()):
             await eventually(lambda: Right("", "pods", "watch") in recorded.asked)

@@ -114,6 +114,7 @@ def test_what_has_no_use_here_is_told_with_what_stands_in_its_place() -> None:
         ("waitForPodsReady: {timeout: -5m}", "not a duration"),
         ("fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanInitialShare]}", "or"),
         ("featureGates: {Foo: true}", "no gate Foo"),
+        ("integrations: {frameworks: [statefulset]}", "statefulset needs pod"),
         ("resources: {deviceClassMappings: [{name: x}]}", "deviceClassNames"),
         (
             "resources: {deviceClassMappings: [{name: x, deviceClassNames: [c], sources: [s]}]}",

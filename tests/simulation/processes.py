@@ -15,10 +15,11 @@ from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer, Subscriber
 from actuator.ordering.failures import Reporter
 from actuator.pace import Rate
-from actuator.pod_ungater import PodUngater
 from actuator.project import Projector
 from actuator.provisioning.provisioner import Provisioner
 from actuator.session import Session as ActuatorSession
+from actuator.ungating.elastic import ElasticPods
+from actuator.ungating.pod_ungater import PodUngater
 from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
 from ingest.resources import watched
@@ -130,7 +131,7 @@ def actuator(
         if provisions:
             learners.append(Provisioner(calls, _random(life), bus.now_us))
         if elastic:
-            learners.append(PodUngater(calls, _random(life)))
+            learners.append(PodUngater(calls, _random(life), ElasticPods()))
         consumer = Consumer(feed, applier, FanOut(*learners), _random(life))
         lease = LivingLease(nats.lease("actuator-0", holder=session, ttl_s=10), life)
         await ActuatorSession(consumer, lease, 10.0, 4).run()

@@ -20,6 +20,7 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a job stands: what an order is compared with."""
 
     suspended: bool = True  # as its kind means it; a pod: gated
+    partly: bool = False  # it runs, and some of its pods wait for a start
     started: bool = False  # batch Job: startTime is set, so the template cannot be changed
     active: int = 0  # pods that run or may start
     ready: int = 0

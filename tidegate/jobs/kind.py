@@ -16,6 +16,7 @@ from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.jobs.templates.paths import Path, text_at
 from tidegate.kinds.meta import ObjectMeta
+from tidegate.model.ids import ObjectRef
 from tidegate.model.numbers import whole
 
 Object: TypeAlias = dict[str, Any]
@@ -101,12 +102,28 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.ledger_id}/{self.seq}"
 
 
-class Members(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job is started and stopped that is several objects and has none of its own."""
+class Parent(msgspec.Struct, frozen=True, kw_only=True):
+    """The object that pods are a job of, perhaps beside other jobs."""
 
-    label: str  # that each bears, with the job's name
+    name: Callable[[ObjectRef], str]
+    uid: Callable[[ObjectRef], str]
+    index: Callable[[ObjectRef], int | None]  # which of its jobs; None: it has only one
+    view: Callable[[ObjectRef, Object], Object]
+    """Return the object as it looks to one of its jobs: with that job's marks."""
+
+
+class Members(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job is started and stopped that is several pods, or an object with its pods.
+
+    ``start`` and ``stop`` are handed the pods, and before them the object that they are a job of.
+    """
+
+    selectors: Callable[[ObjectRef], tuple[str, ...]]
+    """Return label selectors; the first that any pod of the job meets is met by all of them."""
+    belongs: Callable[[ObjectRef, Object], bool]  # tells its pods from others that meet one
     start: Callable[[Start, Sequence[Object]], list[tuple[Object, Step]]]
     stop: Callable[[Stop, Sequence[Object]], list[tuple[Object, Step]]]
+    parent: Parent | None = None  # None: the pods are the job
 
 
 class ManagedBy(msgspec.Struct, frozen=True, kw_only=True):
@@ -170,6 +187,11 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     """
     podsets: Callable[[Object], list[Object]]
     """Return the podsets of its Workload object, templates as their owner wrote them."""
+
+    @property
+    def is_group(self) -> bool:
+        """Tell whether a job of the kind has no object of its own."""
+        return self.members is not None and self.members.parent is None
 
     @property
     def resource(self) -> str:

@@ -12,6 +12,7 @@ from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.ray import ray_cluster, ray_job, ray_service
+from tidegate.jobs.serving.table import SETS
 from tidegate.jobs.training import (
     jax_job,
     mpi_job,
@@ -24,29 +25,35 @@ from tidegate.jobs.training import (
 from tidegate.jobs.wrappers import app_wrapper, spark_application
 from tidegate.model.declaration import Declaration
 
-JOB_KINDS: dict[str, JobKind[Any]] = {
-    kind.name: kind
-    for kind in (
-        batch_job.KIND,
-        jobset.KIND,
-        mpi_job.KIND,
-        pytorch_job.KIND,
-        tf_job.KIND,
-        xgboost_job.KIND,
-        paddle_job.KIND,
-        jax_job.KIND,
-        train_job.KIND,
-        ray_job.KIND,
-        ray_cluster.KIND,
-        ray_service.KIND,
-        app_wrapper.KIND,
-        spark_application.KIND,
-        pod.KIND,
-        pod_group.KIND,
-        workload.KIND,
-    )
-}
+_BUILT_IN: tuple[JobKind[Any], ...] = (
+    batch_job.KIND,
+    jobset.KIND,
+    mpi_job.KIND,
+    pytorch_job.KIND,
+    tf_job.KIND,
+    xgboost_job.KIND,
+    paddle_job.KIND,
+    jax_job.KIND,
+    train_job.KIND,
+    ray_job.KIND,
+    ray_cluster.KIND,
+    ray_service.KIND,
+    app_wrapper.KIND,
+    spark_application.KIND,
+    *(one.row for one in SETS.values()),
+    pod.KIND,
+    pod_group.KIND,
+    workload.KIND,
+)
+JOB_KINDS: dict[str, JobKind[Any]] = {kind.name: kind for kind in _BUILT_IN}
 _DECLARED = set[str]()
+THROUGH_PODS = ("deployment",)
+"""Kinds of which each pod is queued by itself: nothing but policies is about them."""
+
+
+def is_supported(name: str) -> bool:
+    """Tell whether jobs of a kind are queued, by Kueue's name for it."""
+    return name in JOB_KINDS or name in THROUGH_PODS
 
 
 def declare(told: Iterable[Declaration]) -> None:

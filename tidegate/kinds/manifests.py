@@ -29,6 +29,7 @@ from tidegate.kinds.policies.jobs import (
     suspend,
 )
 from tidegate.kinds.policies.marks import keep_gates, keep_marks
+from tidegate.kinds.policies.serving import Serving, mark_templates, served, serving_guards
 from tidegate.kinds.policies.spelling import job_authors, quota_objects
 from tidegate.kinds.policies.workload_guards import workload_guards
 from tidegate.model.declaration import Declaration
@@ -55,18 +56,28 @@ def files(
     told = {f"crds/{crd['metadata']['name']}.yaml": [crd] for crd in crds()}
     others = tuple(map(declared_framework, declared))
     kinds, pods = (*chosen(frameworks), *others), "pod" in frameworks
+    serving = served(frameworks)
+    about: list[Framework | Serving] = [*kinds, *serving]
+    made = [one.target("CREATE") for one in about]
+    changed = [one.target("CREATE", "UPDATE") for one in about]
     told["policies/write-quota.yaml"] = quota_objects()
     told["policies/check-quota.yaml"] = quota_guards()
     told["policies/check-workloads.yaml"] = workload_guards()
     told["policies/check-jobs.yaml"] = job_guards(kinds)
-    told["policies/author-jobs.yaml"] = job_authors(kinds)
-    told["policies/default-queue.yaml"] = default_queue(kinds, pods=pods)
-    told["policies/default-priority.yaml"] = default_priority(kinds, pods=pods)
+    told["policies/author-jobs.yaml"] = job_authors(changed)
+    told["policies/default-queue.yaml"] = default_queue(made, pods=pods)
+    told["policies/default-priority.yaml"] = default_priority(made, pods=pods)
     for kind in kinds:
         told[f"policies/suspend-{kind.slug}.yaml"] = suspend(kind, managed)
+    for each in serving:
+        told[f"policies/mark-{each.slug}.yaml"] = [
+            *mark_templates(each, managed),
+            *serving_guards(each),
+        ]
     if pods:
-        told["policies/gate-pods.yaml"] = gate_pods(managed)
-    told["policies/keep-marks.yaml"] = keep_marks(kinds, pods=pods)
+        parents = tuple(one.name for one in serving if one.stands_for_pods)
+        told["policies/gate-pods.yaml"] = gate_pods(managed, parents)
+    told["policies/keep-marks.yaml"] = keep_marks(changed, pods=pods)
     if pods or elastic:
         told["policies/keep-gates.yaml"] = keep_gates()
     told["policies/disabled-kinds.yaml"] = warn_of_disabled(

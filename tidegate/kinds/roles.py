@@ -9,6 +9,7 @@ from __future__ import annotations
 from tidegate.kinds.people import job_people
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import Framework, chosen, declared_framework
+from tidegate.kinds.policies.serving import served
 from tidegate.model.declaration import Declaration
 
 _RBAC = "rbac.authorization.k8s.io"
@@ -32,13 +33,15 @@ def kind_roles(
     """
     kinds = [one for one in chosen(frameworks) if one.name != _DEFAULT]
     kinds += map(declared_framework, declared)
-    pods = "pod" in frameworks
+    pods, sets = "pod" in frameworks, [one for one in served(frameworks) if one.stands_for_pods]
     looks = [
         _rule(one.group, resource, "list", "watch")
         for one in kinds
         for resource in (one.resource, *one.looks_at)
     ]
     acts = [rule for one in kinds for rule in _acting(one)]
+    looks += [_rule(one.group, one.resource, "list", "watch") for one in sets]
+    acts += [rule for one in sets for rule in _writing(one.group, one.resource)]
     if devices:
         looks.append(_rule("resource.k8s.io", "resourceclaimtemplates", "list", "watch"))
     if pods:
@@ -46,7 +49,7 @@ def kind_roles(
         acts.append(_rule("", "pods", "get", "list", "patch", "delete"))
         acts.append(_rule("", "pods/status", "patch"))
         acts.append(_rule("", "pods/finalizers", "update"))
-    if elastic:
+    if elastic or sets:
         acts.append(_rule("", "pods", "list", "watch", "patch"))
     made = _role("tidegate-ingest", looks) if looks else []
     made += _role("tidegate-actuator", acts) if acts else []
@@ -54,11 +57,17 @@ def kind_roles(
 
 
 def _acting(kind: Framework) -> list[Manifest]:
+    return [
+        *_writing(kind.group, kind.resource),
+        *(_rule(kind.group, resource, "get") for resource in kind.looks_at),
+    ]
+
+
+def _writing(group: str, resource: str) -> list[Manifest]:
     # A Workload's owner reference blocks the owner's deletion: a right over its finalizers.
     return [
-        _rule(kind.group, kind.resource, "get", "patch", "delete"),
-        _rule(kind.group, f"{kind.resource}/finalizers", "update"),
-        *(_rule(kind.group, resource, "get") for resource in kind.looks_at),
+        _rule(group, resource, "get", "patch", "delete"),
+        _rule(group, f"{resource}/finalizers", "update"),
     ]
 
 

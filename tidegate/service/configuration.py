@@ -37,6 +37,8 @@ from tidegate.service.gates import check_gates
 GROUP = "config.kueue.x-k8s.io/"
 ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
 """Open with Kueue unless it is closed; here it has to be named, for it needs rights over pods."""
+THROUGH_PODS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
+"""Kinds that are queued through their pods."""
 UNUSED = {
     "webhook": "admission policies in the API server do what webhooks did",
     "leaderElection": "the ledger's lease decides who leads; see --lease-s",
@@ -99,7 +101,7 @@ def parse_configuration(text: str) -> Configuration:
     selector = file.managed_jobs_namespace_selector
     return Configuration(
         policy=_policy(file),
-        frameworks=integrations.frameworks,
+        frameworks=_frameworks(integrations.frameworks),
         declared=tuple(_declared(file)),
         denies_disabled_kinds=file.tidegate.disabled_kinds == "Deny",
         elastic=file.feature_gates.get(ELASTIC_GATE, False),
@@ -118,6 +120,14 @@ def _warnings(told: dict[str, Any]) -> Iterator[str]:
             yield f"{field} is not used: {instead}."
     if "podOptions" in (told.get("integrations") or {}):
         yield "integrations.podOptions is not used: see managedJobsNamespaceSelector."
+
+
+def _frameworks(named: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the enabled kinds; those that are queued through pods need the kind ``pod``."""
+    for name in THROUGH_PODS:
+        if name in named and "pod" not in named:
+            raise SettingsError(f"integrations.frameworks: {name} needs pod to be enabled as well.")
+    return named
 
 
 def _declared(file: ConfigurationFile) -> Iterator[Declaration]:

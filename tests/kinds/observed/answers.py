@@ -12,10 +12,11 @@ from tests.kinds.observed.cases import Case, Object
 from tests.kinds.observed.defaults import defaulted
 from tests.kinds.observed.groups import group_answers
 from tests.kinds.observed.orders import shown, start_of, stop_order, told_of, units_of
+from tests.kinds.observed.served import SERVED, served_answers
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import JobKind, Patch, Refused, Start, Stop, Wait
-from tidegate.jobs.pods import pod_group
+from tidegate.jobs.pods.grouping import group_name, grouped
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.templates.paths import found_at
 from tidegate.kinds.decode import decode_object, read
@@ -32,6 +33,8 @@ def answered(case: Case) -> Object:
     case = _with_beside(case)
     if case.object["kind"] == "PodList":
         return group_answers(case)
+    if case.kind in SERVED:
+        return served_answers(case)
     kind = _kind_of(case)
     told: Object = {"webhook": {"default": {"object": shown(defaulted(case))}}}
     if kind is None:
@@ -39,8 +42,8 @@ def answered(case: Case) -> Object:
     told["gvk"] = {"group": kind.group, "kind": kind.kind, "version": kind.version}
     try:
         seen = decode_object(msgspec.json.encode(case.object), kind.seen)
-        if isinstance(seen, Pod) and pod_group.group_name(seen.metadata):
-            pod_group.grouped([seen])
+        if isinstance(seen, Pod) and group_name(seen.metadata):
+            grouped([seen])
             seen = _alone(seen)
         observed = kind.observe(seen)
         return (

@@ -97,6 +97,17 @@ def contradicts(case: Case) -> bool:
     )
 
 
+def has_lost_its_owner(case: Case) -> bool:
+    """Tell whether an object names an owner that is not there."""
+    default = case.expected.get("webhook", {}).get("default", {})
+    return "not found" in default.get("error", "")
+
+
+def names_another_parent(case: Case) -> bool:
+    """Tell whether a template says already that it is of another kind's object."""
+    return "someone-else" in str(case.object["spec"])
+
+
 def has_no_patch(case: Case) -> bool:
     """Tell whether a TrainJob was made without Kueue's webhook."""
     patches = case.object["spec"].get("runtimePatches", [])

@@ -7,7 +7,8 @@ from typing import Any
 
 from tests.kinds.observed.answers import answered
 from tests.kinds.observed.cases import Case
-from tests.kinds.observed.deliberate import TABLE, Row, adapted
+from tests.kinds.observed.deliberate import TABLE
+from tests.kinds.observed.rows import Row, adapted
 
 
 def differences(case: Case, table: Iterable[Row] = TABLE) -> list[str]:

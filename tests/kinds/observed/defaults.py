@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tests.kinds.observed.cases import Case, Object
-from tidegate.jobs.templates.paths import parsed, with_value
-from tidegate.kinds.names import MANAGED, QUEUE_NAME
+from tidegate.jobs.templates.paths import found_at, parsed, with_value
+from tidegate.kinds.names import MANAGED, POD_INDEX_OFFSET, PODSET_GROUP, QUEUE_NAME
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
+from tidegate.kinds.policies.serving import SERVING, ServedTemplate
 
 
 def defaulted(case: Case) -> Object:
@@ -20,9 +21,33 @@ def defaulted(case: Case) -> Object:
         labelled: Object = with_value(case.object, ("metadata", "labels", MANAGED), "true")
         return labelled
     if framework is None:
-        return case.object
+        return _marked(case)
     suspended: Object = with_value(case.object, parsed(framework.suspend), value=True)
     return suspended
+
+
+def _marked(case: Case) -> Object:
+    """Return an object with its templates as its policy marks them."""
+    kind = next((one for one in SERVING if one.kind == case.object["kind"]), None)
+    found, labels = case.object, case.object["metadata"].get("labels", {})
+    owners = found["metadata"].get("ownerReferences", ())
+    for one in () if kind is None or owners else kind.templates:
+        path = parsed(one.path)
+        if found_at(found, path) is None:
+            continue
+        copied = {key: labels[key] for key in one.copied if labels.get(key)}
+        notes = one.annotations | _numbered(found, one)
+        for field, told in (("labels", one.labels | copied), ("annotations", notes)):
+            for key, value in told.items():
+                found = with_value(found, (*path, "metadata", field, key), value)
+    return found
+
+
+def _numbered(found: Object, template: ServedTemplate) -> dict[str, str]:
+    first, path = template.numbered_from_one, parsed(template.path)
+    grouped = found_at(found, (*path, "metadata", "annotations", PODSET_GROUP)) is not None
+    there = bool(first) and found_at(found, parsed(first)) is not None
+    return {POD_INDEX_OFFSET: "1"} if there and not grouped else {}
 
 
 def _is_queued(case: Case) -> bool:

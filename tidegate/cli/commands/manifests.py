@@ -9,7 +9,7 @@ import typer
 
 from tidegate.cli.output import say
 from tidegate.generate.documents import as_yaml
-from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.registry import is_supported
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.disabled import DENY, WARN
 from tidegate.kinds.policies.forms import Manifest
@@ -40,14 +40,14 @@ def wanted(config: str) -> list[Manifest]:
     """
     told = read_configuration(config)
     for name in told.frameworks:
-        if name not in JOB_KINDS:
+        if not is_supported(name):
             say(f"job kind not supported, its jobs are left alone: {name}")
     return of_configuration(told)
 
 
 def of_configuration(told: Configuration) -> list[Manifest]:
     """Return what a configuration takes: policies, and rights over the kinds that it enables."""
-    known = tuple(name for name in told.frameworks if name in JOB_KINDS)
+    known = tuple(name for name in told.frameworks if is_supported(name))
     devices = bool(told.device_classes)
     roles = kind_roles(known, told.declared, devices=devices, elastic=told.elastic)
     managed = Managed(

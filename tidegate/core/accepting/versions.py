@@ -58,8 +58,8 @@ def _newer(state: State, resource: str, seen: Observed, known: int | None) -> in
         newest = max(known, heard.versions.get(seen.uid, 0))
         return newest if seen.version < newest else None
     removed = heard.gone.get(resource, {}).get(seen.uid)
-    if removed is not None:
-        return removed
+    if removed is not None:  # a group of a LeaderWorkerSet may come again, under its uid
+        return removed if seen.version <= removed else None
     # A name has one object at a time, and a job that asked for no queue any more may ask again.
     namesake = heard.gone_names.get(resource, {}).get(_name(seen.namespace, seen.name), "")
     later = heard.gone.get(resource, {}).get(namesake, 0)

@@ -55,7 +55,7 @@ def agrees(state: State, workload: Workload) -> bool:
         case _ if workload.failure is not None and workload.failure.reason == FORGED:
             return False
         case "start":
-            return not workload.state.suspended
+            return not (workload.state.suspended or workload.state.partly)
         case "stop":
             evicting = workload.phase == "evicting"
             return is_stopped(state, workload) if evicting else workload.state.suspended

@@ -53,8 +53,8 @@ def observe(pod: Pod) -> JobObserved:
     """See ``JobKind.observe``."""
     if names.POD_GROUP_TOTAL_COUNT in pod.metadata.annotations:
         raise UndecodableError(
-            f"annotation {names.POD_GROUP_TOTAL_COUNT}: a pod of a group has the label "
-            f"{names.POD_GROUP_NAME}."
+            f"annotation {names.POD_GROUP_TOTAL_COUNT}: a pod of a group has the label or "
+            f"the annotation {names.POD_GROUP_NAME}."
         )
     return msgspec.structs.replace(
         asked(KIND, pod.metadata),
@@ -87,7 +87,14 @@ def start(start: Start, pod: Object) -> Step:
 
 def started(start: Start, pod: Object, given: PodSetStart, marks: dict[str, str]) -> Step:
     """Return the step that starts one pod, alone or in a group, with these annotations."""
-    if decided_on(pod, start.ledger_id) >= start.seq or not _gates(pod):
+    if decided_on(pod, start.ledger_id) >= start.seq:
+        return Done()
+    return let_go(pod, given, start.decision, marks)
+
+
+def let_go(pod: Object, given: PodSetStart, decision: str, marks: dict[str, str]) -> Step:
+    """Return the patch that puts in what a pod is given and takes its gate off."""
+    if not _gates(pod):
         return Done()
     problem = conflicts(pod, given)
     if problem:
@@ -97,7 +104,7 @@ def started(start: Start, pod: Object, given: PodSetStart, marks: dict[str, str]
     wanted["spec"] = {**wanted["spec"], "schedulingGates": gates}
     if not gates:
         del wanted["spec"]["schedulingGates"]
-    return Patch(body=difference(pod, _told(wanted, start.decision, marks)))
+    return Patch(body=difference(pod, _told(wanted, decision, marks)))
 
 
 def stop(stop: Stop, pod: Object, waited_s: float) -> Step:

@@ -15,100 +15,34 @@ import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError, UndecodableError
-from tidegate.jobs.job_metadata import asked, positive
+from tidegate.jobs.job_metadata import asked
 from tidegate.jobs.job_status import PODSETS_MAX
 from tidegate.jobs.kind import Delete, JobKind, Members, Object, Refused, Start, Step, Stop
 from tidegate.jobs.pods import pod as single
+from tidegate.jobs.pods.grouping import (
+    Group,
+    age,
+    counted,
+    group_name,
+    group_uid,
+    grouped,
+    is_fast,
+    serves,
+)
 from tidegate.jobs.pods.pod_roles import alike, role
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
-from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.podsets import pod_set
+from tidegate.model.ids import ObjectRef
 from tidegate.model.numbers import whole
 from tidegate.model.podset import PodSet
 
 NAME = "pod-group"
+_LABEL_MAX = 63
 INCOMPLETE = "tidegate.dev/pod-group-incomplete"
 """Gates a group that was whole and lost pods before it started."""
 _GONE = Refused(reason="gone", message="Another group has its name.")
-
-
-class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """A group's pods, sorted by what they are to it; each in the order of their creation."""
-
-    total: int
-    members: tuple[Pod, ...]  # that live and count
-    excess: tuple[Pod, ...]  # gated, and more than asked for
-    succeeded: tuple[Pod, ...]
-    failed: tuple[Pod, ...]
-    leaving: tuple[Pod, ...]  # being deleted, and not gone
-
-    @property
-    def is_started(self) -> bool:
-        """Tell whether any pod was let go."""
-        held = all(single.is_gated(one) for one in self.members)
-        return not held or bool(self.succeeded or self.failed)
-
-    @property
-    def is_whole(self) -> bool:
-        """Tell whether there are enough pods to start it."""
-        fast = any(_says(one, names.POD_GROUP_FAST_ADMISSION) for one in self.members)
-        return fast or len(self.members) + len(self.succeeded) >= self.total
-
-
-def group_name(meta: ObjectMeta) -> str:
-    """Return the name of the group that a pod is of; empty: it is alone.
-
-    An annotation says it where the name is too long for a label.
-    """
-    name = names.POD_GROUP_NAME
-    return meta.labels.get(name, "") or meta.annotations.get(name, "")
-
-
-def grouped(pods: Sequence[Pod]) -> Group:
-    """Sort the pods of a group.
-
-    Raises:
-        UndecodableError: they do not agree on their queue or their number, or say none.
-    """
-    pods = sorted(pods, key=_age)
-    totals = {one.metadata.annotations.get(names.POD_GROUP_TOTAL_COUNT, "") for one in pods}
-    total = positive(next(iter(totals)))
-    if len(totals) != 1 or not total:
-        raise UndecodableError(
-            f"All pods of a group say the same positive number in {names.POD_GROUP_TOTAL_COUNT}."
-        )
-    if len({one.metadata.labels.get(names.QUEUE_NAME, "") for one in pods}) != 1:
-        raise UndecodableError(f"All pods of a group have the same {names.QUEUE_NAME}.")
-    ended = [one for one in pods if single.is_finished(one)]
-    over = _uids(ended)
-    living = [one for one in pods if one.metadata.uid not in over and not one.metadata.deleting]
-    succeeded = tuple(one for one in ended if one.status.phase == "Succeeded")
-    living.sort(key=single.is_gated)  # those that run come first, and the sort is stable
-    room = max(total - len(succeeded), 0)
-    kept = [one for at, one in enumerate(living) if at < room or not single.is_gated(one)]
-    count = _uids(kept)
-    return Group(
-        total=total,
-        members=tuple(kept),
-        excess=tuple(one for one in living if one.metadata.uid not in count),
-        succeeded=succeeded,
-        failed=tuple(one for one in ended if one.status.phase != "Succeeded"),
-        leaving=tuple(
-            one for one in pods if one.metadata.uid not in over and one.metadata.deleting
-        ),
-    )
-
-
-def _uids(pods: Sequence[Pod]) -> set[str]:
-    return {one.metadata.uid for one in pods}
-
-
-def group_uid(pods: Sequence[Pod]) -> str:
-    """Return who the group is: what its started pods say, else after its first pod."""
-    marks = sorted({one.metadata.annotations.get(names.GROUP_UID, "") for one in pods} - {""})
-    return marks[0] if marks else f"{min(pods, key=_age).metadata.uid}.group"
 
 
 def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobObserved:
@@ -117,7 +51,7 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
     One that is not whole yet is not queued; one that was, and lost pods, waits behind a gate, which
     says nothing to a group that runs.
     """
-    group, first = grouped(pods), min(pods, key=_age)
+    group, first = grouped(pods), min(pods, key=age)
     alone = asked(KIND, first.metadata)
     if alone.prebuilt:
         raise NotSupportedError(
@@ -139,7 +73,7 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
         pod_priority_class=first.spec.priority_class_name,
         podsets=_podsets(group),
         gates=seen.gates if group.is_whole else (*seen.gates, INCOMPLETE),
-        reclaimable={} if _serves(group) else dict(Counter(map(role, group.succeeded))),
+        reclaimable={} if serves(group) else dict(Counter(map(role, group.succeeded))),
         finished="Succeeded" if ended else "",
         message=f"Pods succeeded: {len(group.succeeded)}/{group.total}." if ended else "",
         state=_state(group),
@@ -183,10 +117,10 @@ def podsets(group: Object) -> list[Object]:
     """See ``JobKind.podsets``; the object is a list of pods under ``items``."""
     written = {one["metadata"]["uid"]: one for one in group["items"]}
     found = grouped([read(one, Pod) for one in written.values()])
-    everybody = _counted(found)
+    everybody = counted(found)
     result: list[Object] = []
     for podset in _podsets(found):
-        like = next(one for one in everybody if _fast(found) or role(one) == podset.name)
+        like = next(one for one in everybody if is_fast(found) or role(one) == podset.name)
         result.append(single.written(written[like.metadata.uid], podset.name, podset.count))
     return result
 
@@ -197,12 +131,12 @@ def _stopping(stop: Stop, pod: Object) -> Step:
 
 
 def _podsets(group: Group) -> tuple[PodSet, ...]:
-    counted = _counted(group)
-    if _fast(group):
-        first = counted[0]
-        alike(role(first), counted)
+    found = counted(group)
+    if is_fast(group):
+        first = found[0]
+        alike(role(first), found)
         return (pod_set(single.template(first), name=role(first), count=group.total),)
-    named = [(role(one), one) for one in counted]
+    named = [(role(one), one) for one in found]
     roles = dict(reversed(named))
     counts = Counter(name for name, _ in named)
     if len(roles) > PODSETS_MAX:
@@ -232,7 +166,7 @@ def _state(group: Group) -> JobState:
 
 
 def _is_finished(group: Group) -> bool:
-    if _serves(group):
+    if serves(group):
         return False
     active = any(single.is_active(one) for one in (*group.members, *group.leaving))
     everybody = (*group.members, *group.succeeded, *group.failed)
@@ -243,30 +177,21 @@ def _is_finished(group: Group) -> bool:
     return done or (final and not active and bool(group.failed or group.succeeded))
 
 
-def _counted(group: Group) -> tuple[Pod, ...]:
-    """Return the pods that show what the group asks for: without others, even those that failed."""
-    return (*group.members, *group.succeeded) or (*group.failed, *group.leaving)
-
-
-def _fast(group: Group) -> bool:
-    return any(_says(one, names.POD_GROUP_FAST_ADMISSION) for one in _counted(group))
-
-
-def _serves(group: Group) -> bool:
-    return any(_says(one, names.POD_GROUP_SERVING) for one in _counted(group))
-
-
-def _says(pod: Pod, annotation: str) -> bool:
-    return pod.metadata.annotations.get(annotation) == "true"
-
-
-def _age(pod: Pod) -> tuple[str, str]:
-    return pod.metadata.creation_timestamp or "", pod.metadata.name
-
-
 def _seq(decision: str) -> int:
     _, _, seq = decision.rpartition("/")
     return whole(seq) or 0
+
+
+def _selectors(job: ObjectRef) -> tuple[str, ...]:
+    """Return what finds the pods of a group: by the label, else all pods that have none."""
+    by_annotation = f"{names.MANAGED}=true,!{names.POD_GROUP_NAME}"
+    if len(job.name) > _LABEL_MAX:
+        return (by_annotation,)
+    return f"{names.POD_GROUP_NAME}={job.name}", by_annotation
+
+
+def _belongs(job: ObjectRef, found: Object) -> bool:
+    return group_name(read(found, Pod).metadata) == job.name
 
 
 def _alone(pod: Pod) -> JobObserved:
@@ -293,5 +218,5 @@ KIND = JobKind(
     finalizer=names.MANAGED,
     owns=False,
     optional=False,
-    members=Members(label=names.POD_GROUP_NAME, start=start_members, stop=stop_members),
+    members=Members(selectors=_selectors, belongs=_belongs, start=start_members, stop=stop_members),
 )

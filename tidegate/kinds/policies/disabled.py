@@ -9,23 +9,13 @@ from __future__ import annotations
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, label, validating
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
+from tidegate.kinds.policies.serving import SERVING
 from tidegate.model.podset import LabelSelector
 
 WARN, DENY = ("Warn", "Audit"), ("Deny",)
 _MADE = ("CREATE", "UPDATE")
 _WITHOUT_SUSPENSION = {
-    "deployment": Target(
-        group="apps", versions=("v1",), resources=("deployments",), operations=_MADE
-    ),
-    "statefulset": Target(
-        group="apps", versions=("v1",), resources=("statefulsets",), operations=_MADE
-    ),
-    "leaderworkerset.x-k8s.io/leaderworkerset": Target(
-        group="leaderworkerset.x-k8s.io",
-        versions=("v1",),
-        resources=("leaderworkersets",),
-        operations=_MADE,
-    ),
+    **{one.name: one.target(*_MADE) for one in SERVING},
     "pod": Target(group="", versions=("v1",), resources=("pods",), operations=_MADE),
 }
 """Kinds of Kueue's that no field suspends, by its names for them."""

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
-from tidegate.kinds.names import ADMISSION_GATE, MANAGED, PRIORITY_CLASS, QUEUE_NAME
+from tidegate.kinds.names import (
+    ADMISSION_GATE,
+    MANAGED,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    SERVING_POD,
+    SUSPENDING_PARENT,
+)
 from tidegate.kinds.policies.forms import (
     Manifest,
     Param,
     Scope,
     Target,
+    annotation,
     applied,
     label,
     mutating,
@@ -20,6 +30,7 @@ from tidegate.kinds.policies.frameworks import TOPMOST, Framework
 from tidegate.model.podset import LabelSelector
 
 _QUEUED = f"{label(QUEUE_NAME)} != ''"
+NO_PARENTS: tuple[str, ...] = ()
 _PODS = Target(group="", versions=("v1",), resources=("pods",), operations=("CREATE",))
 
 
@@ -57,34 +68,47 @@ def suspend(framework: Framework, managed: Managed = QUEUED_JOBS) -> list[Manife
     return mutating(f"suspend-{framework.slug}", scope, [mutation])
 
 
-def default_queue(frameworks: tuple[Framework, ...], *, pods: bool = False) -> list[Manifest]:
+def default_queue(targets: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
     """Return the policy that gives jobs the LocalQueue ``default`` of a namespace that has one."""
-    scope = _defaults(frameworks, "LocalQueue", pods=pods)
+    scope = _defaults(targets, "LocalQueue", pods=pods)
     return mutating("default-queue", scope, [_given(QUEUE_NAME, f"!({_QUEUED})")])
 
 
-def default_priority(frameworks: tuple[Framework, ...], *, pods: bool = False) -> list[Manifest]:
+def default_priority(targets: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
     """Return the policy that gives queued jobs the WorkloadPriorityClass ``default``, if any."""
-    scope = _defaults(frameworks, "WorkloadPriorityClass", pods=pods)
+    scope = _defaults(targets, "WorkloadPriorityClass", pods=pods)
     wanting = f"{_QUEUED} && {label(PRIORITY_CLASS)} == ''"
     return mutating("default-priority", scope, [_given(PRIORITY_CLASS, wanting)])
 
 
-def gate_pods(managed: Managed = QUEUED_JOBS) -> list[Manifest]:
-    """Return the policy that gates a managed Pod when it is made; one with a node is left alone."""
-    gate = f'Object.spec.schedulingGates{{name: "{ADMISSION_GATE}"}}'
-    gated = (
-        f"Object{{metadata: Object.metadata{{labels: {{'{MANAGED}': 'true'}}}},"
-        f" spec: Object.spec{{schedulingGates: [{gate}]}}}}"
-    )
+def gate_pods(
+    managed: Managed = QUEUED_JOBS, parents: tuple[str, ...] = NO_PARENTS
+) -> list[Manifest]:
+    """Return the policy that gates a managed Pod when it is made; one with a node is left alone.
+
+    A pod whose annotation names one of ``parents`` is managed through that, and bears a label of
+    its own, by which it is watched.
+    """
     waiting = {"without-a-node": "object.spec.?nodeName.orValue('') == ''"}
     conditions = TOPMOST | waiting
     scope = Scope(targets=[_PODS], conditions=conditions, namespaces=managed.namespaces)
-    return mutating("gate-pods", scope, [applied(f"{managed.condition} ? {gated} : Object{{}}")])
+    parent = f"{annotation(SUSPENDING_PARENT)} in {list(parents)}" if parents else "false"
+    alone = f"{managed.condition} ? {_gated(MANAGED)} : Object{{}}"
+    mutation = applied(f"{parent} ? {_gated(MANAGED, SERVING_POD)} : ({alone})")
+    return mutating("gate-pods", scope, [mutation])
 
 
-def _defaults(frameworks: tuple[Framework, ...], kind: str, *, pods: bool) -> Scope:
-    targets = [one.target("CREATE") for one in frameworks] + ([_PODS] if pods else [])
+def _gated(*labels: str) -> str:
+    gate = f'Object.spec.schedulingGates{{name: "{ADMISSION_GATE}"}}'
+    told = ", ".join(f"'{key}': 'true'" for key in labels)
+    return (
+        f"Object{{metadata: Object.metadata{{labels: {{{told}}}}},"
+        f" spec: Object.spec{{schedulingGates: [{gate}]}}}}"
+    )
+
+
+def _defaults(targets: Sequence[Target], kind: str, *, pods: bool) -> Scope:
+    targets = [*targets, *([_PODS] if pods else [])]
     return Scope(targets=targets, conditions=TOPMOST, param=Param(kind=kind))
 
 

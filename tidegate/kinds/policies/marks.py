@@ -7,6 +7,8 @@ does not believe a forged mark without these policies either; they refuse it wit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from tidegate.kinds.names import (
@@ -27,7 +29,7 @@ from tidegate.kinds.policies.forms import (
     kueue,
     validating,
 )
-from tidegate.kinds.policies.frameworks import TOPMOST, Framework
+from tidegate.kinds.policies.frameworks import TOPMOST
 
 MARKS_GROUP, MARKS, WRITE = "tidegate.dev", "marks", "write"
 """The right that the actuator's role has, and nobody else but an administrator."""
@@ -54,13 +56,12 @@ _MAY_WRITE = f"authorizer.group('{MARKS_GROUP}').resource('{MARKS}').check('{WRI
 _PODS = Target(group="", versions=("v1",), resources=("pods",))
 
 
-def keep_marks(frameworks: tuple[Framework, ...], *, pods: bool = False) -> list[Manifest]:
+def keep_marks(jobs: Sequence[Target], *, pods: bool = False) -> list[Manifest]:
     """Return the policies about annotations of jobs and about the statuses of Workloads.
 
     What the controller of a known kind makes is left alone: KubeRay copies all annotations of a
     RayJob to its RayCluster. No mark of such an object counts.
     """
-    jobs = [one.target("CREATE", "UPDATE") for one in frameworks]
     marked = Scope(
         targets=[*jobs, kueue("workloads"), *([_PODS] if pods else [])],
         conditions={"another-writes-a-mark": _by_others(_any_changed())} | TOPMOST,
@@ -94,7 +95,16 @@ def _any_changed() -> str:
     other = " || ".join(
         f"{annotation(key)} != {annotation(key, 'oldObject')}" for key in MARKS_KEPT
     )
-    return f"request.operation == 'CREATE' ? ({there}) : ({other})"
+    alike = f"{_OF_GROUPS.format('object')} == {_OF_GROUPS.format('oldObject')}"
+    grouped = f"{_OF_GROUPS.format('object')} != {{}}"
+    return f"request.operation == 'CREATE' ? ({there} || {grouped}) : ({other} || !({alike}))"
+
+
+_OF_GROUPS = (
+    "{}.metadata.?annotations.orValue({{}})"
+    f".transformMap(k, v, k.startsWith('{DECISION}-') || k.startsWith('{INJECTED}-'), v)"
+)
+"""The marks of an object that is several jobs: of each under the same name and its number."""
 
 
 def _admission_changed() -> str:

@@ -21,7 +21,6 @@ from tidegate.kinds.policies.forms import (
     noted,
     patched,
 )
-from tidegate.kinds.policies.frameworks import Framework
 
 
 class Spelling(NamedTuple):
@@ -55,9 +54,8 @@ def quota_objects() -> list[Manifest]:
     return told
 
 
-def job_authors(frameworks: tuple[Framework, ...]) -> list[Manifest]:
+def job_authors(targets: Sequence[Target]) -> list[Manifest]:
     """Return the policy that notes who made a job, and keeps that from being changed."""
-    targets = [one.target("CREATE", "UPDATE") for one in frameworks]
     right = f"(request.operation == 'CREATE' ? {_USER} : {_OLD_AUTHOR})"
     scope = Scope(targets=targets, conditions={"not-noted": f"{annotation(AUTHOR)} != {right}"})
     return mutating("author-jobs", scope, [patched(_authored("false"))])

@@ -1,0 +1,124 @@
+"""Pods of StatefulSets and LeaderWorkerSets: let go as they come, while their job is started.
+
+What they are given stands on their object; anybody who may change that could write it, so it
+counts only while the Workload is admitted, and for as many pods as that was granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from actuator.calls import Calls
+from actuator.ungating.elastic import granted
+from actuator.ungating.pod_ungater import runs
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.jobs.kind import JobKind, Object, Patch, Refused
+from tidegate.jobs.names import workload_name
+from tidegate.jobs.pods import pod as pods
+from tidegate.jobs.serving import marks
+from tidegate.jobs.serving.members import Membership, job_name
+from tidegate.jobs.serving.table import SETS
+from tidegate.jobs.workload import KIND as WORKLOADS
+from tidegate.kinds import names
+from tidegate.kinds.decode import read
+from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.pods import Pod
+from tidegate.service.logs import get_log
+
+_log = get_log("ungater")
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True):
+    """What a started job may give to its pods."""
+
+    decision: str = ""
+    podsets: dict[str, PodSetStart] = {}  # with the counts that are granted
+
+
+class ServingPods:
+    """See ``UngatingRule``."""
+
+    label = names.SERVING_POD
+    gate = names.ADMISSION_GATE
+
+    def job_of(self, found: Pod) -> str:
+        """Return the name of the job that a pod is of; empty: it is of none."""
+        meta = found.metadata
+        for kind, one in SETS.items():
+            member = one.layout.member(meta)
+            if member is not None:
+                name = job_name(member.parent, member.index)
+                return f"{kind} {meta.namespace}/{name} {member.uid}"
+        return ""
+
+    async def release(
+        self, calls: Calls, standing: Mapping[str, Pod], waiting: Sequence[str]
+    ) -> Sequence[tuple[Pod, Object]]:
+        """See ``UngatingRule.release``."""
+        if not self.job_of(standing[waiting[0]]):
+            return ()
+        started = await _started(calls, standing[waiting[0]])
+        room = {name: one.count for name, one in started.podsets.items()}
+        for one in standing.values():
+            if runs(one, self.gate):
+                podset = _podset(one, started)
+                room[podset] = room.get(podset, 0) - 1
+        found = list[tuple[Pod, Object]]()
+        for name in waiting:
+            podset = _podset(standing[name], started)
+            if room.get(podset, 0) > 0:
+                room[podset] -= 1
+                found += await _let_go(calls, standing[name], started, podset)
+        return found
+
+
+async def _let_go(
+    calls: Calls, waiting: Pod, started: Started, podset: str
+) -> list[tuple[Pod, Object]]:
+    meta = waiting.metadata
+    found = await calls.read(pods.KIND.path(meta.namespace, meta.name))
+    if found is None or found["metadata"]["resourceVersion"] != meta.resource_version:
+        return []  # the watch tells how it is now
+    step = pods.let_go(found, started.podsets[podset], started.decision, {})
+    if isinstance(step, Refused):
+        _log.warning("cannot let a pod go", pod=meta.name, error=step.message)
+    return [(waiting, step.body)] if isinstance(step, Patch) else []
+
+
+async def _started(calls: Calls, pod: Pod) -> Started:
+    """Return what the job of a pod was started with, as far as its Workload is granted that."""
+    kind, member = _membership(pod)
+    found = await calls.read(kind.path(pod.metadata.namespace, member.parent))
+    if found is None or member.uid not in ("", found["metadata"]["uid"]):
+        return Started()
+    notes = found["metadata"].get("annotations", {})
+    given = marks.given(notes, member.index)
+    name = job_name(member.parent, member.index)
+    called = workload_name(kind.kind, kind.group, name, found["metadata"]["uid"])
+    shown = await calls.read(WORKLOADS.path(pod.metadata.namespace, called))
+    if given is None or shown is None:
+        return Started()
+    counts = granted(read(shown, Workload))
+    podsets = {
+        one.name: msgspec.structs.replace(one, count=min(one.count, counts.get(one.name, 0)))
+        for one in given
+    }
+    return Started(decision=marks.decision(notes, member.index), podsets=podsets)
+
+
+def _membership(pod: Pod) -> tuple[JobKind[Any], Membership]:
+    found = ((one.row, one.layout.member(pod.metadata)) for one in SETS.values())
+    kind, member = next((kind, member) for kind, member in found if member is not None)
+    assert member is not None, "the pod is of a job"
+    return kind, member
+
+
+def _podset(pod: Pod, started: Started) -> str:
+    """Return the podset that a pod is counted in: its role, or the one that there is."""
+    podset = _membership(pod)[1].podset
+    return (
+        podset if podset in started.podsets or not started.podsets else next(iter(started.podsets))
+    )

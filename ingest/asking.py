@@ -1,0 +1,30 @@
+"""A job that asks to be managed, as it is kept while what else is known of it changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tidegate.contracts.observations import JobObserved
+from tidegate.jobs.kind import JobKind
+from tidegate.kinds.meta import ObjectMeta
+
+
+class Asking(msgspec.Struct, frozen=True, kw_only=True):
+    """A job that asks to be managed, as observed alone."""
+
+    kind: JobKind[Any]
+    meta: ObjectMeta
+    alone: JobObserved
+    asks: bool = True  # False: it only has an owner, who may be managed
+
+
+def job_is_one(job: Asking) -> bool:
+    """Tell whether a job is an object of its own, which lists name."""
+    return job.kind.members is None
+
+
+def called(job: Asking) -> str:
+    """Return how what a Workload says of a job names it; see ``Joins.stands_for``."""
+    return job.meta.uid if job_is_one(job) else job.alone.workload

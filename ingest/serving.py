@@ -1,0 +1,269 @@
+"""StatefulSets and LeaderWorkerSets with their pods: each told as one job, or one a group of pods.
+
+An object and its pods are told by two watches. That a job has stopped is told only once the pods'
+watch has come as far as the object was when its stop was written on it: until then one of its pods
+may run that was not seen to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+from ingest.asking import Asking
+from ingest.job_index import Joins
+from ingest.ownership import ResourceObservation
+from tidegate.contracts.observations import ObjectGone
+from tidegate.errors import TidegateError
+from tidegate.jobs.job_metadata import identified
+from tidegate.jobs.job_status import Loose
+from tidegate.jobs.kind import JobKind
+from tidegate.jobs.serving import marks
+from tidegate.jobs.serving.kinds import ServingSet
+from tidegate.jobs.serving.members import Membership, job_name, job_uid
+from tidegate.jobs.serving.observing import Standing, observe_set
+from tidegate.jobs.serving.table import SETS
+from tidegate.jobs.templates.paths import number_at
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import Pod
+
+Key: TypeAlias = tuple[str, str, str, str]
+"""Kind, namespace and name of an object, and its uid where its pods name that."""
+Part: TypeAlias = tuple[Key, int | None]
+"""A job: an object, and which of its groups."""
+GROUPS_MAX = 2_000
+"""More groups of one object than a cluster can have."""
+
+
+class ServingSets:
+    """Every object that is queued through its pods, and the pods; as large as they are many."""
+
+    def __init__(self, kinds: Sequence[JobKind[Any]], joins: Joins) -> None:
+        self._sets = {one.name: SETS[one.name] for one in kinds if one.name in SETS}
+        self._joins = joins
+        self._objects = dict[Key, Loose]()
+        self._keys = dict[str, Key]()  # by an object's uid
+        self._gone = set[Key]()  # deleted, and its pods are still there
+        self._pods = dict[Part, dict[str, Pod]]()  # by uid
+        self._of = dict[str, Part]()  # a pod's uid to its job
+        self._told = dict[Key, dict[int | None, str]]()  # an object's jobs to their Workloads
+        self._newest = dict[Part, int]()  # version
+        self._marked = dict[Part, tuple[str, int]]()  # the decision, and the version that told it
+        self._floor = dict[str, int]()  # by kind, a version that nothing told later is below
+        self._seen = 0  # the version up to which the pods are known
+        self._uncertain = set[Part]()
+        self._listed = False  # the pods
+
+    def is_member(self, pod: Pod) -> bool:
+        """Tell whether a pod is one of an object's that is watched here."""
+        return self._part(pod.metadata) is not None
+
+    def take(self, pod: Pod) -> Iterator[ResourceObservation]:
+        """Remember a pod and yield its job as it stands now."""
+        part = self._part(pod.metadata)
+        assert part is not None, "it is one of an object's pods"
+        uid = pod.metadata.uid
+        if self._of.get(uid, part) != part:
+            yield from self.forget(uid, pod.metadata.version)
+        self._pods.setdefault(part, {})[uid] = pod
+        self._of[uid] = part
+        yield from self._told_again([part], pod.metadata.version)
+
+    def see(self, version: int) -> Iterator[ResourceObservation]:
+        """Learn how far the watch of pods has come; yield the jobs of which that tells more."""
+        self._seen = max(self._seen, version)
+        yield from self._told_again(list(self._uncertain), version)
+
+    def forget(self, uid: str, version: int) -> Iterator[ResourceObservation]:
+        """Forget a pod that is gone, and yield its job."""
+        part = self._of.pop(uid, None)
+        if part is not None:
+            self._pods[part].pop(uid)
+            if not self._pods[part]:
+                del self._pods[part]
+            yield from self._told_again([part], version)
+
+    def listed(self, present: Collection[str], version: int) -> Iterator[ResourceObservation]:
+        """Forget the pods that a list no longer has, and yield every job as of that list."""
+        self._listed, self._seen = True, max(self._seen, version)
+        for uid in [uid for uid in self._of if uid not in present]:
+            yield from self.forget(uid, version)
+        for key in list(self._objects):
+            yield from self._safely(key, version)
+
+    def observe(self, kind: JobKind[Any], found: Loose) -> Iterator[ResourceObservation]:
+        """Remember an object, and yield its jobs.
+
+        Raises:
+            UndecodableError, NotSupportedError: it makes no sense.
+        """
+        key = _key(kind.name, found.metadata)
+        before = self._keys.get(found.metadata.uid)
+        if before is not None and before != key:
+            del self._objects[before]
+        self._objects[key], self._keys[found.metadata.uid] = found, key
+        yield from self._joins.parent(kind, found.metadata)
+        yield from self._jobs(key, found.metadata.version)
+
+    def remove(self, uid: str, version: int) -> Iterator[ResourceObservation]:
+        """Take in that an object is gone; its jobs stay until their pods are gone as well."""
+        key = self._keys.get(uid)
+        if key is not None:
+            self._gone.add(key)
+            self._joins.without(uid)
+            yield from self._safely(key, version)
+
+    def listed_objects(
+        self, kind: JobKind[Any], present: Collection[str], version: int
+    ) -> Iterator[ResourceObservation]:
+        """Take in which objects a list has; what is told from here on is newer than that list."""
+        self._floor[kind.name] = version + 1
+        here = [uid for uid, key in self._keys.items() if key[0] == kind.name]
+        for uid in here:
+            if uid not in present:
+                yield from self.remove(uid, version)
+
+    def present(self, kind: JobKind[Any], listed: Collection[str]) -> Iterator[str]:
+        """Yield the uids of the jobs that there are, and of the objects that are none."""
+        here = {uid: key for uid, key in self._keys.items() if key[0] == kind.name}
+        told = {
+            uid: [job_uid(uid, index) for index in self._told.get(key, self._expected(key))]
+            for uid, key in here.items()
+        }
+        for uid in listed:
+            yield from told.pop(uid, None) or [uid]
+        for jobs in told.values():
+            yield from jobs
+
+    def _expected(self, key: Key) -> Sequence[int | None]:
+        """Return which jobs an object will be told as, once its pods are listed."""
+        layout = self._sets[key[0]].layout
+        try:
+            asked = min(layout.replicas(self._objects[key].plain()), GROUPS_MAX)
+        except TidegateError:
+            return ()
+        return range(asked if layout.grouped and not self._listed else 0)
+
+    def _part(self, meta: ObjectMeta) -> Part | None:
+        for name, one in self._sets.items():
+            member = one.layout.member(meta)
+            if member is not None:
+                return _of_member(name, meta, member), member.index
+        return None
+
+    def _told_again(self, parts: Sequence[Part], version: int) -> Iterator[ResourceObservation]:
+        for key in dict.fromkeys(key for key, _ in parts):
+            if key in self._objects and self._listed:
+                yield from self._safely(key, version)
+
+    def _safely(self, key: Key, version: int) -> Iterator[ResourceObservation]:
+        """Yield an object's jobs; one that makes no sense stays as it was told."""
+        try:
+            yield from self._jobs(key, version)
+        except TidegateError:
+            return
+
+    def _jobs(self, key: Key, version: int) -> Iterator[ResourceObservation]:
+        kind, found = self._sets[key[0]], self._objects[key]
+        if not self._joins.asks(kind.row, found.metadata):
+            yield from self._dropped(key, version, list(self._told.get(key, ())))
+            yield kind.row.resource, identified(kind.row, found.metadata)
+            return
+        if not self._listed:  # half its pods look like one that lost some
+            return
+        wanted = self._indexes(kind, key)
+        jobs = [self._job(kind, found, (key, index), version) for index in wanted]
+        gone = [index for index in self._told.get(key, ()) if index not in wanted]
+        yield from self._dropped(key, version, gone)
+        for index, job in zip(wanted, jobs, strict=True):
+            self._told.setdefault(key, {})[index] = job.alone.workload
+            yield self._joins.put(job, workload=job.alone.workload)
+        if not wanted and key in self._gone:
+            self._forget_object(key)
+
+    def _indexes(self, kind: ServingSet, key: Key) -> list[int | None]:
+        """Return which jobs an object has: those it asks for, and those that have pods."""
+        there = {index for (of, index), pods in self._pods.items() if of == key and pods}
+        if key in self._gone:
+            return sorted(there, key=lambda index: index or 0)
+        if not kind.layout.grouped:
+            return [None]
+        asked = min(kind.layout.replicas(self._objects[key].plain()), GROUPS_MAX)
+        return [*range(asked), *sorted(one for one in there if one is not None and one >= asked)]
+
+    def _job(self, kind: ServingSet, found: Loose, part: Part, version: int) -> Asking:
+        key, index = part
+        pods = tuple(self._pods.get(part, {}).values())
+        self._newest[part] = self._version(part, version)
+        standing = Standing(
+            pods=pods,
+            version=self._newest[part],
+            certain=self._is_certain(part, found, pods),
+            going=key in self._gone,
+        )
+        seen = observe_set(kind.row, kind.layout, found, index, standing)
+        meta = msgspec.structs.replace(
+            found.metadata,
+            name=job_name(found.metadata.name, index),
+            uid=seen.uid,
+            resource_version=str(seen.version),
+        )
+        return Asking(kind=kind.row, meta=meta, alone=seen)
+
+    def _version(self, part: Part, version: int) -> int:
+        """Return a version that is not below any that a job was told at."""
+        key, pods = part[0], self._pods.get(part, {}).values()
+        known = self._newest.get(part, 0), self._floor.get(key[0], 0)
+        newest = max((one.metadata.version for one in pods), default=0)
+        return max(version, self._objects[key].metadata.version, newest, *known)
+
+    def _is_certain(self, part: Part, found: Loose, pods: Sequence[Pod]) -> bool:
+        """Tell whether all pods are known as they were when the newest decision was written."""
+        decision = marks.decision(found.metadata.annotations, part[1])
+        before = self._marked.get(part)
+        if before is None or before[0] != decision:
+            self._marked[part] = before = decision, found.metadata.version
+        none = not pods and not number_at(found.plain(), ("status", "replicas"))
+        certain = not decision or none or self._seen >= before[1]
+        (self._uncertain.discard if certain else self._uncertain.add)(part)
+        return certain
+
+    def _dropped(
+        self, key: Key, version: int, indexes: Sequence[int | None]
+    ) -> Iterator[ResourceObservation]:
+        resource, found = self._sets[key[0]].row.resource, self._objects[key]
+        for index in indexes:
+            uid = job_uid(found.metadata.uid, index)
+            newest = self._version((key, index), version)
+            self._joins.take_out(uid, workload=self._told[key].pop(index))
+            for table in (self._newest, self._marked):
+                table.pop((key, index), None)
+            self._uncertain.discard((key, index))
+            yield (
+                resource,
+                ObjectGone(
+                    namespace=found.metadata.namespace,
+                    name=job_name(found.metadata.name, index),
+                    uid=uid,
+                    version=newest,
+                    session="",
+                    resource=resource,
+                ),
+            )
+
+    def _forget_object(self, key: Key) -> None:
+        self._gone.discard(key)
+        found = self._objects.pop(key)
+        self._keys.pop(found.metadata.uid, None)
+        self._told.pop(key, None)
+
+
+def _key(kind: str, meta: ObjectMeta) -> Key:
+    uid = meta.uid if not SETS[kind].layout.grouped else ""
+    return kind, meta.namespace, meta.name, uid
+
+
+def _of_member(kind: str, meta: ObjectMeta, member: Membership) -> Key:
+    return kind, meta.namespace, member.parent, member.uid

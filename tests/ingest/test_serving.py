@@ -1,0 +1,127 @@
+"""StatefulSets and LeaderWorkerSets as ingest tells them, with their pods."""
+
+from __future__ import annotations
+
+from tests.ingest.scene import gone, jobs, rounds, session
+from tests.parts.foreign import foreign_crd, pods_template
+from tests.parts.stage import Object, Stage, alongside
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectGone
+from tidegate.kinds.names import SUSPENDING_PARENT
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+SETS = "/apis/apps/v1/namespaces/default/statefulsets"
+GROUPS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets"
+PODS = "/api/v1/namespaces/default/pods"
+LWS = "leaderworkerset.x-k8s.io/leaderworkerset"
+LABELS = "leaderworkerset.sigs.k8s.io"
+
+
+def served() -> Stage:
+    stage = Stage()
+    for name in ("statefulset", "leaderworkerset"):
+        stage.make(CRDS, foreign_crd(name))
+    return stage
+
+
+def stateful(name: str = "db", replicas: int = 2, queue: str = "main") -> Object:
+    labels = {"kueue.x-k8s.io/queue-name": queue} if queue else {}
+    spec = {"replicas": replicas, "template": pods_template()}
+    head = {"apiVersion": "apps/v1", "kind": "StatefulSet"}
+    return {**head, "metadata": {"name": name, "labels": labels}, "spec": spec}
+
+
+def leader_worker_set(replicas: int = 2) -> Object:
+    labels = {"kueue.x-k8s.io/queue-name": "main"}
+    groups = {"size": 2, "leaderTemplate": pods_template(), "workerTemplate": pods_template()}
+    spec = {"replicas": replicas, "leaderWorkerTemplate": groups}
+    head = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
+    return {**head, "metadata": {"name": "llm", "labels": labels}, "spec": spec}
+
+
+def pod(named: str, owner: Object, *, gated: bool = True, **labels: str) -> Object:
+    controller = {"apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True}
+    controller |= {key: owner["metadata"][key] for key in ("name", "uid")}
+    parent = LWS if labels else "statefulset"
+    gates = [{"name": "kueue.x-k8s.io/admission"}] if gated else []
+    return {
+        "metadata": {
+            "name": named,
+            "labels": {f"{LABELS}/{key.replace('_', '-')}": text for key, text in labels.items()},
+            "annotations": {SUSPENDING_PARENT: parent},
+            "ownerReferences": [controller],
+        },
+        "spec": {**pods_template()["spec"], "schedulingGates": gates},
+        "status": {"phase": "Pending" if gated else "Running"},
+    }
+
+
+def test_a_stateful_set_is_told_before_its_pods_come_and_as_they_stand() -> None:
+    async def run() -> None:
+        stage = served()
+        made = stage.make(SETS, stateful())
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            (told,) = await jobs(stage)
+            assert (told.kind, told.name, told.uid) == (
+                "statefulset",
+                "db",
+                made["metadata"]["uid"],
+            )
+            assert told.state.suspended
+            stage.make(PODS, pod("db-0", made, gated=False))
+            await stage.hear(JobObserved, lambda one: one.state.active == 1)
+        (listed,) = await rounds(stage, "statefulsets.apps")
+        assert told.uid in listed.present
+
+    run_virtually(run())
+
+
+def test_a_stateful_set_holds_its_quota_until_its_last_pod_is_gone() -> None:
+    async def run() -> None:
+        stage = served()
+        made = stage.make(SETS, stateful())
+        stage.make(PODS, pod("db-0", made, gated=False))
+        async with alongside(session(stage).run()):
+            await stage.hear(JobObserved, lambda one: one.state.active == 1)
+            stage.remove(f"{SETS}/db")
+            await stage.hear(JobObserved, lambda one: one.state.deleting and one.state.active == 1)
+            stage.remove(f"{PODS}/db-0")
+            await stage.hear(ObjectGone, lambda one: one.resource == "statefulsets.apps")
+
+    run_virtually(run())
+
+
+def test_each_group_is_told_by_itself_and_gone_when_it_is_scaled_down() -> None:
+    async def run() -> None:
+        stage = served()
+        made = stage.make(GROUPS, leader_worker_set())
+        leaders = stage.make(SETS, stateful("llm", queue=""))
+        stage.make(PODS, pod("llm-1", leaders, gated=False, name="llm", group_index="1"))
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            told = {one.name: one for one in await jobs(stage) if one.kind == LWS}
+            assert sorted(told) == ["llm-0", "llm-1"]
+            assert [told[name].state.active for name in sorted(told)] == [0, 1]
+            stage.change(f"{GROUPS}/llm", {"spec": {"replicas": 1}})
+            stage.remove(f"{PODS}/llm-1")
+            uid = f"{made['metadata']['uid']}.1"
+            await stage.hear(ObjectGone, lambda one: one.uid == uid)
+        assert "llm-1" in await gone(stage)
+
+    run_virtually(run())
+
+
+def test_a_set_without_a_queue_is_nobodys_and_may_come_back() -> None:
+    async def run() -> None:
+        stage = served()
+        stage.make(SETS, stateful())
+        async with alongside(session(stage).run()):
+            await stage.hear(JobObserved, lambda one: one.queue == "main")
+            label = "kueue.x-k8s.io/queue-name"
+            stage.change(f"{SETS}/db", {"metadata": {"labels": {label: None}}})
+            await stage.hear(JobObserved, lambda one: not one.queue)
+            stage.change(f"{SETS}/db", {"metadata": {"labels": {label: "other"}}})
+            await stage.hear(JobObserved, lambda one: one.queue == "other")
+
+    run_virtually(run())

@@ -1,0 +1,185 @@
+"""StatefulSets and LeaderWorkerSets: how they stand by their pods, and their orders' steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jobs.walking import merged
+from tests.parts.foreign import pods_template
+from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
+from tidegate.contracts.observations import JobObserved
+from tidegate.errors import UndecodableError
+from tidegate.jobs.job_status import Loose
+from tidegate.jobs.kind import Delete, Object, Patch, Refused, Start, Stop
+from tidegate.jobs.serving import leader_worker_set, marks, stateful_set
+from tidegate.jobs.serving.members import group_index, parent_name, parent_uid
+from tidegate.jobs.serving.observing import ON_HOLD, Standing, observe_set
+from tidegate.kinds.decode import read
+from tidegate.kinds.names import DECISION, SERVING_POD, SUSPENDING_PARENT
+from tidegate.kinds.pods import Pod
+from tidegate.model.ids import ObjectRef
+
+GATE = [{"name": "kueue.x-k8s.io/admission"}]
+GIVEN = (PodSetStart(name="main", count=2, node_selector={"tide": "spring"}),)
+
+
+def stateful(replicas: int = 2, **spec: object) -> Object:
+    meta: Object = {"name": "db", "namespace": "team", "uid": "u1", "resourceVersion": "7"}
+    meta["labels"] = {"kueue.x-k8s.io/queue-name": "main"}
+    told = {"replicas": replicas, "template": pods_template(), **spec}
+    return {"metadata": meta, "spec": told}
+
+
+def pod(ordinal: int, phase: str = "Pending", *, gated: bool = True, **meta: object) -> Object:
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "u1"}
+    metadata = {
+        "name": f"db-{ordinal}",
+        "namespace": "team",
+        "uid": f"p{ordinal}",
+        "resourceVersion": "9",
+        "labels": {SERVING_POD: "true"},
+        "annotations": {SUSPENDING_PARENT: "statefulset"},
+        "ownerReferences": [{**owner, "controller": True}],
+        **meta,
+    }
+    spec = {**pods_template()["spec"], **({"schedulingGates": GATE} if gated else {})}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
+
+
+def job(kind: str = stateful_set.NAME, name: str = "db", uid: str = "u1") -> ObjectRef:
+    return ObjectRef(kind=kind, namespace="team", name=name, uid=uid)
+
+
+def seen(found: Object, *pods: Object, certain: bool = True, going: bool = False) -> JobObserved:
+    standing = Standing(
+        pods=[read(one, Pod) for one in pods], version=9, certain=certain, going=going
+    )
+    parts = stateful_set.SET
+    return observe_set(parts.row, parts.layout, read(found, Loose), None, standing)
+
+
+def start(seq: int = 5, given: tuple[PodSetStart, ...] = GIVEN) -> Start:
+    order = StartOrdered(at_us=1, workload="team/w", job=job(), podsets=given)
+    return Start(order=order, ledger_id="L1", seq=seq)
+
+
+def stop(seq: int = 6) -> Stop:
+    return Stop(order=StopOrdered(at_us=1, workload="team/w", job=job()), ledger_id="L1", seq=seq)
+
+
+def started(found: Object) -> Object:
+    steps = stateful_set.KIND.members.start(start(), [found])  # type: ignore[union-attr]  # it has
+    ((_, step),) = steps
+    assert isinstance(step, Patch)
+    return merged(found, step.body)
+
+
+@pytest.mark.parametrize(
+    ("begun", "pods", "suspended", "partly", "active"),
+    [
+        (False, [], True, False, 0),
+        (False, [pod(0), pod(1)], True, False, 0),
+        (True, [], False, False, 0),
+        (True, [pod(0, "Running", gated=False), pod(1)], False, False, 1),
+        (False, [pod(0, "Running", gated=False)], False, False, 1),
+        (False, [pod(0, "Running", gated=False), pod(1)], False, True, 1),
+        (False, [pod(0, "Running", gated=False, deletionTimestamp="x")], True, False, 1),
+        (False, [pod(0, "Failed", gated=False)], True, False, 0),
+    ],
+)
+def test_it_is_suspended_until_it_is_started_or_a_pod_runs(
+    begun: bool,  # noqa: FBT001 - of a table
+    pods: list[Object],
+    suspended: bool,  # noqa: FBT001
+    partly: bool,  # noqa: FBT001
+    active: int,
+) -> None:
+    state = seen(started(stateful()) if begun else stateful(), *pods).state
+    assert (state.suspended, state.partly, state.active) == (suspended, partly, active)
+
+
+def test_while_a_pod_may_have_been_let_go_unseen_it_counts_as_active() -> None:
+    assert seen(stateful(), pod(0), certain=False).state.active == 1
+
+
+def test_it_is_one_workload_named_as_kueue_names_it_and_waits_without_replicas() -> None:
+    found = seen(stateful(replicas=0))
+    assert found.workload.startswith("team/statefulset-db-")
+    assert [podset.count for podset in found.podsets] == [0]
+    assert found.gates == (ON_HOLD,)
+
+
+def test_a_start_is_written_on_the_object_and_watches_pods_from_before() -> None:
+    old = pod(0, labels={})
+    steps = stateful_set.KIND.members.start(start(), [stateful(), old])  # type: ignore[union-attr]  # it has
+    (_, on_object), (_, on_pod) = steps
+    assert isinstance(on_object, Patch)
+    assert isinstance(on_pod, Patch)
+    notes = on_object.body["metadata"]["annotations"]
+    assert notes[DECISION] == "L1/5"
+    assert marks.given(notes, None) == GIVEN
+    assert on_pod.body == {"metadata": {"labels": {SERVING_POD: "true"}}}
+
+
+def test_a_start_that_contradicts_the_template_is_refused() -> None:
+    found = stateful()
+    found["spec"]["template"]["spec"]["nodeSelector"] = {"tide": "neap"}
+    ((_, step),) = stateful_set.KIND.members.start(start(), [found])  # type: ignore[union-attr]  # it has
+    assert isinstance(step, Refused)
+    assert step.reason == "invalid"
+
+
+def test_a_stop_takes_the_start_back_first_then_marks_who_waits_and_deletes_who_runs() -> None:
+    members = stateful_set.KIND.members
+    assert members is not None
+    found, running, waiting = started(stateful()), pod(0, "Running", gated=False), pod(1)
+    ((_, step),) = members.stop(stop(), [found, running, waiting])
+    assert isinstance(step, Patch)
+    found = merged(found, step.body)
+    assert marks.given(found["metadata"]["annotations"], None) is None
+    for _ in range(2):
+        steps = members.stop(stop(), [found, running, waiting])
+        for one, step in steps[:1]:
+            assert isinstance(step, Patch)
+            running = merged(one, step.body)
+        if isinstance(steps[1][1], Patch):
+            waiting = merged(waiting, steps[1][1].body)
+    (_, last), (_, other) = members.stop(stop(), [found, running, waiting])
+    assert isinstance(last, Delete)
+    assert not isinstance(other, Patch | Delete)
+    assert waiting["metadata"]["annotations"][DECISION] == "L1/6"
+
+
+def test_a_pod_that_only_says_whose_it_is_by_name_is_nobodys() -> None:
+    member = stateful_set.member
+    assert member(read(pod(0), Pod).metadata) is not None
+    assert member(read(pod(0, name="db-x"), Pod).metadata) is None
+    assert member(read(pod(0, name="other-0"), Pod).metadata) is None
+    assert member(read(pod(0, ownerReferences=[]), Pod).metadata) is None
+    assert member(read(pod(0, annotations={}), Pod).metadata) is None
+
+
+def test_each_group_of_a_leader_worker_set_has_marks_of_its_own() -> None:
+    found: Object = {"metadata": {"name": "llm", "annotations": {}}}
+    for index in (0, 1):
+        found = merged(found, marks.marked(index, f"L1/{index + 5}", GIVEN))
+    found = merged(found, marks.marked(0, "L1/9", None))
+    notes = found["metadata"]["annotations"]
+    assert [marks.decision(notes, index) for index in (0, 1)] == ["L1/9", "L1/6"]
+    assert [marks.given(notes, index) for index in (0, 1)] == [None, GIVEN]
+    assert marks.of_one(found, 1)["metadata"]["annotations"][DECISION] == "L1/6"
+    one = job(leader_worker_set.NAME, "llm-1", "u2.1")
+    assert (parent_name(one), parent_uid(one), group_index(one)) == ("llm", "u2", 1)
+
+
+def test_a_note_that_says_nonsense_starts_nothing() -> None:
+    assert marks.given({"tidegate.dev/injected": "{"}, None) is None
+    assert marks.given({"tidegate.dev/injected": '[{"name": 5}]'}, None) is None
+
+
+@pytest.mark.parametrize("spec", [{}, {"workerTemplate": pods_template(), "size": 0}])
+def test_a_group_without_pods_is_refused(spec: Object) -> None:
+    kind = leader_worker_set.KIND
+    found = {"metadata": stateful()["metadata"], "spec": {"leaderWorkerTemplate": spec}}
+    with pytest.raises(UndecodableError):
+        kind.observe(read(found, Loose))

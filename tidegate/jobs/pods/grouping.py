@@ -1,0 +1,120 @@
+"""The pods of a group, sorted by what they are to it, and who the group is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tidegate.errors import UndecodableError
+from tidegate.jobs.job_metadata import positive
+from tidegate.jobs.pods import pod as single
+from tidegate.kinds import names
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import Pod
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """A group's pods, sorted by what they are to it; each in the order of their creation."""
+
+    total: int
+    members: tuple[Pod, ...]  # that live and count
+    excess: tuple[Pod, ...]  # gated, and more than asked for
+    succeeded: tuple[Pod, ...]
+    failed: tuple[Pod, ...]
+    leaving: tuple[Pod, ...]  # being deleted, and not gone
+
+    @property
+    def is_started(self) -> bool:
+        """Tell whether any pod was let go."""
+        held = all(single.is_gated(one) for one in self.members)
+        return not held or bool(self.succeeded or self.failed)
+
+    @property
+    def is_whole(self) -> bool:
+        """Tell whether there are enough pods to start it."""
+        fast = any(_says(one, names.POD_GROUP_FAST_ADMISSION) for one in self.members)
+        return fast or len(self.members) + len(self.succeeded) >= self.total
+
+
+def group_name(meta: ObjectMeta) -> str:
+    """Return the name of the group that a pod is of; empty: it is alone.
+
+    An annotation says it where the name is too long for a label.
+    """
+    name = names.POD_GROUP_NAME
+    return meta.labels.get(name, "") or meta.annotations.get(name, "")
+
+
+def grouped(pods: Sequence[Pod]) -> Group:
+    """Sort the pods of a group.
+
+    Raises:
+        UndecodableError: they do not agree on their queue or their number, or say none.
+    """
+    pods = sorted(pods, key=age)
+    totals = {one.metadata.annotations.get(names.POD_GROUP_TOTAL_COUNT, "") for one in pods}
+    total = positive(next(iter(totals)))
+    if len(totals) != 1 or not total:
+        raise UndecodableError(
+            f"All pods of a group say the same positive number in {names.POD_GROUP_TOTAL_COUNT}."
+        )
+    if len({names.POD_GROUP_NAME in one.metadata.labels for one in pods}) != 1:
+        raise UndecodableError(
+            f"All pods of a group name it by the label {names.POD_GROUP_NAME}, or all of them by "
+            "the annotation."
+        )
+    if len({one.metadata.labels.get(names.QUEUE_NAME, "") for one in pods}) != 1:
+        raise UndecodableError(f"All pods of a group have the same {names.QUEUE_NAME}.")
+    ended = [one for one in pods if single.is_finished(one)]
+    over = _uids(ended)
+    living = [one for one in pods if one.metadata.uid not in over and not one.metadata.deleting]
+    succeeded = tuple(one for one in ended if one.status.phase == "Succeeded")
+    living.sort(key=single.is_gated)  # those that run come first, and the sort is stable
+    room = max(total - len(succeeded), 0)
+    kept = [one for at, one in enumerate(living) if at < room or not single.is_gated(one)]
+    count = _uids(kept)
+    return Group(
+        total=total,
+        members=tuple(kept),
+        excess=tuple(one for one in living if one.metadata.uid not in count),
+        succeeded=succeeded,
+        failed=tuple(one for one in ended if one.status.phase != "Succeeded"),
+        leaving=tuple(
+            one for one in pods if one.metadata.uid not in over and one.metadata.deleting
+        ),
+    )
+
+
+def _uids(pods: Sequence[Pod]) -> set[str]:
+    return {one.metadata.uid for one in pods}
+
+
+def group_uid(pods: Sequence[Pod]) -> str:
+    """Return who the group is: what its started pods say, else after its first pod."""
+    marks = sorted({one.metadata.annotations.get(names.GROUP_UID, "") for one in pods} - {""})
+    return marks[0] if marks else f"{min(pods, key=age).metadata.uid}.group"
+
+
+def counted(group: Group) -> tuple[Pod, ...]:
+    """Return the pods that show what the group asks for: without others, even those that failed."""
+    return (*group.members, *group.succeeded) or (*group.failed, *group.leaving)
+
+
+def is_fast(group: Group) -> bool:
+    """Tell whether a group is admitted before all of its pods are there."""
+    return any(_says(one, names.POD_GROUP_FAST_ADMISSION) for one in counted(group))
+
+
+def serves(group: Group) -> bool:
+    """Tell whether a group never finishes."""
+    return any(_says(one, names.POD_GROUP_SERVING) for one in counted(group))
+
+
+def _says(pod: Pod, annotation: str) -> bool:
+    return pod.metadata.annotations.get(annotation) == "true"
+
+
+def age(pod: Pod) -> tuple[str, str]:
+    """Return what a group's pods are sorted by: when they were made, and their names."""
+    return pod.metadata.creation_timestamp or "", pod.metadata.name

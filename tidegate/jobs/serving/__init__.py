@@ -1,0 +1,1 @@
+"""Kinds that are queued through their pods: StatefulSets and LeaderWorkerSets."""

@@ -1,0 +1,99 @@
+"""The row of a kind that is queued through its pods."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import msgspec
+
+from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.jobs.job_metadata import state
+from tidegate.jobs.job_status import Loose, charged_at
+from tidegate.jobs.kind import JobKind, Members, Object, Parent, Refused, Step
+from tidegate.jobs.serving import marks
+from tidegate.jobs.serving.members import SetLayout, group_index, parent_name, parent_uid
+from tidegate.jobs.serving.observing import Standing, observe_set
+from tidegate.jobs.serving.ordering import start_set, stop_set
+from tidegate.jobs.templates.paths import found_at
+from tidegate.jobs.templates.written import written_podset
+from tidegate.kinds import names
+from tidegate.kinds.decode import read
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import Pod
+from tidegate.model.ids import ObjectRef
+
+
+class ServingSet(msgspec.Struct, frozen=True):
+    """A kind that is queued through its pods."""
+
+    row: JobKind[Loose]
+    layout: SetLayout
+
+
+MANAGED_PODS = f"{names.MANAGED}=true"
+
+
+def serving_kind(name: str, *, group: str, kind: str, plural: str, layout: SetLayout) -> ServingSet:
+    """Return a kind; its version is v1."""
+
+    def observe(found: Loose) -> JobObserved:
+        index = 0 if layout.grouped else None
+        nothing = Standing(pods=(), version=found.metadata.version)
+        return observe_set(row, layout, found, index, nothing)
+
+    row = JobKind(
+        name=name,
+        group=group,
+        version="v1",
+        kind=kind,
+        plural=plural,
+        seen=Loose,
+        observe=observe,
+        start=_refused,
+        stop=_refused,
+        standing=_standing,
+        podsets=partial(_podsets, layout),
+        members=Members(
+            selectors=lambda _: (MANAGED_PODS,),
+            belongs=partial(_belongs, layout),
+            start=partial(start_set, layout),
+            stop=stop_set,
+            parent=_PARENT,
+        ),
+    )
+    return ServingSet(row=row, layout=layout)
+
+
+def _view(job: ObjectRef, found: Object) -> Object:
+    return marks.of_one(found, group_index(job))
+
+
+_PARENT = Parent(name=parent_name, uid=parent_uid, index=group_index, view=_view)
+
+
+def _belongs(layout: SetLayout, job: ObjectRef, found: Object) -> bool:
+    """Tell whether a pod is one of a job's."""
+    meta = read(found, Pod).metadata
+    member = layout.member(meta)
+    if member is None or member.parent != parent_name(job):
+        return False
+    return member.uid in ("", parent_uid(job)) and member.index == group_index(job)
+
+
+def _podsets(layout: SetLayout, found: Object) -> list[Object]:
+    return [
+        written_podset(one.name, one.count, charged_at(found, one), index=one.index)
+        for one in layout.places(found)
+    ]
+
+
+def _standing(meta: ObjectMeta, found: Object) -> JobState:
+    """Return how an object stands whose pods nobody counted: by what its status says of them."""
+    ready = found_at(found, ("status", "readyReplicas"))
+    runs = isinstance(ready, int) and ready > 0
+    started = any(key.startswith(names.INJECTED) for key in meta.annotations)
+    return state(meta, suspended=not (runs or started), active=1 if runs else 0)
+
+
+def _refused(*_: object) -> Step:
+    return Refused(reason="invalid", message="It is started and stopped with its pods.")

@@ -1,0 +1,73 @@
+"""LeaderWorkerSet: each of its groups is a job, of a leader and workers or of equal pods.
+
+Its pods are made by StatefulSets: one of all leaders, and one of the workers behind each leader.
+
+Source: behaviour.md 16, LeaderWorkerSet.
+"""
+
+from __future__ import annotations
+
+from tidegate.errors import UndecodableError
+from tidegate.jobs.job_status import Place
+from tidegate.jobs.kind import Object
+from tidegate.jobs.serving.kinds import serving_kind
+from tidegate.jobs.serving.members import Membership, SetLayout
+from tidegate.jobs.templates.paths import Path, found_at, number_at
+from tidegate.kinds.kueue_api.topologies import PodIndex
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.names import SUSPENDING_PARENT
+from tidegate.model.numbers import whole
+
+NAME = "leaderworkerset.x-k8s.io/leaderworkerset"
+LEADER, WORKER, MAIN = "leader", "worker", "main"
+_OF_SET = "leaderworkerset.sigs.k8s.io/name"
+_OF_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
+_OF_WORKER = "leaderworkerset.sigs.k8s.io/worker-index"
+_INDEX = PodIndex(label=_OF_WORKER)
+_SPEC: Path = ("spec", "leaderWorkerTemplate")
+_LEADERS, _WORKERS = (*_SPEC, "leaderTemplate"), (*_SPEC, "workerTemplate")
+
+
+def replicas(obj: Object) -> int:
+    """Return how many groups are asked for."""
+    return number_at(obj, ("spec", "replicas"), 1)
+
+
+def places(obj: Object) -> tuple[Place, ...]:
+    """Return the podsets of one group.
+
+    Raises:
+        UndecodableError: it has no pods.
+    """
+    size = number_at(obj, (*_SPEC, "size"), 1)
+    if size < 1:
+        raise UndecodableError("spec.leaderWorkerTemplate.size: a group has at least one pod.")
+    if found_at(obj, _LEADERS) is None:
+        return (Place(name=MAIN, count=size, template=_WORKERS, index=_INDEX),)
+    return (
+        Place(name=LEADER, count=1, template=_LEADERS),
+        Place(name=WORKER, count=size - 1, template=_WORKERS, index=_INDEX),
+    )
+
+
+def member(meta: ObjectMeta) -> Membership | None:
+    """Return whose a pod is, as the labels say that its controllers put on it."""
+    owner = meta.controller()
+    name, index = meta.labels.get(_OF_SET, ""), whole(meta.labels.get(_OF_GROUP, ""))
+    told = meta.annotations.get(SUSPENDING_PARENT) == NAME and owner is not None
+    if not told or not name or index is None or owner is None or owner.kind != "StatefulSet":
+        return None
+    if meta.name != f"{name}-{index}" and not meta.name.startswith(f"{name}-{index}-"):
+        return None
+    leads = meta.labels.get(_OF_WORKER, "0") == "0"
+    return Membership(parent=name, index=index, podset=LEADER if leads else WORKER)
+
+
+SET = serving_kind(
+    NAME,
+    group="leaderworkerset.x-k8s.io",
+    kind="LeaderWorkerSet",
+    plural="leaderworkersets",
+    layout=SetLayout(places=places, replicas=replicas, member=member, grouped=True),
+)
+KIND = SET.row

@@ -1,0 +1,61 @@
+"""Which pods belong to which job of an object that is queued through its pods.
+
+A StatefulSet is one job; a LeaderWorkerSet is one for each group of its pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from tidegate.jobs.job_status import Place
+from tidegate.jobs.kind import Object
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.model.ids import ObjectRef
+from tidegate.model.numbers import whole
+
+
+class Membership(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose a pod is."""
+
+    parent: str  # the object's name
+    uid: str = ""  # the object's; empty: the pod does not tell
+    index: int | None = None  # of the group; None: all pods are one job
+    podset: str
+
+
+class SetLayout(msgspec.Struct, frozen=True, kw_only=True):
+    """All that is known of a kind that is queued through its pods."""
+
+    places: Callable[[Object], tuple[Place, ...]]  # of one of its jobs; raises UndecodableError
+    replicas: Callable[[Object], int]  # of the object; raises UndecodableError
+    member: Callable[[ObjectMeta], Membership | None]  # None: it is no pod of the kind
+    grouped: bool = False  # each replica is a group of pods, and a job
+
+
+def job_name(parent: str, index: int | None) -> str:
+    """Return the name of a job; its Workload is named after it, as Kueue does."""
+    return parent if index is None else f"{parent}-{index}"
+
+
+def job_uid(parent: str, index: int | None) -> str:
+    """Return the uid of a job, from that of its object."""
+    return parent if index is None else f"{parent}.{index}"
+
+
+def parent_uid(job: ObjectRef) -> str:
+    """Return the uid of a job's object."""
+    return job.uid.partition(".")[0]
+
+
+def group_index(job: ObjectRef) -> int | None:
+    """Return which group of its object a job is; None: its object is one job."""
+    _, dot, index = job.uid.partition(".")
+    return whole(index) if dot else None
+
+
+def parent_name(job: ObjectRef) -> str:
+    """Return the name of a job's object."""
+    index = group_index(job)
+    return job.name if index is None else job.name.removesuffix(f"-{index}")

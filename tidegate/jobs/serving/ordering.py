@@ -1,0 +1,65 @@
+"""An object that is queued through its pods, started and stopped.
+
+A start writes on the object what its pods are given; pods are let go one by one as they come. A
+stop takes that back, then deletes the pods that run, whose controller makes others that wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidegate.jobs.job_status import charged_at
+from tidegate.jobs.kind import Done, Object, Patch, Refused, Start, Step, Stop
+from tidegate.jobs.pods import pod as single
+from tidegate.jobs.serving import marks
+from tidegate.jobs.serving.members import SetLayout, group_index
+from tidegate.jobs.templates.injected import decided_on
+from tidegate.jobs.templates.template import conflicts
+from tidegate.kinds.names import SERVING_POD
+
+_Steps = list[tuple[Object, Step]]
+
+
+def start_set(layout: SetLayout, start: Start, objects: Sequence[Object]) -> _Steps:
+    """Return the step that starts a job; ``objects`` are its object and its pods.
+
+    Pods from before bear a label from then on, by which they are watched.
+    """
+    parent, *pods = objects
+    unseen: _Steps = [
+        (one, Patch(body={"metadata": {"labels": {SERVING_POD: "true"}}}))
+        for one in pods
+        if SERVING_POD not in one["metadata"].get("labels", {})
+    ]
+    if decided_on(parent, start.ledger_id) >= start.seq:
+        return unseen
+    problem = _problem(layout, start, parent)
+    if problem:
+        return [(parent, Refused(reason="invalid", message=problem))]
+    index = group_index(start.order.job)
+    body = marks.marked(index, start.decision, start.order.podsets)
+    return [(parent, Patch(body=body)), *unseen]
+
+
+def stop_set(stop: Stop, objects: Sequence[Object]) -> _Steps:
+    """Return what is to be done to stop a job: the object first, then each of its pods.
+
+    A pod that waits is marked as well: whoever read the object before cannot let it go any more.
+    """
+    parent, *pods = objects
+    seen = decided_on(parent, stop.ledger_id)
+    if seen > stop.seq:
+        return [(parent, Done())]
+    if seen < stop.seq:
+        index = group_index(stop.order.job)
+        return [(parent, Patch(body=marks.marked(index, stop.decision, None)))]
+    return [(one, single.stop(stop, one, 0.0)) for one in pods]
+
+
+def _problem(layout: SetLayout, start: Start, parent: Object) -> str:
+    places = {one.name: one for one in layout.places(parent)}
+    given = {one.name: one for one in start.order.podsets}
+    if places.keys() != given.keys():
+        return f"The start is of podsets {', '.join(given)}; there are {', '.join(places)}."
+    found = (conflicts(charged_at(parent, place), given[name]) for name, place in places.items())
+    return next((one for one in found if one), "")

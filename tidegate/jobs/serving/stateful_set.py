@@ -1,0 +1,51 @@
+"""StatefulSet: one podset of all its replicas, let go as they are made.
+
+Source: behaviour.md 16, StatefulSet.
+"""
+
+from __future__ import annotations
+
+from tidegate.jobs.job_status import Place
+from tidegate.jobs.kind import Object
+from tidegate.jobs.serving.kinds import serving_kind
+from tidegate.jobs.serving.members import Membership, SetLayout
+from tidegate.jobs.templates.paths import number_at
+from tidegate.kinds.kueue_api.topologies import PodIndex
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.names import SUSPENDING_PARENT
+from tidegate.model.numbers import whole
+
+NAME, PODSET = "statefulset", "main"
+_INDEX = PodIndex(label="apps.kubernetes.io/pod-index")
+
+
+def replicas(obj: Object) -> int:
+    """Return how many pods are asked for."""
+    return number_at(obj, ("spec", "replicas"), 1)
+
+
+def places(obj: Object) -> tuple[Place, ...]:
+    """Return the one podset."""
+    return (Place(name=PODSET, count=replicas(obj), template=("spec", "template"), index=_INDEX),)
+
+
+def member(meta: ObjectMeta) -> Membership | None:
+    """Return whose a pod is, as its controller names it."""
+    owner = meta.controller()
+    told = meta.annotations.get(SUSPENDING_PARENT) == NAME
+    if owner is None or not told or (owner.api_version, owner.kind) != ("apps/v1", "StatefulSet"):
+        return None
+    name, _, ordinal = meta.name.rpartition("-")
+    if name != owner.name or whole(ordinal) is None:
+        return None
+    return Membership(parent=owner.name, uid=owner.uid, podset=PODSET)
+
+
+SET = serving_kind(
+    NAME,
+    group="apps",
+    kind="StatefulSet",
+    plural="statefulsets",
+    layout=SetLayout(places=places, replicas=replicas, member=member),
+)
+KIND = SET.row

@@ -1,0 +1,252 @@
+"""Kinds that are queued through their pods: what is put into their templates, and what may change.
+
+No field suspends a Deployment, a StatefulSet or a LeaderWorkerSet: their pods are gated instead,
+and the templates say by which kind they are.
+
+Source: behaviour.md 16; the cases of ``tests.kinds`` of these kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from tidegate.kinds.names import (
+    MANAGED,
+    POD_GROUP_SERVING,
+    POD_INDEX_OFFSET,
+    PODSET_GROUP,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    SUSPENDING_PARENT,
+)
+from tidegate.kinds.policies.forms import (
+    Check,
+    Manifest,
+    Scope,
+    Target,
+    label,
+    mutating,
+    patched,
+    validating,
+)
+from tidegate.kinds.policies.frameworks import TOPMOST
+from tidegate.kinds.policies.jobs import QUEUED_JOBS, Managed
+
+
+class ServedTemplate(msgspec.Struct, frozen=True, kw_only=True):
+    """One pod template of a kind, and what is put into it."""
+
+    path: str  # e.g. "spec.template"
+    copied: tuple[str, ...] = ()  # labels of the object that its pods bear as well
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    numbered_from_one: str = ""  # where the template of the pods before them stands
+
+    @property
+    def there(self) -> str:
+        """Return the expression of whether an object has the template."""
+        return f"{_found(self.path)}.hasValue()"
+
+
+class Serving(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind that is queued through its pods, by the name that Kueue's configuration gives it."""
+
+    name: str
+    group: str
+    resource: str
+    kind: str
+    templates: tuple[ServedTemplate, ...]
+    scales: bool = True  # to any number of replicas while it runs; else to zero and back
+    stands_for_pods: bool = True  # its Workloads are its own; False: each pod has one
+
+    @property
+    def slug(self) -> str:
+        """Return its name as part of a policy's name."""
+        return self.name.replace("/", "-").replace(".", "-").lower()
+
+    def target(self, *operations: str) -> Target:
+        """Return the requests about this kind."""
+        return Target(
+            group=self.group, versions=("v1",), resources=(self.resource,), operations=operations
+        )
+
+
+_LWS = "leaderworkerset.x-k8s.io/leaderworkerset"
+_LEADER = "spec.leaderWorkerTemplate.leaderTemplate"
+_OF_GROUP = {POD_GROUP_SERVING: "true", SUSPENDING_PARENT: _LWS}
+SERVING: tuple[Serving, ...] = (
+    Serving(
+        name="deployment",
+        group="apps",
+        resource="deployments",
+        kind="Deployment",
+        templates=(
+            ServedTemplate(
+                path="spec.template",
+                copied=(QUEUE_NAME, PRIORITY_CLASS),
+                labels={MANAGED: "true"},
+                annotations={SUSPENDING_PARENT: "deployment"},
+            ),
+        ),
+        stands_for_pods=False,
+    ),
+    Serving(
+        name="statefulset",
+        group="apps",
+        resource="statefulsets",
+        kind="StatefulSet",
+        templates=(
+            ServedTemplate(path="spec.template", annotations={SUSPENDING_PARENT: "statefulset"}),
+        ),
+        scales=False,
+    ),
+    Serving(
+        name=_LWS,
+        group="leaderworkerset.x-k8s.io",
+        resource="leaderworkersets",
+        kind="LeaderWorkerSet",
+        templates=(
+            ServedTemplate(path=_LEADER, copied=(QUEUE_NAME,), annotations=_OF_GROUP),
+            ServedTemplate(
+                path="spec.leaderWorkerTemplate.workerTemplate",
+                copied=(QUEUE_NAME,),
+                annotations=_OF_GROUP,
+                numbered_from_one=_LEADER,
+            ),
+        ),
+    ),
+)
+"""Every kind that is queued through its pods."""
+
+NAMES = tuple(one.name for one in SERVING)
+
+
+def served(names: Sequence[str]) -> tuple[Serving, ...]:
+    """Return the kinds of these names that are queued through their pods."""
+    return tuple(one for one in SERVING if one.name in names)
+
+
+def mark_templates(kind: Serving, managed: Managed = QUEUED_JOBS) -> list[Manifest]:
+    """Return the policy that marks the templates of a managed object."""
+    scope = Scope(
+        targets=[kind.target("CREATE", "UPDATE")],
+        conditions=_TOPMOST,
+        namespaces=managed.namespaces,
+    )
+    patches = " + ".join(f"({_marked(one)})" for one in kind.templates)
+    mutation = patched(f"{managed.condition} ? {patches} : []")
+    return mutating(f"mark-{kind.slug}", scope, [mutation])
+
+
+def serving_guards(kind: Serving) -> list[Manifest]:
+    """Return the policies about a queued object: its labels, and what may change while it runs."""
+    made = Scope(targets=[kind.target("CREATE", "UPDATE")], conditions=_TOPMOST)
+    changed = Scope(targets=[kind.target("UPDATE")], conditions=_TOPMOST)
+    checks = [*_CHANGES, *(() if kind.scales else _SCALED)]
+    return [
+        *validating(f"check-{kind.slug}", made, _LABELS),
+        *validating(f"check-{kind.slug}-changes", changed, checks, _VARIABLES),
+    ]
+
+
+def _marked(template: ServedTemplate) -> str:
+    """Return the JSONPatch list that marks one template; none where it is marked."""
+    labels = [_copied(template.path, key) for key in template.copied]
+    labels += [_set(template.path, "labels", key, f"'{v}'") for key, v in template.labels.items()]
+    notes = [
+        _set(template.path, "annotations", key, f"'{v}'") for key, v in template.annotations.items()
+    ]
+    if template.numbered_from_one:
+        # A group that is placed as a whole is numbered from its leader on.
+        grouped = f"{_found(f'{template.path}.metadata')}.?annotations[?'{PODSET_GROUP}']"
+        offset = _set(template.path, "annotations", POD_INDEX_OFFSET, "'1'")
+        first = f"{_found(template.numbered_from_one)}.hasValue()"
+        notes.append(f"({first} && !{grouped}.hasValue() ? {offset} : [])")
+    made = [_made(f"{template.path}.metadata")]
+    made += [_made(f"{template.path}.metadata.labels")] if labels else []
+    made += [_made(f"{template.path}.metadata.annotations")]
+    return f"{template.there} ? {' + '.join([*made, *labels, *notes])} : []"
+
+
+def _copied(path: str, key: str) -> str:
+    return f"({label(key)} != '' ? {_set(path, 'labels', key, label(key))} : [])"
+
+
+def _set(path: str, field: str, key: str, value: str) -> str:
+    held = f"{_found(f'{path}.metadata')}.?{field}[?'{key}'].orValue('')"
+    place = f"'/{path.replace('.', '/')}/metadata/{field}/' + jsonpatch.escapeKey('{key}')"
+    return f"({held} == {value} ? [] : [JSONPatch{{op: 'add', path: {place}, value: {value}}}])"
+
+
+def _made(path: str) -> str:
+    place = f"/{path.replace('.', '/')}"
+    return (
+        f"({_found(path)}.hasValue() ? [] : [JSONPatch{{op: 'add', path: '{place}', value: {{}}}}])"
+    )
+
+
+def _found(path: str, of: str = "object") -> str:
+    return f"{of}.?{path.replace('.', '.?')}"
+
+
+def _of(of: str, field: str) -> str:
+    found = f"{of}.spec.template.spec.?{field}.orValue([])"
+    return f"{found}.map(c, [c.?resources.?requests, c.?resources.?limits])"
+
+
+_TOPMOST = TOPMOST | {
+    "no-part-of-a-set": "!object.metadata.?ownerReferences.orValue([]).exists(o,"
+    " o.?controller.orValue(false) && o.kind in ['LeaderWorkerSet', 'Pod'])"
+}
+_VARIABLES = {
+    "running": "oldObject.?status.?readyReplicas.orValue(0) > 0",
+    "replicas": "object.?spec.?replicas.orValue(1)",
+    "before": "oldObject.?spec.?replicas.orValue(1)",
+    "queued": f"{label(QUEUE_NAME)} != ''",
+}
+_LABELS = (
+    Check(
+        f"{label(QUEUE_NAME)}.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$')",
+        f"metadata.labels[{QUEUE_NAME}] is the name of a LocalQueue",
+    ),
+)
+_CHANGES = (
+    Check(
+        f"{label(QUEUE_NAME)} == {label(QUEUE_NAME, 'oldObject')}"
+        f" || (!variables.running && {label(QUEUE_NAME)} != '')",
+        f"metadata.labels[{QUEUE_NAME}] may not be removed, nor change while pods are ready",
+    ),
+    Check(
+        f"{label(PRIORITY_CLASS)} != '' || {label(PRIORITY_CLASS, 'oldObject')} == ''",
+        f"metadata.labels[{PRIORITY_CLASS}] may change, but not be removed",
+    ),
+)
+_ASKED = " && ".join(
+    [
+        f"object.spec.template.spec.{field} == oldObject.spec.template.spec.{field}"
+        for field in ("?nodeSelector", "?tolerations", "?affinity")
+    ]
+    + [
+        f"{_of('object', field)} == {_of('oldObject', field)}"
+        for field in ("containers", "initContainers")
+    ]
+)
+_SCALED = (
+    Check(
+        f"!variables.queued || variables.before == 0 || ({_ASKED})",
+        "spec.template.spec of a queued object keeps its resources, nodeSelector, tolerations and"
+        " affinity while there are replicas: scale it to 0 first",
+    ),
+    Check(
+        "!variables.queued || variables.replicas == variables.before"
+        " || variables.replicas == 0 || variables.before == 0",
+        "spec.replicas of a queued object may become 0, and from 0 any number",
+    ),
+    Check(
+        "!variables.queued || variables.before != 0 || variables.replicas == 0"
+        " || oldObject.?status.?replicas.orValue(0) == 0",
+        "spec.replicas may grow once the pods from before are gone",
+    ),
+)
