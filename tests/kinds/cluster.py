@@ -22,6 +22,7 @@ _DRY = {"dryRun": "All"}
 _PLURALS = {kind.name: kind.plural for kind in KINDS} | {
     "ClusterRoleBinding": "clusterrolebindings",
     "ConfigMap": "configmaps",
+    "Deployment": "deployments",
     "Job": "jobs",
     "Pod": "pods",
     "JobSet": "jobsets",

@@ -1,0 +1,95 @@
+"""What passes by no queue: a namespace that is fenced, and kinds that nobody here queues."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.kinds.cluster import Cluster, Manifest, eventually
+from tests.kinds.manifests import POD_SPEC, job, owned, pod
+from tidegate.cli.commands.manifests import wanted
+from tidegate.kinds.names import ADMISSION_GATE, QUEUE_NAME
+from tidegate.kinds.policies.disabled import WARN
+
+pytestmark = pytest.mark.real
+FENCED = """
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+manageJobsWithoutQueueName: true
+managedJobsNamespaceSelector: {{matchLabels: {{kubernetes.io/metadata.name: {namespace}}}}}
+integrations: {{frameworks: [batch/job, pod]}}
+tidegate.dev: {{disabledKinds: {disabled}}}
+"""
+
+
+def policies(folder: Path, namespace: str, *names: str, disabled: str = "Warn") -> list[Manifest]:
+    """Return these policies for one namespace alone, under names that no other test has."""
+    config = folder / "configuration.yaml"
+    config.write_text(FENCED.format(namespace=namespace, disabled=disabled))
+    told = {(one["kind"], one["metadata"]["name"]): one for one in wanted(str(config))}
+    return [renamed(one, namespace) for (_, name), one in told.items() if name in names]
+
+
+def renamed(found: Manifest, end: str) -> Manifest:
+    """Return a policy or its binding under a name of its own."""
+    name = f"{found['metadata']['name']}-{end}"
+    spec = dict(found["spec"])
+    if "policyName" in spec:
+        spec["policyName"] = f"{spec['policyName']}-{end}"
+    return found | {"metadata": found["metadata"] | {"name": name}, "spec": spec}
+
+
+def deployment(namespace: str) -> Manifest:
+    metadata = {"name": "serve", "namespace": namespace, "labels": {QUEUE_NAME: "main"}}
+    pods = {
+        "metadata": {"labels": {"app": "serve"}},
+        "spec": {**POD_SPEC, "restartPolicy": "Always"},
+    }
+    spec = {"selector": {"matchLabels": {"app": "serve"}}, "template": pods}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+async def is_gated(cluster: Cluster, found: Manifest) -> str:
+    answer = await cluster.create(found, dry=True)
+    gates = answer.body.get("spec", {}).get("schedulingGates", [])
+    return "" if gates == [{"name": ADMISSION_GATE}] else f"{answer.message} gates: {gates}"
+
+
+async def is_suspended(cluster: Cluster, found: Manifest) -> str:
+    answer = await cluster.create(found, dry=True)
+    suspended = answer.body.get("spec", {}).get("suspend")
+    return "" if suspended is True else f"{answer.message} suspend: {suspended}"
+
+
+async def is_refused(cluster: Cluster, found: Manifest) -> str:
+    answer = await cluster.create(found, dry=True)
+    return "" if "this kind is not enabled" in answer.message else f"status {answer.status}"
+
+
+async def test_nothing_of_a_fenced_namespace_is_made_to_run(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    names = "tidegate-suspend-batch-job", "tidegate-gate-pods"
+    for found in policies(tmp_path, namespace, *names):
+        assert (await cluster.apply(found)).status < 300
+    await eventually(partial(is_gated, cluster, pod(namespace)))
+    await eventually(partial(is_gated, cluster, owned(pod(namespace), "apps/v1", "ReplicaSet")))
+    await eventually(partial(is_suspended, cluster, job(namespace)))
+    child = await cluster.create(owned(pod(namespace), "batch/v1", "Job"), dry=True)
+    assert "schedulingGates" not in child.body["spec"]  # its Job waits, which has no pods then
+
+
+async def test_a_queued_object_of_a_disabled_kind_is_refused_where_that_is_asked_for(
+    cluster: Cluster, namespace: str, tmp_path: Path
+) -> None:
+    assert (await cluster.create(deployment(namespace), dry=True)).status == 201
+    for found in policies(tmp_path, namespace, "tidegate-disabled-kinds", disabled="Deny"):
+        assert (await cluster.apply(found)).status < 300
+    await eventually(partial(is_refused, cluster, deployment(namespace)))
+
+
+def test_a_queued_object_of_a_disabled_kind_is_warned_of_otherwise(tmp_path: Path) -> None:
+    _, binding = policies(tmp_path, "any", "tidegate-disabled-kinds")
+    assert binding["spec"]["validationActions"] == list(WARN)
