@@ -69,6 +69,7 @@ def local_queue(found: LocalQueue) -> LocalQueueObserved:
         **who(found.metadata),
         spec=local_queue_spec(found),
         deleting=found.metadata.deleting,
+        author=_author(found.metadata),
     )
 
 

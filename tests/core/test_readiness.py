@@ -16,7 +16,8 @@ from tidegate.contracts.facts import (
 )
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
-from tidegate.core.state.state import State
+from tidegate.core.quota.readiness import readiness
+from tidegate.core.state.state import State, Stop
 from tidegate.model.quota import (
     CheckRule,
     ClusterQueueSpec,
@@ -117,3 +118,16 @@ def test_everything_that_is_wrong_is_in_the_message_and_the_first_is_the_reason(
     reason, message = tell(state, queue(CheckRule(name="budget"), flavor="gone"))
     assert reason == "FlavorNotFound"
     assert message == "There is no ResourceFlavor gone. There is no AdmissionCheck budget."
+
+
+def test_a_stopped_queue_says_who_stopped_it_whoever_changes_it_later() -> None:
+    state = State()
+    apply(state, LedgerOpened(at_us=0, ledger_id="l"))
+    held = ClusterQueueSpec(stop_policy="Hold")
+    for at_us, author in ((7, "alice"), (8, "bob")):
+        apply(state, ClusterQueueDefined(at_us=at_us, name="q", spec=held, author=author))
+        held = ClusterQueueSpec(stop_policy="Hold", cohort="other")
+    assert readiness(state, "q").message == "Its stopPolicy is Hold, set by alice."
+    assert state.objects.stops["q"] == Stop(at_us=7, by="alice")
+    apply(state, ClusterQueueDefined(at_us=9, name="q", spec=ClusterQueueSpec()))
+    assert state.objects.stops == {}

@@ -85,6 +85,7 @@ class LocalQueueDefined(
 
     spec: LocalQueueSpec
     deleting: bool = False
+    author: str = ""
 
 
 class LocalQueueRemoved(

@@ -119,6 +119,7 @@ class LocalQueueObserved(
 
     spec: LocalQueueSpec
     deleting: bool = False
+    author: str = ""
 
 
 class FlavorObserved(

@@ -70,8 +70,9 @@ def tell(answer: WhyNot) -> None:
 def tell_needs(answer: WhyNot) -> None:
     """Print what would let a workload start that does not."""
     for one in answer.obstacles:
+        since = f" Since {utc(one.since_us)}." if one.since_us else ""
         until = f" Over at {utc(one.until_us)}." if one.until_us else ""
-        typer.echo(f"In the way: {one.text}{until}")
+        typer.echo(f"In the way: {one.text}{since}{until}")
     if answer.trials:
         _tell_quota(answer)
         _tell_endings(answer)
@@ -87,6 +88,7 @@ def record(answer: WhyNot) -> dict[str, Any]:
             {
                 "what": one.what,
                 "text": one.text,
+                "since": utc(one.since_us) if one.since_us else None,
                 "until": utc(one.until_us) if one.until_us else None,
             }
             for one in answer.obstacles

@@ -160,6 +160,6 @@ def _defined(at_us: int, row: Row, observed: DefinitionObserved) -> Defined:
 def _is_same(fresh: Defined, known: Defined) -> bool:
     # Who wrote it last is told together with what changed, not by itself.
     aside: dict[str, Any] = {"at_us": known.at_us, "version": known.version}
-    if isinstance(known, told.ClusterQueueDefined | told.CohortDefined):
+    if isinstance(known, told.ClusterQueueDefined | told.CohortDefined | told.LocalQueueDefined):
         aside["author"] = known.author
     return replace(fresh, **aside) == known

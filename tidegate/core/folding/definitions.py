@@ -32,7 +32,7 @@ from tidegate.core.folding import timing
 from tidegate.core.queueing.heads import leave, place, wake
 from tidegate.core.queueing.priorities import resolve
 from tidegate.core.quota.forest import HOLDING, forest
-from tidegate.core.state.state import State, Workload
+from tidegate.core.state.state import State, Stop, Workload
 
 _Quota: TypeAlias = (
     ClusterQueueDefined
@@ -106,6 +106,7 @@ def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an 
     kept = state.objects
     match event:
         case ClusterQueueDefined():
+            _note_stop(state, event.name, kept.cluster_queues.get(event.name), event)
             kept.cluster_queues[event.name] = event
             kept.removed_queues.pop(event.name, None)
         case ClusterQueueRemoved():
@@ -129,10 +130,25 @@ def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an 
     _redefined(state, event)
 
 
+def _note_stop(
+    state: State,
+    key: str,
+    before: ClusterQueueDefined | LocalQueueDefined | None,
+    event: ClusterQueueDefined | LocalQueueDefined,
+) -> None:
+    """Note who stops a queue and when; other changes of it by others leave that as it is."""
+    policy, stops = event.spec.stop_policy, state.objects.stops
+    if policy == "None":
+        stops.pop(key, None)
+    elif before is None or before.spec.stop_policy != policy:
+        stops[key] = Stop(at_us=event.at_us, by=event.author)
+
+
 def _remove_queue(state: State, name: str) -> None:
     """Forget a ClusterQueue, but not its quota while somebody is charged there."""
     at = forest(state).cluster_queues.get(name)
     defined = state.objects.cluster_queues.pop(name, None)
+    state.objects.stops.pop(name, None)
     if at is not None and at.holding and defined is not None:
         state.objects.removed_queues[name] = defined
 
@@ -169,9 +185,11 @@ def _fold_local_queue(state: State, event: LocalQueueDefined | LocalQueueRemoved
     key = f"{event.namespace}/{event.name}"
     match event:
         case LocalQueueDefined():
+            _note_stop(state, key, state.objects.local_queues.get(key), event)
             state.objects.local_queues[key] = event
         case LocalQueueRemoved():
             state.objects.local_queues.pop(key, None)
+            state.objects.stops.pop(key, None)
             state.local_usage.pop(key, None)
         case _:
             assert_never(event)

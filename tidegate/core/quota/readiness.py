@@ -66,7 +66,9 @@ def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
     if defined.deleting:
         yield "Terminating", "It is being deleted."
     if spec.stop_policy != "None":
-        yield "Stopped", f"Its stopPolicy is {spec.stop_policy}."
+        stop = objects.stops.get(cluster_queue)
+        by = f", set by {stop.by}" if stop is not None and stop.by else ""
+        yield "Stopped", f"Its stopPolicy is {spec.stop_policy}{by}."
     flavors = [flavor.flavor for group in spec.groups for flavor in group.flavors]
     if missing := [name for name in flavors if name not in objects.flavors]:
         yield "FlavorNotFound", f"There is no ResourceFlavor {', '.join(missing)}."

@@ -199,6 +199,13 @@ class Round(msgspec.Struct, kw_only=True):
     stale: bool = False  # something was lost since: it is told once that it is complete again
 
 
+class Stop(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who set a queue's stopPolicy, and when."""
+
+    at_us: int
+    by: str = ""  # empty: nobody noted who wrote it
+
+
 class Objects(msgspec.Struct, kw_only=True):
     """Definitions as the cluster has them, by name or by "<namespace>/<name>"."""
 
@@ -212,6 +219,7 @@ class Objects(msgspec.Struct, kw_only=True):
     limit_ranges: dict[str, facts.LimitRangeDefined] = {}
     runtime_classes: dict[str, facts.RuntimeClassDefined] = {}
     checks: dict[str, facts.CheckDefined] = {}
+    stops: dict[str, Stop] = {}  # of ClusterQueues by name, of LocalQueues by "<namespace>/<name>"
     removed_queues: dict[str, facts.ClusterQueueDefined] = {}
     """ClusterQueues that are gone and charged for whoever ran there; see docs/adr/0012."""
 

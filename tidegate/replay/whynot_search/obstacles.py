@@ -20,6 +20,7 @@ class Obstacle(msgspec.Struct, frozen=True, kw_only=True):
 
     what: str  # a word for programs
     text: str  # a sentence
+    since_us: int = 0  # when somebody did it; 0: nobody did, or nobody knows when
     until_us: int = 0  # when it goes by itself; 0: it does not, or nobody knows when
 
 
@@ -81,13 +82,23 @@ def _of_queues(state: State, workload: Workload) -> Iterator[Obstacle]:
     if local.deleting:
         yield Obstacle(what="LocalQueueGoes", text=f"LocalQueue {key} is being deleted.")
     if local.spec.stop_policy != "None":
-        text = f"LocalQueue {key} is stopped: its stopPolicy is {local.spec.stop_policy}."
-        yield Obstacle(what="LocalQueueStopped", text=text)
+        by, since_us = _stopped_by(state, key)
+        text = f"LocalQueue {key} is stopped: its stopPolicy is {local.spec.stop_policy}{by}."
+        yield Obstacle(what="LocalQueueStopped", text=text, since_us=since_us)
     name = local.spec.cluster_queue
     found = readiness(state, name)
     if not found.active:
         text = f"ClusterQueue {name} admits nobody: {found.message}"
-        yield Obstacle(what=f"ClusterQueue{found.reason}", text=text)
+        since_us = _stopped_by(state, name)[1] if found.reason == "Stopped" else 0
+        yield Obstacle(what=f"ClusterQueue{found.reason}", text=text, since_us=since_us)
     elif forest(state).cluster_queues[name].tree.cyclic:
         text = f"The cohorts above ClusterQueue {name} are their own ancestors: cut the circle."
         yield Obstacle(what="CohortCycle", text=text)
+
+
+def _stopped_by(state: State, key: str) -> tuple[str, int]:
+    """Return who stopped a LocalQueue, as the end of a sentence, and since when it is."""
+    stop = state.objects.stops.get(key)
+    if stop is None:
+        return "", 0
+    return f", set by {stop.by}" if stop.by else "", stop.at_us
