@@ -53,6 +53,7 @@ class Watched(msgspec.Struct, frozen=True, kw_only=True):
     present: Callable[[Collection[str]], Iterable[str]] = lambda listed: listed
     """Return the uids of what is told under the resource, of a list's uids and what they make."""
     optional: bool = False  # its CRD may be missing, and is waited for without stopping the clock
+    timeless: bool = False  # nothing is stopped by its time running out: the clock may go on
 
 
 def _defined(resource: str, path: str, kind: type[Any], observe: Observe) -> Watched:
@@ -61,6 +62,7 @@ def _defined(resource: str, path: str, kind: type[Any], observe: Observe) -> Wat
         path=path,
         kind=kind,
         observe=lambda found: ((resource, observe(found)),),
+        timeless=True,
     )
 
 

@@ -33,7 +33,7 @@ class Session:
         self._syncs = [Sync(one, deps) for one in watched]
 
     def waits_for(self) -> str:
-        """Return why time stands still; empty while every watch is open."""
+        """Return which resources are not watched, and why; empty while every watch is open."""
         lacks = [(sync.watched.resource, sync.waits_for) for sync in self._syncs]
         return "; ".join(f"{resource}: {why}" for resource, why in lacks if why)
 
@@ -46,7 +46,7 @@ class Session:
             tasks.create_task(self._beat())
 
     async def _beat(self) -> None:
-        """Tell that the watches are open, once a second and only while all of them are.
+        """Tell that the watches are open, once a second and only while those of all jobs are.
 
         The counter is this session's age in seconds: seconds without a beat do not look like a
         clock that jumped.
@@ -54,7 +54,7 @@ class Session:
         loop = asyncio.get_running_loop()
         began, beat = loop.time(), 0
         while True:
-            if self.waits_for():
+            if any(sync.stops_time for sync in self._syncs):
                 await asyncio.sleep(_POLL_S)
                 continue
             beat = max(beat, int((loop.time() - began) / _BEAT_S)) + 1

@@ -29,7 +29,7 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
     page_max: Annotated[int, Meta(ge=1, description="objects in one page of a list")] = 500
     watch_s: Annotated[
         float, Meta(ge=5, description="how long a watch lasts before it is opened anew")
-    ] = 60.0
+    ] = 30.0
     relist_s: Annotated[float, Meta(ge=10, description="how often everything is listed again")] = (
         600.0
     )

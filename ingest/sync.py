@@ -65,6 +65,7 @@ class Sync:
         self._pace, self._random, self._metrics = deps.pace, deps.random, deps.metrics
         self._watch = Watch(deps.api, watched, pace=deps.pace, random=deps.random)
         self._round = 0
+        self._listed = False
         self._asked = asyncio.Event()
         gauge = deps.metrics.watch_open.labels(watched.resource)
         gauge.set_function(lambda: float(self.open))
@@ -81,6 +82,15 @@ class Sync:
             return ""
         return "its CRD is not installed" if self.absent else "its watch is not open"
 
+    @property
+    def stops_time(self) -> str:
+        """Return why time stands still for it; empty: it may pass.
+
+        Of what was listed once, and ends nothing by its time running out, no watch is needed: who
+        is evicted follows from watches of jobs.
+        """
+        return "" if self.watched.timeless and self._listed else self.waits_for
+
     def ask(self) -> None:
         """Ask for a list as soon as possible: a resync."""
         self._asked.set()
@@ -93,6 +103,7 @@ class Sync:
                 self._metrics.relists.labels(self.watched.resource, why).inc()
                 self._asked.clear()
                 version = await self._tell_all()
+                self._listed = True
                 waits = delays(self._random, first_s=0.2, most_s=_ABSENT_S)
                 why = await self._tell_changes(version)
             except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:

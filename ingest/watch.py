@@ -1,8 +1,8 @@
 """List and watch of one resource, as raw answers of the API server made into objects.
 
 Bookmarks are asked for, so that a quiet watch resumes from a fresh version. A watch that ends is
-resumed where it ended; errors back off with jitter; only 410 (the version is too old) and 404 (the
-resource is gone) end it for good, for then it must be listed.
+resumed where it ended; errors back off with jitter. 410 (the version is too old), 404 (the resource
+is gone) and a watch that is closed again and again end it for good: then it must be listed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from tidegate.service.logs import get_log
 _LASTING_S = 1.0
 """A watch that was open for less counts as a failure, else a broken server is asked in circles."""
 _BACKOFF_MOST_S = 10.0
+BARREN_MAX = 8
+"""After so many watches in a row that were closed at once and told nothing, it is listed again."""
 _log = get_log("watch")
 
 
@@ -51,7 +53,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     """How lists and watches are paced; seconds and objects."""
 
     page_max: int = 500
-    watch_s: float = 60.0  # asked of the server; also how long a dead connection goes unnoticed
+    watch_s: float = 30.0  # asked of the server; also how long a dead connection goes unnoticed
     relist_s: float = 600.0
 
 
@@ -88,12 +90,13 @@ class Watch:
 
     async def events(self, version: int) -> AsyncGenerator[Event]:
         """Yield each change above ``version``, at last one ``Expired``."""
-        waits, loop = self._waits(), asyncio.get_running_loop()
-        while True:
+        waits, loop, barren = self._waits(), asyncio.get_running_loop(), 0
+        while barren < BARREN_MAX:
             since, broke = loop.time(), False
             try:
                 async with aclosing(self._once(version)) as told:
                     async for event in told:
+                        barren = 0
                         if isinstance(event, Bookmark):
                             version = max(version, event.version)
                             continue
@@ -106,8 +109,10 @@ class Watch:
                 self._note(str(error))
             lasted = loop.time() - since >= _LASTING_S
             waits = self._waits() if lasted else waits
+            barren = 0 if lasted or broke else barren + 1
             if broke or not lasted:
                 await asyncio.sleep(next(waits))
+        yield Expired("closed")
 
     async def _once(self, version: int) -> AsyncGenerator[Changed | Bookmark | Expired]:
         """Yield what one request tells, until the server ends it.

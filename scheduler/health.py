@@ -35,6 +35,7 @@ class Status:
         self.deaf = ""  # why nothing of what was read counts, one line
         self.leader: LeaderState | None = None
         self._turned_s = 0.0  # the loop's time of the last sign of life
+        self.ended = 0  # how often there was one
         self._leading = _gauge(registry, "leading", "1 while this scheduler is the writer.")
         self._epoch = _gauge(registry, "epoch", "The term it writes in, or wrote in last.")
         self._seq = _gauge(registry, "ledger_seq", "The newest entry it wrote or read.")
@@ -98,6 +99,7 @@ class Status:
     def turned(self) -> None:
         """Note that a turn ended, or began its wait for a next one."""
         self._turned_s = asyncio.get_running_loop().time()
+        self.ended += 1
 
     def stuck(self) -> str:
         """Tell that a leader hangs; empty if it does not."""

@@ -8,9 +8,10 @@ clocks that agree.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import asynccontextmanager, suppress
 from random import Random
+from typing import Any
 
 from scheduler.dependencies import Dependencies
 from scheduler.leader_state import LeaderState, open_leader_state
@@ -27,6 +28,7 @@ from tidegate.errors import (
     PoisonedTurnError,
     SequenceConflictError,
     TidegateError,
+    TurnHangsError,
 )
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
@@ -34,6 +36,8 @@ from tidegate.service.logs import get_log
 _log = get_log("term")
 BUSY = 4
 """So many observations at once are a load."""
+HANGING_ROUNDS = 6
+"""Of renewing the lease, three a lease: a turn that outlasts them hangs, and its term is lost."""
 PASSING = (BusUnreachableError, CommitUnknownError, LedgerUnreachableError)
 
 
@@ -66,6 +70,10 @@ async def schedule(deps: Dependencies, stopping: asyncio.Event, random: Random) 
             _log.error("does not lead", why=str(error))
             deps.status.become("standby", str(error))
             await _pause(stopping, deps.pace.lost_tail_s)
+        except TurnHangsError as error:
+            _log.error("gives way", why=str(error))
+            deps.status.become("starting", str(error))
+            await _pause(stopping, deps.pace.lease_s / 2)  # longer than a standby waits to look
         except (*PASSING, PoisonedTurnError) as error:
             _log.warning("starts again from the ledger", why=str(error))
             deps.status.become("starting", str(error))
@@ -87,15 +95,32 @@ async def _take(deps: Dependencies) -> Term | None:
 
 
 async def _lead(deps: Dependencies, term: Term, stopping: asyncio.Event) -> None:
-    async with _renewed(deps, term) as fenced:
+    async with _renewed(deps, term) as lost:
         leader = await open_leader_state(deps, term)
         await first_turn(leader)
         deps.status.become("leading")
         _log.info("leads", epoch=term.epoch, seq=leader.head.seq)
-        while not stopping.is_set() and not fenced.done():
-            await _one_turn(leader, stopping)
-        if fenced.done():
-            raise await fenced
+        while not stopping.is_set():
+            await _unless(lost, _one_turn(leader, stopping))
+
+
+async def _unless(lost: asyncio.Future[TidegateError], turn: Coroutine[Any, Any, None]) -> None:
+    """Run a turn to its end, unless the term is lost meanwhile: then give it up where it stands.
+
+    What it has handed to the database by then proves its epoch there, or is not written.
+    """
+    turning = asyncio.ensure_future(turn)
+    try:
+        both: set[asyncio.Future[Any]] = {turning, lost}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if not turning.done():
+            raise await lost
+        turning.result()
+        if lost.done():
+            raise await lost
+    finally:
+        turning.cancel()
+        await asyncio.wait({turning})
 
 
 async def _one_turn(leader: LeaderState, stopping: asyncio.Event) -> None:
@@ -127,7 +152,7 @@ async def _rest(leader: LeaderState, read: int) -> None:
 @asynccontextmanager
 async def _renewed(
     deps: Dependencies, term: Term
-) -> AsyncGenerator[asyncio.Future[FencedError], None]:
+) -> AsyncGenerator[asyncio.Future[TidegateError], None]:
     """Keep the lease while the context is open, then give it up; yield what tells of its loss."""
     renewing = asyncio.ensure_future(_renew(deps, term))
     try:
@@ -136,14 +161,24 @@ async def _renewed(
         renewing.cancel()
         with suppress(asyncio.CancelledError):
             await renewing
-        with suppress(TidegateError):  # it runs out by itself
-            await deps.run_sync(lambda: deps.ledger.renew(term.epoch, 0))
+        with suppress(TidegateError, TimeoutError):  # it runs out by itself
+            async with asyncio.timeout(deps.pace.lease_s):
+                await deps.run_sync(lambda: deps.ledger.renew(term.epoch, 0))
 
 
-async def _renew(deps: Dependencies, term: Term) -> FencedError:
-    """Prolong the lease in time; return how it was lost."""
+async def _renew(deps: Dependencies, term: Term) -> TidegateError:
+    """Prolong the lease in time, as long as turns end; return how it was lost.
+
+    A turn that computes for long stops these rounds, too, and is none that hangs: so rounds are
+    counted, not seconds.
+    """
+    turns, rounds = deps.status.ended, 0
     while True:
         await asyncio.sleep(deps.pace.lease_s / 3)
+        rounds = 0 if deps.status.ended != turns or deps.status.role != "leading" else rounds + 1
+        turns = deps.status.ended
+        if rounds >= HANGING_ROUNDS:
+            return TurnHangsError(f"no turn ended for {rounds * deps.pace.lease_s / 3:.0f} s")
         try:
             await deps.run_sync(lambda: deps.ledger.renew(term.epoch, _lease_us(deps)))
         except FencedError as error:

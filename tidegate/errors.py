@@ -72,6 +72,10 @@ class ForgedEventsError(TidegateError):
         self.places = tuple(places)
 
 
+class TurnHangsError(TidegateError):
+    """No turn ended for so long that the term was given up."""
+
+
 class CommitUnknownError(TidegateError):
     """The connection was lost during a commit: throw the state away and rebuild."""
 

@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from random import Random
 
-WATCH_S = 300
-"""How long a watch lasts, about; a server with many clients does not lose all at once."""
+WATCH_S = 120
+"""How long a watch lasts, about; a server with many clients does not lose all at once. So long may
+one that is half open go unnoticed, too."""
 _LASTING_S = 5.0
 """A watch that lasted so long was one: the next is opened at once."""
 

@@ -14,7 +14,13 @@ from scheduler.term import schedule
 from tests.scheduler.stage import Stage, beat, first_round, play, queue, until
 from tidegate.bus.ports import ObservationReader
 from tidegate.contracts.entry import Message, Position
-from tidegate.errors import BusUnreachableError, CommitUnknownError, LedgerUnreachableError
+from tidegate.contracts.facts import TimePassed
+from tidegate.core.state.chain import seal
+from tidegate.errors import (
+    BusUnreachableError,
+    CommitUnknownError,
+    LedgerUnreachableError,
+)
 
 TROUBLES = [
     LedgerUnreachableError("no disk"),
@@ -113,8 +119,8 @@ def test_trouble_that_passes_is_waited_out() -> None:
 def test_a_lost_tail_is_told_and_nobody_leads_until_it_is_mended() -> None:
     async def story(stage: Stage) -> None:
         leader = await stage.leader()
-        lost = replace(leader.head, seq=3)
-        await stage.bus.outbox().publish("led", leader.counts, [lost])
+        lost = seal(leader.head, 1, "local", [TimePassed(at_us=1)])
+        await stage.bus.outbox().publish("led", leader.counts, lost)
         running = Running(stage.deps())
         await asyncio.sleep(100)
         assert not running.leads
@@ -187,7 +193,9 @@ def test_what_comes_while_a_busy_leader_rests_is_read_in_one_turn() -> None:
         resting = replace(calm.pace, rest_s=0.5)
         leader = Running(dataclasses.replace(calm, pace=resting))
         await until(lambda: leader.leads)
-        await stage.say(*first_round(), *(queue(f"queue-{number}", 9) for number in range(9)))
+        await stage.say(*first_round())
+        await until(lambda: stage.bus.observations.count == 0)
+        await asyncio.gather(*(stage.say(queue(f"queue-{number}", 9)) for number in range(9)))
         await until(lambda: any("queue-8" in entry.payload for entry in stage.entries()))
         for number in range(5):
             await stage.say(queue(f"later-{number}", 20))

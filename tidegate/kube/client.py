@@ -21,9 +21,12 @@ from kubernetes.aio.client.rest import RESTClientObject
 from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
 from tidegate.kube.answers import status_message
 from tidegate.kube.ports import JSON, Response
+from tidegate.kube.sockets import watchful_socket
+from tidegate.model.numbers import whole
 
 _LINE_BYTES_MAX = 2**22
-_WATCH_SLACK_S = 15.0
+BUSY_TRIES, BUSY_S_MAX = 4, 10.0
+"""How often a server that is too busy is asked again, and how long it may ask us to wait."""
 _RENEWAL_S = 10.0
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -38,6 +41,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     context: str = ""  # of the kubeconfig; empty: its current one
     impersonate: str = ""  # act as this user; needs the right to
     request_timeout_s: float = 30.0
+    watch_slack_s: float = 5.0  # how long after its time a watch that says nothing is given up
     connections_max: int = 64
 
 
@@ -62,11 +66,19 @@ class KubernetesClient:
         body: bytes | None = None,
         content_type: str = JSON,
     ) -> Response:
-        """See ``KubernetesApi.request``; after a 401 credentials are read anew and sent again."""
-        answer = await self._ask(method, path, query, body, content_type)
-        if answer.status == HTTPStatus.UNAUTHORIZED and await self._renewed():
-            answer = await self._ask(method, path, query, body, content_type)
-        return answer
+        """See ``KubernetesApi.request``; after a 401 credentials are read anew and sent again.
+
+        A 429 was not carried out. Where it says when to come back, so it is done, a few times.
+        """
+        tries = 0
+        while True:
+            answer, wait_s = await self._ask(method, path, query, body, content_type)
+            if answer.status == HTTPStatus.UNAUTHORIZED and await self._renewed():
+                answer, wait_s = await self._ask(method, path, query, body, content_type)
+            tries += 1
+            if not wait_s or tries == BUSY_TRIES:
+                return answer
+            await asyncio.sleep(wait_s)
 
     @asynccontextmanager
     async def watch(
@@ -74,11 +86,13 @@ class KubernetesClient:
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
         """See ``KubernetesApi.watch``; a line may be 4 MiB long.
 
-        The connection is given up 15 s after ``timeoutSeconds``: a server that is gone without a
-        word would otherwise look like a quiet one.
+        The connection is given up ``watch_slack_s`` after ``timeoutSeconds``: a server that is gone
+        without a word would otherwise look like a quiet one. One that is too busy and says when to
+        come back is waited for.
         """
         answer = await self._open(path, {**query, "watch": "true"})
         try:
+            await asyncio.sleep(_asked_to_wait_s(answer))
             if answer.status == HTTPStatus.UNAUTHORIZED:
                 await self._renewed()  # for the next try
             if answer.status != HTTPStatus.OK:
@@ -98,7 +112,8 @@ class KubernetesClient:
         query: Mapping[str, str] | None,
         body: bytes | None,
         content_type: str,
-    ) -> Response:
+    ) -> tuple[Response, float]:
+        """Return an answer, and the seconds to wait before it is asked again; 0: it is not."""
         try:
             async with self._session.request(
                 method,
@@ -110,7 +125,7 @@ class KubernetesClient:
                 proxy=self._configuration.proxy,
                 server_hostname=self._configuration.tls_server_name,
             ) as answer:
-                return Response(answer.status, await answer.read())
+                return Response(answer.status, await answer.read()), _asked_to_wait_s(answer)
         except _NO_ANSWER as error:
             raise ApiUnreachableError(_unreachable(method, self._base + path, error)) from error
 
@@ -144,7 +159,7 @@ class KubernetesClient:
                 params=query,
                 headers=await self._headers(JSON),
                 timeout=aiohttp.ClientTimeout(
-                    total=wanted_s + _WATCH_SLACK_S if wanted_s else None,
+                    total=wanted_s + self._access.watch_slack_s if wanted_s else None,
                     sock_connect=self._access.request_timeout_s,
                 ),
                 proxy=self._configuration.proxy,
@@ -164,12 +179,22 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
     configuration = await _configuration(access)
     rest = RESTClientObject(configuration)
     connector = aiohttp.TCPConnector(
-        limit=access.connections_max, ssl=rest.ssl_context, keepalive_timeout=60
+        limit=access.connections_max,
+        ssl=rest.ssl_context,
+        keepalive_timeout=60,
+        socket_factory=watchful_socket,
     )
     async with aiohttp.ClientSession(
         connector=connector, read_bufsize=_LINE_BYTES_MAX, trust_env=False
     ) as session:
         yield KubernetesClient(session, configuration, access)
+
+
+def _asked_to_wait_s(answer: aiohttp.ClientResponse) -> float:
+    """Return how long a server that is too busy asks us to stay away; 0: it does not."""
+    if answer.status != HTTPStatus.TOO_MANY_REQUESTS:
+        return 0.0
+    return min(float(whole(answer.headers.get("Retry-After", "")) or 0), BUSY_S_MAX)
 
 
 def _cut(answer: aiohttp.ClientResponse) -> None:

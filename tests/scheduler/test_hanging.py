@@ -1,0 +1,108 @@
+"""A leader whose turn does not end gives way in bounded time; what it had begun does no harm."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from tests.scheduler.stage import Stage, first_round, play, until
+from tests.scheduler.test_term import Running
+from tidegate.bus.ports import ObservationReader
+from tidegate.contracts.entry import Message, Position, Term
+from tidegate.errors import FencedError, TidegateError
+
+
+def test_a_leader_that_hangs_in_its_turn_gives_way_in_bounded_time() -> None:
+    async def story(stage: Stage) -> None:
+        inbox = Hanging(stage.bus.inbox())
+        elder = Running(dataclasses.replace(stage.deps("elder"), inbox=inbox))
+        await until(lambda: elder.leads)
+        younger = Running(stage.deps("younger"))
+        inbox.hangs = True
+        began_s = asyncio.get_running_loop().time()
+        await until(lambda: younger.leads)
+        lease_s = elder.deps.pace.lease_s
+        assert asyncio.get_running_loop().time() - began_s < 4 * lease_s
+        assert not elder.leads
+        await stage.say(*first_round())
+        await until(lambda: "ClusterQueueDefined" in stage.types())
+        for scheduler in (elder, younger):
+            await scheduler.stop()
+
+    play(story)
+
+
+def test_a_leader_that_hangs_alone_is_not_ready_and_leads_again_when_it_can() -> None:
+    async def story(stage: Stage) -> None:
+        inbox = Hanging(stage.bus.inbox())
+        running = Running(dataclasses.replace(stage.deps(), inbox=inbox))
+        await until(lambda: running.leads)
+        inbox.hangs = True
+        await until(lambda: "no turn ended" in running.deps.status.not_ready())
+        inbox.hangs = False
+        await until(lambda: running.leads and not running.deps.status.not_ready())
+        await running.stop()
+
+    play(story)
+
+
+def test_a_commit_that_hangs_is_not_applied_behind_its_successor_s_back() -> None:
+    async def story(stage: Stage) -> None:
+        wedged = Wedged()
+        elder = Running(dataclasses.replace(stage.deps("elder"), run_sync=wedged))
+        await until(lambda: elder.leads)
+        younger = Running(stage.deps("younger"))
+        wedged.hangs = True
+        await stage.say(*first_round())
+        await until(lambda: younger.leads)
+        await until(lambda: "ClusterQueueDefined" in stage.types())
+        before = stage.entries()
+        late = [work() for work in wedged.let_go()]
+        assert any(isinstance(told, FencedError) for told in late)
+        assert not any(isinstance(told, Term) for told in late)
+        assert stage.entries() == before
+        elder.task.cancel()
+        await younger.stop()
+
+    play(story)
+
+
+class Hanging:
+    """An inbox that does not answer any more, for as long as a test wants."""
+
+    def __init__(self, inbox: ObservationReader) -> None:
+        self.ask_resync, self.forget = inbox.ask_resync, inbox.forget
+        self._inbox, self.hangs = inbox, False
+
+    async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
+        while self.hangs:
+            await asyncio.sleep(3_600)
+        return await self._inbox.pull(after, count_max=count_max, wait_s=wait_s)
+
+
+class Wedged:
+    """Runs what blocks, until it hangs: what is begun then is done whenever a test lets it go."""
+
+    def __init__(self) -> None:
+        self.hangs = False
+        self._begun = list[Callable[[], object]]()
+
+    async def __call__(self, work):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN204 - generic, as the port
+        if self.hangs:
+            self._begun.append(work)
+            await asyncio.Event().wait()
+        return work()
+
+    def let_go(self) -> list[Callable[[], object]]:
+        """Return what hung, to be done now; each returns what it raised."""
+        self.hangs = False
+        return [partial(_raised, work) for work in self._begun]
+
+
+def _raised(work: Callable[[], object]) -> object:
+    try:
+        return work()
+    except TidegateError as error:
+        return error
