@@ -16,6 +16,7 @@ from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import MESSAGE_MAX, author, listed, written_decision
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
+from tidegate.jobs.templates.paths import listed_at
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.check_states import check_states, checks_since
@@ -183,8 +184,8 @@ def _ended(found: Workload) -> bool:
 
 
 def _patch(found: Object, order: Object) -> Patch:
-    told = found.get("status", {}).get("conditions", [])
-    conditions = [*(one for one in told if one["type"] != names.ORDERED), order]
+    told = listed_at(found, ("status", "conditions"))
+    conditions = [*(one for one in told if one.get("type") != names.ORDERED), order]
     return Patch(body={"status": {"conditions": conditions}}, subresource="status")
 
 

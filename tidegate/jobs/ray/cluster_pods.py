@@ -15,7 +15,15 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import is_elastic
 from tidegate.jobs.job_status import Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.templates.paths import Path, found_at, listed_at, number_at, shown, text_at
+from tidegate.jobs.templates.paths import (
+    Path,
+    found_at,
+    listed_at,
+    number_at,
+    object_at,
+    shown,
+    text_at,
+)
 from tidegate.kinds.podsets import written
 
 HEAD = "head"
@@ -94,11 +102,11 @@ def _keeps_state(obj: Object, root: Path) -> bool:
 def _raised(template: Object) -> Object:
     """Return a head's template that asks for at least what its cleaning up takes."""
     first, *others = template["spec"]["containers"]
-    asked = dict(found_at(first, ("resources", "requests")) or {})
+    asked = object_at(first, ("resources", "requests"))
     raised = {
         name: least for name, least in _REDIS_CLEANUP.items() if _is_less(asked.get(name), least)
     }
-    resources = {**(first.get("resources") or {}), "requests": {**asked, **raised}}
+    resources = {**object_at(first, ("resources",)), "requests": {**asked, **raised}}
     containers = [{**first, "resources": resources}, *others]
     return {**template, "spec": {**template["spec"], "containers": containers}}
 

@@ -9,7 +9,7 @@ from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import ManagedBy, Object
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows
 from tidegate.jobs.suspended import Identity, suspended_kind
-from tidegate.jobs.templates.paths import found_at, number_at, text_at
+from tidegate.jobs.templates.paths import number_at, object_at, text_at
 
 CONTROLLER = "ray.io/kuberay-operator"
 
@@ -25,7 +25,7 @@ def standing(obj: Object) -> JobStatus:
     Its state says nothing while its pods are made, and suspended only when none is left.
     """
     state = text_at(obj, ("status", "state"))
-    touched = any((found_at(obj, ("status",)) or {}).values())
+    touched = any(object_at(obj, ("status",)).values())
     workers = number_at(obj, ("status", "availableWorkerReplicas"))
     active = 1 + workers if touched and state != "suspended" else 0
     return JobStatus(active=active, ready=state == "ready")

@@ -34,6 +34,18 @@ def found_at(obj: Any, path: Path) -> Any:  # noqa: ANN401 - any JSON
     return obj
 
 
+def object_at(obj: Any, path: Path) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+    """Return the object at a path, empty where there is none.
+
+    Raises:
+        UndecodableError: something else stands there.
+    """
+    found = found_at(obj, path)
+    if found is None or isinstance(found, dict):
+        return found or {}
+    raise UndecodableError(f"{shown(path)}: this is not an object.")
+
+
 def listed_at(obj: Any, path: Path) -> list[dict[str, Any]]:  # noqa: ANN401 - any JSON
     """Return the list of objects at a path, empty where there is none.
 

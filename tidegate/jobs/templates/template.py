@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
+from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
 from tidegate.model.podset import Toleration
@@ -23,6 +24,28 @@ _MAPS = {
     "annotations": ("metadata", "annotations"),
 }
 """Where a template holds the maps that a start adds to."""
+
+
+class _Gate(msgspec.Struct):
+    name: str
+
+
+class _Metadata(msgspec.Struct):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Spec(msgspec.Struct):
+    nodeSelector: dict[str, str] | None = None  # noqa: N815 - Kubernetes' name
+    tolerations: list[dict[str, Any]] | None = None
+    schedulingGates: list[_Gate] | None = None  # noqa: N815 - Kubernetes' name
+
+
+class _Form(msgspec.Struct):
+    """What a start reads of a template; a schema of somebody else's may let anything stand here."""
+
+    metadata: _Metadata | None = None
+    spec: _Spec | None = None
 
 
 class Added(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -37,8 +60,13 @@ class Added(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, renam
     absent: tuple[str, ...] = ()  # fields that the template did not have at all
 
 
-def conflicts(template: Mapping[str, Any], start: PodSetStart) -> str:
-    """Return in a sentence which key the template holds with another value; empty if none."""
+def conflicts(template: Object, start: PodSetStart) -> str:
+    """Return in a sentence which key the template holds with another value; empty if none.
+
+    Raises:
+        UndecodableError: the template has not the form of one; so do all that follow.
+    """
+    template = _formed(template)
     for field, wanted in _wanted(start).items():
         held = _map(template, field) or {}
         for key, value in wanted.items():
@@ -52,6 +80,7 @@ def conflicts(template: Mapping[str, Any], start: PodSetStart) -> str:
 
 def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
     """Return the template with what a start adds, and the note of it; ``template`` stays."""
+    template = _formed(template)
     result, noted, absent = copy.deepcopy(template), dict[str, tuple[str, ...]](), list[str]()
     for field, wanted in _wanted(start).items():
         held = _map(template, field)
@@ -87,6 +116,7 @@ def known(template: Object, start: PodSetStart) -> Added:
     For want of a better one: what the owner had written himself, with an equal value, is taken
     for added as well.
     """
+    template = _formed(template)
     there = {
         field: tuple(k for k, v in wanted.items() if (_map(template, field) or {}).get(k) == v)
         for field, wanted in _wanted(start).items()
@@ -143,7 +173,7 @@ def as_template(start: PodSetStart) -> Object:
 
 def restored(template: Object, note: Added) -> Object:
     """Return the template as it was before ``injected`` gave this note; ``template`` stays."""
-    result = copy.deepcopy(template)
+    result = copy.deepcopy(_formed(template))
     keys = (note.node_selector, note.labels, note.annotations)
     for (field, (part, name)), added in zip(_MAPS.items(), keys, strict=True):
         held = result.get(part, {}).get(name, {})
@@ -161,6 +191,20 @@ def restored(template: Object, note: Added) -> Object:
     if "tolerations" in note.absent and not tolerations:
         result.get("spec", {}).pop("tolerations", None)
     _restore_gates(result, note)
+    return result
+
+
+def _formed(template: Object) -> Object:
+    """Return a template without fields that say null, which is nothing, where a start looks."""
+    try:
+        msgspec.convert(template, _Form)
+    except msgspec.ValidationError as error:
+        raise UndecodableError(f"A pod template is none: {error}") from error
+    result = {key: value for key, value in template.items() if value is not None}
+    for part in ("metadata", "spec"):
+        if part in result:
+            told = result[part].items()
+            result[part] = {key: value for key, value in told if value is not None}
     return result
 
 

@@ -9,7 +9,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from tidegate.jobs.kind import Object
-from tidegate.jobs.templates.paths import Path, found_at, listed_at, number_at, text_at, with_value
+from tidegate.jobs.templates.paths import (
+    Path,
+    found_at,
+    listed_at,
+    number_at,
+    object_at,
+    text_at,
+    with_value,
+)
 
 _JOBS = ("spec", "replicatedJobs")
 _RUNTIME_JOBS = ("spec", "template", "spec", "replicatedJobs")
@@ -51,11 +59,11 @@ def _rendered(job: Object, runtime: Object, replicated: Object) -> Object:
 
 def _with_trainer(job: Object, runtime: Object, one: Object) -> Object:
     """Return the replicatedJob that trains, as large as asked and with what the trainer says."""
-    trainer = found_at(job, ("spec", "trainer")) or {}
+    trainer = object_at(job, ("spec", "trainer"))
     nodes = _nodes(trainer, runtime)
     if nodes is not None:
         size = {"parallelism": nodes, "completions": nodes}
-        spec = {**(found_at(one, ("template", "spec")) or {}), **size}
+        spec = {**object_at(one, ("template", "spec")), **size}
         one = with_value(one, ("template", "spec"), spec)
     fields = {_COPIED[name]: trainer[name] for name in _COPIED if name in trainer}
     one = _with_container(one, _NODE, fields)

@@ -15,7 +15,15 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
 from tidegate.jobs.suspended import Identity, suspended_kind
-from tidegate.jobs.templates.paths import Path, found_at, number_at, text_at, with_value
+from tidegate.jobs.templates.paths import (
+    Path,
+    found_at,
+    listed_at,
+    number_at,
+    object_at,
+    text_at,
+    with_value,
+)
 from tidegate.jobs.templates.template import conflicts, injected
 from tidegate.jobs.wrappers.spark_pods import ROLES, built_template, container_name
 
@@ -51,7 +59,7 @@ def places(obj: Object) -> tuple[Place, ...]:
 def standing(obj: Object) -> JobStatus:
     """Return how a SparkApplication stands."""
     state = text_at(obj, ("status", "applicationState", "state"))
-    executors = found_at(obj, ("status", "executorState")) or {}
+    executors = object_at(obj, ("status", "executorState"))
     up = sum(one in ("RUNNING", "COMPLETED") for one in executors.values())
     wanted = number_at(obj, ("spec", "executor", "instances"), 0)
     return JobStatus(
@@ -83,7 +91,7 @@ def written_over(obj: Object) -> tuple[Path, ...]:
 
 
 def _placed(obj: Object, role: str, given: PodSetStart, both: Object | None) -> Object:
-    fields = found_at(obj, ("spec", role)) or {}
+    fields = object_at(obj, ("spec", role))
     meta = {name: fields[name] for name in ("labels", "annotations") if name in fields}
     spec = {name: fields[name] for name in ("nodeSelector", "tolerations") if name in fields}
     template = {"metadata": meta, "spec": spec | ({} if both is None else {"nodeSelector": both})}
@@ -101,7 +109,7 @@ def _placed(obj: Object, role: str, given: PodSetStart, both: Object | None) -> 
 def _gated(template: Object | None, role: str, gates: list[Object]) -> Object:
     """Return a role's own template, or one that says nothing, with gates."""
     own = template or {"spec": {"containers": [{"name": container_name(role)}]}}
-    held = found_at(own, ("spec", "schedulingGates")) or []
+    held = listed_at(own, ("spec", "schedulingGates"))
     kept = [*held, *(one for one in gates if one not in held)]
     result: Object = with_value(own, ("spec", "schedulingGates"), kept or None)
     return result

@@ -9,7 +9,7 @@ import re
 
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
-from tidegate.jobs.templates.paths import found_at, listed_at, text_at
+from tidegate.jobs.templates.paths import found_at, listed_at, object_at, text_at
 from tidegate.model.numbers import whole
 
 ROLES = ("driver", "executor")
@@ -32,7 +32,7 @@ def built_template(obj: Object, role: str) -> Object:
     Raises:
         UndecodableError: what it asks for is no quantity.
     """
-    fields = found_at(obj, ("spec", role)) or {}
+    fields = object_at(obj, ("spec", role))
     mounts = [
         one
         for one in listed_at(fields, ("volumeMounts",))
@@ -72,8 +72,8 @@ def _metadata(fields: Object) -> Object:
     """Return a template's metadata, the fields' own over those of its template."""
     told = {
         name: {
-            **(found_at(fields, ("template", "metadata", name)) or {}),
-            **(fields.get(name) or {}),
+            **object_at(fields, ("template", "metadata", name)),
+            **object_at(fields, (name,)),
         }
         for name in ("labels", "annotations")
     }

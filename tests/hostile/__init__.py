@@ -1,0 +1,1 @@
+"""Whatever anybody writes: drawn at random, fed to everything that reads it."""
