@@ -38,7 +38,7 @@ class Shore(ABC):
         self.engine = open_engine("sqlite://")
         upgrade(self.engine)
         ledger = SqlLedger(self.engine, clock_us=self.bus.now_us)
-        self.ledger = WatchedLedger(ledger, SqlSnapshots(self.engine))
+        self.ledger = WatchedLedger(ledger, SqlSnapshots(self.engine), self.engine)
         self.deaths, self.said = 0, ""
 
     @abstractmethod

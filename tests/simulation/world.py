@@ -13,12 +13,7 @@ from random import Random
 from typing import Any
 
 from msgspec.structs import replace
-from sqlalchemy import Engine
 
-from store.access.engine import open_engine
-from store.ledger import SqlLedger
-from store.migrate import upgrade
-from store.snapshots import SqlSnapshots
 from tests.simulation import processes
 from tests.simulation.actors.checker import Checker
 from tests.simulation.actors.editors import Editors
@@ -40,6 +35,7 @@ from tests.simulation.judging.ledger_watch import LedgerWatch, WatchedLedger
 from tests.simulation.judging.needless import SETTLED_S, Needless
 from tests.simulation.judging.observer import Observer
 from tests.simulation.judging.verdict import demand
+from tests.simulation.ledgers import LedgerBackup, Ledgers
 from tidegate.contracts.entry import Published
 from tidegate.errors import TidegateError
 
@@ -55,8 +51,8 @@ class World:
         self.weather = Weather()
         self.bus = Bus(observations_max=150)
         self.cluster = Cluster(self.bus.now_us, Random(self.random.random()))
-        self.ledgers = list[WatchedLedger]()
-        self.engines = list[Engine]()
+        self._kept = Ledgers(self.bus.now_us)
+        self.ledgers = self._kept.all
         self.lives = dict[str, Life]()
         self.seen = list[Published]()
         self.calm_since_s = 0.0
@@ -90,16 +86,20 @@ class World:
 
     def begin_ledger(self) -> None:
         """Put an empty ledger in the place of the one there is."""
-        engine = open_engine("sqlite://")
-        upgrade(engine)
-        self.engines.append(engine)
-        ledger = SqlLedger(engine, clock_us=self.bus.now_us)
-        self.ledgers.append(WatchedLedger(ledger, SqlSnapshots(engine)))
+        self._kept.begin()
+
+    def back_up_ledger(self) -> LedgerBackup:
+        """Copy the ledger as it is now."""
+        return self._kept.back_up()
+
+    def bring_back_ledger(self, kept: LedgerBackup) -> None:
+        """Put a copy in the place of the ledger."""
+        self._kept.bring_back(kept)
+        self.disturbed()
 
     def dispose(self) -> None:
         """Close every ledger."""
-        for engine in self.engines:
-            engine.dispose()
+        self._kept.dispose()
 
     async def run(self) -> None:
         """Live from the beginning to rest; raise what anybody objected to."""

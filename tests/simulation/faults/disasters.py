@@ -8,10 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING
 
+from tests.simulation.bus import CLUSTER
 from tests.simulation.faults.etcd import Backup, backup, restore
+from tests.simulation.ledgers import LedgerBackup
+from tidegate.cli.commands.recover import recovered
+from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -36,6 +41,7 @@ class Disasters:
     def __init__(self, world: World, seed: int) -> None:
         self._world, self._random = world, Random(f"disasters {seed}")
         self._over = not strikes(seed)
+        self._operator: asyncio.Future[None] | None = None
         self._blows: dict[str, Callable[[], None]] = {
             "nats restarted": lambda: self._world.bus.crash(lost=0),
             "nats rolled back": lambda: self._world.bus.crash(lost=self._random.randint(1, 4)),
@@ -44,6 +50,7 @@ class Disasters:
             "events made anew": world.bus.recreate_events,
             "clock stepped": self._step_the_clock,
             "etcd restored": self._restore_etcd,
+            "ledger's tail lost": self._lose_the_tail,
         }
 
     def settle(self) -> None:
@@ -89,6 +96,37 @@ class Disasters:
         self._world.disturbed()
         for _, life in sorted(self._world.lives.items()):
             life.die()
+
+    def _lose_the_tail(self) -> None:
+        """Bring the ledger back a while later as it is now, and recover it under a new name."""
+        kept = self._world.back_up_ledger()
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._random.uniform(*BACKUP_S), self._recover, kept)
+
+    def _recover(self, kept: LedgerBackup) -> None:
+        if self._over or kept.ledger is not self._world.ledger:
+            return
+        self._end_schedulers()
+        self._world.bring_back_ledger(kept)
+        self._operator = asyncio.ensure_future(self._rename())
+
+    def _end_schedulers(self) -> None:
+        for name, life in sorted(self._world.lives.items()):
+            if name.startswith("scheduler"):
+                life.die()
+
+    async def _rename(self) -> None:
+        """Do as the message of a scheduler says that finds its ledger's tail lost."""
+        world, bus = self._world, self._world.bus.connect(Random(0))
+        name = f"recovered{len(world.ledgers)}"
+        for pause_s in (5.0, 20.0, 40.0):
+            await asyncio.sleep(pause_s)
+            world.disturbed()
+            with suppress(TidegateError):
+                await recovered(world.ledger, bus, CLUSTER, name)
+                world.disturbed()
+                self._end_schedulers()  # they are started again, as the command asks
+                return
 
     def _set_right(self) -> None:
         self._world.bus.ahead_us = 0

@@ -36,18 +36,27 @@ def restore(cluster: Cluster, kept: Backup) -> None:
     """Bring a backup back; whoever listens is told of each object that differs."""
     state, before = cluster.api.registry.state, dict(_all(cluster.api.registry.state))
     state.revision = kept.revision
-    state._bodies = dict(kept.bodies)  # noqa: SLF001 - etcd's own data
-    state._objects = _nested(kept.objects)  # noqa: SLF001
-    state._histories.clear()  # noqa: SLF001
+    state._histories.clear()  # noqa: SLF001 - etcd's own data
     cluster.api.compact()
     cluster.acting = RESTORED
     for place in dict.fromkeys([*before, *kept.objects]):
         was, is_again = before.get(place), kept.objects.get(place)
         if was is not is_again:
+            _put(state, place, is_again)
             change = Change(kept.revision, place[0], was, is_again, b"")
             for listener in state.listeners:
                 listener(change)
+    state._bodies = dict(kept.bodies)  # noqa: SLF001 - etcd's own data
     cluster.acting = ""
+
+
+def _put(state: State, place: Place, obj: Object | None) -> None:
+    key, namespace, name = place
+    there = state._objects.setdefault(key, {}).setdefault(namespace, {})  # noqa: SLF001 - etcd's own data
+    if obj is None:
+        del there[name]
+    else:
+        there[name] = obj
 
 
 def _all(state: State) -> list[tuple[Place, Object]]:
@@ -57,10 +66,3 @@ def _all(state: State) -> list[tuple[Place, Object]]:
         for namespace, names in spaces.items()
         for name, one in names.items()
     ]
-
-
-def _nested(objects: dict[Place, Object]) -> dict[str, dict[str, dict[str, Object]]]:
-    found = dict[str, dict[str, dict[str, Object]]]()
-    for (key, namespace, name), one in objects.items():
-        found.setdefault(key, {}).setdefault(namespace, {})[name] = one
-    return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import msgspec
+from sqlalchemy import Engine
 
 from scheduler.dependencies import Snapshots
 from tests.simulation.judging.quota_tree import QuotaTree
@@ -59,7 +60,7 @@ class LedgerWatch:
     """Follows one ledger from its first entry."""
 
     def __init__(self) -> None:
-        self.ledger_id = ""
+        self.ledger_id, self.opened = "", 0  # its name of now, and the seq that gave it
         self.holding = dict[str, Holding]()  # by workload
         self.uids = dict[str, str]()  # workload to its job's uid, of whoever holds
         self.jobs = dict[str, str]()  # workload to its job's uid, of whoever is not over
@@ -84,7 +85,7 @@ class LedgerWatch:
         self._tree.take_in(event)
         match event:
             case LedgerOpened():
-                self.ledger_id = event.ledger_id
+                self.ledger_id, self.opened = event.ledger_id, entry.seq
             case ClusterQueueDefined():
                 self.quota[event.name] = sum(self._tree.queues[event.name].nominal.values())
             case FlavorDefined():
@@ -196,8 +197,9 @@ class LedgerWatch:
 class WatchedLedger:
     """``Ledger`` that tells a watch of each commit."""
 
-    def __init__(self, ledger: Ledger, snapshots: Snapshots) -> None:
+    def __init__(self, ledger: Ledger, snapshots: Snapshots, engine: Engine) -> None:
         self._ledger, self.watch, self.snapshots = ledger, LedgerWatch(), snapshots
+        self.engine = engine  # where it is kept
         self.entries = list[Entry]()
 
     def lead(self, holder: str, lease_us: int) -> Term | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,9 @@ from tidegate.contracts.facts import LedgerOpened
 from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import NotSupportedError
 from tidegate.replay.rebuild import rebuild
+
+if TYPE_CHECKING:
+    from tidegate.bus.jetstream.connection import NatsBus
 
 HOLDER = "tidegate ledger recover"
 LEASE_US = 60_000_000
@@ -92,19 +95,29 @@ async def _bring_back(engine: Any, url: str, cluster: str) -> str:  # noqa: ANN4
 
 async def _recover(ledger: Ledger, url: str, cluster: str) -> LedgerOpened:
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
-    from tidegate.bus.jetstream.register import LEDGER  # noqa: PLC0415
 
     async with open_bus(url, cluster=cluster, name="recover") as bus:
-        term = await _lead(ledger)
-        try:
-            last, counts = await bus.outbox().last(term.events)
-            opened, head = _rename(
-                ledger, term, cluster, Position(counts.incarnation, last + counts.seq)
-            )
-            await bus.register().put(LEDGER, opened.ledger_id)
-            await bus.inbox().ask_resync(WHY)
-        finally:
-            ledger.renew(term.epoch, 0)
+        return await recovered(ledger, bus, cluster, secrets.token_hex(ID_BYTES))
+
+
+async def recovered(ledger: Ledger, bus: NatsBus, cluster: str, ledger_id: str) -> LedgerOpened:
+    """Give a ledger a new name behind what EVENTS holds, and return that.
+
+    Raises:
+        NotSupportedError: a scheduler leads.
+        BusUnreachableError, LedgerUnreachableError, CommitUnknownError: try again.
+    """
+    from tidegate.bus.jetstream.register import LEDGER  # noqa: PLC0415 - NATS may be absent
+
+    term = await _lead(ledger)
+    try:
+        last, counts = await bus.outbox().last(term.events)
+        end = Position(counts.incarnation, last + counts.seq)
+        opened, head = _rename(ledger, term, cluster, end, ledger_id)
+        await bus.register().put(LEDGER, opened.ledger_id)
+        await bus.inbox().ask_resync(WHY)
+    finally:
+        ledger.renew(term.epoch, 0)
     say(f"seq {head.seq}: {head.type}; EVENTS goes on behind stream sequence {last + counts.seq}")
     return opened
 
@@ -118,12 +131,14 @@ async def _lead(ledger: Ledger) -> Term:
     raise NotSupportedError("A scheduler leads on this ledger: stop it first.")
 
 
-def _rename(ledger: Ledger, term: Term, cluster: str, end: Position) -> tuple[LedgerOpened, Entry]:
+def _rename(
+    ledger: Ledger, term: Term, cluster: str, end: Position, ledger_id: str
+) -> tuple[LedgerOpened, Entry]:
     """Append the new name behind the ledger's end; EVENTS counts on from its own."""
     state, head = rebuild(ledger.read())
     opened = LedgerOpened(
         at_us=max(state.now_us, 0),
-        ledger_id=secrets.token_hex(ID_BYTES),
+        ledger_id=ledger_id,
         cluster=cluster,
         cluster_uid=state.cluster_uid,
         software=f"tidegate {version('tidegate')}",

@@ -56,6 +56,9 @@ def _take(
         yield from _submit(state, at_us, resource, job)
     elif prebuilt.is_unclear(job):
         return  # what its Workload says is not known yet, and what is known of it stands
+    elif _lives_again(job, known):
+        yield from let_go_all(state, at_us, known, job.version)
+        yield from _submit(state, at_us, resource, job)
     elif _is_another(state, job, known):
         note(state, job)
         yield from _become(state, at_us, job, known)
@@ -69,6 +72,14 @@ def _is_another(state: State, job: JobObserved, known: Workload) -> bool:
     if job.elastic or known.elastic:
         return known.elastic != slices.is_elastic(state, job) and _is_idle(known)
     return known.key != job.workload or prebuilt.is_anew(job, known)
+
+
+def _lives_again(job: JobObserved, known: Workload) -> bool:
+    """Tell whether a job had ended, and has not in a cluster that was restored from a backup.
+
+    Only a restore takes the version of what is known away.
+    """
+    return known.phase == "finished" and not known.version and not job.finished
 
 
 def remove_job(

@@ -1,0 +1,76 @@
+"""Ledgers of the world: made empty, copied as a backup, and brought back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+
+from sqlalchemy import Engine
+
+from store.access.engine import open_engine
+from store.ledger import SqlLedger
+from store.migrate import upgrade
+from store.snapshots import SqlSnapshots
+from tests.simulation.judging.ledger_watch import WatchedLedger
+
+
+class LedgerBackup(NamedTuple):
+    """A copy of a ledger's database, and how many entries that has."""
+
+    ledger: WatchedLedger
+    engine: Engine
+    entries: int
+
+
+class Ledgers:
+    """Every ledger that there was, in order; the last one counts."""
+
+    def __init__(self, clock_us: Callable[[], int]) -> None:
+        self._clock_us = clock_us
+        self.all = list[WatchedLedger]()
+        self._engines = list[Engine]()
+
+    def begin(self) -> None:
+        """Put an empty ledger in the place of the one there is."""
+        engine = open_engine("sqlite://")
+        upgrade(engine)
+        self._engines.append(engine)
+        self.all.append(self._over(engine))
+
+    def back_up(self) -> LedgerBackup:
+        """Copy the database as it is now."""
+        copy = open_engine("sqlite://")
+        self._engines.append(copy)
+        source, target = self._engine_of_now.raw_connection(), copy.raw_connection()
+        try:
+            _sqlite(source).backup(_sqlite(target))
+        finally:
+            source.close()
+            target.close()
+        return LedgerBackup(self.all[-1], copy, len(self.all[-1].entries))
+
+    def bring_back(self, kept: LedgerBackup) -> None:
+        """Put a copy in the place of the ledger; orders of the lost tail are still under way."""
+        brought = self._over(kept.engine)
+        for entry in kept.ledger.entries[: kept.entries]:
+            brought.entries.append(entry)
+            brought.watch.take_in(entry)
+        brought.watch.orders |= kept.ledger.watch.orders
+        self.all.append(brought)
+
+    def dispose(self) -> None:
+        """Close every ledger."""
+        for engine in self._engines:
+            engine.dispose()
+
+    @property
+    def _engine_of_now(self) -> Engine:
+        return self.all[-1].engine
+
+    def _over(self, engine: Engine) -> WatchedLedger:
+        ledger = SqlLedger(engine, clock_us=self._clock_us)
+        return WatchedLedger(ledger, SqlSnapshots(engine), engine)
+
+
+def _sqlite(connection: Any) -> Any:  # noqa: ANN401 - sqlite3's own
+    return cast("Any", connection.driver_connection)
