@@ -214,20 +214,6 @@ def test_what_a_restore_brings_back_is_asked_for(bus: Bus) -> None:
 TEAM = seen.NamespaceObserved(name="team", uid="ns", version=1, session="a")
 
 
-def test_a_job_that_had_ended_and_runs_in_the_restored_cluster_is_submitted_again(
-    bus: Bus,
-) -> None:
-    bus.tell(*queues(), started(), completed(3), job(version=8, state=RUNNING))
-    bus.tell(job(version=20, state=RUNNING, finished="Succeeded"))
-    bus.tell(started(number=2))
-    bus.tell(job(version=8, state=RUNNING, round=2))
-    found = bus.tell(completed(9, job().uid, number=2))
-    assert [one for one in types(found) if one.startswith("Workload")] == [
-        "WorkloadRemoved",
-        "WorkloadSubmitted",
-    ]
-
-
 def listing(bus: Bus, *told: seen.JobObserved) -> list[str]:
     """Tell queues and jobs as running clusters have them, and complete the first round."""
     bus.tell(beat(1, JOBS), TEAM, *queues(), started(), *told)
