@@ -21,3 +21,11 @@ def is_activated_unseen(state: State, job: JobObserved, known: Workload) -> bool
         return False
     written = decision_seq(state, job.deactivated) > known.checks_seq
     return written and known.active and job.active
+
+
+def lives_again(job: JobObserved, known: Workload) -> bool:
+    """Tell whether a job had ended, and has not in a cluster that was restored from a backup.
+
+    Only a restore takes the version of what is known away.
+    """
+    return known.phase == "finished" and not known.version and not job.finished

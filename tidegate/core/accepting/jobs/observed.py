@@ -19,7 +19,7 @@ from tidegate.contracts.facts import (
 )
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.core.accepting.jobs import prebuilt, slices
-from tidegate.core.accepting.jobs.activity import is_activated_unseen
+from tidegate.core.accepting.jobs.activity import is_activated_unseen, lives_again
 from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.check_states import report_checks
 from tidegate.core.accepting.jobs.mismatches import compare, forged, holds
@@ -56,7 +56,7 @@ def _take(
         yield from _submit(state, at_us, resource, job)
     elif prebuilt.is_unclear(job):
         return  # what its Workload says is not known yet, and what is known of it stands
-    elif _lives_again(job, known):
+    elif lives_again(job, known):
         yield from let_go_all(state, at_us, known, job.version)
         yield from _submit(state, at_us, resource, job)
     elif _is_another(state, job, known):
@@ -72,14 +72,6 @@ def _is_another(state: State, job: JobObserved, known: Workload) -> bool:
     if job.elastic or known.elastic:
         return known.elastic != slices.is_elastic(state, job) and _is_idle(known)
     return known.key != job.workload or prebuilt.is_anew(job, known)
-
-
-def _lives_again(job: JobObserved, known: Workload) -> bool:
-    """Tell whether a job had ended, and has not in a cluster that was restored from a backup.
-
-    Only a restore takes the version of what is known away.
-    """
-    return known.phase == "finished" and not known.version and not job.finished
 
 
 def remove_job(
