@@ -46,8 +46,8 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
         """
         if job.elastic and not self.elastic:
             raise NotSupportedError(
-                "Elastic jobs are not enabled: say featureGates: {ElasticJobsViaWorkloadSlices: "
-                f"true}} in the configuration, or remove the annotation {names.ELASTIC_JOB}."
+                "Elastic jobs are not enabled: open the feature gate ElasticJobsViaWorkloadSlices "
+                f"in the configuration, or remove the annotation {names.ELASTIC_JOB}."
             )
         if job.elastic and job.prebuilt:
             raise NotSupportedError(

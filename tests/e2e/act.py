@@ -30,6 +30,7 @@ class Act:
     children: Children | None = None  # None: the kind's controller is there
     status: Status | None = None
     declared: Declaration | None = None
+    gates: tuple[str, ...] = ()  # feature gates that the configuration opens
     slow: bool = False  # lived only in make test-all
     tolerates: bool = True  # its templates have a place for tolerations
 

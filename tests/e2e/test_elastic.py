@@ -19,7 +19,7 @@ from tidegate.kube.ports import KubernetesApi
 pytestmark = pytest.mark.real
 ELASTIC = "kueue.x-k8s.io/elastic-job"
 REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
-OPEN = "featureGates: {ElasticJobsViaWorkloadSlices: true}\n"
+OPEN = ""  # the gate is open by default, as with Kueue
 
 
 def jobs(namespace: str) -> str:
@@ -35,7 +35,7 @@ async def submit(api: KubernetesApi, namespace: str, pods: int) -> None:
     }
     labels = {"kueue.x-k8s.io/queue-name": namespace}
     meta = {"name": "train", "labels": labels, "annotations": {ELASTIC: "true"}}
-    spec = {"parallelism": pods, "completions": 100, "template": template}
+    spec = {"parallelism": pods, "completions": 100, "suspend": True, "template": template}
     answer = await post(api, jobs(namespace), {"metadata": meta, "spec": spec})
     assert answer.status == 201, answer.body
 

@@ -87,6 +87,8 @@ def configuration(act: Act) -> str:
         "kind": "Configuration",
         "integrations": {"frameworks": list(act.frameworks)},
     }
+    if act.gates:
+        told["featureGates"] = dict.fromkeys(act.gates, True)
     if act.declared is not None:
         told["integrations"]["externalFrameworks"] = [act.declared.name]
         told["tidegate.dev"] = {"kinds": [act.declared]}

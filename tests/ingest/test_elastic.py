@@ -80,7 +80,7 @@ def test_an_heir_that_was_evicted_is_activated_through_its_workload() -> None:
 @pytest.mark.parametrize(
     ("scope", "labels", "said"),
     [
-        (Scope(), {}, "featureGates: {ElasticJobsViaWorkloadSlices: true}"),
+        (Scope(), {}, "open the feature gate ElasticJobsViaWorkloadSlices"),
         (OPEN, {"kueue.x-k8s.io/prebuilt-workload-name": "w"}, "An elastic job has no"),
     ],
 )

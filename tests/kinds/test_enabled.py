@@ -34,10 +34,6 @@ def test_the_default_kinds_need_no_rights_besides() -> None:
     assert kind_roles(("batch/job",)) == []
     (role, _) = kind_roles(("batch/job",), devices=True)
     assert role["rules"][0]["resources"] == ["resourceclaimtemplates"]
-    (role, _) = kind_roles(("batch/job",), elastic=True)
-    assert role["rules"] == [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch", "patch"]}
-    ]
     given = kind_roles(("batch/job", "pod"))
     assert [one["kind"] for one in given] == ["ClusterRole", "ClusterRoleBinding"] * 2
 

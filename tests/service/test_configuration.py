@@ -115,6 +115,10 @@ def test_what_has_no_use_here_is_told_with_what_stands_in_its_place() -> None:
         ("fairSharing: {preemptionStrategies: [LessThanInitialShare, LessThanInitialShare]}", "or"),
         ("featureGates: {Foo: true}", "no gate Foo"),
         ("integrations: {frameworks: [statefulset]}", "statefulset needs pod"),
+        (
+            "integrations: {frameworks: [sparkoperator.k8s.io/sparkapplication]}",
+            "needs featureGates: {SparkApplicationIntegration: true}",
+        ),
         ("resources: {deviceClassMappings: [{name: x}]}", "deviceClassNames"),
         (
             "resources: {deviceClassMappings: [{name: x, deviceClassNames: [c], sources: [s]}]}",

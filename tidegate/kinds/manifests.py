@@ -44,7 +44,7 @@ def files(
     managed: Managed = QUEUED_JOBS,
     on_disabled: tuple[str, ...] = WARN,
     *,
-    elastic: bool = False,
+    elastic: bool = True,
 ) -> dict[str, list[Manifest]]:
     """Return every manifest by the file below ``deploy/`` that it belongs in, CRDs first.
 
@@ -93,7 +93,7 @@ def policies(
     managed: Managed = QUEUED_JOBS,
     on_disabled: tuple[str, ...] = WARN,
     *,
-    elastic: bool = False,
+    elastic: bool = True,
 ) -> list[Manifest]:
     """Return the policies about these job kinds, by the names of Kueue's configuration.
 

@@ -22,14 +22,12 @@ def kind_roles(
     declared: tuple[Declaration, ...] = (),
     *,
     devices: bool = False,
-    elastic: bool = False,
 ) -> list[Manifest]:
     """Return the roles and their bindings, and those for people over declared kinds.
 
     Empty if the default ones suffice.
 
-    ``devices``: device classes are charged, so claims' templates are looked at; ``elastic``: jobs
-    may be elastic, so the actuator lets their pods go.
+    ``devices``: device classes are charged, so claims' templates are looked at.
     """
     kinds = [one for one in chosen(frameworks) if one.name != _DEFAULT]
     kinds += map(declared_framework, declared)
@@ -49,7 +47,7 @@ def kind_roles(
         acts.append(_rule("", "pods", "get", "list", "patch", "delete"))
         acts.append(_rule("", "pods/status", "patch"))
         acts.append(_rule("", "pods/finalizers", "update"))
-    if elastic or sets:
+    if sets:
         acts.append(_rule("", "pods", "list", "watch", "patch"))
     made = _role("tidegate-ingest", looks) if looks else []
     made += _role("tidegate-actuator", acts) if acts else []

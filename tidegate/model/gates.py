@@ -28,6 +28,7 @@ Gate: TypeAlias = Literal[
     "ReclaimablePods",
     "RecomputeAssignmentUponPreemptionTargetsOverlap",
     "SchedulingEquivalenceHashing",
+    "SparkApplicationIntegration",
 ]
 """A gate of which both values do here what they do in Kueue."""
 HEEDED: frozenset[str] = frozenset(get_args(Gate))

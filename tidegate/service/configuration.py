@@ -14,6 +14,7 @@ import msgspec
 
 from tidegate.errors import SettingsError
 from tidegate.model.declaration import Declaration
+from tidegate.model.gates import GATES
 from tidegate.model.podset import LabelSelector, Requirement
 from tidegate.model.policy import (
     DEFAULT_STRATEGIES,
@@ -35,8 +36,8 @@ from tidegate.service.durations import duration_us
 from tidegate.service.gates import check_gates
 
 GROUP = "config.kueue.x-k8s.io/"
-ELASTIC_GATE = "ElasticJobsViaWorkloadSlices"
-"""Open with Kueue unless it is closed; here it has to be named, for it needs rights over pods."""
+ELASTIC_GATE, SPARK_GATE = "ElasticJobsViaWorkloadSlices", "SparkApplicationIntegration"
+_SPARK = "sparkoperator.k8s.io/sparkapplication"
 THROUGH_PODS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
 """Kinds that are queued through their pods."""
 UNUSED = {
@@ -62,7 +63,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector; None: not given
     declared: tuple[Declaration, ...] = ()  # those of integrations.externalFrameworks
     denies_disabled_kinds: bool = False  # tidegate.dev.disabledKinds is Deny
-    elastic: bool = False  # the gate ElasticJobsViaWorkloadSlices is named and open
+    elastic: bool = True  # the gate ElasticJobsViaWorkloadSlices is open
     device_classes: dict[str, str] = {}  # to the resource that each is charged as
     label_keys_to_copy: tuple[str, ...] = ()
     resource_metrics: bool = False  # metrics.enableClusterQueueResources
@@ -101,10 +102,10 @@ def parse_configuration(text: str) -> Configuration:
     selector = file.managed_jobs_namespace_selector
     return Configuration(
         policy=_policy(file),
-        frameworks=_frameworks(integrations.frameworks),
+        frameworks=_frameworks(integrations.frameworks, file.feature_gates),
         declared=tuple(_declared(file)),
         denies_disabled_kinds=file.tidegate.disabled_kinds == "Deny",
-        elastic=file.feature_gates.get(ELASTIC_GATE, False),
+        elastic=file.feature_gates.get(ELASTIC_GATE, GATES[ELASTIC_GATE]),
         device_classes=_device_classes(file.resources),
         namespaces=_selector(selector) if selector is not None else None,
         label_keys_to_copy=integrations.label_keys_to_copy,
@@ -122,8 +123,12 @@ def _warnings(told: dict[str, Any]) -> Iterator[str]:
         yield "integrations.podOptions is not used: see managedJobsNamespaceSelector."
 
 
-def _frameworks(named: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the enabled kinds; those that are queued through pods need the kind ``pod``."""
+def _frameworks(named: tuple[str, ...], gates: dict[str, bool]) -> tuple[str, ...]:
+    """Return the enabled kinds: some need the kind ``pod`` as well, and one its feature gate."""
+    if _SPARK in named and not gates.get(SPARK_GATE, GATES[SPARK_GATE]):
+        raise SettingsError(
+            f"integrations.frameworks: {_SPARK} needs featureGates: {{{SPARK_GATE}: true}}."
+        )
     for name in THROUGH_PODS:
         if name in named and "pod" not in named:
             raise SettingsError(f"integrations.frameworks: {name} needs pod to be enabled as well.")

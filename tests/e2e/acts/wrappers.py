@@ -132,6 +132,7 @@ ACTS = (
     Act(
         namespace="life-spark",
         framework="sparkoperator.k8s.io/sparkapplication",
+        gates=("SparkApplicationIntegration",),
         path="/apis/sparkoperator.k8s.io/v1beta2/namespaces/{}/sparkapplications",
         make=spark,
         templates=roles,

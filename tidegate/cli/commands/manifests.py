@@ -49,7 +49,7 @@ def of_configuration(told: Configuration) -> list[Manifest]:
     """Return what a configuration takes: policies, and rights over the kinds that it enables."""
     known = tuple(name for name in told.frameworks if is_supported(name))
     devices = bool(told.device_classes)
-    roles = kind_roles(known, told.declared, devices=devices, elastic=told.elastic)
+    roles = kind_roles(known, told.declared, devices=devices)
     managed = Managed(
         without_queue=told.policy.manage_jobs_without_queue_name, namespaces=told.namespaces
     )
