@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.cli.left_workloads import left_behind
+from msgspec.structs import replace
+
+from tests.cli.stage import staged
+from tidegate.cli.left_workloads import examine_unqueued, left_behind
+from tidegate.cli.objects.api_client import open_api
+from tidegate.kinds.names import QUEUE_NAME
 from tidegate.service.configuration import read_configuration
+
+__all__ = ["staged"]
 
 
 def owned(kind: str, version: str, *, finished: str = "False") -> dict[str, Any]:
@@ -23,3 +30,16 @@ def test_only_unfinished_workloads_of_kinds_that_are_not_enabled_are_named() -> 
         owned("Crunch", "example.com/v1"),
     ]
     assert left_behind(found, read_configuration("")) == ["a/rayjob of RayJob x"]
+
+
+def test_queued_objects_of_kinds_that_are_not_enabled_are_named(staged: str) -> None:
+    told = read_configuration("")
+    pods = {"restartPolicy": "Never", "containers": [{"name": "c", "image": "x"}]}
+    meta = {"name": "queued", "namespace": "a", "labels": {QUEUE_NAME: "main"}}
+    with open_api(staged) as api:
+        job = {"metadata": meta, "spec": {"template": {"spec": pods}}}
+        api.send("POST", "/apis/batch/v1/namespaces/a/jobs", job)
+        assert list(examine_unqueued(api, told)) == []
+        (found,) = examine_unqueued(api, replace(told, frameworks=("pod",)))
+    assert found.code == "QueuedNotManaged"
+    assert found.text.endswith(": Job a/queued")

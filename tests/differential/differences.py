@@ -15,7 +15,7 @@ from tests.differential import outcome
 from tests.differential.causes import causes
 from tests.differential.play import Step, run_step
 from tests.differential.reasons import Pair, remaining, why
-from tests.differential.scenarios import DATA, Scenario, classes
+from tests.differential.scenarios import DATA, MORE, Scenario, classes
 from tests.differential.without import without
 from tests.differential.world import World
 
@@ -62,12 +62,17 @@ class _Played:
         return outcome.order(self.step.cycles, trees)
 
 
-def differences() -> Iterator[Difference]:
-    """Yield the recorded scenarios that differ, in order."""
-    for name, scenarios in classes(DATA):
-        for scenario in scenarios if name != "livelocks" else ():
-            if found := difference(scenario):
-                yield found
+def recorded(folder: Path) -> list[Scenario]:
+    """Return the scenarios of a folder that have an outcome, in order."""
+    each = (scenarios for name, scenarios in classes(folder) if name != "livelocks")
+    return [scenario for scenarios in each for scenario in scenarios]
+
+
+def differences(folder: Path) -> Iterator[Difference]:
+    """Yield the recorded scenarios of a folder that differ, in order."""
+    for scenario in recorded(folder):
+        if found := difference(scenario):
+            yield found
 
 
 def difference(scenario: Scenario) -> Difference | None:
@@ -87,7 +92,8 @@ def document(before: str) -> str:
     """Return the document with its tables made anew."""
     head, rest = before.split(_BEGIN)
     tail = rest.split(_END)[1]
-    return f"{head}{_BEGIN}\n\n{_tables(list(differences()))}\n{_END}{tail}"
+    first, more = (_tables(folder, of) for folder, of in ((DATA, ""), (MORE, "more/")))
+    return f"{head}{_BEGIN}\n\n{first}\n{more}\n{_END}{tail}"
 
 
 def _play(world: World, number: int, left_out: tuple[str, ...] = ()) -> _Played:
@@ -160,17 +166,20 @@ def _names(names: list[str]) -> str:
     return ", ".join(names) if names else "nobody"
 
 
-def _tables(found: list[Difference]) -> str:
+def _tables(folder: Path, of: str) -> str:
+    """Return the tables of a folder, whose scenarios are called ``of`` it."""
+    found, count = list(differences(folder)), len(recorded(folder))
     ends = [one for one in found if one.level == "outcome"]
     goes = [one for one in found if one.level == "order"]
     rows = "\n".join(one.row() for one in ends)
+    which = f" in {of.rstrip('/')}" if of else ""
     lines = "\n".join(_same_rule(rules, goes) for rules in sorted({one.rules for one in goes}))
     return (
-        f"## Scenarios whose outcome differs ({len(ends)} of 200)\n\n"
+        f"## Scenarios whose outcome differs{which} ({len(ends)} of {count})\n\n"
         "| scenario | step | Kueue | Tidegate | rule | why it is better |\n"
         f"| --- | --: | --- | --- | --- | --- |\n{rows}\n\n"
-        f"## The same outcome, in another order ({len(goes)})\n\n{lines}\n\n"
-        f"The other {200 - len(found)} go as Kueue's in every cycle.\n"
+        f"## The same outcome, in another order{which} ({len(goes)})\n\n{lines}\n\n"
+        f"The other {count - len(found)} go as Kueue's in every cycle.\n"
     )
 
 

@@ -18,7 +18,7 @@ from tidegate.cluster.install import apply
 from tidegate.cluster.running import run_services
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.slow]  # three services, four Jobs
 Object = dict[str, Any]
 NAME = "uncharged"
 JOBS = f"/apis/batch/v1/namespaces/{NAME}/jobs"

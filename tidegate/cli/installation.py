@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tidegate.cli.commands.manifests import of_configuration
 from tidegate.cli.doctor_findings import Finding, good, skipped, wrong
-from tidegate.cli.left_workloads import examine_left
+from tidegate.cli.left_workloads import examine_left, examine_unqueued
 from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.cli.rights import examine_rights
 from tidegate.cluster.install import includes, manifests_folder, read_manifests
@@ -67,6 +67,7 @@ def examine_installation(api: Asking, config: str = "") -> Iterator[Finding]:
     yield from _installation(api, "Rights", roles, found.to_do)
     yield from examine_rights(api, roles)
     yield from examine_left(api, found.told)
+    yield from examine_unqueued(api, found.told)
 
 
 def in_force(api: Asking, config: str = "") -> InForce:

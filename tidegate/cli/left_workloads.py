@@ -1,15 +1,18 @@
-"""Workloads whose job kind is not enabled: ``tidegate doctor`` names them around a switch.
+"""What names a queue and is of a kind that is not enabled: ``tidegate doctor`` names it.
 
-They hold no quota, and nobody starts or stops their jobs; see docs/kinds.md.
+Such objects run at once and no quota counts them; the Workloads of such jobs hold none, and nobody
+starts or stops their jobs; see docs/kinds.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from http import HTTPStatus
 
 from tidegate.cli.doctor_findings import Finding, skipped, wrong
 from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.errors import ApiStatusError
+from tidegate.jobs import workload
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
 from tidegate.kinds.policies.frameworks import is_known_kind
@@ -28,9 +31,41 @@ def examine_left(api: Asking, told: Configuration) -> Iterator[Finding]:
         yield skipped("WorkloadsUnknown", f"Workloads: {error.message}", "ask with rights on them")
         return
     if found:
-        more = f" and {len(found) - _NAMED_MAX} more" if len(found) > _NAMED_MAX else ""
-        text = f"of kinds that are not enabled: {', '.join(found[:_NAMED_MAX])}{more}"
-        yield wrong("WorkloadsLeft", text, _TO_DO)
+        yield wrong("WorkloadsLeft", f"of kinds that are not enabled: {_named(found)}", _TO_DO)
+
+
+def examine_unqueued(api: Asking, told: Configuration) -> Iterator[Finding]:
+    """Say which objects name a queue though their kinds are not enabled, so that nobody waits."""
+    found, unread = list[str](), list[str]()
+    for kind in JOB_KINDS.values():
+        if kind.name in (*told.frameworks, workload.NAME) or kind.members is not None:
+            continue
+        try:
+            listed = api.every(kind.path(), names.QUEUE_NAME)
+        except ApiStatusError as error:
+            unread += [kind.resource] if error.status != HTTPStatus.NOT_FOUND else []
+            continue
+        found += [f"{kind.kind} {_key(one)}" for one in listed if not _controlled(one)]
+    if found:
+        text = f"these name a queue, run at once and are not counted: {_named(found)}"
+        yield wrong("QueuedNotManaged", text, "enable their kinds in integrations.frameworks")
+    if unread:
+        text = f"whether any names a queue: {', '.join(unread)}"
+        yield skipped("QueuedUnknown", text, "ask with the right to list them")
+
+
+def _named(found: list[str]) -> str:
+    more = f" and {len(found) - _NAMED_MAX} more" if len(found) > _NAMED_MAX else ""
+    return ", ".join(found[:_NAMED_MAX]) + more
+
+
+def _key(found: Object) -> str:
+    return f"{found['metadata']['namespace']}/{found['metadata']['name']}"
+
+
+def _controlled(found: Object) -> bool:
+    """Tell whether another object made it: of that one its maker is told."""
+    return any(one.get("controller") for one in found["metadata"].get("ownerReferences", ()))
 
 
 def left_behind(items: Iterable[Object], told: Configuration) -> list[str]:
