@@ -38,6 +38,7 @@ class Cluster:
         self.state, self.told = State(), list[DecisionEvent]()
         self.rng, self.now_us, self.count = Random(seed), 0, 0
         self.running: dict[str, None] = {}
+        self.changes = 0  # submissions and ends
         policy = Policy(
             fair_sharing=self._strategies() if fair else (), repair_after_us=10**15, rules=VERSION
         )
@@ -60,6 +61,7 @@ class Cluster:
         for key in self.rng.sample(sorted(self.running), min(len(self.running), 2)):
             if self.rng.random() < 0.4:
                 del self.running[key]
+                self.changes += 1
                 self.fold(facts.WorkloadFinished(at_us=self.now_us, workload=key, uid=key))
         self.fold(facts.TimePassed(at_us=self.now_us))
         self._decide()
@@ -117,6 +119,7 @@ class Cluster:
     def _submit(self) -> None:
         name, cpu = f"w{self.count:04}", self.rng.choice((1, 1, 2, 3, 5, 30))
         self.count += 1
+        self.changes += 1
         podset = PodSet(containers=(Container(requests={"cpu": str(cpu)}),))
         submitted = facts.WorkloadSubmitted(
             at_us=self.now_us,

@@ -15,11 +15,11 @@ from tidegate.model.policy import PodsReady, Policy
 SECOND_US = 1_000_000
 
 
-def two_queues(*, fair: bool = False) -> Cluster:
-    """Return a cohort of two ClusterQueues of 20 CPU each; each preempts its lower priorities."""
+def cohort(*, fair: bool = False, queues: int = 2) -> Cluster:
+    """Return a cohort of ClusterQueues of 20 CPU; each preempts its lower priorities."""
     cluster = Cluster()
     cluster.fold(beginning("tidegate", fair=fair))
-    cluster.fold(flat_queues(1, 2))
+    cluster.fold(flat_queues(1, queues))
     cluster.decide(100)
     return cluster
 
@@ -46,7 +46,7 @@ def end(cluster: Cluster, name: str) -> None:
 
 @pytest.mark.parametrize("fair", [False, True])
 def test_a_borrower_waits_while_an_owner_has_more_to_start(fair: bool) -> None:  # noqa: FBT001
-    cluster = two_queues(fair=fair)
+    cluster = cohort(fair=fair)
     arrive(cluster, "borrows", 1, 30, priority=9)
     arrive(cluster, "own-1", 0, 10)
     arrive(cluster, "own-2", 0, 10)
@@ -57,7 +57,7 @@ def test_a_borrower_waits_while_an_owner_has_more_to_start(fair: bool) -> None: 
 
 @pytest.mark.parametrize("fair", [False, True])
 def test_whoever_could_not_act_is_looked_at_again_once_somebody_left(fair: bool) -> None:  # noqa: FBT001
-    cluster = two_queues(fair=fair)
+    cluster = cohort(fair=fair)
     for name in ("first", "second"):
         arrive(cluster, name, int(name == "second"), 20)
     arrive(cluster, "third", 1, 20)
@@ -69,7 +69,7 @@ def test_whoever_could_not_act_is_looked_at_again_once_somebody_left(fair: bool)
 
 @pytest.mark.parametrize("fair", [False, True])
 def test_whoever_waits_is_woken_when_the_priority_of_one_that_runs_falls(fair: bool) -> None:  # noqa: FBT001
-    cluster = two_queues(fair=fair)
+    cluster = cohort(fair=fair)
     arrive(cluster, "other", 1, 20, priority=9)
     arrive(cluster, "runs", 0, 20, priority=9)
     arrive(cluster, "waits", 0, 20, priority=5)
@@ -90,7 +90,7 @@ def test_whoever_waits_is_woken_when_the_priority_of_one_that_runs_falls(fair: b
 
 
 def test_nobody_else_is_looked_at_to_know_whose_pods_are_waited_for() -> None:
-    cluster = two_queues()
+    cluster = cohort()
     policy = Policy(
         rules=VERSION, pods_ready=PodsReady(block_admission=True), repair_after_us=10**15
     )
@@ -112,7 +112,7 @@ def test_nobody_else_is_looked_at_to_know_whose_pods_are_waited_for() -> None:
 
 
 def test_no_deadline_of_a_workload_that_is_gone_is_left() -> None:
-    cluster = two_queues()
+    cluster = cohort()
     arrive(cluster, "gone", 0, 5)
     key = f"{NAMESPACE}/gone"
     for family in deadlines.OF_WORKLOADS:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tests.differential.without import DISPLACED, FLAVORS, OWNERS, RESOURCES
+from tests.differential.without import DISPLACED, FLAVORS, OWNERS, RESOURCES, SHARES
 from tidegate.contracts.decisions import (
     DecisionEvent,
     PreemptionIntended,
@@ -81,12 +81,15 @@ def why(rule: str, pair: Pair) -> str:
         ours = _borrower(pair) or theirs
     elif rule == DISPLACED and lone[1].kind == "preempt":
         ours = theirs if theirs in _preempted([*pair.before, *pair.theirs]) else ours
+    elif rule == SHARES:
+        ours = theirs or ours
     return _WHY[rule].format(ours)
 
 
 _WHY = {
     OWNERS: "{} borrows only once no owner has anybody to start",
     DISPLACED: "{}: a preempted workload does not pass it on to other queues",
+    SHARES: "{} moves nobody by shares who would come back",
     SCAN: "{} is looked at from its preferred flavor on, not where a scan once stopped",
     FLAVORS: "{} starts on a flavor that is free, though not the one it was tried on",
     RESOURCES: "{} is not given a flavor on which one of its resources has no room",
@@ -143,5 +146,5 @@ def _made_way(journal: Iterable[Event], name: str) -> str:
     return by
 
 
-RULES = (OWNERS, INTENT, DISPLACED, SCAN, FLAVORS, RESOURCES, ABLE)
+RULES = (OWNERS, INTENT, DISPLACED, SHARES, SCAN, FLAVORS, RESOURCES, ABLE)
 """All rules by their names in docs/differences.md."""

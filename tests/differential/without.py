@@ -13,7 +13,7 @@ from types import ModuleType
 from tidegate.core.cycle import process
 from tidegate.core.flavors import fitting
 from tidegate.core.nomination import proposals
-from tidegate.core.preemption import trial
+from tidegate.core.preemption import fair, trial
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,20 @@ def _no(*_: object, **__: object) -> bool:
     return False
 
 
+def _yes(*_: object, **__: object) -> bool:
+    return True
+
+
 def _nothing(*_: object, **__: object) -> None:
     return None
 
 
 OWNERS, DISPLACED, FLAVORS = "owners first", "preempted once", "any flavor"
-RESOURCES = "all resources"
+RESOURCES, SHARES = "all resources", "moved for good"
 PARTS: dict[str, tuple[Part, ...]] = {
     OWNERS: (Part(process, "_yields_to_owners", _no),),
-    DISPLACED: (Part(trial, "is_displaced", _no),),
+    DISPLACED: (Part(trial, "is_displaced", _no), Part(fair, "may_move_shares", _yes)),
+    SHARES: (Part(fair, "_moves_for_good", _no),),
     FLAVORS: (Part(proposals, "fit_anywhere", _nothing),),
     RESOURCES: (Part(fitting, "_all_must_fit", _no),),
 }

@@ -20,7 +20,7 @@ from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, nominate, scan_of
 from tidegate.core.nomination.tournament import in_turns
 from tidegate.core.nomination.watches import wake, watch
-from tidegate.core.queueing.heads import first
+from tidegate.core.queueing.heads import first, overtakes
 from tidegate.core.queueing.ordering import Entry, classic
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.shapes import set_aside
@@ -102,11 +102,13 @@ def _offered(context: DecideContext, cq: ClusterQueueState) -> Nominee | None:
     """Return the first workload of a ClusterQueue that can act; set aside those before it."""
     state = context.state
     while cq.active and (workload := first(state, cq)) is not None:
+        if overtakes(state, cq, workload):
+            return None
         nominee = nominate(state, cq, workload)
         if can_act(context, nominee):
             return nominee
         news = explain(context, nominee)
-        set_aside(cq, workload)
+        set_aside(cq, workload, others=nominee.outcome == "elsewhere")
         watch(state, nominee)
         if news and nominee.outcome == "gated":
             return None  # its gate may be opened for that, before others of its queue go on

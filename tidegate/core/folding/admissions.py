@@ -133,6 +133,7 @@ def _release(state: State, workload: Workload, event: QuotaReleased) -> None:
     watch(state, workload)
 
 
+FOR_SHARES = "InCohortFairSharing"
 SLICE_REPLACED = "WorkloadSliceReplaced"  # why an older slice gives its quota over to the newer
 
 
@@ -221,6 +222,8 @@ def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None
     intend(state.forest, intent, 1)
     place(state, workload)
     if cq is not None:
+        if workload.displaced_seq and any(one.reason == FOR_SHARES for one in event.victims):
+            cq.moved_seq = state.seq
         touch(state, cq.tree)
 
 

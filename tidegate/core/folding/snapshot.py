@@ -42,6 +42,7 @@ class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
     state: _KeptDraft  # type: ignore[valid-type]  # made from State's own fields above
     workloads: list[_KeptWorkload]  # type: ignore[valid-type]  # the same of Workload's
     trees: list[tuple[str, int, int]]  # by their first ClusterQueue: left_seq, outside_seq
+    queues: list[tuple[str, int, int]]  # ClusterQueue to its outside_seq and moved_seq
     parked: dict[str, list[bytes]]  # Kueue's way: ClusterQueue to the shapes parked by events
 
 
@@ -66,6 +67,10 @@ def encode(state: State) -> bytes:
                     trees=[
                         (one.cluster_queues[0].name, one.left_seq, one.outside_seq)
                         for one in trees.trees
+                    ],
+                    queues=[
+                        (name, cq.outside_seq, cq.moved_seq)
+                        for name, cq in trees.cluster_queues.items()
                     ],
                     parked=_parked(state),
                 )
@@ -112,6 +117,9 @@ def _rebuild(state: State, found: Any) -> None:  # noqa: ANN401 - its type is ma
     for name, left_seq, outside_seq in found.trees:
         tree = trees.cluster_queues[name].tree
         tree.left_seq, tree.outside_seq = left_seq, outside_seq
+    for name, outside_seq, moved_seq in found.queues:
+        cq = trees.cluster_queues[name]
+        cq.outside_seq, cq.moved_seq = outside_seq, moved_seq
     for workload in state.workloads.values():
         place(state, workload)
         trees.agenda[workload.key] = None

@@ -13,11 +13,19 @@ import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
 from tidegate.core.preemption.candidates import CandidateKey, of_room
-from tidegate.core.preemption.trial import Target, Trial, takes_more, within_quota
+from tidegate.core.preemption.trial import (
+    Target,
+    Trial,
+    may_move_shares,
+    takes_more,
+    within_quota,
+)
 from tidegate.core.quota.shares import Share, borrows, share
 from tidegate.core.quota.tree import Node, add, remove
-from tidegate.core.state.state import Workload
+from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
+from tidegate.model.ids import FlavorResource
+from tidegate.model.policy import DEFAULT_STRATEGIES
 
 
 class _Standing(msgspec.Struct, frozen=True, eq=False):
@@ -56,9 +64,13 @@ def fair(trial: Trial) -> list[Target]:
     state = _Fair(trial=trial, queues=_queues(candidates), path=_path(cq.node))
     amounts = trial.amounts.items()
     add(cq.node, amounts)
-    within = within_quota(cq.node, trial.needs) and _reclaims_within(trial)
+    reclaims = gate(trial.state.policy, "FairSharingPreemptWithinNominal")
+    within = within_quota(cq.node, trial.needs) and reclaims
+    if not within and not may_move_shares(trial.state, cq, trial.workload):
+        state.queues = {name: left for name, left in state.queues.items() if name == cq.name}
     found = _first_pass(state, within=within)
-    if not found and len(trial.state.policy.fair_sharing) > 1:
+    again = len(trial.state.policy.fair_sharing) > 1 and not _moves_for_good(trial.state)
+    if not found and again:
         found = _second_pass(state)
     remove(cq.node, amounts)
     if not found:
@@ -67,8 +79,9 @@ def fair(trial: Trial) -> list[Target]:
     return trial.fill_back(state.targets, borrowing=True)
 
 
-def _reclaims_within(trial: Trial) -> bool:
-    return gate(trial.state.policy, "FairSharingPreemptWithinNominal")
+def _moves_for_good(state: State) -> bool:
+    """Tell whether nobody leaves who would come back: the default mode's rule, docs/adr/0012."""
+    return state.policy.compatibility != "kueue"
 
 
 def _candidates(trial: Trial) -> list[Workload]:
@@ -152,10 +165,15 @@ def _standing(state: _Fair, queue: Node) -> _Standing | None:
 
 
 def _may_give(state: _Fair, queue: Node) -> bool:
-    """Tell whether a queue is the preemptor's own, or uses more of anything than it has."""
+    """Tell whether a queue is the preemptor's own, or uses more than it has of what is needed.
+
+    By Kueue's rules of anything, so that it may give what it takes back at once.
+    """
     if queue is state.path[0]:
         return True
-    return takes_more(state.trial.state.forest.cluster_queues[queue.name], queue.cells)
+    trial = state.trial
+    needs = trial.needs if _moves_for_good(trial.state) else queue.cells
+    return takes_more(trial.state.forest.cluster_queues[queue.name], needs)
 
 
 def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
@@ -174,13 +192,16 @@ def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
 
 def _first_pass(state: _Fair, *, within: bool) -> bool:
     trial = state.trial
-    final = trial.state.policy.fair_sharing[0] == "LessThanOrEqualToFinalShare"
+    for_good = _moves_for_good(trial.state)
+    final = trial.state.policy.fair_sharing[0] == DEFAULT_STRATEGIES[0]
     while (queue := _next_queue(state)) is not None:
         state.gave.add(id(queue))
         if queue is state.path[0]:
             taken = _take(state, state.queues[queue.name].popleft(), "InClusterQueue")
         elif within:
             taken = _take(state, state.queues[queue.name].popleft(), "InCohortReclamation")
+        elif for_good:
+            taken = _take_borrowed(state, queue)
         else:
             taken = _take_fairly(state, queue, final=final)
         if taken and _fits(state):
@@ -209,6 +230,31 @@ def _take_fairly(state: _Fair, queue: Node, *, final: bool) -> bool:
             return _take(state, one, "InCohortFairSharing")
         state.retry.append(one)
     return False
+
+
+def _take_borrowed(state: _Fair, queue: Node) -> bool:
+    """Take a queue's first candidate that leaves it a greater share, and all of its own quota.
+
+    In the stead of one who is spared for that nobody of higher priority has to leave.
+    """
+    own, other = _almost_common(state, queue)
+    preemptor, left, spared = share(own), state.queues[queue.name], None
+    while left and (spared is None or left[0].priority <= spared):
+        one = left.popleft()
+        state.trial.take_out(one)
+        passes = preemptor <= share(other) and _keeps_its_own(queue, one, state.trial.needs)
+        state.trial.put_back(one)
+        if passes:
+            return _take(state, one, "InCohortFairSharing")
+        spared = one.priority
+    left.clear()
+    return False
+
+
+def _keeps_its_own(queue: Node, gone: Workload, needs: tuple[FlavorResource, ...]) -> bool:
+    """Tell whether a queue uses its quota still of what is needed and was held by who is gone."""
+    found = (queue.cells[fr] for fr, units in gone.charges if units and fr in needs)
+    return all(cell.usage >= cell.quota for cell in found)
 
 
 def _second_pass(state: _Fair) -> bool:

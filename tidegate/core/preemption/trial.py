@@ -95,6 +95,18 @@ def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> boo
     return workload.displaced_seq > cq.tree.outside_seq
 
 
+def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
+    """Tell whether a workload may displace others because their ClusterQueue has the larger share.
+
+    Each may once it was submitted; whoever was displaced itself takes free room, and what its
+    ClusterQueue has of its own, but displaces nobody for shares until its ClusterQueue changed from
+    outside, and then one of them: see docs/adr/0012.
+    """
+    if state.policy.compatibility == "kueue" or not workload.displaced_seq:
+        return True
+    return cq.outside_seq > max(workload.displaced_seq, cq.moved_seq)
+
+
 def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:
     """Tell whether a node uses no more than its subtree has of all of these."""
     cells = node.cells

@@ -50,6 +50,25 @@ def first(state: State, cq: ClusterQueueState) -> Workload | None:
     return None
 
 
+def overtakes(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
+    """Tell whether a StrictFIFO queue's first workload stands behind one that waits for its turn.
+
+    One that preempted, or made way for a preemptor, is offered to no cycle until then, and yet it
+    is the queue's head. Costs as much as there are intents.
+    """
+    if cq.spec.strategy != "StrictFIFO" or _parks_by_event(state):
+        return False
+    place = rank(state.policy, workload)
+    for intent in state.intents.values():
+        for key in (intent.workload, *(victim.workload for victim in intent.victims)):
+            one = cq.waiting.get(key)
+            if one is None or intent.workload not in (key, one.made_way_for):
+                continue
+            if rank(state.policy, one) < place:
+                return True
+    return False
+
+
 def place(state: State, workload: Workload) -> None:
     """Put a workload where its state says: in its queue, beside it, or nowhere."""
     leave(state, workload)

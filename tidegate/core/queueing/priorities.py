@@ -34,7 +34,7 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
         workload.priority = priority
         count_held(cq, workload, 1)
     touch(state, cq.tree)
-    cq.tree.outside_seq = state.seq
+    cq.outside_seq = cq.tree.outside_seq = state.seq
     if state.policy.compatibility == "kueue":
         wake(state, cq.tree)
 

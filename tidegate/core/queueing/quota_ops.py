@@ -11,7 +11,7 @@ from tidegate.core.quota.charging import charged
 from tidegate.core.quota.forest import HOLDING, count_held, forest, hold, intend, touch
 from tidegate.core.quota.tree import add, remove
 from tidegate.core.state import deadlines
-from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
+from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import PodSetAssignment
 
@@ -47,7 +47,7 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
         if cq.tree.leaving.pop(workload.key, None) is None:
             count_held(cq, workload, -1)
         remove(cq.node, charges)
-        freed(state, cq.tree, outside=outside)
+        freed(state, cq, outside=outside)
     workload.charges, workload.assignment = (), ()
 
 
@@ -66,14 +66,15 @@ def recharge(state: State, workload: Workload) -> None:
     add(cq.node, now)
     if counted:
         count_held(cq, workload, 1)
-    freed(state, cq.tree, outside=True)
+    freed(state, cq, outside=True)
 
 
-def freed(state: State, tree: Tree, *, outside: bool) -> None:
-    """Note that quota came back to a tree: what was parked may fit now."""
+def freed(state: State, cq: ClusterQueueState, *, outside: bool) -> None:
+    """Note that quota came back to a ClusterQueue: what was parked in its tree may fit now."""
+    tree = cq.tree
     tree.left_seq = state.seq
     if outside:
-        tree.outside_seq = state.seq
+        cq.outside_seq = tree.outside_seq = state.seq
     touch(state, tree)
     if state.policy.compatibility == "kueue":
         wake(state, tree)

@@ -72,6 +72,8 @@ def _rebuild(state: State) -> None:
     _measure(new, order)
     for tree in new.trees:
         tree.left_seq = tree.outside_seq = state.redefined_seq
+        for made in tree.cluster_queues:
+            made.outside_seq = state.redefined_seq
         tree.stamp = state.seq
     new.dirty = list(new.trees)
     _move_in(state, old, new)

@@ -100,6 +100,8 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     tree: Tree
     groups: list[Group] = []
     group_of: dict[str, Group] = {}  # the first that covers a resource
+    outside_seq: int = 0  # the tree's, as far as it was this ClusterQueue that changed
+    moved_seq: int = 0  # when one of it that had been displaced last displaced others for shares
     active: bool = False  # it admits: see ``tidegate.core.quota.readiness``
     holding: dict[str, Workload] = {}  # whoever is charged here, by key
     held: dict[FlavorResource, dict[int, int]] = {}

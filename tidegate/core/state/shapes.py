@@ -24,15 +24,15 @@ def park(shape: Shape) -> None:
     shape.parked = True
 
 
-def set_aside(cq: ClusterQueueState, workload: Workload) -> None:
+def set_aside(cq: ClusterQueueState, workload: Workload, *, others: bool) -> None:
     """Offer nobody of a workload's shape until something in the tree changes.
 
-    Of a StrictFIFO queue nobody behind it either.
+    Of a StrictFIFO queue nobody behind it either, unless ``others``.
     """
     shape = workload.shape
     assert shape is not None
     shape.aside = cq.tree.stamp
-    if cq.spec.strategy == "StrictFIFO":
+    if cq.spec.strategy == "StrictFIFO" and not others:
         cq.blocked = workload.rank
     else:
         shape.parked = True

@@ -1,0 +1,104 @@
+"""Of a StrictFIFO queue nobody overtakes the head, unless the head may not use the queue at all."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from bench.loads import NAMESPACE, beginning
+from bench.loads import queue as bench_queue
+from tidegate.contracts import facts
+from tidegate.contracts.decisions import DecisionEvent, StartOrdered
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.state import State
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import Container, LabelSelector, PodSet
+from tidegate.model.quota import FlavorQuotas, Preemption, Quota, ResourceGroup
+
+SECOND_US = 1_000_000
+
+
+def strict(state: State, namespaces: LabelSelector | None = None) -> None:
+    """Define a StrictFIFO queue of 20 CPU and 20 GiB of memory that preempts lower priorities."""
+    for fact in beginning("tidegate", fair=False):
+        apply(state, fact)
+    defined, local = bench_queue(0, cohort="")
+    assert isinstance(defined, facts.ClusterQueueDefined)
+    quotas = {"cpu": Quota(nominal=20_000), "memory": Quota(nominal=20 << 30)}
+    groups = (
+        ResourceGroup(
+            resources=("cpu", "memory"), flavors=(FlavorQuotas(flavor="default", quotas=quotas),)
+        ),
+    )
+    spec = replace(
+        defined.spec,
+        groups=groups,
+        strategy="StrictFIFO",
+        preemption=Preemption(within_cluster_queue="LowerPriority"),
+        namespace_selector=LabelSelector() if namespaces is None else namespaces,
+    )
+    apply(state, replace(defined, spec=spec))
+    apply(state, local)
+
+
+def submit(
+    state: State, name: str, requests: dict[str, str], priority: int, namespace: str = NAMESPACE
+) -> list[str]:
+    """Submit a workload, decide, and return whose job is started."""
+    at_us = state.now_us + SECOND_US
+    submitted = facts.WorkloadSubmitted(
+        at_us=at_us,
+        workload=f"{namespace}/{name}",
+        uid=name,
+        job=ObjectRef(kind="batch/job", namespace=namespace, name=name, uid=name),
+        queue="lq-0",
+        priority=priority,
+        created_us=at_us,
+        podsets=(PodSet(containers=(Container(requests=requests),)),),
+    )
+    apply(state, submitted)
+    return started(decide(state))
+
+
+def started(decisions: list[DecisionEvent]) -> list[str]:
+    """Return the names of the workloads whose jobs are started."""
+    starts = (one for one in decisions if isinstance(one, StartOrdered))
+    return [one.workload.rpartition("/")[2] for one in starts]
+
+
+def stop(state: State, name: str) -> list[str]:
+    """Let a job have stopped, decide, and return whose job is started."""
+    at_us = state.now_us + SECOND_US
+    stopped = facts.WorkloadStopped(at_us=at_us, workload=f"{NAMESPACE}/{name}", uid=name)
+    apply(state, stopped)
+    return started(decide(state))
+
+
+def test_a_head_that_preempted_is_not_overtaken_while_its_victims_stop() -> None:
+    state = State()
+    strict(state)
+    assert submit(state, "runs", {"cpu": "15"}, 0) == ["runs"]
+    assert submit(state, "head", {"cpu": "20"}, 9) == []
+    assert submit(state, "behind", {"memory": "1Gi"}, 5) == []
+    assert submit(state, "before", {"memory": "1Gi"}, 10) == ["before"]
+    assert stop(state, "runs") == ["head", "behind"]
+
+
+def test_a_head_that_lacks_quota_is_not_overtaken() -> None:
+    state = State()
+    strict(state)
+    assert submit(state, "runs", {"cpu": "15"}, 9) == ["runs"]
+    assert submit(state, "head", {"cpu": "20"}, 9) == []
+    assert submit(state, "behind", {"memory": "1Gi"}, 5) == []
+
+
+def test_a_head_whose_namespace_may_not_use_the_queue_holds_nobody_up() -> None:
+    state = State()
+    strict(state, LabelSelector(labels={"team": "a"}))
+    named = facts.NamespaceDefined(at_us=0, name=NAMESPACE, labels={"team": "a"})
+    apply(state, named)
+    apply(state, facts.NamespaceDefined(at_us=0, name="other"))
+    leads = state.objects.local_queues[f"{NAMESPACE}/lq-0"]
+    apply(state, replace(leads, namespace="other"))
+    assert submit(state, "foreign", {"cpu": "1"}, 100, namespace="other") == []
+    assert submit(state, "own", {"cpu": "1"}, 0) == ["own"]
