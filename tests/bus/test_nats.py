@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import psutil
 import pytest
+from msgspec.structs import replace
 from nats.aio.client import Client
 
 from tests.bus.worlds import NAMES, OBSERVED, entries, nats_world, read_all, tell, texts
@@ -20,6 +21,7 @@ from tidegate.bus.jetstream.requests import JetStream, Outgoing
 from tidegate.bus.streams import Streams
 from tidegate.bus.witness import Witness
 from tidegate.contracts.decisions import WorkloadAdmitted
+from tidegate.contracts.digest import START, digest_of
 from tidegate.contracts.entry import Entry, Position
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
@@ -146,18 +148,18 @@ async def test_a_client_hears_only_what_it_asked_for(tmp_path: Path) -> None:
         async with open_bus(url, cluster="local", name="tests") as bus:
             await bus.ensure(Streams())
             _, counts = await bus.outbox().last(Position())
-            told = [
-                Entry(
-                    0, n, 1, 1, 1, "local", kind, f"tidegate.local.event.{kind}.q.ns.x", text, b"h"
-                )
-                for n, kind, text in (
-                    (1, "WorkloadRequeued", requeued.decode()),
-                    (2, "WorkloadAdmitted", admitted.decode()),
-                )
-            ]
+            told = list[Entry]()
+            for n, kind, text in (
+                (1, "WorkloadRequeued", requeued.decode()),
+                (2, "WorkloadAdmitted", admitted.decode()),
+            ):
+                subject = f"tidegate.local.event.{kind}.q.ns.x"
+                row = Entry(0, n, 1, 1, 1, "local", kind, subject, text, b"")
+                before = told[-1].hash if told else START
+                told.append(replace(row, hash=digest_of(before, row)))
             await bus.outbox().publish("led", counts, told)
         async with connect(url) as client:
-            assert await client.witness() == Witness("led", 2, b"h")
+            assert await client.witness() == Witness("led", 2, told[-1].hash)
             async for heard in client.subscribe("WorkloadAdmitted", cluster_queue="q", after=0):
                 assert isinstance(heard.event, WorkloadAdmitted)
                 assert (heard.seq, heard.event.workload) == (2, "ns/x")

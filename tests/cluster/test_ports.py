@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from tidegate.cluster.ports import free_ports, lasting_ports
+from tidegate.ports import KEPT_S, free_ports, lasting_ports
 
 RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -18,6 +22,35 @@ def test_ports_are_different_and_can_be_listened_on() -> None:
     for port in ports:
         with socket.create_server(("127.0.0.1", port)):
             pass
+
+
+def test_a_port_that_was_given_out_is_given_to_nobody_else_for_hours(tmp_path: Path) -> None:
+    first = free_ports(50, tmp_path)
+    kept = {path.name for path in tmp_path.iterdir()}
+    assert kept == set(map(str, first))
+    assert not set(first) & set(free_ports(500, tmp_path))
+
+
+def test_a_port_is_given_out_again_once_its_note_is_old(tmp_path: Path) -> None:
+    long_ago_s = time.time() - KEPT_S - 1
+    for port in lasting_ports(RANGE.read_text() if RANGE.exists() else ""):
+        os.utime(_touched(tmp_path / str(port)), (long_ago_s, long_ago_s))
+    (port,) = free_ports(1, tmp_path)
+    assert (tmp_path / str(port)).stat().st_mtime > long_ago_s + KEPT_S / 2
+
+
+def _touched(path: Path) -> Path:
+    path.touch()
+    return path
+
+
+def test_two_processes_that_ask_at_once_are_given_different_ports(tmp_path: Path) -> None:
+    script = "import sys, pathlib; from tidegate.ports import free_ports as f\n"
+    script += "print(*f(400, pathlib.Path(sys.argv[1])))"
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    given = [int(port) for run in runs for port in run.communicate()[0].split()]
+    assert len(given) == len(set(given)) == 1_200
 
 
 @pytest.mark.skipif(not RANGE.exists(), reason="only Linux writes down who gets which ports")

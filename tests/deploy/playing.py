@@ -15,9 +15,9 @@ import msgspec
 import yaml
 
 from tests.deploy.rendering import Object, Objects
-from tidegate.cluster.ports import free_ports
 from tidegate.cluster.supervisor import Program
 from tidegate.kube.ports import KubernetesApi
+from tidegate.ports import free_ports
 
 PYTHON = "/opt/tidegate/bin/python"
 NAMESPACE = "tidegate-system"

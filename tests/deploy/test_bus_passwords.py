@@ -18,8 +18,8 @@ from tests.parts.postgresql import wait_until
 from tidegate.bus.embedded import find_server
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams
-from tidegate.cluster.ports import free_ports
 from tidegate.errors import BusUnreachableError
+from tidegate.ports import free_ports
 
 pytestmark = pytest.mark.real
 

@@ -16,9 +16,9 @@ from tests.parts.cutting import Cut, Cutter, socket_folder
 from tests.parts.postgresql import Server
 from tests.parts.standby import Pair
 from tidegate.cluster.go.plane import ControlPlane
-from tidegate.cluster.ports import free_ports
 from tidegate.cluster.running import SERVICES
 from tidegate.kube.ports import KubernetesApi
+from tidegate.ports import free_ports
 
 pytestmark = pytest.mark.real
 

@@ -23,6 +23,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import BusUnreachableError
+from tidegate.ports import free_ports
 
 START_S = 20.0
 END_S = 15.0
@@ -41,7 +42,7 @@ class _Ports(msgspec.Struct, frozen=True):
 async def embedded_server(folder: Path, port: int = 0) -> AsyncGenerator[str, None]:
     """Run a server that keeps its streams in ``folder``, and yield its URL with the login.
 
-    Port 0 is a free one.
+    Port 0 is a free one that no other process is given while this one lives.
 
     The same folder gives the same streams again. One server at a time may have a folder. One that
     dies is started again on the same port: who is connected comes back by himself.
@@ -49,7 +50,7 @@ async def embedded_server(folder: Path, port: int = 0) -> AsyncGenerator[str, No
     Raises:
         BusUnreachableError: there is no ``nats-server``, or it does not start; its log says why.
     """
-    process = await _spawn(folder, port)
+    process = await _spawn(folder, port or free_ports(1)[0])
     try:
         url = _with_login(await _url(process, folder), _password(folder))
     except BaseException:
@@ -104,7 +105,7 @@ def _prepare(folder: Path, port: int) -> str:
     config.unlink(missing_ok=True)
     _write_secret(
         config,
-        f"host: 127.0.0.1\nport: {port or -1}\nports_file_dir: {ports}\n"
+        f"host: 127.0.0.1\nport: {port}\nports_file_dir: {ports}\n"
         "max_payload: 1048576\nwrite_deadline: 10s\n"
         f'authorization {{ user: {USER}, password: "{_password(folder)}" }}\n'
         f"jetstream {{ store_dir: {store} }}\n",

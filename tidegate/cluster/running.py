@@ -17,11 +17,11 @@ import msgspec
 
 from tidegate.bus.embedded import embedded_server
 from tidegate.cluster.belongings import belong_to
-from tidegate.cluster.ports import free_ports
 from tidegate.cluster.supervisor import Program, Supervisor
 from tidegate.errors import TidegateError
 from tidegate.kube.client import Access, connect
 from tidegate.kube.identity import cluster_uid
+from tidegate.ports import free_ports
 
 SERVICES = ("scheduler", "ingest", "actuator")
 READY_S = 60.0
@@ -68,7 +68,7 @@ async def run_services(
     async with connect(Access(kubeconfig=str(wanted.kubeconfig))) as api:
         belong_to(await cluster_uid(api), wanted.state, tell)
     supervisor = Supervisor(tell)
-    async with embedded_server(wanted.state / "nats", *free_ports(1)) as nats_url:
+    async with embedded_server(wanted.state / "nats") as nats_url:
         running = _plan(wanted, nats_url, supervisor)
         try:
             for service in wanted.services:

@@ -26,9 +26,9 @@ from tidegate.cluster.go.components import (
     write_scheduler_config,
 )
 from tidegate.cluster.go.credentials import write_credentials
-from tidegate.cluster.ports import free_ports
 from tidegate.cluster.processes import Process, is_alive, last_lines, spawn, stop
 from tidegate.errors import TidegateError
+from tidegate.ports import free_ports
 
 NODES_COUNT = 3
 """Simulated nodes, unless so many are asked for."""

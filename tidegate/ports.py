@@ -1,28 +1,39 @@
 """Free ports of loopback, for servers that are started again on the same one.
 
 A port that the system gives to outgoing connections may be in use for a while whenever its server
-is down, and then the server cannot come back. So those are left out.
+is down, and then the server cannot come back. So those are left out, and so is what was given out
+here before: a note in a folder of this machine keeps a port for some hours.
 """
 
 from __future__ import annotations
 
+import os
 import socket
+import tempfile
+import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import SystemRandom
 
+KEPT_S = 6 * 3600
+"""How long nobody else is given a port."""
 _OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _LEAST, _MOST = 10_240, 65_535
 _USUAL = (32_768, 65_535)
 """What systems give to outgoing connections where it is not written down, taken together."""
 
 
-def free_ports(count: int) -> tuple[int, ...]:
+def free_ports(count: int, notes: Path | None = None) -> tuple[int, ...]:
     """Return different TCP ports that nobody has now and no outgoing connection gets later.
 
+    Nor does who asks later, in any process of this user, as long as ``notes`` keeps them: a folder,
+    by default below the system's own for temporary files.
+
     Raises:
-        OSError: there are not so many.
+        OSError: there are not so many, or the folder cannot be written.
     """
+    folder = notes or Path(tempfile.gettempdir()) / f"tidegate-ports-{os.getuid()}"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     candidates = lasting_ports(_OUTGOING.read_text() if _OUTGOING.exists() else "")
     with ExitStack() as held:
         found = list[int]()
@@ -31,6 +42,7 @@ def free_ports(count: int) -> tuple[int, ...]:
                 break
             with suppress(OSError):
                 held.enter_context(socket.create_server(("127.0.0.1", port)))
+                _keep(folder / str(port))
                 found.append(port)
         if len(found) < count:
             raise OSError(f"Fewer than {count} ports of loopback are free.")
@@ -45,3 +57,15 @@ def lasting_ports(outgoing: str) -> list[int]:
     least, most = map(int, outgoing.split()) if outgoing else _USUAL
     every = range(_LEAST, _MOST + 1)
     return [port for port in every if not least <= port <= most] or list(every)
+
+
+def _keep(note: Path) -> None:
+    """Note that a port is given out.
+
+    Raises:
+        FileExistsError: it was given out before, a short time ago.
+    """
+    with suppress(FileNotFoundError):
+        if time.time() - note.stat().st_mtime > KEPT_S:
+            note.unlink()
+    os.close(os.open(note, os.O_CREAT | os.O_EXCL, 0o600))
