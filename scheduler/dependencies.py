@@ -55,7 +55,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     retry_s_max: float = 5.0
     look_s: float = 10.0  # before looking again whether EVENTS holds what was published
     lost_tail_s: float = 30.0  # before looking again whether a lost tail was recovered
-    snapshot_entries: int = 100_000  # between two snapshots
+    snapshot_entries: int = 10_000  # between two snapshots, at least: readers begin at the newest
     forget_messages: int = 2_000  # observations taken in before the bus is told to forget them
     forget_bytes: int = 8 * 1024 * 1024  # the same in bytes: a stream may be full of large ones
     rest_s: float = 0.0  # after a turn that read several observations: the next reads more

@@ -34,8 +34,9 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
         int, Meta(ge=1, description="observations taken in before the bus forgets them")
     ] = 2_000
     snapshot_entries: Annotated[
-        int, Meta(ge=100, description="entries from one snapshot of the state to the next")
-    ] = 100_000
+        int,
+        Meta(ge=100, description="least entries from one snapshot to the next"),
+    ] = 10_000
     rest_s: Annotated[
         float,
         Meta(ge=0, le=1, description="rest between turns under load, which makes larger turns"),

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Sequence
 
 from scheduler.binding import Bound, learn
+from scheduler.dependencies import Pace
 from scheduler.leader_state import LeaderState, look, opening, publish
 from scheduler.snapshots import keep
 from tidegate.bus.jetstream.register import LEDGER
@@ -74,10 +75,15 @@ async def turn(leader: LeaderState) -> int:
     except Exception as error:
         raise deps.poison.blame(told, error) from error
     await _forget(leader, told)
-    if deps.snapshots is not None and leader.head.seq - leader.kept >= pace.snapshot_entries:
+    if deps.snapshots is not None and leader.head.seq - leader.kept >= _apart(leader, pace):
         leader.kept = leader.head.seq
         await keep(deps, leader.state, leader.head)
     return written
+
+
+def _apart(leader: LeaderState, pace: Pace) -> int:
+    """Return how many entries lie between two snapshots: each costs with what the state holds."""
+    return max(pace.snapshot_entries, 2 * len(leader.state.workloads))
 
 
 async def _taken(leader: LeaderState, told: Sequence[Message]) -> int:

@@ -95,19 +95,6 @@ def _all() -> CTE:
     return union_all(told.where(kept.hour_us < newest_us), sums).cte("all_usage")
 
 
-def by_queue() -> Select[Any]:
-    """Return the usage of each hour, queue and flavor-resource.
-
-    The table is summed before anything joins it: in the order of its key, so nothing is sorted.
-    """
-    kept, held = ([side[name] for name in _QUEUE_KEY] for side in (usage.c, _HELD.c))
-    parts = (
-        select(*kept, func.sum(usage.c.unit_seconds).label("used")).group_by(*kept),
-        select(*held, func.sum(_HELD.c.unit_seconds).label("used")).group_by(*held),
-    )
-    return select(union_all(*parts).subquery("each_used"))
-
-
 def _hours() -> CTE:
     """Return the hours in which anything was used."""
     kept, held = usage.c, _HELD.c
