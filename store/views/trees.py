@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from sqlalchemy import CTE, and_, case, exists, func, literal, or_, select
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    FromClause,
+    and_,
+    case,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+)
 
 from store.clock import HOUR_US
 from store.reporting.tables import queue
@@ -41,7 +52,19 @@ def roots_by_hour(each_hour: CTE) -> CTE:
     The tree is walked once for each of its forms that an hour ended with.
     """
     hour, form = each_hour.c, _form_of(each_hour)
-    node = _nodes(form)
+    top = _tops(_nodes(form))
+    same_hour = and_(form.c.partition == hour.partition, form.c.hour_us == hour.hour_us)
+    same_form = and_(top.c.partition == form.c.partition, top.c.form_us == form.c.form_us)
+    return (
+        select(hour.partition, hour.hour_us, top.c.kind, top.c.owner, top.c.cohort)
+        .join_from(each_hour, form, same_hour)
+        .join(top, same_form)
+        .cte("root_then")
+    )
+
+
+def _tops(node: CTE) -> CTE:
+    """Return the root of each node in each form of the tree."""
     first = case((node.c.kind == "Cohort", node.c.owner), else_=node.c.parent)
     up = (
         select(node.c.partition, node.c.form_us, node.c.kind, node.c.owner, first.label("cohort"))
@@ -49,37 +72,20 @@ def roots_by_hour(each_hour: CTE) -> CTE:
         .cte("up_then", recursive=True)
     )
     parent = node.alias("parent_then")
-    above = and_(
-        parent.c.partition == up.c.partition,
-        parent.c.form_us == up.c.form_us,
-        parent.c.kind == "Cohort",
-        parent.c.owner == up.c.cohort,
-        parent.c.parent != "",
-    )
-    every = up.union(
-        select(up.c.partition, up.c.form_us, up.c.kind, up.c.owner, parent.c.parent).join_from(
-            up, parent, above
-        )
-    )
+    higher = select(up.c.partition, up.c.form_us, up.c.kind, up.c.owner, parent.c.parent)
+    every = up.union(higher.join_from(up, parent, _above(parent, up)))
     its = node.alias("its_then")
-    has_parent = exists().where(
-        its.c.partition == every.c.partition,
-        its.c.form_us == every.c.form_us,
-        its.c.kind == "Cohort",
-        its.c.owner == every.c.cohort,
-        its.c.parent != "",
-    )
-    top = select(every).where(~has_parent).cte("top_then")
-    same = and_(top.c.partition == form.c.partition, top.c.form_us == form.c.form_us)
-    return (
-        select(hour.partition, hour.hour_us, top.c.kind, top.c.owner, top.c.cohort)
-        .join_from(
-            each_hour,
-            form,
-            and_(form.c.partition == hour.partition, form.c.hour_us == hour.hour_us),
-        )
-        .join(top, same)
-        .cte("root_then")
+    return select(every).where(~exists().where(_above(its, every))).cte("top_then")
+
+
+def _above(parent: FromClause, one: FromClause) -> ColumnElement[bool]:
+    """Tell whether a row is of the Cohort that another has reached, and goes on to its parent."""
+    return and_(
+        parent.c.partition == one.c.partition,
+        parent.c.form_us == one.c.form_us,
+        parent.c.kind == "Cohort",
+        parent.c.owner == one.c.cohort,
+        parent.c.parent != "",
     )
 
 
