@@ -109,8 +109,12 @@ def open_database(url: str) -> Database:
 
 
 def _open_file(name: str) -> Database:
-    path = Path(name).expanduser().absolute()
-    if not path.is_file():
+    try:
+        path = Path(name).expanduser().absolute()
+        there = path.is_file()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, or somebody's home unknown
+        raise LedgerUnreachableError(f"{name[:80]!r} names no file: {error}"[:500]) from error
+    if not there:
         raise LedgerUnreachableError(f"There is no ledger at {path}: check --ledger.")
     escaped = str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
     shown = f"sqlite:///{path}"

@@ -1,6 +1,19 @@
 """What a tenant tries: each attempt is a row, done as a user who may edit one namespace.
 
-Add a row to ``ATTEMPTS``: what is done to a Job, and what must hold of it a while later.
+To add one, write a row into ``ATTEMPTS``, in any place, and run
+``pytest tests/e2e/test_tenant.py``:
+
+- ``job`` is merged into a queued Job of one pod that asks for ``cpu`` (the quota is 2; a Job of 9
+  never fits and waits), and created. It must be accepted.
+- ``patches`` follow, one after another: as soon as it is made, or once it runs. ``{ledger}`` in
+  one is the id of the ledger. Each must be accepted by the API server, but those that ``refused``
+  counts by their places, from 0: with the policies they are answered 422, without them 200.
+- ``child`` is merged into a second, running Job that names the first as its owner; ``deleted``
+  deletes the Job at the end; ``preempted`` submits one of high priority, which must run.
+- ``then`` says what must hold in the end. Whatever that is, the pods that run in the namespace
+  never ask for more than the quota for long, and another Job of the queue completes.
+
+What a tenant has no right to do at all stands in ``FORBIDDEN``.
 """
 
 from __future__ import annotations
@@ -24,7 +37,27 @@ BINDING: Object = {
     "subjects": [{"apiGroup": ROLES, "kind": "User", "name": USER}],
 }
 DIGITS = "9" * 5_000
-STARTED = {"spec": {"suspend": False}}
+STARTED, STOPPED = {"spec": {"suspend": False}}, {"spec": {"suspend": True}}
+PRIORITY = "kueue.x-k8s.io/priority-class"
+HIGH: Object = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "WorkloadPriorityClass",
+    "metadata": {"name": "high"},
+    "value": 1_000,
+}
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+FORBIDDEN: tuple[tuple[str, str], ...] = (
+    ("DELETE", f"{KUEUE}/clusterqueues/{NAMESPACE}"),
+    ("PATCH", f"{KUEUE}/clusterqueues/{NAMESPACE}"),
+    ("DELETE", f"{KUEUE}/resourceflavors/any"),
+    ("PATCH", f"{KUEUE}/namespaces/{NAMESPACE}/localqueues/{NAMESPACE}"),
+    ("POST", f"{KUEUE}/namespaces/{NAMESPACE}/workloads"),
+    ("DELETE", f"{KUEUE}/namespaces/{NAMESPACE}/workloads/any"),
+    ("PATCH", f"{KUEUE}/namespaces/{NAMESPACE}/workloads/any/status"),
+    ("PATCH", f"{JOBS}/any/status"),
+    ("POST", f"/api/v1/namespaces/{NAMESPACE}/pods/any/binding"),
+)
+"""What somebody who may edit the namespace may not do: method and path."""
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,7 +68,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     cpu: str = "1"  # 9: it never fits, so it waits
     once: Literal["made", "running"] = "made"  # when the patches follow
     patches: tuple[Object, ...] = ()  # of the Job, one after another
+    refused: tuple[int, ...] = ()  # which patches the policies refuse, by their places
     child: Object = {}  # of a second Job that names the first as its owner, and is not suspended
+    deleted: bool = False  # the Job, behind the patches
+    preempted: bool = False  # a Job of high priority follows, that takes all quota
     then: Literal["waits", "anything"] = "waits"  # it must not run in the end, or may
 
 
@@ -47,8 +83,8 @@ def in_template(key: str, value: str) -> Object:
     return {"spec": {"template": {"metadata": {"annotations": {key: value}}}}}
 
 
-def affinity(*values: str) -> Object:
-    wanted = [{"key": "size", "operator": "Gt", "values": list(values)}]
+def affinity(*values: str, operator: str = "Gt") -> Object:
+    wanted = [{"key": "size", "operator": operator, "values": list(values)}]
     terms = {"nodeSelectorTerms": [{"matchExpressions": wanted}]}
     found = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     return {"spec": {"template": {"spec": {"affinity": found}}}}
@@ -61,13 +97,14 @@ ATTEMPTS: tuple[Attempt, ...] = (
         name="a decision of 5,000 digits",
         cpu="9",
         patches=(annotated(DECISION, f"{{ledger}}/{DIGITS}"),),
+        refused=(0,),
     ),
     Attempt(
         name="a slice of 5,000 digits",
         cpu="9",
         job=in_template("kueue.x-k8s.io/podset-slice-size", DIGITS),
     ),
-    Attempt(name="an affinity of 5,000 digits", job=affinity(DIGITS), then="anything"),
+    Attempt(name="an affinity of 63 digits", job=affinity("9" * 63), then="anything"),
     Attempt(
         name="a Workload somewhere else",
         cpu="9",
@@ -87,12 +124,14 @@ ATTEMPTS: tuple[Attempt, ...] = (
         name="a forged decision, and start",
         cpu="9",
         patches=(annotated(DECISION, "{ledger}/999999999", **STARTED),),
+        refused=(0,),
     ),
     Attempt(
         name="a forged decision on what runs, and more pods",
         once="running",
         job=MANY,
         patches=(annotated(DECISION, "{ledger}/999999999"), MUCH),
+        refused=(0,),
     ),
     Attempt(
         name="unreadable, and start",
@@ -103,12 +142,77 @@ ATTEMPTS: tuple[Attempt, ...] = (
         name="elastic where that is not enabled, and start",
         cpu="9",
         patches=(annotated("kueue.x-k8s.io/elastic-job", "true", **STARTED),),
+        refused=(0,),
     ),
     Attempt(
         name="a garbled note on what runs, and more pods",
         once="running",
         job=MANY,
         patches=(annotated(INJECTED, "garbage"), MUCH),
+        refused=(0,),
+    ),
+    Attempt(
+        name="0.9 MB of affinity, and start",
+        cpu="9",
+        job=affinity(*(f"{number:060}" for number in range(14_000)), operator="In"),
+        patches=(STARTED,),
+    ),
+    Attempt(
+        name="a garbled note on what runs, and a preemptor",
+        once="running",
+        cpu="2",
+        patches=(annotated(INJECTED, "garbage"),),
+        refused=(0,),
+        preempted=True,
+    ),
+    Attempt(
+        name="a note of somebody else's template, and a preemptor",
+        once="running",
+        cpu="2",
+        patches=(annotated(INJECTED, '{"main": {"labels": ["a"], "gates": ["b"]}}'),),
+        refused=(0,),
+        preempted=True,
+    ),
+    Attempt(
+        name="somebody else's group",
+        cpu="9",
+        patches=(annotated("tidegate.dev/group-uid", "team/group", **STARTED),),
+        refused=(0,),
+    ),
+    Attempt(
+        name="stopped and started by hand while it runs",
+        once="running",
+        patches=(STOPPED, STARTED, STOPPED, STARTED),
+        then="anything",
+    ),
+    Attempt(
+        name="deleted, and kept by a finalizer",
+        once="running",
+        cpu="2",
+        patches=({"metadata": {"finalizers": ["example.com/stays"]}},),
+        deleted=True,
+        then="anything",
+    ),
+    Attempt(
+        name="another queue while it runs, and more pods",
+        once="running",
+        job=MANY,
+        patches=({"metadata": {"labels": {QUEUE: "elsewhere"}}}, MUCH),
+        refused=(0,),
+    ),
+    Attempt(
+        name="a priority of its own while it runs, and more pods",
+        once="running",
+        job=MANY,
+        patches=({"metadata": {"labels": {PRIORITY: "high"}}}, MUCH),
+        refused=(0,),
+    ),
+    Attempt(
+        name="gated by oneself while it runs, and more pods",
+        once="running",
+        job=MANY,
+        patches=(annotated("kueue.x-k8s.io/admission-gated-by", "example.com/me"), MUCH),
+        refused=(0,),
     ),
     Attempt(name="the child of a job that waits", cpu="9", child={"metadata": {"labels": {}}}),
     Attempt(

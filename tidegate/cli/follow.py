@@ -13,7 +13,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.folding.fold import apply
+from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state.state import State
 
 Told: TypeAlias = tuple[Entry, FactEvent | DecisionEvent]
@@ -36,7 +36,7 @@ class Follower:
         told: list[Told] = []
         for entry in self._ledger.read(after=self.state.seq):
             event = decode(entry.payload)
-            apply(self.state, event)
+            apply_recorded(self.state, event)
             told.append((entry, event))
         return told
 

@@ -21,6 +21,8 @@ TYPES = frozenset(
 )
 """The names of all types of events, as ``type_name`` gives them."""
 
+_FAILURES = (msgspec.DecodeError, RecursionError, ValueError)
+"""What bytes of any depth, and texts that are no UTF-8, make a decoder raise."""
 _encoder = msgspec.json.Encoder()
 _event_decoder: msgspec.json.Decoder[FactEvent | DecisionEvent | OldEvent] = msgspec.json.Decoder(
     FactEvent | DecisionEvent | OldEvent
@@ -48,7 +50,7 @@ def decode(payload: str | bytes) -> FactEvent | DecisionEvent:
     """
     try:
         return upcast(_event_decoder.decode(payload))
-    except msgspec.DecodeError as error:
+    except _FAILURES as error:
         raise UndecodableError(str(error)) from error
 
 
@@ -60,7 +62,7 @@ def decode_observation(payload: bytes) -> Observation:
     """
     try:
         return _observation_decoder.decode(payload)
-    except msgspec.DecodeError as error:
+    except _FAILURES as error:
         raise UndecodableError(str(error)) from error
 
 

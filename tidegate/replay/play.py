@@ -11,7 +11,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import Decision, DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.folding.fold import apply
+from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.state import chain
 from tidegate.core.state.state import State
 from tidegate.replay.redecide import DECISIONS_MAX, Divergence, decide_again
@@ -68,7 +68,7 @@ def _folded(state: State, told: list[Entry]) -> Turn:
     events = list[FactEvent | DecisionEvent]()
     for entry in told:
         event = decode(entry.payload)
-        apply(state, event)
+        apply_recorded(state, event)
         events.append(event)
     decisions = sum(isinstance(event, Decision) for event in events)
     return Turn(entries=told, events=events, decisions=decisions)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
 from tidegate.errors import SettingsError
 from tidegate.model.declaration import Declaration
@@ -36,6 +37,8 @@ from tidegate.service.durations import duration_us
 from tidegate.service.gates import check_gates
 
 GROUP = "config.kueue.x-k8s.io/"
+CHARACTERS_MAX, DEPTH_MAX = 2**20, 64
+"""What a ConfigMap holds, and many times as deep as any configuration is."""
 ELASTIC_GATE, SPARK_GATE = "ElasticJobsViaWorkloadSlices", "SparkApplicationIntegration"
 _SPARK = "sparkoperator.k8s.io/sparkapplication"
 THROUGH_PODS = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
@@ -92,9 +95,10 @@ def read_configuration(path: str) -> Configuration:
 def parse_configuration(text: str) -> Configuration:
     """Read a Configuration from YAML; see ``read_configuration``."""
     try:
+        _check_form(text)
         told = msgspec.yaml.decode(text, type=dict[str, Any])
         file = msgspec.convert(told, ConfigurationFile)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, yaml.YAMLError, ValueError) as error:
         raise SettingsError(str(error).replace("`$.", "`")) from error
     if file.api_version not in (GROUP + "v1beta1", GROUP + "v1beta2"):
         raise SettingsError(f"apiVersion {file.api_version} is neither {GROUP}v1beta1 nor v1beta2.")
@@ -113,6 +117,18 @@ def parse_configuration(text: str) -> Configuration:
         local_queue_metrics=_local_queue_metrics(file.metrics),
         warnings=tuple(_warnings(told)),
     )
+
+
+def _check_form(text: str) -> None:
+    """Refuse what is too large or too deep, before a parser that recurses in C meets it."""
+    if len(text) > CHARACTERS_MAX:
+        raise SettingsError(f"{len(text)} characters: at most {CHARACTERS_MAX} are read.")
+    depth = 0
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEPTH_MAX:
+            raise SettingsError(f"lists and objects within each other: at most {DEPTH_MAX}.")
 
 
 def _warnings(told: dict[str, Any]) -> Iterator[str]:

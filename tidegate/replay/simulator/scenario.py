@@ -17,7 +17,7 @@ from tidegate.contracts import facts as told
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.folding.fold import apply
+from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.folding.snapshot import encode
 from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.state import State
@@ -92,7 +92,7 @@ def recorded(entries: Iterable[Entry], since: int = 0) -> Scenario:
     for entry in entries:
         event, at_us = decode(entry.payload), max(at_us, entry.at_us)
         if entry.seq <= since:
-            apply(state, event)
+            apply_recorded(state, event)
             if entry.seq == since:
                 start, from_us = encode(state), state.now_us
                 reading.begin(state)

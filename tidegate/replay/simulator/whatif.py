@@ -14,7 +14,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.core.folding.fold import apply
+from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.folding.snapshot import decode as from_bytes
 from tidegate.core.state.state import State
 from tidegate.replay.aggregates import Tally
@@ -66,7 +66,7 @@ def as_recorded(entries: Iterable[Entry], since: int = 0) -> Side:
     for entry in entries:
         event, at_us = decode(entry.payload), max(at_us, entry.at_us)
         if entry.seq <= since:
-            apply(state, event)
+            apply_recorded(state, event)
             continue
         if tally is None:
             tally = Tally(state.now_us if since else entry.at_us)

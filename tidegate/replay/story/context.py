@@ -15,7 +15,7 @@ from tidegate.contracts import facts as told
 from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
-from tidegate.core.folding.fold import apply
+from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import root_of
 from tidegate.core.state.cluster_queues import Rank, Tree
@@ -79,7 +79,7 @@ class _Looking:
     def look(self, entry: Entry, event: told.FactEvent | decided.DecisionEvent) -> None:
         """Fold an event, and note what it shows."""
         before = self._frees(entry, event)
-        apply(self._draft, event)
+        apply_recorded(self._draft, event)
         if before is not None:
             self._freed.setdefault(entry.turn, []).append(before)
         mine = self._draft.workloads.get(self._key)
