@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from nats.aio.client import Client
 
+from tests.cli.conftest import Tidegate
 from tests.parts.sample import TOLD, published
 from tidegate.bus.jetstream.requests import JetStream
 from tidegate.bus.streams import names_of
@@ -46,3 +47,14 @@ async def test_following_the_bus_from_the_first_event_on(sample: Path, tmp_path:
         both = (*there, "--ledger", str(sample))
         assert await lines_of(len(wanted), *both, *WANTED) == wanted
         assert await lines_of(79, *both) == [*range(1, 80)]
+
+
+def test_events_of_a_workload_and_since_a_time(tidegate: Tidegate) -> None:
+    about = tidegate("events", "job/tune", "-o", "name").stdout.split()
+    story = tidegate("why", "job/tune", "-o", "json").stdout
+    assert about == [str(line["seq"]) for line in json.loads(story)["lines"]]
+    since = tidegate("events", "--since", "2026-03-02T10:00:00Z", "-o", "name").stdout.split()
+    assert since == [str(seq) for seq in range(int(since[0]), 80)]
+    late = tidegate("events", "job/tune", "--since", since[-1], "-o", "name").stdout.split()
+    assert late == about[-1:]
+    assert tidegate("events", "--since", "1s", "-o", "name").stdout == ""

@@ -23,7 +23,7 @@ from store.reports import rows, statement
 from store.schema import check
 from tidegate.cli.instance import read_instance
 from tidegate.cli.progress import watched
-from tidegate.cli.times import parse_utc, utc
+from tidegate.cli.times import parse_ago, parse_utc, utc
 from tidegate.contracts.entry import Entry, Snapshot
 from tidegate.core.folding.snapshot import VERSION, decode
 from tidegate.core.state.chain import GENESIS
@@ -46,7 +46,8 @@ AsOfOption = Annotated[
     typer.Option(
         "--as-of",
         metavar="SEQ|TIME",
-        help="As it was after this event, or at this time (UTC): 41, 2026-03-02T08:30:00Z.",
+        help="As it was after this event, at this time (UTC) or so long ago: 41, "
+        "2026-03-02T08:30:00Z, 2h.",
         show_default=False,
     ),
 ]
@@ -127,6 +128,22 @@ class Reader(NamedTuple):
             return None
         return newest(self.database.select, 0, VERSION, until)
 
+    def now_us(self) -> int:
+        """Return the time now: of the database's clock, or of an archive's newest event."""
+        if self.database is not None:
+            return self.clock_us()
+        return next((entry.at_us for entry in self.ledger.back(self.end, 1)), 0)
+
+    def first_seq(self, text: str, option: str) -> int:
+        """Return the first seq that an option tells; one behind the end: nothing came since."""
+        if text.isdecimal():
+            return int(text)
+        return self.ledger.seq_at(self._time_of(text, option) - 1) + 1
+
+    def _time_of(self, text: str, option: str) -> int:
+        ago_us = parse_ago(text)
+        return time_of(text, option) if ago_us is None else self.now_us() - ago_us
+
     def seq_of(self, text: str, option: str, *, onwards: bool = False) -> int:
         """Return the seq that an option tells: itself, or the last one up to a time.
 
@@ -135,7 +152,15 @@ class Reader(NamedTuple):
         Raises:
             BadParameter: it is neither, or lies outside the ledger.
         """
-        return _seq_of(text, option, self, onwards=onwards)
+        if onwards or text.isdecimal():
+            seq = self.first_seq(text, option)
+        else:
+            seq = self.ledger.seq_at(self._time_of(text, option))
+        if not 0 < seq <= self.end:
+            raise typer.BadParameter(
+                f"{option} {text}: the ledger holds the events from 1 to {self.end}."
+            )
+        return seq
 
     def report(self, name: str) -> list[dict[str, Any]]:
         """Return the rows of a SQL report.
@@ -230,19 +255,6 @@ def _reports_of(then: Reader) -> Generator[Reports]:
         yield Reports(partial(records, engine), "sqlite")
 
 
-def _seq_of(text: str, option: str, reader: Reader, *, onwards: bool) -> int:
-    if text.isdecimal():
-        seq = int(text)
-    else:
-        ledger, at_us = reader.ledger, time_of(text, option)
-        seq = ledger.seq_at(at_us - 1) + 1 if onwards else ledger.seq_at(at_us)
-    if not 0 < seq <= reader.end:
-        raise typer.BadParameter(
-            f"{option} {text}: the ledger holds the events from 1 to {reader.end}."
-        )
-    return seq
-
-
 def time_of(text: str, option: str) -> int:
     """Return the time that an option tells where it might have told a seq.
 
@@ -253,7 +265,7 @@ def time_of(text: str, option: str) -> int:
         return parse_utc(text)
     except ValueError:
         raise typer.BadParameter(
-            f"{option} {text!r} is neither a seq nor a time such as 2026-03-02T08:30:00Z."
+            f"{option} {text!r} is neither a seq nor a time: 2026-03-02T08:30:00Z, or 2h (ago)."
         ) from None
 
 

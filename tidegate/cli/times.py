@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND_US = 1_000_000
+_SECOND_US, _DAY_S = 1_000_000, 86_400
+_AGO = re.compile(r"(?:(\d{1,5})d)?(?:(\d{1,5})h)?(?:(\d{1,6})m)?(?:(\d{1,8})s)?", re.ASCII)
 
 
 def utc(at_us: int) -> str:
@@ -22,6 +24,19 @@ def parse_utc(text: str) -> int:
     told = datetime.fromisoformat(text)
     moment = told if told.tzinfo else told.replace(tzinfo=UTC)
     return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def parse_ago(text: str) -> int | None:
+    """Read how long ago something was, in microseconds: ``90s``, ``1d12h``; None: it is none.
+
+    Each unit comes once at most, the larger first.
+    """
+    found = _AGO.fullmatch(text)
+    if found is None or not text:
+        return None
+    units = (_DAY_S, 3_600, 60, 1)
+    counts = (int(count or 0) for count in found.groups())
+    return sum(count * unit for count, unit in zip(counts, units, strict=True)) * _SECOND_US
 
 
 def span(seconds: float) -> str:

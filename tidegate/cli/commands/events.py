@@ -14,12 +14,14 @@ import typer
 from store.entries import PAGE_ROWS, Narrow
 from tidegate.cli.commands.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
+from tidegate.cli.name_lookup import find, naming
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
 from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, Reader, open_reader
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import Event
 from tidegate.contracts.subjects import place_of, token
 from tidegate.errors import UnknownNameError
 from tidegate.replay.story.sentences import Told, sentence
@@ -31,13 +33,25 @@ _TYPE_WIDTH = 22
 
 
 def events(  # noqa: PLR0913 - each is an option
+    workload: Annotated[
+        str,
+        typer.Argument(
+            help="Only what names this workload: job/NAME, its own name, or NAMESPACE/NAME.",
+            metavar="[WORKLOAD|job/NAME]",
+        ),
+    ] = "",
     *,
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Go on as events are written.")
     ] = False,
     since: Annotated[
-        int | None, typer.Option(help="From this seq on.", min=1, show_default=False)
-    ] = None,
+        str,
+        typer.Option(
+            metavar="SEQ|TIME",
+            help="From this seq or time on, or from so long ago: 41, 2026-03-02T08:30:00Z, 2h.",
+            show_default=False,
+        ),
+    ] = "",
     tail: Annotated[
         int, typer.Option(help="Without --since: so many of the newest.", min=0)
     ] = SHOWN,
@@ -75,6 +89,8 @@ def events(  # noqa: PLR0913 - each is an option
 
       tidegate events --bus nats://127.0.0.1:4222 --since 1 --ledger ledger.db -o json
 
+      tidegate events --since 2h job/train
+
       tidegate events --tail 20 --as-of 2026-03-02T08:30:00Z
 
       tidegate events --since 1 -o json | jq -r '.[].type' | sort | uniq -c
@@ -82,11 +98,15 @@ def events(  # noqa: PLR0913 - each is an option
     if as_of and (follow or bus):
         raise typer.BadParameter("--as-of looks back, and neither --follow nor --bus does.")
     wanted = Wish(_types(type_), queue, namespace)
+    if workload and (follow or bus):
+        raise typer.BadParameter("A workload's events are looked up, not followed.")
     if bus:
+        if since and not since.isdecimal():
+            raise typer.BadParameter("--bus begins at a seq: --since 41.")
         heard = subscribe(
             bus,
             ledger=ledger,
-            since=since,
+            since=int(since) if since else None,
             cluster=cluster,
             credentials=str(bus_credentials or ""),
             ca=str(bus_ca or ""),
@@ -96,13 +116,27 @@ def events(  # noqa: PLR0913 - each is an option
             asyncio.run(_listen(heard, output))
         return
     with open_reader(ledger, as_of, reports=False) as reader:
-        told = _past(reader, wanted, since, tail)
+        first = reader.first_seq(since, "--since") if since else None
+        if workload:
+            told = _about(reader, workload, wanted, first)
+        else:
+            told = _past(reader, wanted, first, tail)
         if not follow:
             _print_all(told, output)
             return
         with until_interrupted():
             for entry in filter(wanted.takes, _following(reader.ledger, reader.end, told)):
                 _print_one(entry, output)
+
+
+def _about(reader: Reader, text: str, wanted: Wish, first: int | None) -> list[Entry]:
+    """Return the events that name a workload."""
+    named = naming(reader, find(reader, _narrowed(text, wanted.namespace)))
+    return [entry for entry in named if entry.seq >= (first or 1) and wanted.takes(entry)]
+
+
+def _narrowed(text: str, namespace: str) -> str:
+    return f"{namespace}/{text}" if namespace else text
 
 
 def _past(reader: Reader, wanted: Wish, since: int | None, tail: int) -> list[Entry]:
@@ -180,7 +214,17 @@ def _said(entry: Entry) -> str:
     if isinstance(event, Told) and (workload := getattr(event, "workload", "")):
         return sentence(event, workload)
     namespace, name = getattr(event, "namespace", ""), getattr(event, "name", "")
-    return f"{namespace}/{name}" if namespace else str(name)
+    named = f"{namespace}/{name}" if namespace else str(name)
+    return ", ".join(filter(None, (named, *_changed(event))))
+
+
+def _changed(event: Event) -> Iterator[str]:
+    """Say of a queue that was made or changed whether it is stopped, and who did it."""
+    stop_policy: str = getattr(getattr(event, "spec", None), "stop_policy", "None")
+    if stop_policy != "None":
+        yield f"stopPolicy {stop_policy}"
+    if author := getattr(event, "author", ""):
+        yield "by " + "".join(one if one.isprintable() else "?" for one in author)
 
 
 def _record(entry: Entry) -> dict[str, Any]:
