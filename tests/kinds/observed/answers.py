@@ -30,7 +30,7 @@ _PENDING: Object = {"status": None}
 
 def answered(case: Case) -> Object:
     """Return every answer there is."""
-    case = _with_beside(case)
+    case = with_beside(case)
     if case.object["kind"] == "PodList":
         return group_answers(case)
     if case.kind in SERVED:
@@ -61,7 +61,7 @@ def answered(case: Case) -> Object:
         return told | {"podSetsError": str(error)}
 
 
-def _with_beside(case: Case) -> Case:
+def with_beside(case: Case) -> Case:
     """Return a case whose object has those that it refers to beside it."""
     kind = _kind_of(case)
     if kind is None or not kind.referred:
@@ -124,7 +124,7 @@ def is_restored(case: Case) -> bool:
 
     A case without a start, or of pods, which end at a stop, is.
     """
-    case = _with_beside(case)
+    case = with_beside(case)
     kind = _kind_of(case)
     if kind is None or case.infos is None or not kind.owns:
         return True

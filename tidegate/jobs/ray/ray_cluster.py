@@ -40,5 +40,5 @@ KIND = suspended_kind(
         plural="rayclusters",
         managed_by=ManagedBy(path=("spec", "managedBy"), own=CONTROLLER),
     ),
-    Layout(suspend=("spec", "suspend"), places=places, standing=standing, elastic=True),
+    Layout(suspend=("spec", "suspend"), places=places, standing=standing),
 )
