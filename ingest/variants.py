@@ -12,7 +12,7 @@ import msgspec
 
 from tidegate.contracts.observations import CheckSeen
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.workload import variant_of
+from tidegate.jobs.workload_fields import variant_of
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.check_states import check_states, checks_since
 from tidegate.kinds.kueue_api.workload import Workload

@@ -21,7 +21,7 @@ from tidegate.jobs.names import workload_name
 from tidegate.jobs.pods import pod_group
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.serving.members import job_name, job_uid
-from tidegate.jobs.workload import class_of
+from tidegate.jobs.workload_fields import class_of
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.check_states import checks_since
 from tidegate.kinds.kueue_api.conversion import cluster_queue_spec, cohort_spec, local_queue_spec

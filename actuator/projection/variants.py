@@ -19,7 +19,7 @@ from tidegate.contracts.decisions import (
 from tidegate.contracts.facts import FactEvent, WorkloadAdopted, WorkloadSubmitted
 from tidegate.core.queueing.variants import PREEMPTION_GATE
 from tidegate.jobs.kind import Object
-from tidegate.jobs.workload import variant_of
+from tidegate.jobs.workload_fields import variant_of
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.meta import ObjectMeta

@@ -14,8 +14,8 @@ import yaml
 from tests.parts.foreign import declarations
 from tidegate import jobs
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
-from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind, Object, Start, Stop
+from tidegate.jobs.suspending.declared import declared_kind
 from tidegate.model.ids import ObjectRef
 
 HERE = Path(__file__).parent

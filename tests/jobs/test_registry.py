@@ -10,6 +10,7 @@ import yaml
 from tests.e2e.kinds import ACTS
 from tests.jobs.cases import CASES, MODULES
 from tests.kinds.observed.cases import kinds
+from tidegate import jobs
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.registry import JOB_KINDS, declare, job_kind
 from tidegate.jobs.serving.table import SETS
@@ -24,6 +25,7 @@ OF_PODS = ("pod", *OF_OTHERS, *SETS)
 """Their end-to-end tests are their own."""
 OBSERVED = {name: {field for case in cases for field in case.expected} for name, cases in kinds()}
 """What Kueue was seen to answer of each kind, which Tidegate's module is held to."""
+MODULE_LINES_MAX = 200
 BAD = Path(__file__).parents[1] / "e2e" / "bad_jobs.yaml"
 
 
@@ -68,3 +70,9 @@ def test_a_declared_kind_does_not_take_the_place_of_one_that_is_built_in() -> No
 def test_an_unknown_kind_is_refused_with_what_there_is() -> None:
     with pytest.raises(NotSupportedError, match="batch/job"):
         job_kind("example.com/none")
+
+
+def test_no_module_of_job_kinds_is_long() -> None:
+    root = Path(jobs.__path__[0])
+    lines = {path.name: path.read_text().count("\n") for path in root.rglob("*.py")}
+    assert {name: count for name, count in lines.items() if count > MODULE_LINES_MAX} == {}

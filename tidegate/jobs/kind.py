@@ -14,7 +14,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.jobs.templates.paths import Path, text_at
+from tidegate.jobs.managed_by import ManagedBy
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.ids import ObjectRef
 from tidegate.model.numbers import whole
@@ -22,8 +22,6 @@ from tidegate.model.numbers import whole
 Object: TypeAlias = dict[str, Any]
 """A Kubernetes object as its JSON says; fields that nobody here knows are kept."""
 Seen = TypeVar("Seen")
-MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-"""Runs jobs on another cluster; one that names it is run by nobody here."""
 Refusal = Literal["stale", "gone", "conflict", "invalid", "forbidden", "unreachable"]
 
 
@@ -124,26 +122,6 @@ class Members(msgspec.Struct, frozen=True, kw_only=True):
     start: Callable[[Start, Sequence[Object]], list[tuple[Object, Step]]]
     stop: Callable[[Stop, Sequence[Object]], list[tuple[Object, Step]]]
     parent: Parent | None = None  # None: the pods are the job
-
-
-class ManagedBy(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a kind says which controller runs an object of it."""
-
-    path: Path
-    own: str  # the kind's own controller, which is meant where nothing stands
-
-    def other(self, obj: Object) -> str:
-        """Return the controller of somebody else's that runs an object; empty: its kind's own."""
-        named = text_at(obj, self.path)
-        return "" if named == self.own else named
-
-    def is_elsewhere(self, obj: Object) -> bool:
-        """Tell whether an object is another controller's business, which Kueue knows nothing of."""
-        return self.other(obj) not in ("", MULTIKUEUE)
-
-    def gates(self, obj: Object) -> tuple[str, ...]:
-        """Return what keeps an object from starting: that another cluster is to run it."""
-        return (MULTIKUEUE,) if self.other(obj) == MULTIKUEUE else ()
 
 
 class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):

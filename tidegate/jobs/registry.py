@@ -8,11 +8,11 @@ from typing import Any
 from tidegate.errors import NotSupportedError
 from tidegate.jobs import workload
 from tidegate.jobs.batch import batch_job, jobset
-from tidegate.jobs.declared import declared_kind
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.ray import ray_cluster, ray_job, ray_service
 from tidegate.jobs.serving.table import SETS
+from tidegate.jobs.suspending.declared import declared_kind
 from tidegate.jobs.training import (
     jax_job,
     mpi_job,

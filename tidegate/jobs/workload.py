@@ -10,13 +10,18 @@ Source: behaviour.md 16, external frameworks.
 
 from __future__ import annotations
 
-from typing import Literal
-
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import MESSAGE_MAX, author, listed, written_decision
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
 from tidegate.jobs.templates.paths import listed_at
+from tidegate.jobs.workload_fields import (
+    allowed_flavors,
+    boost,
+    class_of,
+    closed_gates,
+    variant_of,
+)
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.check_states import check_states, checks_since
@@ -24,7 +29,6 @@ from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.meta import Condition, ObjectMeta, holding
 from tidegate.kinds.podsets import workload_podsets
 from tidegate.kinds.times import micros, stamp
-from tidegate.model.numbers import INT32_MAX, signed
 from tidegate.model.texts import bounded
 
 NAME = "workload"
@@ -60,7 +64,7 @@ def observe(found: Workload) -> JobObserved:
         gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
         preemption_gates=closed_gates(found),
         held_quota=holds_quota_of_another(found),
-        allowed_flavors=_allowed_flavors(found),
+        allowed_flavors=allowed_flavors(found),
         variant_of=variant_of(meta),
         checks=check_states(found),
         checks_since=checks_since(found),
@@ -128,25 +132,6 @@ def _is_ours(found: Workload) -> bool:
     return names.DECISION in found.metadata.annotations or bool(_decision(found))
 
 
-def class_of(found: Workload, kind: Literal["WorkloadPriorityClass", "PriorityClass"]) -> str:
-    """Return the name of its priority class of a kind; empty if it has none of that kind."""
-    reference = found.spec.priority_class_ref
-    return reference.name if reference is not None and reference.kind == kind else ""
-
-
-def _allowed_flavors(found: Workload) -> tuple[str, ...] | None:
-    text = found.metadata.annotations.get(names.ALLOWED_FLAVORS)
-    return None if text is None else listed(text)
-
-
-def variant_of(meta: ObjectMeta) -> str:
-    """Return the key of the Workload that a Workload is a variant of; empty: of none."""
-    owner = meta.controller()
-    ours = owner is not None and owner.api_version.partition("/")[0] == names.GROUP
-    parent = owner.name if owner is not None and ours and owner.kind == "Workload" else ""
-    return f"{meta.namespace}/{parent}" if parent else ""
-
-
 def _state(found: Workload) -> JobState:
     pods = sum(one.count for one in found.spec.pod_sets)
     owned, told = found.metadata.controller() is not None, found.status.conditions
@@ -166,17 +151,6 @@ def standing(meta: ObjectMeta, found: Object) -> JobState:
         return _state(read(found, Workload))
     except UndecodableError:
         return JobState(deleting=meta.deleting, generation=meta.generation)
-
-
-def closed_gates(found: Workload) -> tuple[str, ...]:
-    """Return the preemption gates that nobody has opened."""
-    opened = {one.name for one in found.status.preemption_gates if one.position == "Open"}
-    return tuple(one.name for one in found.spec.preemption_gates if one.name not in opened)
-
-
-def boost(found: Workload) -> int:
-    """Return what its annotation adds to its priority; 0 if that is no 32-bit number."""
-    return signed(found.metadata.annotations.get(names.PRIORITY_BOOST, ""), INT32_MAX) or 0
 
 
 def _ended(found: Workload) -> bool:

@@ -11,7 +11,6 @@ import copy
 
 import msgspec
 
-from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.batch.binding import MANAGED_BY, is_bound, unbound
@@ -29,21 +28,12 @@ from tidegate.jobs.batch.numbers import (
     pods_at_once,
     reclaimable_pods,
 )
+from tidegate.jobs.batch.placing import before, started
 from tidegate.jobs.job_metadata import asked, identified, is_elastic, state
-from tidegate.jobs.kind import (
-    Done,
-    JobKind,
-    Object,
-    Patch,
-    Refused,
-    Start,
-    Step,
-    Stop,
-)
-from tidegate.jobs.templates.injected import before_start, decided_on, noted
+from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop
+from tidegate.jobs.templates.injected import decided_on
 from tidegate.jobs.templates.merging import difference
 from tidegate.jobs.templates.paths import found_at, number_of
-from tidegate.jobs.templates.template import Added, conflicts, held_back, injected, known, restored
 from tidegate.jobs.templates.written import with_fewest, written_podset
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
@@ -53,14 +43,6 @@ from tidegate.kinds.podsets import pod_set
 
 NAME = "batch/job"
 _CONTROLLERS_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid")
-
-
-class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a start changed, as it stands in ``tidegate.dev/injected``."""
-
-    main: Added = Added()
-    parallelism: int | None = None  # as it was; None: not changed
-    completions: int | None = None
 
 
 def observe(job: Job) -> JobObserved:
@@ -97,8 +79,7 @@ def start(start: Start, job: Object) -> Step:
         return Done()
     if _runs_elastically(job):  # its pods are let go by their gates
         return Patch(body={"metadata": {"annotations": {names.DECISION: start.decision}}})
-    before = _before_start(job)
-    wanted = _started(before, start)
+    wanted = started(before(job), start)
     if isinstance(wanted, Refused):
         return wanted
     if wanted["spec"] != job["spec"]:
@@ -122,12 +103,12 @@ def stop(stop: Stop, job: Object, waited_s: float) -> Step:
         return Done()
     if is_bound(job):
         return unbound(job, waited_s)
-    return Patch(body=difference(job, _before_start(job, stop.order.podsets)))
+    return Patch(body=difference(job, before(job, stop.order.podsets)))
 
 
 def podsets(job: Object) -> list[Object]:
     """See ``JobKind.podsets``; labels that the Job's controller adds are left out."""
-    source = _before_start(job)
+    source = before(job)
     template: Object = copy.deepcopy(source["spec"]["template"])
     labels = template.get("metadata", {}).get("labels", {})
     for name in _CONTROLLERS_LABELS:
@@ -160,63 +141,11 @@ def _state(job: Job) -> JobState:
     )
 
 
-def _started(before: Object, start: Start) -> Object | Refused:
-    """Return the Job as it should run."""
-    podset = start.only(PODSET)
-    if isinstance(podset, Refused):
-        return podset
-    elastic = is_elastic(before["metadata"].get("annotations", {}))
-    if elastic:
-        podset = held_back(podset)
-    problem = conflicts(before["spec"]["template"], podset)
-    if problem:
-        return Refused(reason="invalid", message=problem)
-    template, added = injected(before["spec"]["template"], podset)
-    sizes = {} if elastic else _resized(before, podset.count)
-    note = Note(main=added, **{name: before["spec"].get(name, 1) for name in sizes})
-    spec = {**before["spec"], "suspend": False, "template": template, **sizes}
-    return noted({**before, "spec": spec}, start.decision, note if note != Note() else None)
-
-
 def _runs_elastically(job: Object) -> bool:
     """Tell whether an elastic Job was started: its template stays, its pods wait behind a gate."""
     annotations = job["metadata"].get("annotations", {})
     started = names.INJECTED in annotations and not job["spec"].get("suspend", False)
     return started and is_elastic(annotations)
-
-
-def _resized(before: Object, count: int) -> dict[str, int]:
-    """Return the fields that partial admission changes."""
-    if count >= pods_at_once(read(before["spec"], JobSpec)):
-        return {}
-    indexed = before["spec"].get("completionMode") == "Indexed"
-    annotations = before["metadata"].get("annotations", {})
-    both = indexed and completes_as_parallel(annotations)
-    return {"parallelism": count, **({"completions": count} if both else {})}
-
-
-def _before_start(job: Object, given: tuple[PodSetStart, ...] = ()) -> Object:
-    """Return the Job as its owner wrote it; ``given``: what the ledger knows was put in."""
-    return before_start(job, Note, _restored, lambda: _known(job, given))
-
-
-def _known(job: Object, given: tuple[PodSetStart, ...]) -> Note:
-    """Return the note that the ledger's knowledge of a start amounts to."""
-    start = next((one for one in given if one.name == PODSET), None)
-    if start is None:
-        return Note()
-    lowered = job["spec"].get("parallelism", 1) < start.count
-    added = known(job["spec"]["template"], start)
-    return Note(main=added, parallelism=start.count if lowered else None)
-
-
-def _restored(job: Object, note: Note) -> Object:
-    spec = {**job["spec"], "template": restored(job["spec"]["template"], note.main)}
-    if note.parallelism is not None:
-        spec["parallelism"] = note.parallelism
-    if note.completions is not None:
-        spec["completions"] = note.completions
-    return {**job, "spec": spec}
 
 
 def _ended(job: Object) -> bool:

@@ -5,7 +5,8 @@ Kubernetes before 1.35 asks for no startTime, later ones for no active pods besi
 
 from __future__ import annotations
 
-from tidegate.jobs.kind import ManagedBy, Object, Patch, Step, Wait
+from tidegate.jobs.kind import Object, Patch, Step, Wait
+from tidegate.jobs.managed_by import ManagedBy
 
 MANAGED_BY = ManagedBy(path=("spec", "managedBy"), own="kubernetes.io/job-controller")
 _CONTROLLER_PATIENCE_S = 2.0

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import outcome
 from tidegate.jobs.job_status import JobStatus, Layout, Place
-from tidegate.jobs.kind import ManagedBy, Object
-from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.kind import Object
+from tidegate.jobs.managed_by import ManagedBy
+from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
 from tidegate.jobs.templates.paths import listed_at, number_at, text_at
 from tidegate.kinds.kueue_api.topologies import PodIndex
 

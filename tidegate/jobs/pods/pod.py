@@ -15,31 +15,19 @@ from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import asked, state
-from tidegate.jobs.kind import (
-    Delete,
-    Done,
-    JobKind,
-    Object,
-    Patch,
-    Refused,
-    Start,
-    Step,
-    Stop,
-)
+from tidegate.jobs.kind import Delete, Done, JobKind, Object, Patch, Refused, Start, Step, Stop
+from tidegate.jobs.pods.pod_templates import pod_podset, pod_template
 from tidegate.jobs.templates.injected import decided_on
 from tidegate.jobs.templates.merging import difference
 from tidegate.jobs.templates.paths import found_at
 from tidegate.jobs.templates.template import conflicts, injected
-from tidegate.jobs.templates.written import written_podset
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.topologies import PodIndex
 from tidegate.kinds.meta import ObjectMeta, holding
-from tidegate.kinds.pods import Pod, PodTemplateSpec, TemplateMeta
+from tidegate.kinds.pods import Pod
 from tidegate.kinds.podsets import pod_set
 
 NAME, PODSET = "pod", "main"
 TERMINATION_TARGET = "TerminationTarget"
-_INDEX = PodIndex(label=names.POD_INDEX)
 _GATES = (names.ADMISSION_GATE, names.TOPOLOGY_GATE)
 OUTCOMES = ("Succeeded", "Failed")
 
@@ -59,7 +47,7 @@ def observe(pod: Pod) -> JobObserved:
     return msgspec.structs.replace(
         asked(KIND, pod.metadata),
         pod_priority_class=pod.spec.priority_class_name,
-        podsets=(pod_set(template(pod), name=PODSET),),
+        podsets=(pod_set(pod_template(pod), name=PODSET),),
         finished=pod.status.phase if is_finished(pod) else "",
         message=pod.status.message,
         state=state(
@@ -137,23 +125,7 @@ def marked(stop: Stop, pod: Object) -> Patch | Done:
 
 def podsets(pod: Object) -> list[Object]:
     """See ``JobKind.podsets``."""
-    return [written(pod, PODSET, 1)]
-
-
-def template(pod: Pod) -> PodTemplateSpec:
-    """Return a pod as the template that it could have been made from."""
-    meta = TemplateMeta(labels=pod.metadata.labels, annotations=pod.metadata.annotations)
-    return PodTemplateSpec(metadata=meta, spec=pod.spec)
-
-
-def written(pod: Object, name: str, count: int) -> Object:
-    """Return a podset of pods like this one as a Workload shows it.
-
-    Its template has no metadata, and no gates: those are of the pods' waiting.
-    """
-    spec = {key: value for key, value in pod["spec"].items() if key != "schedulingGates"}
-    marks = pod["metadata"].get("annotations", {})
-    return written_podset(name, count, {"metadata": {}, "spec": spec}, marks=marks, index=_INDEX)
+    return [pod_podset(pod, PODSET, 1)]
 
 
 def is_gated(pod: Pod) -> bool:

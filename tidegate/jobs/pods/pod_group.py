@@ -13,12 +13,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tidegate.contracts.observations import JobObserved, JobState
+from tidegate.contracts.observations import JobObserved
 from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs.job_metadata import asked
-from tidegate.jobs.job_status import PODSETS_MAX
 from tidegate.jobs.kind import Delete, JobKind, Members, Object, Refused, Start, Step, Stop
 from tidegate.jobs.pods import pod as single
+from tidegate.jobs.pods.group_state import group_state, is_over
 from tidegate.jobs.pods.grouping import (
     Group,
     age,
@@ -30,12 +30,13 @@ from tidegate.jobs.pods.grouping import (
     serves,
 )
 from tidegate.jobs.pods.pod_roles import alike, role
+from tidegate.jobs.pods.pod_templates import pod_podset, pod_template
+from tidegate.jobs.suspending.model_podsets import PODSETS_MAX
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.podsets import pod_set
 from tidegate.model.ids import ObjectRef
-from tidegate.model.numbers import whole
 from tidegate.model.podset import PodSet
 
 NAME = "pod-group"
@@ -67,7 +68,7 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
     )
     if not (group.is_whole or group.is_started or was_whole):
         return msgspec.structs.replace(seen, queue="")
-    ended = _is_finished(group)
+    ended = is_over(group)
     return msgspec.structs.replace(
         seen,
         pod_priority_class=first.spec.priority_class_name,
@@ -76,7 +77,7 @@ def observe_group(pods: Sequence[Pod], version: int, *, was_whole: bool) -> JobO
         reclaimable={} if serves(group) else dict(Counter(map(role, group.succeeded))),
         finished="Succeeded" if ended else "",
         message=f"Pods succeeded: {len(group.succeeded)}/{group.total}." if ended else "",
-        state=_state(group),
+        state=group_state(group),
     )
 
 
@@ -121,7 +122,7 @@ def podsets(group: Object) -> list[Object]:
     result: list[Object] = []
     for podset in _podsets(found):
         like = next(one for one in everybody if is_fast(found) or role(one) == podset.name)
-        result.append(single.written(written[like.metadata.uid], podset.name, podset.count))
+        result.append(pod_podset(written[like.metadata.uid], podset.name, podset.count))
     return result
 
 
@@ -135,7 +136,7 @@ def _podsets(group: Group) -> tuple[PodSet, ...]:
     if is_fast(group):
         first = found[0]
         alike(role(first), found)
-        return (pod_set(single.template(first), name=role(first), count=group.total),)
+        return (pod_set(pod_template(first), name=role(first), count=group.total),)
     named = [(role(one), one) for one in found]
     roles = dict(reversed(named))
     counts = Counter(name for name, _ in named)
@@ -144,42 +145,8 @@ def _podsets(group: Group) -> tuple[PodSet, ...]:
     for name in roles:
         alike(name, [one for each, one in named if each == name])
     return tuple(
-        pod_set(single.template(roles[name]), name=name, count=counts[name])
-        for name in sorted(roles)
+        pod_set(pod_template(roles[name]), name=name, count=counts[name]) for name in sorted(roles)
     )
-
-
-def _state(group: Group) -> JobState:
-    present = (*group.members, *group.leaving)
-    told = present or (*group.succeeded, *group.failed)
-    decisions = [one.metadata.annotations.get(names.DECISION, "") for one in told]
-    held = any(single.is_gated(one) for one in group.members)
-    running = [one for one in group.members if not single.is_gated(one)]
-    return JobState(
-        suspended=held or not group.members,
-        started=bool(running),
-        active=sum(single.is_active(one) for one in present),
-        ready=sum(single.is_ready(one) for one in running),
-        succeeded=len(group.succeeded),
-        decision=min(decisions, key=_seq) if decisions else "",
-    )
-
-
-def _is_finished(group: Group) -> bool:
-    if serves(group):
-        return False
-    active = any(single.is_active(one) for one in (*group.members, *group.leaving))
-    everybody = (*group.members, *group.succeeded, *group.failed)
-    final = any(
-        one.metadata.annotations.get(names.RETRIABLE_IN_GROUP) == "false" for one in everybody
-    )
-    done = len(group.succeeded) >= group.total
-    return done or (final and not active and bool(group.failed or group.succeeded))
-
-
-def _seq(decision: str) -> int:
-    _, _, seq = decision.rpartition("/")
-    return whole(seq) or 0
 
 
 def _selectors(job: ObjectRef) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tidegate.errors import UndecodableError
-from tidegate.jobs.pods import pod as single
+from tidegate.jobs.pods.pod_templates import pod_template
 from tidegate.kinds import names
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.podsets import pod_set
@@ -22,7 +22,7 @@ def role(pod: Pod) -> str:
     known = pod.metadata.annotations.get(names.ROLE_HASH, "")
     if is_name(known) and len(known) <= _ROLE_MAX:
         return known
-    shape = msgspec.json.encode(pod_set(single.template(pod), name=""), order="sorted")
+    shape = msgspec.json.encode(pod_set(pod_template(pod), name=""), order="sorted")
     return hashlib.sha256(shape).hexdigest()[:_ROLE_DIGITS]
 
 

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
-from tidegate.jobs.kind import ManagedBy, Object
+from tidegate.jobs.kind import Object
+from tidegate.jobs.managed_by import ManagedBy
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows, with_container
 from tidegate.jobs.ray.ray_cluster import CONTROLLER
-from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
 from tidegate.jobs.templates.paths import found_at, listed_at, text_at
 
 _CLUSTER = ("spec", "rayClusterSpec")

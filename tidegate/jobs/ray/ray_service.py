@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from tidegate.jobs.conditions import holding
 from tidegate.jobs.job_status import JobStatus, Layout, Place
-from tidegate.jobs.kind import ManagedBy, Object
+from tidegate.jobs.kind import Object
+from tidegate.jobs.managed_by import ManagedBy
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows
 from tidegate.jobs.ray.ray_cluster import CONTROLLER
-from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
 from tidegate.jobs.templates.paths import text_at
 
 _CLUSTER = ("spec", "rayClusterConfig")

@@ -10,12 +10,13 @@ import msgspec
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError
 from tidegate.jobs.job_metadata import asked, written_decision
-from tidegate.jobs.job_status import Loose, model_podsets
+from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.names import workload_key
 from tidegate.jobs.pods import pod as single
 from tidegate.jobs.serving import marks
 from tidegate.jobs.serving.members import SetLayout, job_name, job_uid
+from tidegate.jobs.suspending.model_podsets import model_podsets
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.topologies import check_groups
 from tidegate.kinds.pods import Pod

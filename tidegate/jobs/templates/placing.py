@@ -19,7 +19,8 @@ from tidegate.jobs.job_status import (
 )
 from tidegate.jobs.kind import Object, Refused, Start
 from tidegate.jobs.templates.paths import found_at, parsed, shown, with_value
-from tidegate.jobs.templates.template import Added, conflicts, held_back, injected, known, restored
+from tidegate.jobs.templates.restoring import restored
+from tidegate.jobs.templates.template import Added, conflicts, held_back, injected, known
 
 
 class PodSetNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -13,39 +13,17 @@ from typing import Any
 import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
-from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
+from tidegate.jobs.templates.fields import written_toleration
+from tidegate.jobs.templates.forming import formed
 from tidegate.kinds import names
-from tidegate.model.podset import Toleration
 
-_MAPS = {
+MAPS = {
     "nodeSelector": ("spec", "nodeSelector"),
     "labels": ("metadata", "labels"),
     "annotations": ("metadata", "annotations"),
 }
 """Where a template holds the maps that a start adds to."""
-
-
-class _Gate(msgspec.Struct):
-    name: str
-
-
-class _Metadata(msgspec.Struct):
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
-
-
-class _Spec(msgspec.Struct):
-    nodeSelector: dict[str, str] | None = None  # noqa: N815 - Kubernetes' name
-    tolerations: list[dict[str, Any]] | None = None
-    schedulingGates: list[_Gate] | None = None  # noqa: N815 - Kubernetes' name
-
-
-class _Form(msgspec.Struct):
-    """What a start reads of a template; a schema of somebody else's may let anything stand here."""
-
-    metadata: _Metadata | None = None
-    spec: _Spec | None = None
 
 
 class Added(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -66,7 +44,7 @@ def conflicts(template: Object, start: PodSetStart) -> str:
     Raises:
         UndecodableError: the template has not the form of one; so do all that follow.
     """
-    template = _formed(template)
+    template = formed(template)
     for field, wanted in _wanted(start).items():
         held = _map(template, field) or {}
         for key, value in wanted.items():
@@ -80,13 +58,13 @@ def conflicts(template: Object, start: PodSetStart) -> str:
 
 def injected(template: Object, start: PodSetStart) -> tuple[Object, Added]:
     """Return the template with what a start adds, and the note of it; ``template`` stays."""
-    template = _formed(template)
+    template = formed(template)
     result, noted, absent = copy.deepcopy(template), dict[str, tuple[str, ...]](), list[str]()
     for field, wanted in _wanted(start).items():
         held = _map(template, field)
         new = {key: value for key, value in wanted.items() if key not in (held or {})}
         if new:
-            part, name = _MAPS[field]
+            part, name = MAPS[field]
             absent += [part] if part not in result else []
             absent += [field] if held is None else []
             result.setdefault(part, {}).setdefault(name, {}).update(new)
@@ -116,7 +94,7 @@ def known(template: Object, start: PodSetStart) -> Added:
     For want of a better one: what the owner had written himself, with an equal value, is taken
     for added as well.
     """
-    template = _formed(template)
+    template = formed(template)
     there = {
         field: tuple(k for k, v in wanted.items() if (_map(template, field) or {}).get(k) == v)
         for field, wanted in _wanted(start).items()
@@ -125,7 +103,7 @@ def known(template: Object, start: PodSetStart) -> Added:
         node_selector=there["nodeSelector"],
         labels=there["labels"],
         annotations=there["annotations"],
-        tolerations=tuple(_written(one) for one in start.tolerations),
+        tolerations=tuple(written_toleration(one) for one in start.tolerations),
         gates=start.gates,
         absent=("nodeSelector", "labels", "annotations", "tolerations", "schedulingGates"),
     )
@@ -152,71 +130,6 @@ def gated(template: Object, note: Added, gates: Iterable[str]) -> tuple[Object, 
     return {**template, "spec": spec}, told
 
 
-def as_fields(start: PodSetStart) -> Object:
-    """Return what a podset is given under the names that a pod's fields have, none if empty."""
-    told: Object = {
-        "labels": start.labels,
-        "annotations": start.annotations,
-        "nodeSelector": start.node_selector,
-        "tolerations": [_written(one) for one in start.tolerations],
-        "schedulingGates": [{"name": gate} for gate in start.gates],
-    }
-    return {name: value for name, value in told.items() if value}
-
-
-def as_template(start: PodSetStart) -> Object:
-    """Return what a podset is given as a pod template that says nothing else."""
-    fields = as_fields(start)
-    meta = {name: fields.pop(name) for name in ("labels", "annotations") if name in fields}
-    return {"metadata": meta, "spec": fields}
-
-
-def restored(template: Object, note: Added) -> Object:
-    """Return the template as it was before ``injected`` gave this note; ``template`` stays."""
-    result = copy.deepcopy(_formed(template))
-    keys = (note.node_selector, note.labels, note.annotations)
-    for (field, (part, name)), added in zip(_MAPS.items(), keys, strict=True):
-        held = result.get(part, {}).get(name, {})
-        for key in added:
-            held.pop(key, None)
-        if field in note.absent and not held:
-            result.get(part, {}).pop(name, None)
-        if part in note.absent and not result.get(part):
-            result.pop(part, None)
-    if note.replaced:
-        result.setdefault("metadata", {}).setdefault("annotations", {}).update(note.replaced)
-    tolerations = result.get("spec", {}).get("tolerations", [])
-    for one in note.tolerations:
-        _remove_last(tolerations, one)
-    if "tolerations" in note.absent and not tolerations:
-        result.get("spec", {}).pop("tolerations", None)
-    _restore_gates(result, note)
-    return result
-
-
-def _formed(template: Object) -> Object:
-    """Return a template without fields that say null, which is nothing, where a start looks."""
-    try:
-        msgspec.convert(template, _Form)
-    except msgspec.ValidationError as error:
-        raise UndecodableError(f"A pod template is none: {error}") from error
-    result = {key: value for key, value in template.items() if value is not None}
-    for part in ("metadata", "spec"):
-        if part in result:
-            told = result[part].items()
-            result[part] = {key: value for key, value in told if value is not None}
-    return result
-
-
-def _restore_gates(result: Object, note: Added) -> None:
-    held = result.get("spec", {}).get("schedulingGates", [])
-    left = [one for one in held if one["name"] not in note.gates]
-    if note.gates:
-        result["spec"]["schedulingGates"] = left
-    if "schedulingGates" in note.absent and not left:
-        result.get("spec", {}).pop("schedulingGates", None)
-
-
 def _is_of_slice(annotations: Mapping[str, str], key: str) -> bool:
     """Tell whether Kueue named its Workload in a template that is one slice of an elastic job."""
     return names.SLICE_NAME in annotations and key in (names.SLICE_NAME, names.WORKLOAD)
@@ -240,37 +153,23 @@ def _wanted(start: PodSetStart) -> dict[str, dict[str, str]]:
 
 
 def _map(template: Mapping[str, Any], field: str) -> dict[str, str] | None:
-    part, name = _MAPS[field]
+    part, name = MAPS[field]
     held: dict[str, str] | None = template.get(part, {}).get(name)
     return held
 
 
 def _new_tolerations(held: list[Object], start: PodSetStart) -> list[Object]:
-    known = [_key(one) for one in held]
-    new = [_written(one) for one in start.tolerations]
-    return [one for at, one in enumerate(new) if _key(one) not in [*known, *map(_key, new[:at])]]
+    known = [toleration_key(one) for one in held]
+    new = [written_toleration(one) for one in start.tolerations]
+    return [
+        one
+        for at, one in enumerate(new)
+        if toleration_key(one) not in [*known, *map(toleration_key, new[:at])]
+    ]
 
 
-def _written(toleration: Toleration) -> Object:
-    fields = {
-        "key": toleration.key,
-        "operator": toleration.operator,
-        "value": toleration.value,
-        "effect": toleration.effect,
-        "tolerationSeconds": toleration.seconds,
-    }
-    return {name: value for name, value in fields.items() if value not in ("", None)}
-
-
-def _key(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
+def toleration_key(toleration: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what makes two tolerations the same, whatever they leave to the default."""
     fields = ("key", "value", "effect", "tolerationSeconds")
     operator = toleration.get("operator") or "Equal"
     return (operator, *(toleration.get(name) or None for name in fields))
-
-
-def _remove_last(tolerations: list[Object], wanted: Object) -> None:
-    for at in reversed(range(len(tolerations))):
-        if _key(tolerations[at]) == _key(wanted):
-            del tolerations[at]
-            return

@@ -14,8 +14,9 @@ import msgspec
 from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import holding, outcome
 from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
-from tidegate.jobs.kind import JobKind, ManagedBy, Object
-from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.managed_by import ManagedBy
+from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
 from tidegate.jobs.templates.paths import Path, found_at, number_at, shown, text_at
 from tidegate.kinds.kueue_api.topologies import PodIndex, check_groups
 

@@ -17,10 +17,11 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.batch import jobset
 from tidegate.jobs.conditions import outcome
 from tidegate.jobs.job_status import JobStatus, Layout, Place
-from tidegate.jobs.kind import ManagedBy, Object
-from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.kind import Object
+from tidegate.jobs.managed_by import ManagedBy
+from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
+from tidegate.jobs.templates.fields import as_template
 from tidegate.jobs.templates.paths import Path, found_at, listed_at, text_at, with_value
-from tidegate.jobs.templates.template import as_template
 from tidegate.jobs.training.training_runtime import rendered
 
 GROUP, VERSION = "trainer.kubeflow.org", "v1alpha1"

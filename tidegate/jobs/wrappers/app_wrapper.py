@@ -15,8 +15,10 @@ from msgspec.structs import replace
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.conditions import holding
 from tidegate.jobs.job_status import JobStatus, Layout, Place
-from tidegate.jobs.kind import ManagedBy, Object
-from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.kind import Object
+from tidegate.jobs.managed_by import ManagedBy
+from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
+from tidegate.jobs.templates.fields import as_fields
 from tidegate.jobs.templates.paths import (
     Path,
     found_at,
@@ -26,7 +28,6 @@ from tidegate.jobs.templates.paths import (
     text_at,
     with_value,
 )
-from tidegate.jobs.templates.template import as_fields
 from tidegate.jobs.wrappers.wrapped import as_template, inferred
 from tidegate.kinds.kueue_api.topologies import PodIndex
 from tidegate.model.numbers import INT32_MAX, whole

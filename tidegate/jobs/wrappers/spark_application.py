@@ -14,7 +14,7 @@ from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
 from tidegate.jobs.templates.paths import (
     Path,
     found_at,

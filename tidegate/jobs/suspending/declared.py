@@ -8,7 +8,7 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import holding
 from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.suspended import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
 from tidegate.jobs.templates.paths import Path, found_at, number_at, parsed, text_at
 from tidegate.model.declaration import Declaration, DeclaredPodSet, Ending, Sign
 

@@ -6,34 +6,15 @@ active, then restore, for most kinds refuse to change the template of what runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
 from tidegate.contracts.decisions import PodSetStart
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import asked, identified, is_elastic, state
-from tidegate.jobs.job_status import (
-    JobStatus,
-    Layout,
-    Loose,
-    Place,
-    charged_at,
-    model_podsets,
-)
-from tidegate.jobs.kind import (
-    Done,
-    JobKind,
-    ManagedBy,
-    Object,
-    Patch,
-    Refused,
-    Start,
-    Step,
-    Stop,
-    Wait,
-)
+from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place, charged_at
+from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, Wait
+from tidegate.jobs.suspending.model_podsets import model_podsets
 from tidegate.jobs.templates.injected import before_start, decided_on, noted
 from tidegate.jobs.templates.merging import difference
 from tidegate.jobs.templates.paths import found_at, with_value
@@ -191,37 +172,3 @@ def _marked(decision: str) -> Object:
 def _merged(one: Object, other: Object) -> Object:
     assert not one.keys() & other.keys(), "they patch different parts"
     return {**one, **other}
-
-
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """How a kind is called."""
-
-    name: str  # as Kueue's configuration calls it
-    group: str
-    version: str
-    kind: str
-    plural: str
-    managed_by: ManagedBy | None = None
-    skips: Callable[[Loose], bool] = lambda _: False
-    refers: Callable[[Object], tuple[str, ...]] = lambda _: ()
-    referred: tuple[str, ...] = ()
-
-
-def suspended_kind(who: Identity, layout: Layout) -> JobKind[Loose]:
-    """Return the row of a kind that a field suspends."""
-    engine = Engine(layout)
-
-    def observe(found: Loose) -> JobObserved:
-        return engine.observe(kind, found)
-
-    kind = JobKind(
-        **{field: getattr(who, field) for field in who.__struct_fields__},
-        seen=Loose,
-        observe=observe,
-        start=engine.start,
-        stop=engine.stop,
-        standing=engine.stands,
-        podsets=engine.podsets,
-        elastic=layout.elastic,
-    )
-    return kind

@@ -1,0 +1,74 @@
+"""What a start writes into a batch Job, and the Job as it was before."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.decisions import PodSetStart
+from tidegate.jobs.batch.numbers import PODSET, JobSpec, completes_as_parallel, pods_at_once
+from tidegate.jobs.job_metadata import is_elastic
+from tidegate.jobs.kind import Object, Refused, Start
+from tidegate.jobs.templates.injected import before_start, noted
+from tidegate.jobs.templates.restoring import restored
+from tidegate.jobs.templates.template import Added, conflicts, held_back, injected, known
+from tidegate.kinds.decode import read
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """What a start changed, as it stands in ``tidegate.dev/injected``."""
+
+    main: Added = Added()
+    parallelism: int | None = None  # as it was; None: not changed
+    completions: int | None = None
+
+
+def started(waiting: Object, start: Start) -> Object | Refused:
+    """Return the Job as it should run."""
+    podset = start.only(PODSET)
+    if isinstance(podset, Refused):
+        return podset
+    elastic = is_elastic(waiting["metadata"].get("annotations", {}))
+    if elastic:
+        podset = held_back(podset)
+    problem = conflicts(waiting["spec"]["template"], podset)
+    if problem:
+        return Refused(reason="invalid", message=problem)
+    template, added = injected(waiting["spec"]["template"], podset)
+    sizes = {} if elastic else _resized(waiting, podset.count)
+    note = Note(main=added, **{name: waiting["spec"].get(name, 1) for name in sizes})
+    spec = {**waiting["spec"], "suspend": False, "template": template, **sizes}
+    return noted({**waiting, "spec": spec}, start.decision, note if note != Note() else None)
+
+
+def _resized(waiting: Object, count: int) -> dict[str, int]:
+    """Return the fields that partial admission changes."""
+    if count >= pods_at_once(read(waiting["spec"], JobSpec)):
+        return {}
+    indexed = waiting["spec"].get("completionMode") == "Indexed"
+    annotations = waiting["metadata"].get("annotations", {})
+    both = indexed and completes_as_parallel(annotations)
+    return {"parallelism": count, **({"completions": count} if both else {})}
+
+
+def before(job: Object, given: tuple[PodSetStart, ...] = ()) -> Object:
+    """Return the Job as its owner wrote it; ``given``: what the ledger knows was put in."""
+    return before_start(job, Note, _restored, lambda: _known(job, given))
+
+
+def _known(job: Object, given: tuple[PodSetStart, ...]) -> Note:
+    """Return the note that the ledger's knowledge of a start amounts to."""
+    start = next((one for one in given if one.name == PODSET), None)
+    if start is None:
+        return Note()
+    lowered = job["spec"].get("parallelism", 1) < start.count
+    added = known(job["spec"]["template"], start)
+    return Note(main=added, parallelism=start.count if lowered else None)
+
+
+def _restored(job: Object, note: Note) -> Object:
+    spec = {**job["spec"], "template": restored(job["spec"]["template"], note.main)}
+    if note.parallelism is not None:
+        spec["parallelism"] = note.parallelism
+    if note.completions is not None:
+        spec["completions"] = note.completions
+    return {**job, "spec": spec}

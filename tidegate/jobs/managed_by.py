@@ -1,0 +1,33 @@
+"""Which controller runs an object: its kind's own, another cluster's, or somebody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tidegate.jobs.templates.paths import Path, text_at
+
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+"""Runs jobs on another cluster; one that names it is run by nobody here."""
+
+
+class ManagedBy(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a kind says which controller runs an object of it."""
+
+    path: Path
+    own: str  # the kind's own controller, which is meant where nothing stands
+
+    def other(self, obj: Mapping[str, Any]) -> str:
+        """Return the controller of somebody else's that runs an object; empty: its kind's own."""
+        named = text_at(obj, self.path)
+        return "" if named == self.own else named
+
+    def is_elsewhere(self, obj: Mapping[str, Any]) -> bool:
+        """Tell whether an object is another controller's business, which Kueue knows nothing of."""
+        return self.other(obj) not in ("", MULTIKUEUE)
+
+    def gates(self, obj: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return what keeps an object from starting: that another cluster is to run it."""
+        return (MULTIKUEUE,) if self.other(obj) == MULTIKUEUE else ()

@@ -1,0 +1,50 @@
+"""A pod template in the form that a start reads and writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from tidegate.errors import UndecodableError
+from tidegate.jobs.kind import Object
+
+
+class _Gate(msgspec.Struct):
+    name: str
+
+
+class _Metadata(msgspec.Struct):
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Spec(msgspec.Struct):
+    nodeSelector: dict[str, str] | None = None  # noqa: N815 - Kubernetes' name
+    tolerations: list[dict[str, Any]] | None = None
+    schedulingGates: list[_Gate] | None = None  # noqa: N815 - Kubernetes' name
+
+
+class _Form(msgspec.Struct):
+    """What a start reads of a template; a schema of somebody else's may let anything stand here."""
+
+    metadata: _Metadata | None = None
+    spec: _Spec | None = None
+
+
+def formed(template: Object) -> Object:
+    """Return a template without fields that say null, which is nothing, where a start looks.
+
+    Raises:
+        UndecodableError: it has not the form of one.
+    """
+    try:
+        msgspec.convert(template, _Form)
+    except msgspec.ValidationError as error:
+        raise UndecodableError(f"A pod template is none: {error}") from error
+    result = {key: value for key, value in template.items() if value is not None}
+    for part in ("metadata", "spec"):
+        if part in result:
+            told = result[part].items()
+            result[part] = {key: value for key, value in told if value is not None}
+    return result
