@@ -34,7 +34,7 @@ from tidegate.kube.ports import KubernetesApi
 from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.configuration import Configuration, read_configuration
 from tidegate.service.holder import Holder, take_place
-from tidegate.service.logs import get_log
+from tidegate.service.logs import get_log, log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 from tidegate.service.until import until_stopped
@@ -55,6 +55,7 @@ async def actuate(service: Service, settings: Settings) -> None:
             name=service.name,
             credentials=settings.nats_credentials,
             ca=settings.nats_ca,
+            refused=log_refusal,
         ) as bus,
     ):
         consumer = _consumer(service, settings, configured, api, bus)

@@ -21,7 +21,7 @@ from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.configuration import read_configuration
-from tidegate.service.logs import get_log
+from tidegate.service.logs import get_log, log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 from tidegate.service.until import until_stopped
@@ -50,6 +50,7 @@ async def ingest(service: Service, settings: Settings) -> None:
             name=service.name,
             credentials=settings.nats_credentials,
             ca=settings.nats_ca,
+            refused=log_refusal,
         ) as bus,
     ):
         outlet, metrics = bus.outlet(), Metrics(service.registry)

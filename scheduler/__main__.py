@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
@@ -22,12 +23,14 @@ from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.migrate import check, upgrade
 from store.snapshots import SqlSnapshots
-from tidegate.bus.jetstream.connection import open_bus
+from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.ports import Ledger
 from tidegate.bus.streams import Streams
+from tidegate.errors import BusUnreachableError
+from tidegate.service.backoff import delays
 from tidegate.service.configuration import Configuration, read_configuration
 from tidegate.service.holder import take_place
-from tidegate.service.logs import get_log
+from tidegate.service.logs import get_log, log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 
@@ -45,8 +48,9 @@ async def scheduler(service: Service, settings: Settings) -> None:
         name=service.name,
         credentials=settings.nats_credentials,
         ca=settings.nats_ca,
+        refused=log_refusal,
     ) as bus:
-        await bus.ensure(_streams(settings))
+        await _ensure(bus, _streams(settings), service)
         status = Status(service.registry, local_queues=configured.local_queue_metrics)
         _register_gauges(service.registry, status, configured)
         service.health.live_if("turns", status.stuck)
@@ -74,6 +78,17 @@ async def scheduler(service: Service, settings: Settings) -> None:
                 software=f"tidegate {version('tidegate')}",
             )
             await schedule(deps, service.stopping, service.random)
+
+
+async def _ensure(bus: NatsBus, streams: Streams, service: Service) -> None:
+    """Make the streams, for as long as NATS has no quorum to do so."""
+    waits = delays(service.random, first_s=0.2, most_s=5.0)
+    while True:
+        try:
+            return await bus.ensure(streams)
+        except BusUnreachableError as error:
+            get_log("bus").warning("the streams cannot be made yet", why=str(error))
+            await asyncio.sleep(next(waits))
 
 
 @contextmanager

@@ -38,6 +38,11 @@ def get_log(name: str) -> FilteringBoundLogger:
     return log
 
 
+def log_refusal(text: str) -> None:
+    """Log what NATS refuses to this service: rights that lack, or a wrong password."""
+    get_log("bus").warning("NATS refuses", why=text)
+
+
 def _processors(*, console: bool) -> Sequence[Processor]:
     render: Processor = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())

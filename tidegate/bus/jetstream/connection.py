@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import msgspec
@@ -25,6 +25,7 @@ from tidegate.errors import BusUnreachableError
 from tidegate.urls import shown
 
 PATIENCE_S = 30.0
+_REFUSALS = ("permissions violation", "authorization violation", "authentication")
 
 
 class NatsBus:
@@ -105,6 +106,10 @@ class NatsBus:
         await self.ensure(self._streams)
 
 
+def _silent(_text: str) -> None:
+    """Hear of a refusal and do nothing."""
+
+
 @asynccontextmanager
 async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     url: str,
@@ -114,12 +119,14 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     credentials: str = "",
     ca: str = "",
     patience_s: float = PATIENCE_S,
+    refused: Callable[[str], None] = _silent,
 ) -> AsyncGenerator[NatsBus, None]:
     """Connect to NATS and yield the bus; close it at the end.
 
     Answers come under ``_INBOX_tidegate_<cluster>_<name>.``, so that a user may be kept from
     hearing others'.
     ``ca`` is the file of the authority that the servers' certificates are checked against.
+    ``refused`` hears what NATS refuses to this connection, each text once.
 
     Raises:
         BusUnreachableError: no connection within ``patience_s`` seconds.
@@ -129,8 +136,14 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
     client = Client()
     bus = NatsBus(client, cluster, patience_s)
 
-    async def ignored(_error: Exception) -> None:
-        """Each failure shows as ``last_error`` and in ``fault``."""
+    said = set[str]()
+
+    async def note(error: Exception) -> None:
+        """Tell of a refusal; every failure shows as ``last_error`` and in ``fault``."""
+        text = str(error)
+        if text not in said and any(word in text.lower() for word in _REFUSALS):
+            said.add(text)
+            refused(text)
 
     try:
         async with asyncio.timeout(patience_s):
@@ -147,7 +160,7 @@ async def open_bus(  # noqa: PLR0913 - each is a setting of its own
                 reconnect_time_wait=1,
                 ping_interval=10,
                 max_outstanding_pings=2,
-                error_cb=ignored,
+                error_cb=note,
                 reconnected_cb=bus.tell_reconnected,
             )
     except (nats.errors.Error, OSError, TimeoutError) as error:

@@ -26,7 +26,7 @@ from tidegate.errors import BusRefusedError, BusUnreachableError
 PULL_MESSAGES = 2_000
 PULL_BYTES = 64 * 1024 * 1024
 PULL_EXPIRES_S = 30
-HEARTBEAT_S = 3
+HEARTBEAT_S = 1
 SILENCE_S_MAX = 3 * HEARTBEAT_S
 KEEP_S = 120  # how long the server keeps a consumer that nobody pulls from
 _NS = 1_000_000_000
@@ -95,13 +95,16 @@ class StreamReader:
         self._arrived.set()
 
     async def _wait(self, wait_s: float) -> None:
+        """Wait for a message, for as long as the server's heartbeats come."""
         loop = asyncio.get_running_loop()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(wait_s):
-                self._arrived.clear()
-                await self._arrived.wait()
-        if not self._buffer and loop.time() - self._heard > SILENCE_S_MAX:
-            self._sound = False
+        until_s = loop.time() + wait_s
+        self._arrived.clear()
+        while not self._arrived.is_set() and loop.time() < until_s:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(HEARTBEAT_S, until_s - loop.time())):
+                    await self._arrived.wait()
+            if not self._buffer and loop.time() - self._heard > SILENCE_S_MAX:
+                self._doubt()
 
     async def _let_arrive(self, count_max: int) -> None:
         """Take along what the socket already holds: bigger batches, no waiting."""

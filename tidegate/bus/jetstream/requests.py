@@ -22,6 +22,21 @@ from tidegate.errors import BusRefusedError, BusUnreachableError
 
 NOT_FOUND_CODES = frozenset({10014, 10037, 10059})  # consumer, message, stream
 FULL_CODES = frozenset({10023, 10047, 10054, 10077})  # storage, memory, and the stream's own limits
+PASSING_CODES = frozenset(
+    {
+        10005,  # no suitable peers for placement
+        10008,  # JetStream system temporarily unavailable
+        10009,  # this server is not the leader
+        10010,  # nor assigned
+        10011,  # nor active
+        10049,  # error creating a store for a stream: a peer comes back
+        10074,  # not so many peers for the replicas, now
+        10118,  # the stream is offline
+        10119,  # the consumer is
+        10158,  # a message of this id is being stored: a retry came before the quorum
+    }
+)
+"""What a cluster answers while a server of it is gone, starts, or elects a leader."""
 WRONG_SEQUENCE_CODE = 10071
 WRONG_ID_CODE = 10070
 CHAIN_MESSAGES_MAX = 1_000
@@ -95,9 +110,13 @@ class _Purged(msgspec.Struct, frozen=True):
 class JetStream:
     """Requests to JetStream over a connection that reconnects by itself."""
 
-    def __init__(self, client: Client, request_s: float = 5.0) -> None:
+    def __init__(self, client: Client, request_s: float = 2.0, making_s: float = 10.0) -> None:
+        """Wait ``request_s`` for an answer: a server that died gives none, and another is asked.
+
+        To make a stream on several servers takes them longer: ``making_s``.
+        """
         self.client = client
-        self._request_s = request_s
+        self._request_s, self._making_s = request_s, making_s
         self._listeners = set[Callable[[], None]]()
         self._waits = set[asyncio.Timeout]()
 
@@ -154,7 +173,9 @@ class JetStream:
             BusUnreachableError: no answer.
             BusRefusedError: the server answered with an error.
         """
-        answer = await self._request(f"$JS.API.{verb}", msgspec.json.encode(body), None)
+        makes = verb.startswith(("STREAM.CREATE.", "STREAM.UPDATE."))
+        wait_s = self._making_s if makes else self._request_s
+        answer = await self._request(f"$JS.API.{verb}", msgspec.json.encode(body), None, wait_s)
         return _decode(answer.data, kind)
 
     async def newest(self, stream: str, subject: str) -> Msg | None:
@@ -207,14 +228,15 @@ class JetStream:
             raise BusUnreachableError(f"NATS does not take messages: {error!r}") from error
         return await self.store(chain[-1])
 
-    async def _request(self, subject: str, body: bytes, headers: dict[str, str] | None) -> Msg:
-        wait = asyncio.timeout(self._request_s)
+    async def _request(
+        self, subject: str, body: bytes, headers: dict[str, str] | None, wait_s: float = 0.0
+    ) -> Msg:
+        wait_s = wait_s or self._request_s
+        wait = asyncio.timeout(wait_s)
         try:
             async with wait:
                 self._waits.add(wait)
-                return await self.client.request(
-                    subject, body, timeout=2 * self._request_s, headers=headers
-                )
+                return await self.client.request(subject, body, timeout=2 * wait_s, headers=headers)
         except _CUT_OFF as error:
             raise BusUnreachableError(f"NATS does not answer {subject}: {error!r}") from error
         finally:
@@ -228,6 +250,9 @@ def _behind(message: Outgoing, last: Outgoing) -> Outgoing:
 
 def _decode(data: bytes, kind: type[_ANY]) -> _ANY:
     problem = msgspec.json.decode(data, type=_Answer).error
+    if problem is not None and problem.err_code in PASSING_CODES:
+        message = f"NATS cannot do it now: {problem.description} ({problem.err_code})"
+        raise BusUnreachableError(message)
     if problem is not None:
         raise BusRefusedError(problem.err_code, problem.description)
     return msgspec.json.decode(data, type=kind)
