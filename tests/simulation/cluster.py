@@ -36,6 +36,8 @@ KINDS = (
 NOMINAL_MILLI = {"team-a": 4_000, "team-b": 4_000, "team-c": 3_000}
 BORROWING_MILLI = {"team-a": 2_000, "team-b": None, "team-c": None}
 COHORT = {"team-a": "main", "team-b": "main", "team-c": ""}
+ROOTED = ("team-e", "team-f")
+"""Teams below a tree of cohorts; see ``tests.simulation.actors.foresters``."""
 PRIORITIES = {"low": 10, "high": 100}
 NODES, DELAY_US_MAX = 4, 300_000
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 import asyncio
 from random import Random
 
-from tests.simulation.cluster import KUEUE, Cluster, Object, job, named
+from tests.simulation.cluster import KUEUE, ROOTED, Cluster, Object, job, named
 
-TEAMS = ("team-e", "team-f")
 ZONES = ("zone-a", "zone-b")
 _JOBS_MAX = 8
 _SEEDS, _EVERY = (6, 9), 10
@@ -60,7 +59,7 @@ class Foresters:
         for name in ("org", "dept"):
             made = named("Cohort", name, spec=self._cohort("org" if name == "dept" else "", 500))
             cluster.act("admin", "POST", f"{KUEUE}/cohorts", made)
-        for team, cohort in zip(TEAMS, ("dept", "org"), strict=True):
+        for team, cohort in zip(ROOTED, ("dept", "org"), strict=True):
             spec: Object = {
                 "namespaceSelector": {},
                 "cohortName": cohort,
@@ -78,7 +77,7 @@ class Foresters:
             priority=self._random.choice(["low", "high"]),
         )
         self._left -= 1
-        self._cluster.submit(self._random.choice(TEAMS), made)
+        self._cluster.submit(self._random.choice(ROOTED), made)
 
     def _set_cohort(self, name: str, parent: str, milli: int = 500) -> None:
         path = f"{KUEUE}/cohorts/{name}"

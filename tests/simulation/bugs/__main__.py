@@ -17,6 +17,8 @@ from tests.simulation.bugs.page import write_page
 from tests.simulation.bugs.patches import FOLDER, Bug, every_bug, note, read_bug
 
 SEEDS = 30
+TRIED_FIRST = (5, 3, 7, 4, 11, 14, 1, 2, 6, 8, 15, 18)
+"""In these worlds most happens."""
 
 
 def main() -> int:
@@ -46,7 +48,8 @@ def main() -> int:
 def _try(bug: Bug, seeds: int, *, write: bool) -> bool:
     first = [] if bug.seed is None else [bug.seed]
     try:
-        found = hunt(bug, [*first, *(seed for seed in range(seeds) if seed not in first)])
+        order = dict.fromkeys([*first, *TRIED_FIRST, *range(seeds)])
+        found = hunt(bug, [seed for seed in order if seed in first or seed < seeds])
     except subprocess.CalledProcessError as error:
         said = (error.stderr.splitlines() or [str(error)])[-1]
         _say(f"{bug.name}: DOES NOT FIT: {said}")

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from tests.simulation.cluster import COHORT, NOMINAL_MILLI, QUEUE_LABEL, Cluster, milli
+from tests.simulation.cluster import COHORT, NOMINAL_MILLI, QUEUE_LABEL, ROOTED, Cluster, milli
 from tests.simulation.judging.ledger_watch import LedgerWatch
 from tests.simulation.judging.verdict import demand
 from tidegate.cluster.embedded.state import Change
@@ -141,8 +141,8 @@ class Observer:
     def _object_to_excess(self, job: str) -> None:
         """Object if a team and its cohort run more than all their quota together."""
         team = self._queues.get(job)
-        if team is None:
-            return
+        if team is None or team in ROOTED:
+            return  # what a tree of cohorts allows is asked of what is charged
         cohort = COHORT.get(team, "")
         teams = {name for name in COHORT if COHORT[name] == cohort != ""} or {team}
         used = sum(
