@@ -13,6 +13,8 @@ from store.tables import EVENTS, OBSERVATIONS, ledger_position, ledger_writer
 from tidegate.contracts.entry import Position, Term
 from tidegate.errors import FencedError
 
+LEASE_US_MAX = 120_000_000
+"""Longer than a lease of any holder, unless who asks is configured to hold longer ones itself."""
 _writer = ledger_writer.c
 _position = ledger_position.c
 
@@ -38,8 +40,13 @@ def open_partition(conn: Connection, partition: int) -> None:
 def take(
     conn: Connection, partition: int, holder: str, *, now: ColumnElement[int], lease_us: int
 ) -> Term | None:
-    """Begin a term; None while another holder's lease runs."""
-    free = or_(_writer.holder == holder, _writer.lease_until_us <= now)
+    """Begin a term; None while another holder's lease runs.
+
+    A lease that ends later than any that is given now was given by a clock that was ahead: whoever
+    has it renews it by the right one, or is dead.
+    """
+    skewed = _writer.lease_until_us > now + max(2 * lease_us, LEASE_US_MAX)
+    free = or_(_writer.holder == holder, _writer.lease_until_us <= now, skewed)
     raised = (
         update(ledger_writer)
         .where(_writer.partition == partition, free)

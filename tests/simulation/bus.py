@@ -16,6 +16,8 @@ NAMES = names_of(CLUSTER)
 EPOCH_US = 1_750_000_000_000_000
 """When the loop's clock was at 0, UTC microseconds: the simulation has no other calendar."""
 LAG_S_MAX = 0.01
+BELIEVED_US = 300_000_000
+"""A step ahead of more than that is taken for a broken clock."""
 
 
 class Bus:
@@ -24,7 +26,7 @@ class Bus:
     def __init__(self, *, observations_max: int = 500) -> None:
         self._loop = asyncio.get_running_loop()
         self.ahead_us = 0  # of the true time: clocks are stepped
-        self.latest_us = 0  # that was told
+        self.latest_us = 0  # that was told and is believed
         self.server = Server(self.now_us)
         self.streams = Streams(observations_messages=observations_max)
         self._connections = list[Connection]()
@@ -32,14 +34,12 @@ class Bus:
     def now_us(self) -> int:
         """Return the server's time, UTC microseconds."""
         told_us = self._true_us() + self.ahead_us
-        self.latest_us = max(self.latest_us, told_us)
+        if self.ahead_us <= BELIEVED_US:
+            self.latest_us = max(self.latest_us, told_us)
         return told_us
 
     def told_ahead(self) -> bool:
-        """Tell whether somebody was told a time that has not come yet.
-
-        A lease of a database whose clock was ahead ends as much later, if its holder died.
-        """
+        """Tell whether somebody was told a time that has not come yet, and believes it."""
         return self.latest_us > self._true_us()
 
     def _true_us(self) -> int:

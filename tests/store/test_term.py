@@ -54,6 +54,14 @@ def test_a_renewed_lease_runs_on(engine: Engine) -> None:
     assert epoch_of(ledger, "b") == 2
 
 
+def test_a_lease_of_a_clock_that_was_ahead_keeps_nobody_waiting(engine: Engine) -> None:
+    now_us = HOUR_US
+    ledger = SqlLedger(engine, clock_us=lambda: now_us)
+    epoch_of(ledger, "a", LEASE_US)
+    now_us = 0
+    assert epoch_of(ledger, "b", LEASE_US) == 2
+
+
 def test_an_older_term_cannot_be_renewed(ledger: SqlLedger) -> None:
     epoch_of(ledger, "a")
     epoch_of(ledger, "a")
