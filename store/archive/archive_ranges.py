@@ -46,8 +46,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
             self.partition, self.seq, self.epoch, self.turn, self.at_us, "", "", "", "", self.hash
         )
 
-    def archive(self) -> Archive:
-        """Return the file to read.
+    def path(self) -> Path:
+        """Return where the file is.
 
         Raises:
             LedgerUnreachableError: it is not there.
@@ -60,7 +60,15 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
                 f"The events {self.first_seq} to {self.seq} are archived in {path}, which is not "
                 f"there: put it back, or name its folder in {FOLDER_VARIABLE}."
             )
-        return Archive(path)
+        return path
+
+    def archive(self) -> Archive:
+        """Return the file to read.
+
+        Raises:
+            LedgerUnreachableError: it is not there.
+        """
+        return Archive(self.path())
 
 
 _PARTS = (

@@ -66,6 +66,9 @@ def verify(  # noqa: PLR0913 - each is an option
         record = {"holds": True, "ledger": reader.url, **_record(found, redecide=redecide)}
     record["witness"] = "none given" if wanted is None else "holds"
     print_record(record, output, name="headHash")
+    say("Not covered: reports, views, snapshots and archives' digests (tidegate reports verify).")
+    if wanted is None:
+        say("Not covered: whether newest rows were cut off (--witness or --checkpoint).")
 
 
 def checkpoint(
