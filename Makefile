@@ -5,6 +5,8 @@ SHELL := bash
 export HOME ?= $(shell getent passwd "$$(id -u)" | cut -d: -f6)
 export PATH := $(PATH):/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/go/bin
 export PYTHONUNBUFFERED := 1
+# Packages are fetched with the certificates that the system trusts, as a network's own authority asks.
+export UV_SYSTEM_CERTS ?= 1
 unexport VIRTUAL_ENV
 
 ON ?= auto

@@ -76,7 +76,8 @@ class Publisher:
         self._told[key] = digest
         subject = observed(self._cluster, resource, found.namespace, found.name)
         try:
-            if isinstance(found, JobObserved) and self._tracing.on:
+            # A list tells of every job there is: only what a watch tells is worth a span.
+            if isinstance(found, JobObserved) and self._tracing.on and not round:
                 await self._send_traced(found, subject, payload)
             else:
                 await self._send(subject, payload)
