@@ -54,7 +54,8 @@ def test_an_account_has_the_rights_of_the_roles_that_are_bound_to_it() -> None:
     assert {one.name for one in found} == set(NAMES)
     for one in found:
         wanted = set() if one.name == "tidegate-scheduler" else role(one.name)
-        wanted |= role(f"{one.name}-provisioning") if one.name == "tidegate-actuator" else set()
+        for extra in ("provisioning", "elastic") if one.name == "tidegate-actuator" else ():
+            wanted |= role(f"{one.name}-{extra}")
         assert {tuple(right) for right in one.rights} == {tuple(right) for right in wanted}
 
 
