@@ -38,6 +38,14 @@ def test_the_default_kinds_need_no_rights_besides() -> None:
     assert [one["kind"] for one in given] == ["ClusterRole", "ClusterRoleBinding"] * 2
 
 
+def test_gates_are_kept_where_pods_have_any() -> None:
+    def is_there(*frameworks: str, elastic: bool = False) -> bool:
+        found = policies(("batch/job", *frameworks), elastic=elastic)
+        return "tidegate-keep-gates" in {one["metadata"]["name"] for one in found}
+
+    assert (is_there(), is_there("pod"), is_there(elastic=True)) == (False, True, True)
+
+
 def test_a_kind_that_nobody_would_start_is_not_suspended(tmp_path: Path) -> None:
     text = CONFIGURATION.read_text().replace("[batch/job]", "[batch/job, example.com/ferry]")
     config = tmp_path / "configuration.yaml"
