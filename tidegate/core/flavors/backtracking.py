@@ -10,12 +10,11 @@ from __future__ import annotations
 import msgspec
 
 from tidegate.core.flavors.assignment import Assignment, assign, grouped
-from tidegate.core.flavors.fitting import Question, eligible
+from tidegate.core.flavors.fitting import Question, eligible, nobody
 from tidegate.core.quota.charging import PODS, count, per_pod, times
 from tidegate.core.quota.tree import free
 from tidegate.core.state.cluster_queues import ClusterQueueState, Group
 from tidegate.core.state.state import State, Workload
-from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
 
 STEPS_MAX = 1_000
@@ -41,7 +40,7 @@ class _Search(msgspec.Struct, kw_only=True, eq=False):
 
 def fit_anywhere(state: State, cq: ClusterQueueState, workload: Workload) -> Assignment | None:
     """Return an assignment that fits as it is with any choice of flavors, or None."""
-    question = Question(state=state, workload=workload, cq=cq, oracle=_nobody, only=None)
+    question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
     parts = _parts(question)
     if parts is None or all(len(part.group.slots) == 1 for part in parts):
         return None
@@ -54,13 +53,8 @@ def fit_anywhere(state: State, cq: ClusterQueueState, workload: Workload) -> Ass
         for podset in part.podsets
         for resource in part.asked
     }
-    found = assign(state, workload, oracle=_nobody, cq=cq, only=only)
+    found = assign(state, workload, oracle=nobody, cq=cq, only=only)
     return found if found.mode == "Fit" else None
-
-
-def _nobody(fr: FlavorResource, units: int) -> tuple[int, int]:
-    del fr, units
-    return 1, 0  # nobody could be preempted
 
 
 def _parts(question: Question) -> list[_Part] | None:

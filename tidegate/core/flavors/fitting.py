@@ -144,6 +144,12 @@ def preempts_while_borrowing(state: State, cq: ClusterQueueState) -> bool:
     return bool(state.policy.fair_sharing) and preemption.reclaim_within_cohort != "Never"
 
 
+def nobody(fr: FlavorResource, units: int) -> tuple[int, int]:
+    """Tell that nobody could be preempted: the oracle of who asks for what is free."""
+    del fr, units
+    return NO_CANDIDATES, 0
+
+
 def eligible(question: Question, podsets: list[PodSet], slot: Slot, asked: list[str]) -> bool:
     """Tell whether podsets may go to a flavor at all, whatever quota there is."""
     if _excluded(question, podsets, asked, slot):

@@ -54,12 +54,15 @@ def stands(state: State, nominee: Nominee) -> bool:
     """Tell whether what was said last of why a head waits is still so.
 
     It is as long as the workload asks for as much, and each constraint that was named is violated
-    still, whichever others are by now.
+    still, whichever others are by now. What is given back while others stop is in use until they
+    have stopped: whoever lacked quota lacks it so long.
     So when something new is said follows from the state alone.
     """
     held, workload = nominee.workload.held, nominee.workload
     if held is None or held.others:
         return False
+    if nominee.outcome == "deferred" and held.reason == "WaitingForQuota":
+        return held.requests == requests_digest(state, workload)
     if nominee.outcome not in ("no fit", "no candidates"):
         return held.reason == nominee.reason
     if held.reason not in _OF_QUOTA:

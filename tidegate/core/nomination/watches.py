@@ -1,9 +1,11 @@
-"""Whom a ClusterQueue need not offer until quota comes back: workloads that watch a constraint.
+"""Whom a ClusterQueue need not offer until something changes: workloads that watch a constraint.
 
-A workload that fits nowhere, and may preempt nobody, violates one constraint in each flavor that it
-may go to: a cell on the way to its root has too little left. It watches those cells, which keep
-their watchers ordered by the usage at which each would hold. An admission wakes nobody; what comes
-back wakes those whose amount is reached, who find another violated constraint, or are offered.
+A workload that fits nowhere, whoever might be evicted for it, violates one constraint in each
+flavor that it may go to: so much of a cell is not to be had. It watches those, and the constraints
+that it was told of, which hold once as much is free. Each cell of a ClusterQueue keeps its watchers
+ordered by amount, so that a change costs what is woken: they find another violated constraint, or
+are offered. Who lacks no quota, or was searched victims for in vain, is looked at again whenever
+the tree changes.
 """
 
 from __future__ import annotations
@@ -12,45 +14,40 @@ from heapq import heapify, heappop, heappush
 from itertools import count as counter
 
 from tidegate.core.flavors.assignment import grouped
-from tidegate.core.flavors.fitting import IN_USE
+from tidegate.core.flavors.fitting import IN_USE, Question, eligible, nobody
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.preemption.bounds import may_suffice
+from tidegate.core.preemption.trial import is_displaced, outside_seq
 from tidegate.core.quota.charging import PODS, count, per_pod, times
 from tidegate.core.quota.tree import Cell, free
 from tidegate.core.state.cluster_queues import (
+    CellWatchers,
     ClusterQueueState,
     Constraint,
     Group,
+    Rights,
     Shape,
     Tree,
     Watch,
+    Watchers,
 )
-from tidegate.core.state.shapes import first_of, unpark
+from tidegate.core.state.shapes import first_of, is_offered, unpark
 from tidegate.core.state.state import State, Workload
+from tidegate.model.podset import PodSet
 
 _STALE_MAX = 64
 _serial = counter()
 
 
 def watch(state: State, nominee: Nominee) -> None:
-    """Let a workload's shape watch what keeps it from starting, if that is quota alone."""
+    """Let the shape of a workload that is set aside watch what keeps it from starting."""
     cq, workload, shape = nominee.cq, nominee.workload, nominee.workload.shape
     assert shape is not None
     shape.watch = None
-    short = nominee.outcome in ("no fit", "no candidates")
-    if not short or cq.spec.strategy == "StrictFIFO" or workload.replaces:
-        return
-    beyond = _proof(state, cq, workload)
-    if beyond is None:
-        return
-    named = _named(cq, workload)
-    if _may_preempt(cq):
-        shape.watch = Watch(constraints=tuple(named), beyond=tuple(beyond))
-        return
-    constraints = (*beyond, *named)
-    shape.watch = Watch(constraints=constraints)
-    for constraint in constraints:
-        _place(cq, shape, constraint)
+    if nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
+        _register(state, cq, shape, workload)
+    if shape.watch is None:
+        cq.tree.unproven.append((cq, shape))
 
 
 def wake(state: State, tree: Tree) -> None:
@@ -58,44 +55,100 @@ def wake(state: State, tree: Tree) -> None:
 
     To be called while the tree is as the cycle shows it.
     """
+    unproven, tree.unproven = tree.unproven, []
+    for cq, shape in unproven:
+        if shape.watch is not None or is_offered(cq, shape):
+            continue
+        if shape.aside == tree.stamp:
+            tree.unproven.append((cq, shape))
+        else:
+            unpark(cq, shape)
+    if tree.woken_at == tree.stamp:
+        return
+    tree.woken_at = tree.stamp
     for cq in tree.cluster_queues:
-        cq.blocked = None
-        for shape in list(cq.shapes.values()):
-            if shape.parked and shape.aside != tree.stamp and not _rests(state, cq, shape):
+        if cq.watchers:
+            _wake_queue(state, cq)
+
+
+def _wake_queue(state: State, cq: ClusterQueueState) -> None:
+    """Offer again whom a ClusterQueue's cells may have room for now, or who may evict again."""
+    said = outside_seq(cq)
+    anew = cq.watched_seq != said
+    cq.watched_seq = said
+    for at in list(cq.watchers.values()):
+        unused, heap = free(at.cell), at.named.heap
+        while heap and heap[0][0] <= unused:
+            _, _, shape, token = heappop(heap)
+            if shape.watch is token:
                 unpark(cq, shape)
-    _wake_reached(tree)
+        for rights, watchers in list(at.beyond.items()):
+            if anew and rights.displaced:
+                del at.beyond[rights]
+                for _, _, shape, token in watchers.heap:
+                    _look(state, cq, shape, token)
+            elif watchers.heap:
+                _wake_reached(state, cq, at, watchers)
 
 
-def _rests(state: State, cq: ClusterQueueState, shape: Shape) -> bool:
-    """Tell whether nothing has changed for a shape that is set aside."""
-    token, top = shape.watch, first_of(shape)
-    if token is None or top is None:
+def _wake_reached(
+    state: State, cq: ClusterQueueState, at: CellWatchers, watchers: Watchers
+) -> None:
+    """Look for another violated constraint for those whose amount may be had now."""
+    heap = watchers.heap
+    while heap:
+        units, _, shape, token = heap[0]
+        top = first_of(shape) if shape.watch is token else None
+        if top is not None and not may_suffice(state, cq, top, at.cell, units):
+            return
+        heappop(heap)
+        _look(state, cq, shape, token)
+
+
+def _look(state: State, cq: ClusterQueueState, shape: Shape, token: Watch) -> None:
+    """Let a shape watch other constraints if it violates any, else offer it again."""
+    if shape.watch is not token:
+        return
+    top = first_of(shape)
+    if top is None or not _register(state, cq, shape, top):
+        unpark(cq, shape)
+
+
+def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
+    """Let a shape watch a violated constraint for each flavor; tell whether there are such."""
+    beyond = _proof(state, cq, workload)
+    if beyond is None:
         return False
-    if not token.beyond:
-        return True  # it is woken by the cells that it watches
-    shape.aside = cq.tree.stamp
-    return not any(
-        may_suffice(state, cq, top, cell, units) for cell, units in token.beyond
-    ) and all(units > free(cell) for cell, units in token.constraints)
+    named = _named(cq, workload)
+    if any(units <= free(cell) for cell, units in named):
+        return False
+    token = shape.watch = Watch()
+    rights = Rights(
+        priority=workload.priority,
+        displaced=is_displaced(state, cq, workload),
+        never=workload.never_preempts,
+    )
+    for cell, units in named:
+        _push(_of(cq, cell).named, units, shape, token)
+    for cell, units in beyond:
+        _push(_of(cq, cell).beyond.setdefault(rights, Watchers()), units, shape, token)
+    return True
 
 
-def _wake_reached(tree: Tree) -> None:
-    """Offer again whoever watches a constraint of a tree that holds now."""
-    for heap in list(tree.watchers.values()):  # some watch other cells from here on
-        while heap and -heap[0][0] >= heap[0][2].usage:
-            _, _, _, cq, shape, token, constraint = heappop(heap)
-            if token is None or shape.watch is not token or not shape.parked:
-                continue  # it was woken meanwhile
-            if all(units > free(cell) for cell, units in token.constraints):
-                _place(cq, shape, constraint)
-            else:
-                unpark(cq, shape)
+def _of(cq: ClusterQueueState, cell: Cell) -> CellWatchers:
+    found = cq.watchers.get(id(cell))
+    if found is None:
+        found = cq.watchers[id(cell)] = CellWatchers(cell=cell)
+    return found
 
 
-def _may_preempt(cq: ClusterQueueState) -> bool:
-    rules = cq.spec.preemption
-    reclaims = rules.reclaim_within_cohort != "Never" and cq.node.parent is not None
-    return reclaims or rules.within_cluster_queue != "Never"
+def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
+    heap = watchers.heap
+    heappush(heap, (units, next(_serial), shape, token))
+    if len(heap) > watchers.entries_max:
+        heap[:] = [one for one in heap if one[2].watch is one[3]]
+        heapify(heap)
+        watchers.entries_max = 2 * len(heap) + _STALE_MAX
 
 
 def _named(cq: ClusterQueueState, workload: Workload) -> list[Constraint]:
@@ -113,11 +166,12 @@ def _named(cq: ClusterQueueState, workload: Workload) -> list[Constraint]:
 
 def _proof(state: State, cq: ClusterQueueState, workload: Workload) -> list[Constraint] | None:
     """Return for some part of a workload a constraint that it violates in each flavor, or None."""
+    question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
     each = per_pod(state, workload)
     for members in grouped(workload.podsets):
+        podsets = [workload.podsets[index] for index in members]
         total: dict[str, int] = {}
-        for index in members:
-            podset = workload.podsets[index]
+        for index, podset in zip(members, podsets, strict=True):
             pods = count(workload, podset)
             if podset.min_count is not None:
                 pods = min(pods, podset.min_count)
@@ -127,58 +181,28 @@ def _proof(state: State, cq: ClusterQueueState, workload: Workload) -> list[Cons
             for name, units in asked.items():
                 total[name] = total.get(name, 0) + units
         for group in cq.groups:
-            if found := _violated(state, cq, workload, group, total):
+            found = _violated(question, podsets, group, total)
+            if found is not None:
                 return found
     return None
 
 
 def _violated(
-    state: State, cq: ClusterQueueState, workload: Workload, group: Group, asked: dict[str, int]
-) -> list[Constraint]:
+    question: Question, podsets: list[PodSet], group: Group, asked: dict[str, int]
+) -> list[Constraint] | None:
     """Return for each flavor of a group an amount that it has no room for, evictions included."""
+    state, cq, workload = question.state, question.cq, question.workload
     found: list[Constraint] = []
     names = [name for name in group.resources if asked.get(name) and cq.group_of[name] is group]
-    for slot in group.slots:
-        cells = ((slot.cells[name], asked[name]) for name in names)
-        blocking = next(
-            (
-                (cell, units)
-                for cell, units in cells
-                if not may_suffice(state, cq, workload, cell, units)
-            ),
-            None,
-        )
-        if blocking is None:
-            return []
-        found.append(blocking)
-    return found
-
-
-def _place(cq: ClusterQueueState, shape: Shape, constraint: Constraint) -> None:
-    """Put a watcher on each cell whose falling usage may let a violated constraint hold."""
-    at, need = constraint
-    while True:
-        if at.local:
-            _push(cq, shape, constraint, at, at.usage - 1)
-            need -= max(0, at.local - at.usage)
-        if at.parent is None:
-            _push(cq, shape, constraint, at, at.quota - need)
-            return
-        if at.borrowing is not None:
-            over = max(0, at.usage - at.local)
-            if need > at.quota - at.local + at.borrowing - over:
-                if not at.local:
-                    _push(cq, shape, constraint, at, at.quota + at.borrowing - need)
-                return
-        at = at.parent
-
-
-def _push(
-    cq: ClusterQueueState, shape: Shape, constraint: Constraint, at: Cell, usage: int
-) -> None:
-    heap = cq.tree.watchers.setdefault(id(at), [])
-    heappush(heap, (-usage, next(_serial), at, cq, shape, shape.watch, constraint))
-    if len(heap) > cq.tree.watchers_max:
-        heap[:] = [one for one in heap if one[4].parked and one[4].watch is one[5]]
-        heapify(heap)
-        cq.tree.watchers_max = max(cq.tree.watchers_max, 2 * len(heap) + _STALE_MAX)
+    for slot in group.slots if names else ():
+        for name in names:
+            cell, units = slot.cells[name], asked[name]
+            if units > cell.potential:
+                break  # for ever: there is nothing to watch
+            if not may_suffice(state, cq, workload, cell, units):
+                found.append((cell, units))
+                break
+        else:
+            if eligible(question, podsets, slot, names):
+                return None
+    return found if names else None

@@ -92,7 +92,12 @@ def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> boo
     """Tell whether a workload was preempted since its tree last changed from outside."""
     if state.policy.compatibility == "kueue":
         return False
-    return workload.displaced_seq > cq.tree.outside_seq
+    return workload.displaced_seq > outside_seq(cq)
+
+
+def outside_seq(cq: ClusterQueueState) -> int:
+    """Return since when who was preempted in a ClusterQueue may preempt in others again."""
+    return cq.tree.outside_seq
 
 
 def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> bool:

@@ -200,6 +200,7 @@ def _sticky(state: State, cq: ClusterQueueState) -> Workload | None:
 
 def _least_used(state: State, cq: ClusterQueueState) -> Workload | None:
     found = [one for shape in cq.shapes.values() if not shape.parked for one in _in(shape)]
-    return min(
+    least = min(
         found, key=lambda one: (admission_fair_sharing.usage_of(state, one), one.rank), default=None
     )
+    return None if least is None or least.rank is cq.blocked else least

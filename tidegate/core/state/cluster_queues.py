@@ -28,14 +28,33 @@ Constraint: TypeAlias = tuple[Cell, int]
 
 
 class Watch(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """Why a shape is not offered: see ``tidegate.core.nomination.watches``."""
+    """That a shape is not offered while constraints are violated; entries of an older one are void.
 
-    constraints: tuple[Constraint, ...]  # all violated; once one holds it is looked at again
-    beyond: tuple[Constraint, ...] = ()  # so much that evicting everybody who may be is no help
+    See ``tidegate.core.nomination.watches``.
+    """
 
 
-Watcher: TypeAlias = "tuple[int, int, Cell, ClusterQueueState, Shape, Watch | None, Constraint]"
-"""Usage at which to look again, negated; a serial number; the cell; who watches, and what."""
+class Rights(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom workloads of a ClusterQueue may evict: the same whom, where these are the same."""
+
+    priority: int
+    displaced: bool
+    never: bool
+
+
+class Watchers(msgspec.Struct, kw_only=True, eq=False):
+    """Shapes of a ClusterQueue that watch one cell, the smallest amount first."""
+
+    heap: list[tuple[int, int, Shape, Watch]] = []  # amount, a serial number, who, and what for
+    entries_max: int = 64  # more than so many: the void ones are dropped
+
+
+class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
+    """Who waits for more of a ClusterQueue's cell."""
+
+    cell: Cell
+    named: Watchers = msgspec.field(default_factory=Watchers)  # until as much is free
+    beyond: dict[Rights, Watchers] = {}  # until as much might be, once others were evicted
 
 
 class Shape(msgspec.Struct, kw_only=True, eq=False):
@@ -86,8 +105,9 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     sums: dict[tuple[int, FlavorResource], dict[int, int]] = {}
     """What may be evicted below a node, by priority: see ``tidegate.core.preemption.bounds``."""
     sums_at: int = -1  # the stamp of these
-    watchers: dict[int, list[Watcher]] = {}  # by a cell's identity, the soonest first
-    watchers_max: int = 1_024  # more than so many of a cell: the outdated ones are dropped
+    unproven: list[tuple[ClusterQueueState, Shape]] = []
+    """Who is set aside, and is looked at again whenever the tree changes."""
+    woken_at: int = -1  # the stamp at which watchers were looked at last
     owners_served: bool = False  # the cycle that runs admitted somebody to quota of its queue's own
 
 
@@ -110,6 +130,8 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     shapes: dict[bytes, Shape] = {}
     heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
     blocked: Rank | None = None  # StrictFIFO: its first workload, which cannot act
+    watchers: dict[int, CellWatchers] = {}  # by the identity of a cell
+    watched_seq: int = -1  # when who was displaced might evict again, as the watchers know it
     waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own
 
 

@@ -38,11 +38,21 @@ def set_aside(cq: ClusterQueueState, workload: Workload, *, others: bool) -> Non
         shape.parked = True
 
 
+def is_offered(cq: ClusterQueueState, shape: Shape) -> bool:
+    """Tell whether a shape that was set aside is in the running again."""
+    if cq.spec.strategy == "StrictFIFO":
+        return cq.blocked is None
+    return not shape.parked
+
+
 def unpark(cq: ClusterQueueState, shape: Shape) -> None:
     """Put a shape back into the running."""
+    shape.watch = None
+    if cq.spec.strategy == "StrictFIFO":
+        cq.blocked = None
     if not shape.parked:
         return
-    shape.parked, shape.watch = False, None
+    shape.parked = False
     top = first_of(shape)
     if top is None:
         cq.shapes.pop(shape.key, None)
