@@ -16,7 +16,7 @@ from itertools import count as counter
 from tidegate.core.flavors.assignment import grouped
 from tidegate.core.flavors.fitting import IN_USE, Question, eligible, nobody
 from tidegate.core.nomination.nominate import Nominee
-from tidegate.core.preemption.bounds import may_suffice
+from tidegate.core.preemption.bounds import Asking, may_suffice
 from tidegate.core.preemption.trial import is_displaced, outside_seq
 from tidegate.core.quota.charging import PODS, count, per_pod, times
 from tidegate.core.quota.tree import Cell, free
@@ -33,6 +33,7 @@ from tidegate.core.state.cluster_queues import (
 )
 from tidegate.core.state.shapes import first_of, is_offered, unpark
 from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
 
 _STALE_MAX = 64
@@ -88,19 +89,19 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
                 for _, _, shape, token in watchers.heap:
                     _look(state, cq, shape, token)
             elif watchers.heap:
-                _wake_reached(state, cq, at, watchers)
+                _wake_reached(state, cq, at, rights)
 
 
-def _wake_reached(
-    state: State, cq: ClusterQueueState, at: CellWatchers, watchers: Watchers
-) -> None:
+def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, rights: Rights) -> None:
     """Look for another violated constraint for those whose amount may be had now."""
-    heap = watchers.heap
+    heap = at.beyond[rights].heap
     while heap:
         units, _, shape, token = heap[0]
         top = first_of(shape) if shape.watch is token else None
-        if top is not None and not may_suffice(state, cq, top, at.cell, units):
-            return
+        if top is not None:
+            asking = Asking(cq=cq, workload=top, needs=rights.needs)
+            if not may_suffice(state, asking, at.cell, units):
+                return
         heappop(heap)
         _look(state, cq, shape, token)
 
@@ -127,6 +128,7 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
         priority=workload.priority,
         displaced=is_displaced(state, cq, workload),
         never=workload.never_preempts,
+        needs=_needs(state, cq, workload),
     )
     for cell, units in named:
         _push(_of(cq, cell).named, units, shape, token)
@@ -167,6 +169,7 @@ def _named(cq: ClusterQueueState, workload: Workload) -> list[Constraint]:
 def _proof(state: State, cq: ClusterQueueState, workload: Workload) -> list[Constraint] | None:
     """Return for some part of a workload a constraint that it violates in each flavor, or None."""
     question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
+    asking = Asking(cq=cq, workload=workload, needs=_needs(state, cq, workload))
     each = per_pod(state, workload)
     for members in grouped(workload.podsets):
         podsets = [workload.podsets[index] for index in members]
@@ -181,17 +184,30 @@ def _proof(state: State, cq: ClusterQueueState, workload: Workload) -> list[Cons
             for name, units in asked.items():
                 total[name] = total.get(name, 0) + units
         for group in cq.groups:
-            found = _violated(question, podsets, group, total)
+            found = _violated(question, asking, podsets, group, total)
             if found is not None:
                 return found
     return None
 
 
+def _needs(state: State, cq: ClusterQueueState, workload: Workload) -> tuple[FlavorResource, ...]:
+    """Return all that a workload might be charged, in whichever flavors."""
+    asked = dict.fromkeys((PODS, *(name for each in per_pod(state, workload) for name in each)))
+    groups = {id(group): group for name in asked if (group := cq.group_of.get(name)) is not None}
+    return tuple(
+        slot.cells[name].fr
+        for group in groups.values()
+        for slot in group.slots
+        for name in group.resources
+        if name in asked
+    )
+
+
 def _violated(
-    question: Question, podsets: list[PodSet], group: Group, asked: dict[str, int]
+    question: Question, asking: Asking, podsets: list[PodSet], group: Group, asked: dict[str, int]
 ) -> list[Constraint] | None:
     """Return for each flavor of a group an amount that it has no room for, evictions included."""
-    state, cq, workload = question.state, question.cq, question.workload
+    state, cq = question.state, question.cq
     found: list[Constraint] = []
     names = [name for name in group.resources if asked.get(name) and cq.group_of[name] is group]
     for slot in group.slots if names else ():
@@ -199,7 +215,7 @@ def _violated(
             cell, units = slot.cells[name], asked[name]
             if units > cell.potential:
                 break  # for ever: there is nothing to watch
-            if not may_suffice(state, cq, workload, cell, units):
+            if not may_suffice(state, asking, cell, units):
                 found.append((cell, units))
                 break
         else:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from tidegate.core.flavors.assignment import Assignment, PodSetChoice, external
 from tidegate.core.flavors.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Choice, Oracle
-from tidegate.core.preemption.bounds import may_suffice
+from tidegate.core.preemption.bounds import Asking, may_suffice
 from tidegate.core.preemption.classic import classic
 from tidegate.core.preemption.fair import fair
 from tidegate.core.preemption.trial import Target, Trial
@@ -58,7 +58,8 @@ def find(
         return []
     cells = cq.node.cells
     needed = ((cells[fr], amounts[fr]) for fr in trial.needs if fr in amounts)
-    if not all(may_suffice(state, cq, workload, cell, units) for cell, units in needed):
+    asking = Asking(cq=cq, workload=workload, needs=trial.needs)
+    if not all(may_suffice(state, asking, cell, units) for cell, units in needed):
         return []
     return fair(trial) if state.policy.fair_sharing else classic(trial)
 

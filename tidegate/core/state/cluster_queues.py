@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from tidegate.core.quota.shares import Share
 from tidegate.core.quota.tree import Cell, Node
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quota import ClusterQueueSpec, FlavorSpec
@@ -40,6 +41,7 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
     priority: int
     displaced: bool
     never: bool
+    needs: tuple[FlavorResource, ...]  # of what they ask for, in any flavor
 
 
 class Watchers(msgspec.Struct, kw_only=True, eq=False):
@@ -102,8 +104,9 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
     by_node: dict[int, ClusterQueueState] = {}  # by the identity of their nodes
-    sums: dict[tuple[int, FlavorResource], dict[int, int]] = {}
+    sums: dict[tuple[int, FlavorResource, tuple[FlavorResource, ...]], dict[int, int]] = {}
     """What may be evicted below a node, by priority: see ``tidegate.core.preemption.bounds``."""
+    shares: dict[int, Share] = {}  # of its nodes, by their identity
     sums_at: int = -1  # the stamp of these
     unproven: list[tuple[ClusterQueueState, Shape]] = []
     """Who is set aside, and is looked at again whenever the tree changes."""
