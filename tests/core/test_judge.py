@@ -22,6 +22,14 @@ def test_the_size_of_a_turn_and_a_new_leader_change_no_decision(
     assert journal(seed, fast) == journal(seed, in_turns(decisions_max))
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("decisions_max", [1, 5])
+def test_the_size_of_a_turn_changes_nothing_by_rules_of_kueue_either(
+    seed: int, decisions_max: int
+) -> None:
+    assert journal(seed, fast, "kueue") == journal(seed, in_turns(decisions_max), "kueue")
+
+
 @pytest.mark.slow
 def test_it_holds_for_thousands_of_scenarios() -> None:
     wrong = [seed for seed in range(100, 2_100) if journal(seed, fast) != journal(seed, slow)]
