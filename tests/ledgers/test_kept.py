@@ -27,8 +27,8 @@ from tidegate.replay.verify import verify
 
 KEPT = Path(__file__).parent / "kept"
 HEADS = {
-    "0.1.0-sample": "1161531412514cb4418c8f3446be5ffc046a6f1028755f285d6a74059cc4a874",
-    "0.1.0-busy": "d537359bd0908244ed92ab4489ab84bb11ffc5bee552f5615bde070b8a34da92",
+    "0.1.0-sample": "8fe22cc5aef8595fe66cf44ee755a309387b1e2a39c5bbf4e01a8d5ed2ac390f",
+    "0.1.0-busy": "426b0e744022579d97cc1a139c1411930fd29a2a27231453e4585d5859e97073",
 }
 """The hash of each one's last entry, so that the files themselves cannot be changed."""
 

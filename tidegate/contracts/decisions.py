@@ -136,6 +136,7 @@ class WorkloadPreempted(
     by_cluster_queue: str = ""
     reason: PreemptionReason
     message: str = ""
+    lost_us: int = 0  # how long it ran since it started, or since its checkpoint
 
 
 class WorkloadEvicted(

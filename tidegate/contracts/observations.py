@@ -30,6 +30,7 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     decision: str = ""  # annotation tidegate.dev/decision, "<ledger id>/<seq>"
     generation: int = 0
     injected: bool = False  # suspended, and its template is not yet as its owner wrote it
+    checkpoint_us: int = 0  # annotation tidegate.dev/checkpoint-at, its owner's word; 0: none
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

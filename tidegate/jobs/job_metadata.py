@@ -22,6 +22,8 @@ LIST_MAX, ITEM_MAX = 64, 316
 """Names in an annotation's list, and characters of each: those of a qualified name."""
 AUTHOR_MAX, DECISION_MAX, MESSAGE_MAX = 512, 128, 1_024
 
+CHECKPOINT_MAX, CHECKPOINT_EVERY_US = 64, 60_000_000
+"""Characters of the time of a checkpoint, and how far apart two of a job that count are."""
 _QUEUE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?")
 
 
@@ -125,8 +127,19 @@ def state(meta: ObjectMeta, *, suspended: bool, **seen: Any) -> JobState:  # noq
         decision=decision(meta),
         generation=meta.generation,
         injected=suspended and names.INJECTED in meta.annotations,
+        checkpoint_us=_checkpoint_us(meta),
         **seen,
     )
+
+
+def _checkpoint_us(meta: ObjectMeta) -> int:
+    """Return when a job says that it last saved its work, in whole minutes; no time is none."""
+    text = meta.annotations.get(names.CHECKPOINT_AT, "")
+    try:
+        at_us = micros(text) if len(text) <= CHECKPOINT_MAX else 0
+    except UndecodableError:
+        return 0
+    return max(0, at_us - at_us % CHECKPOINT_EVERY_US)
 
 
 def astray(

@@ -67,6 +67,8 @@ GENERATION = "tidegate.dev/generation"
 """On a Workload of an elastic job: the newest generation of the job that the ledger knew."""
 VARIANT_FOR = "tidegate.dev/variant-for"
 """On a variant that Tidegate made: the kind and the name of the job that it is tried for."""
+CHECKPOINT_AT = "tidegate.dev/checkpoint-at"
+"""On a job: when it last saved its work, RFC 3339; by default who loses the least leaves first."""
 MIN_RUNTIME = "tidegate.dev/min-runtime"
 """On a ClusterQueue: how long its workloads run before they may be preempted, e.g. ``10m``."""
 

@@ -17,6 +17,7 @@ from tidegate.core.admission.orders import stop_order
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
+from tidegate.core.preemption.candidates import loses_us
 from tidegate.core.preemption.trial import Target
 from tidegate.core.quota.tree import Node
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -91,6 +92,7 @@ def _evict(
             by_cluster_queue=cq.name,
             reason=target.reason,
             message=message,
+            lost_us=0 if context.kueue else loses_us(state, victim),
         )
     )
     context.tell(

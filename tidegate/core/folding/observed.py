@@ -18,6 +18,7 @@ from tidegate.contracts.reception import (
     TimePassed,
     WatchesExpected,
 )
+from tidegate.core.queueing.quota_ops import note_checkpoint
 from tidegate.core.state import deadlines
 from tidegate.core.state.definition_kinds import cq
 from tidegate.core.state.desired_state import watch
@@ -124,6 +125,7 @@ def _fold_workload(state: State, event: JobStateReported | ActuationFailed | Ord
                 workload.resumed_us, workload.repeated = event.at_us, 0
             workload.state, workload.state_us = event.state, event.at_us
             workload.version = max(workload.version, event.version)
+            note_checkpoint(state, workload)
         case ActuationFailed():
             workload.failure = Failure(
                 reason=event.reason, decision_seq=event.decision_seq, at_us=event.at_us

@@ -21,7 +21,7 @@ from tidegate.contracts.facts import (
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.heads import leave, note, place, wake
 from tidegate.core.queueing.priorities import resolve
-from tidegate.core.queueing.quota_ops import give, recharge, take
+from tidegate.core.queueing.quota_ops import give, note_checkpoint, recharge, take
 from tidegate.core.queueing.variants import leave_family, revived
 from tidegate.core.quota.forest import HOLDING, forest
 from tidegate.core.state import deadlines
@@ -249,6 +249,7 @@ def _adopt(state: State, workload: Workload, event: WorkloadAdopted) -> None:
     workload.phase = "admitted"
     workload.reserved_us = workload.admitted_us = event.at_us
     take(state, workload, event.cluster_queue, event.assignment)
+    note_checkpoint(state, workload)
     watch(state, workload)
 
 

@@ -16,7 +16,9 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import Policy
 
-CandidateKey = tuple[bool, bool, int, int, str, str]
+CandidateKey = tuple[bool, bool, int, int, int, str, str]
+_NOTHING_LOST = 1 << 62
+"""Later than any time: who has not started loses nothing."""
 
 
 def in_order(
@@ -28,8 +30,8 @@ def in_order(
 ) -> list[Workload]:
     """Return candidates in the order in which they are tried.
 
-    Evicted ones first, other ClusterQueues before the preemptor's, lower priority first, of equal
-    ones whoever got its quota last.
+    Evicted ones first, other ClusterQueues before the preemptor's, lower priority first. Of equal
+    ones who loses the least, by default; by Kueue's rules whoever got its quota last.
 
     Args:
         state: whose clock counts for who has no reservation yet.
@@ -44,14 +46,33 @@ def in_order(
 
 def order_key(state: State, workload: Workload, preemptor_queue: str) -> CandidateKey:
     """Return what candidates are sorted by."""
+    kueue = state.policy.compatibility == "kueue"
     return (
         workload.phase != "evicting",
         workload.cluster_queue == preemptor_queue,
         workload.priority,
+        0 if kueue else -(_unsaved_since_us(state, workload) or _NOTHING_LOST),
         -(workload.reserved_us or state.now_us),
         workload.uid,
         workload.key,
     )
+
+
+def loses_us(state: State, workload: Workload) -> int:
+    """Return how much run time a workload loses if it has to leave now.
+
+    Since it was admitted, or since its checkpoint; what a job says of that lies between these two.
+    """
+    since_us = _unsaved_since_us(state, workload)
+    return max(0, state.now_us - since_us) if since_us else 0
+
+
+def _unsaved_since_us(state: State, workload: Workload) -> int:
+    """Return since when nothing of a workload's run is saved; 0: it has not started."""
+    if workload.phase != "admitted":
+        return 0
+    parent = state.workloads.get(workload.parent, workload)
+    return max(workload.admitted_us, workload.checkpoint_us, parent.checkpoint_us)
 
 
 def satisfies(policy: Policy, preemptor: Workload, candidate: Workload, rule: str) -> bool:

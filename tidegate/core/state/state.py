@@ -161,6 +161,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     # what was observed
     state: JobState = JobState()
     state_us: int = 0  # when it last changed
+    checkpoint_us: int = 0  # when it last saved its work; never after it said so
     resumed_us: int = 0  # when it was last seen to run again after it had been suspended
     mismatch: str = ""  # in what its job differs from what is charged; empty: in nothing
     ready: bool = False  # all pods were ready when last told

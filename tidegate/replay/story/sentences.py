@@ -176,7 +176,8 @@ def _leaving(event: Leaving, workload: str) -> str:
         case decided.WorkloadPreempted():
             if event.workload != workload:
                 return f"Preempts {event.workload} of {event.cluster_queue}: {event.reason}."
-            return f"Preempted by {event.by} of {event.by_cluster_queue}: {event.reason}."
+            lost = f" It loses {event.lost_us // 1_000_000} s of its run." if event.lost_us else ""
+            return f"Preempted by {event.by} of {event.by_cluster_queue}: {event.reason}.{lost}"
         case decided.WorkloadEvicted():
             cause = f" ({event.cause})" if event.cause else ""
             more = "" if event.reason == PREEMPTED else event.message  # said in the line before

@@ -285,11 +285,11 @@ def _is_idle(known: Workload) -> bool:
     return waits or (order is None and known.phase == "reserved")
 
 
-def _standing(state: JobState) -> tuple[bool, bool, bool, bool, bool, bool, str, int]:
+def _standing(state: JobState) -> tuple[bool, bool, bool, bool, bool, bool, str, int, int]:
     """Return of a job's state what a decision depends on: not each count of pods."""
-    active = state.active > 0
-    flags = state.suspended, state.partly, state.started, active
-    return *flags, state.deleting, state.orphaning, state.decision, state.generation
+    flags = state.suspended, state.partly, state.started, state.active > 0
+    told = state.decision, state.generation, state.checkpoint_us
+    return *flags, state.deleting, state.orphaning, *told
 
 
 def _is_ready(known: Workload, state: JobState) -> bool:
