@@ -8,7 +8,7 @@ from tests.jobs.walking import merged
 from tests.parts.foreign import pods_template
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
-from tidegate.errors import UndecodableError
+from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import Delete, Object, Patch, Refused, Start, Stop
 from tidegate.jobs.serving import leader_worker_set, marks, stateful_set
@@ -183,3 +183,30 @@ def test_a_group_without_pods_is_refused(spec: Object) -> None:
     found = {"metadata": stateful()["metadata"], "spec": {"leaderWorkerTemplate": spec}}
     with pytest.raises(UndecodableError):
         kind.observe(read(found, Loose))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"replicas": -1},
+        {"replicas": "two"},
+        {"template": None},
+        {"template": {"spec": {"containers": []}}},
+        {"template": {"spec": {"containers": "none"}}},
+        {"template": {"spec": {"containers": [{"resources": {"requests": {"cpu": "much"}}}]}}},
+    ],
+)
+def test_a_set_that_makes_no_sense_is_refused_with_a_sentence(spec: Object) -> None:
+    with pytest.raises(UndecodableError, match=r"[a-z]+"):
+        seen(stateful(**{"replicas": 2, **spec}))
+
+
+def test_a_set_with_a_prebuilt_workload_or_elastic_is_refused() -> None:
+    found = stateful()
+    found["metadata"]["labels"]["kueue.x-k8s.io/prebuilt-workload-name"] = "w"
+    with pytest.raises(NotSupportedError, match="no prebuilt workload"):
+        seen(found)
+    found = stateful()
+    found["metadata"]["annotations"] = {"kueue.x-k8s.io/elastic-job": "true"}
+    with pytest.raises(NotSupportedError, match="cannot be elastic"):
+        seen(found)
