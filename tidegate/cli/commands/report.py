@@ -7,10 +7,11 @@ from typing import Annotated, Any
 import typer
 
 from store.views.texts import TEXTS
-from tidegate.cli.output import Column, Output, OutputOption, print_records
+from tidegate.cli.output import Column, Output, OutputOption, print_records, say
 from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 
 _LIST = (Column("NAME", "name"), Column("WHAT IT TELLS", "about"))
+_CHARGEBACK = "chargeback"
 _DIGITS = 6
 
 
@@ -37,7 +38,17 @@ def report(
         elif sql:
             typer.echo(reader.statement(view))
         else:
-            _print_rows(reader.report(view), output)
+            rows = reader.report(view)
+            _print_rows(rows, output)
+            if view == _CHARGEBACK:
+                _tell_unpriced(rows)
+
+
+def _tell_unpriced(rows: list[dict[str, Any]]) -> None:
+    """Say what has no price, since a sum over ``cost`` would pass it over in silence."""
+    missing = {(row["flavor"], row["resource"]) for row in rows if row["per_unit_hour"] is None}
+    for flavor, resource in sorted(missing):
+        say(f"No price for {resource} of {flavor}: its rows cost nothing here.")
 
 
 def _print_list(output: Output) -> None:
