@@ -34,7 +34,7 @@ from tests.simulation.judging.differences import Differences
 from tests.simulation.judging.ledger_watch import LedgerWatch, WatchedLedger
 from tests.simulation.judging.needless import SETTLED_S, Needless
 from tests.simulation.judging.observer import Observer
-from tests.simulation.judging.verdict import demand
+from tests.simulation.judging.verdict import demand, insist
 from tests.simulation.ledgers import LedgerBackup, Ledgers
 from tidegate.contracts.entry import Published
 from tidegate.errors import TidegateError
@@ -58,8 +58,8 @@ class World:
         self.calm_since_s = 0.0
         self.deaths = 0
         self._names = 0
-        self.begin_ledger()
         self.observer = Observer(self.cluster, self.watch)
+        self.begin_ledger()
         self.differences = Differences(self.cluster, self.watch, self.observer.running)
         self.needless = Needless(lambda: self.ledger, self.observer.touched_s)
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
@@ -87,6 +87,10 @@ class World:
     def begin_ledger(self) -> None:
         """Put an empty ledger in the place of the one there is."""
         self._kept.begin()
+        self._object_to_releases()
+
+    def _object_to_releases(self) -> None:
+        self.watch().on_release = self.observer.object_to_release
 
     def back_up_ledger(self) -> LedgerBackup:
         """Copy the ledger as it is now."""
@@ -95,6 +99,7 @@ class World:
     def bring_back_ledger(self, kept: LedgerBackup) -> None:
         """Put a copy in the place of the ledger."""
         self._kept.bring_back(kept)
+        self._object_to_releases()
         self.disturbed()
 
     def dispose(self) -> None:
@@ -178,6 +183,7 @@ class World:
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(1)
+            insist()
             if not self._all_is_well():
                 self.calm_since_s = loop.time()
             calm = loop.time() - self.calm_since_s > SETTLED_S

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import structlog
 
 from tests.simulation.judging.ledger_watch import WatchedLedger
-from tests.simulation.judging.verdict import BrokenRuleError, demand
+from tests.simulation.judging.verdict import OBJECTIONS, BrokenRuleError, demand, insist
 from tests.simulation.judging.waiting import check_nobody_is_stuck
 from tests.simulation.loop import run_seeded
 from tests.simulation.world import World
@@ -47,9 +47,11 @@ def judge(seed: int) -> Outcome:
 
 
 async def _lived(seed: int) -> Outcome:
+    OBJECTIONS.clear()
     world = World(seed)
     try:
         await world.run()
+        insist()
         for ledger in world.ledgers:
             _check_ledger(ledger)
             check_nobody_is_stuck(ledger.entries)

@@ -5,7 +5,7 @@ It shares no code with the core. It is told of each commit as it happens and obj
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from sqlalchemy import Engine
@@ -74,6 +74,7 @@ class LedgerWatch:
         self._tree = QuotaTree()
         self._elastic = set[str]()  # workloads that may shrink
         self._versions = dict[str, int]()  # of each object that is known, by uid
+        self.on_release: Callable[[str], None] | None = None  # told a job's uid: its quota is free
         self.reserved = 0
         self.evicted = 0
 
@@ -129,7 +130,9 @@ class LedgerWatch:
 
     def _let_go(self, event: QuotaReleased | WorkloadFinished | WorkloadRemoved) -> None:
         self.holding.pop(event.workload, None)
-        self.uids.pop(event.workload, None)
+        uid = self.uids.pop(event.workload, "").partition("/")[0]
+        if self.on_release is not None and isinstance(event, QuotaReleased) and not self.holds(uid):
+            self.on_release(uid)
         self.evicting.discard(event.workload)
         if not isinstance(event, QuotaReleased):
             self.jobs.pop(event.workload, None)

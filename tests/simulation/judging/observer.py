@@ -96,6 +96,13 @@ class Observer:
         self._applied.clear()
         self._newest.clear()
 
+    def object_to_release(self, uid: str) -> None:
+        """Object if quota is given back while pods run that nobody started past us just now."""
+        since_s = asyncio.get_running_loop().time() - self.touched_s.get(uid, -UNADMITTED_S_MAX)
+        past_us = uid in self._by_hand or since_s < UNADMITTED_S_MAX
+        runs = self.running().get(uid, 0)
+        demand(past_us or not runs, "quota", f"{uid} runs {runs}m cpu and its quota is free")
+
     def running(self) -> dict[str, int]:
         """Return what the pods of each job take now, by its uid, in milli-CPU."""
         taken = dict[str, int]()

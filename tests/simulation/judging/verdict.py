@@ -27,6 +27,10 @@ class BrokenRuleError(AssertionError):
         self.rule = rule
 
 
+OBJECTIONS: list[BrokenRuleError] = []
+"""Of the world that lives now."""
+
+
 def demand(holds: object, rule: Rule, found: str) -> None:
     """Raise unless something holds.
 
@@ -34,7 +38,19 @@ def demand(holds: object, rule: Rule, found: str) -> None:
         BrokenRuleError: it does not.
     """
     if not holds:
-        raise BrokenRuleError(rule, found)
+        broken = BrokenRuleError(rule, found)
+        OBJECTIONS.append(broken)
+        raise broken
+
+
+def insist() -> None:
+    """Raise the first objection again: a service that it met on its way may have got over it.
+
+    Raises:
+        BrokenRuleError: somebody objected in this world.
+    """
+    if OBJECTIONS:
+        raise OBJECTIONS[0]
 
 
 def first_of(error: BaseException) -> BaseException:
