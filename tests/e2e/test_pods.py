@@ -166,6 +166,23 @@ async def test_a_group_starts_together_and_takes_a_replacement(
         await until(here.finished("crew"), "all are done", patience_s=90)
 
 
+@pytest.mark.slow
+async def test_a_group_whose_name_is_an_annotation_starts_and_is_preempted(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    async with yard(api, own_api, tmp_path, "life-long-name") as (here, _):
+        name = "crew-" + "of-a-very-long-name-" * 4 + "x"
+        for one in ("one", "two"):
+            found = pod(one, here.namespace, 60, cpu="1")
+            await here.make(found, **{TOTAL: "2", GROUP: name})
+        for one in ("one", "two"):
+            await until(here.seen(one, runs), f"{one} runs")
+        await here.make(pod("high", here.namespace, 1), "high")
+        for one in ("one", "two"):
+            await until(here.seen(one, gone), f"{one} is deleted")
+        await until(here.seen("high", here.act.ended), "the greater finishes")
+
+
 async def test_pods_too_many_are_deleted_and_one_goes_ahead_of_its_group(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

@@ -6,8 +6,9 @@ it is preempted, and come back when it is admitted again.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -135,10 +136,25 @@ class Yard:
                 assert TOLERATION in one["spec"]["tolerations"]
 
 
+async def nothing(_: Yard) -> None:
+    """Do nothing before the services come."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a test is about: a collection, an object like its own, and what comes first."""
+
+    path: str
+    probe: Object
+    first: Callable[[Yard], Awaitable[None]] = nothing
+
+
 @asynccontextmanager
 async def yard(
-    api: KubernetesApi, own_api: str, tmp_path: Path, path: str, probe: Object
+    api: KubernetesApi, own_api: str, tmp_path: Path, subject: Subject
 ) -> AsyncGenerator[Yard]:
+    """Lend a yard with the services at work; what happens first they do not see."""
+    path, probe = subject.path, subject.probe
     namespace = probe["metadata"]["labels"][QUEUE]
     here = Yard(api, namespace, path)
     act = ServingAct(
@@ -155,6 +171,7 @@ async def yard(
     config = tmp_path / "configuration.yaml"
     config.write_text(configuration(act))
     wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
+    await subject.first(here)
     async with run_services(wanted, print) as running:
         yield here
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
@@ -165,7 +182,7 @@ async def test_each_pod_of_a_deployment_is_queued_by_itself(
 ) -> None:
     path, name = "/apis/apps/v1/namespaces/{}/deployments", "life-deployment"
     probe = of_apps("Deployment", "probe", name, 1)
-    async with yard(api, own_api, tmp_path, path, probe) as here:
+    async with yard(api, own_api, tmp_path, Subject(path, probe)) as here:
         await here.create(of_apps("Deployment", "web", name, 3))
         await until(here.are("web", "Running", "Running", "waits"), "two of three fit")
         await here.check_placed("web")
@@ -185,7 +202,7 @@ async def test_a_stateful_set_is_one_workload_however_its_pods_come_and_go(
 ) -> None:
     path, name = "/apis/apps/v1/namespaces/{}/statefulsets", "life-stateful"
     probe = of_apps("StatefulSet", "probe", name, 1)
-    async with yard(api, own_api, tmp_path, path, probe) as here:
+    async with yard(api, own_api, tmp_path, Subject(path, probe)) as here:
         await here.create(of_apps("StatefulSet", "db", name, 2))
         await until(here.are("db", "Running", "Running"), "one comes behind the other")
         await here.check_placed("db")
@@ -207,6 +224,34 @@ async def test_a_stateful_set_is_one_workload_however_its_pods_come_and_go(
         await until(here.admitted(), "nothing holds quota")
 
 
+async def started_by_another(here: Yard) -> None:
+    """Make a StatefulSet whose pods another controller lets go."""
+    found = of_apps("StatefulSet", "db", here.namespace, 2)
+    found["spec"]["podManagementPolicy"] = "Parallel"
+    await here.create(found)
+    await until(here.are("db", "waits", "waits"), "its pods are gated")
+    body = msgspec.json.encode({"spec": {"schedulingGates": None}})
+    for name in ("db-0", "db-1"):
+        where = f"{here.pods}/{name}"
+        answer = await here.api.request("PATCH", where, body=body, content_type=MERGE_PATCH)
+        assert answer.status == 200, answer.body
+    await until(here.are("db", "Running", "Running"), "they run")
+
+
+async def test_a_stateful_set_that_runs_already_is_taken_over_as_it_is(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    path, name = "/apis/apps/v1/namespaces/{}/statefulsets", "life-adopted"
+    probe = of_apps("StatefulSet", "probe", name, 1)
+    async with yard(api, own_api, tmp_path, Subject(path, probe, started_by_another)) as here:
+        before = {one["metadata"]["uid"] for one in (await get(api, here.pods))["items"]}
+        await until(here.admitted("statefulset-db-"), "it holds its quota")
+        assert {one["metadata"]["uid"] for one in (await get(api, here.pods))["items"]} == before
+        body = msgspec.json.encode({"gracePeriodSeconds": 0})
+        await api.request("DELETE", f"{here.pods}/db-1", body=body)
+        await until(here.are("db", "Running", "Running"), "a pod made again is let go")
+
+
 async def test_each_group_of_a_leader_worker_set_is_a_workload(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
@@ -216,7 +261,7 @@ async def test_each_group_of_a_leader_worker_set_is_a_workload(
         await apply(api, one)
     probe = leader_worker_set("probe", name, 1)
     async with (
-        yard(api, own_api, tmp_path, path, probe) as here,
+        yard(api, own_api, tmp_path, Subject(path, probe)) as here,
         leader_worker_sets(api, here.path),
     ):
         await here.create(leader_worker_set("llm", name, 2))
