@@ -93,6 +93,9 @@ async def test_a_job_is_one_trace_from_observation_to_start(own_api: str, tmp_pa
         await install(api, manifests_folder(), print)
         await make_queues(api, {"traced": "2"})
         async with running(tmp_path, own_api) as traced:
+            await submit(api, "traced", "zero", cpu="1", seconds=1)  # perhaps told by a list
+            zero = (await job_of(api, "traced", "zero"))["metadata"]["uid"]
+            await eventually(lambda: "carry out Start" in traced.spans(zero), "it is watched")
             await submit(api, "traced", "one", cpu="1", seconds=1)
             uid = (await job_of(api, "traced", "one"))["metadata"]["uid"]
             await eventually(lambda: "carry out Start" in traced.spans(uid), "it is started")
@@ -118,6 +121,17 @@ def test_nothing_is_traced_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatc
         assert tracing is OFF
     span = OFF.begin("observe", "uid")
     assert (OFF.on, span.context) == (False, "")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
+def test_a_share_of_jobs_is_traced_the_same_ones_by_each_service(share: float) -> None:
+    chosen = list[list[bool]]()
+    for service in ("ingest", "scheduler"):
+        with open_tracing(service, "http://127.0.0.1:1", share) as tracing:
+            begun = [tracing.begin("work", f"uid-{number}") for number in range(400)]
+        chosen.append([span.context.endswith("-01") for span in begun])
+    assert chosen[0] == chosen[1]
+    assert abs(sum(chosen[0]) / 400 - share) < 0.08
 
 
 def test_what_is_asked_for_and_not_installed_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def run_service(name: str, settings: ServiceSettings, body: Body) -> int:
     configure_logs(name, settings.log_format, settings.log_level)
     ending = Ending(name, settings.drain_s)
     try:
-        with open_tracing(name, settings.traces) as tracing:
+        with open_tracing(name, settings.traces, settings.traces_share) as tracing:
             tune_garbage()
             with asyncio.Runner(loop_factory=loop_factory()) as runner:
                 runner.run(_live(_service(name, tracing), settings, body, ending))

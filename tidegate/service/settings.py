@@ -96,6 +96,9 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
             "http://127.0.0.1:4318; else what OTEL_EXPORTER_OTLP_ENDPOINT says; none: no traces"
         ),
     ] = ""
+    traces_share: Annotated[
+        float, Meta(ge=0, le=1, description="of how large a share of all jobs traces are sent")
+    ] = 1.0
     drain_s: Annotated[
         float, Meta(gt=0, description="how long a stop may take to finish what was begun")
     ] = 20.0

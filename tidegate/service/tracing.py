@@ -128,11 +128,11 @@ def spanned(
 
 
 @contextmanager
-def open_tracing(service: str, endpoint: str) -> Generator[Tracing]:
+def open_tracing(service: str, endpoint: str, share: float = 1.0) -> Generator[Tracing]:
     """Send spans to an OTLP collector over HTTP while the context is open.
 
     ``endpoint`` is the collector's URL; without one OpenTelemetry's own variables count, and
-    without those traces are off.
+    without those traces are off. Spans are sent of a ``share`` of all jobs.
 
     Raises:
         SettingsError: traces are asked for, and ``tidegate[tracing]`` is not installed.
@@ -147,10 +147,14 @@ def open_tracing(service: str, endpoint: str) -> Generator[Tracing]:
         from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - optional
         from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415 - optional
         from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415 - optional
+        from opentelemetry.sdk.trace.sampling import TraceIdRatioBased  # noqa: PLC0415 - optional
     except ImportError as error:
         raise SettingsError("Traces are asked for: install tidegate[tracing].") from error
     url = endpoint.rstrip("/") + "/v1/traces" if endpoint else None
-    provider = TracerProvider(resource=Resource.create({"service.name": f"tidegate-{service}"}))
+    provider = TracerProvider(
+        resource=Resource.create({"service.name": f"tidegate-{service}"}),
+        sampler=TraceIdRatioBased(share),  # by the job's trace, so no service differs
+    )
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=url)))
     try:
         yield OpenTelemetry(provider.get_tracer("tidegate"))
