@@ -137,7 +137,7 @@ def _open_postgresql(url: str) -> Database:
     try:
         connection = psycopg.connect(url, autocommit=True, **wanted)
         for setting in (*POSTGRES_SETTINGS, *POSTGRES_READS):
-            connection.execute(setting)
+            connection.execute(setting.encode())
     except psycopg.ProgrammingError as error:
         raise LedgerUnreachableError(f"{shown!r} is not a database URL: {error}") from error
     except psycopg.Error as error:

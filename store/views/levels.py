@@ -137,13 +137,9 @@ def _given(sign: int) -> Select[Any]:
     row = quota.c
     at_us: ColumnElement[Any] = row.from_us if sign > 0 else row.to_us
     lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
-    return select(
-        row.partition,
-        row.owner,
-        row.flavor,
-        row.resource,
-        at_us,
-        _zero,
+    told: list[ColumnElement[Any]] = [
+        *(row.partition, row.owner, row.flavor, row.resource, at_us, _zero),
         cast(row.nominal, Double) * sign,
         cast(lends, Double) * sign,
-    ).where(row.kind == "ClusterQueue", at_us.is_not(None))
+    ]
+    return select(*told).where(row.kind == "ClusterQueue", at_us.is_not(None))
