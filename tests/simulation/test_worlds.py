@@ -17,7 +17,7 @@ from tests.simulation.judging.judge import judge
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(18))
 def test_a_world_holds(seed: int) -> None:
     found = judge(seed)
     assert found.starts > 0, "a world in which nothing starts proves nothing"
