@@ -80,7 +80,7 @@ def fair(trial: Trial) -> list[Target]:
 
 
 def _moves_for_good(state: State) -> bool:
-    """Tell whether nobody leaves who would come back: the default mode's rule, docs/adr/0012."""
+    """Tell whether nobody leaves who would come back: the default mode's rule, docs/adr/0013."""
     return state.policy.compatibility != "kueue"
 
 

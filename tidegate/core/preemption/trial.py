@@ -105,7 +105,7 @@ def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> 
 
     Each may once it was submitted; whoever was displaced itself takes free room, and what its
     ClusterQueue has of its own, but displaces nobody for shares until its ClusterQueue changed from
-    outside, and then one of them: see docs/adr/0012.
+    outside, and then one of them: see docs/adr/0013.
     """
     if state.policy.compatibility == "kueue" or not workload.displaced_seq:
         return True

@@ -1,0 +1,62 @@
+"""docs/glossary.md against the code: what it names is there, and no private word names anything."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "glossary.md").read_text()
+ROWS = re.findall(r"^\| ([a-z]+) \| .* \| `([^`]+)` \|$", PAGE, re.MULTILINE)
+WORDS_MAX = 40
+PACKAGES = ("tidegate", "ingest", "scheduler", "actuator", "store")
+PRIVATE = {
+    *("agenda", "attention", "calm", "desk", "dozing", "heard", "hopeless", "inbox", "joins"),
+    *("learner", "means", "mirror", "night", "outbox", "outlet", "room", "seam", "sheet", "shelf"),
+    *("sleeper", "told", "vain"),
+}
+"""Words that once named things here, and that nobody who comes from the field would look for."""
+
+
+def modules() -> list[Path]:
+    return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+
+
+def names(path: Path) -> Iterator[str]:
+    """Yield the names of a module, its classes and its functions."""
+    yield path.stem
+    kinds = ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef
+    yield from (
+        node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)
+    )
+
+
+def words(name: str) -> set[str]:
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+", name)}
+
+
+def test_the_glossary_is_short_and_in_order() -> None:
+    listed = [word for word, _ in ROWS]
+    assert 0 < len(listed) <= WORDS_MAX
+    assert len(set(listed)) == len(listed) == PAGE.count("\n| ") - 2
+
+
+@pytest.mark.parametrize(("word", "where"), ROWS)
+def test_what_the_glossary_names_is_there(word: str, where: str) -> None:
+    assert word
+    classes = {name for path in modules() for name in names(path)} if "/" not in where else set()
+    assert (ROOT / where).exists() or where in classes
+
+
+def test_no_private_word_names_a_module_a_class_or_a_function() -> None:
+    found = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in modules()
+        for name in names(path)
+        if words(name) & PRIVATE
+    }
+    assert found == set()
