@@ -26,5 +26,5 @@ def job_is_one(job: Asking) -> bool:
 
 
 def called(job: Asking) -> str:
-    """Return how what a Workload says of a job names it; see ``Joins.stands_for``."""
+    """Return how what a Workload says of a job names it; see ``JobIndex.stands_for``."""
     return job.meta.uid if job_is_one(job) else job.alone.workload

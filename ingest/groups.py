@@ -11,7 +11,7 @@ from typing import TypeAlias
 import msgspec
 
 from ingest.asking import Asking
-from ingest.job_index import Joins
+from ingest.job_index import JobIndex
 from ingest.ownership import ResourceObservation
 from tidegate.contracts.observations import JobObserved, ObjectGone
 from tidegate.errors import TidegateError
@@ -27,7 +27,7 @@ Key: TypeAlias = tuple[str, str]
 class PodGroups:
     """Every group of pods that asks to be managed, as large as its pods are many."""
 
-    def __init__(self, joins: Joins) -> None:
+    def __init__(self, joins: JobIndex) -> None:
         self._joins = joins
         self._pods = dict[Key, dict[str, Pod]]()  # by uid
         self._of = dict[str, Key]()  # a pod's uid to its group

@@ -31,7 +31,7 @@ from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
 
 
-class Joins:
+class JobIndex:
     """Jobs by their uid, and what is known about them; as large as the jobs that ask are many."""
 
     def __init__(

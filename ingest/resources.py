@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import msgspec
 
 from ingest import definitions
 from ingest.groups import PodGroups
-from ingest.job_index import Joins
+from ingest.job_index import JobIndex
 from ingest.ownership import ResourceObservation
 from ingest.referred import Described, waiting
 from ingest.resource_claims import PATH, RESOURCE, Claims
@@ -112,7 +113,7 @@ def watched(
     are jobs themselves says the kind ``workload``.
     """
     claims = Claims(device_classes)
-    joins = Joins(kinds, scope, claims)
+    joins = JobIndex(kinds, scope, claims)
     sets = ServingSets(kinds, joins)
     jobs = [_watched_job(kind, joins, sets) for kind in kinds if kind.name not in _NOT_WATCHED]
     described = [_described(kind, plural, joins) for kind in kinds for plural in kind.referred]
@@ -130,24 +131,24 @@ _NOT_WATCHED = (workload.NAME, pod_group.NAME)
 """Kinds that are told by what watches another resource."""
 
 
-def _watched_job(kind: JobKind[Any], joins: Joins, sets: ServingSets) -> Watched:
+def _watched_job(kind: JobKind[Any], joins: JobIndex, sets: ServingSets) -> Watched:
     if kind.name in SETS:
         return _set(kind, joins, sets)
     return _pods(joins, sets) if kind.name == pod.NAME else _job(kind, joins)
 
 
-def _set(kind: JobKind[Any], joins: Joins, sets: ServingSets) -> Watched:
+def _set(kind: JobKind[Any], joins: JobIndex, sets: ServingSets) -> Watched:
     """Watch objects that are queued through their pods."""
     return msgspec.structs.replace(
         _job(kind, joins),
-        observe=lambda found: sets.observe(kind, found),
+        observe=partial(sets.observe, kind),
         gone=sets.remove,
-        listed=lambda present, version: sets.listed_objects(kind, present, version),
-        present=lambda listed: sets.present(kind, listed),
+        listed=partial(sets.listed_objects, kind),
+        present=partial(sets.present, kind),
     )
 
 
-def _pods(joins: Joins, sets: ServingSets) -> Watched:
+def _pods(joins: JobIndex, sets: ServingSets) -> Watched:
     groups, alone = PodGroups(joins), _job(pod.KIND, joins)
 
     def observe(found: Pod) -> Iterator[ResourceObservation]:
@@ -178,7 +179,7 @@ def _pods(joins: Joins, sets: ServingSets) -> Watched:
     )
 
 
-def _job(kind: JobKind[Any], joins: Joins) -> Watched:
+def _job(kind: JobKind[Any], joins: JobIndex) -> Watched:
     return Watched(
         resource=kind.resource,
         path=kind.path(),
@@ -191,7 +192,7 @@ def _job(kind: JobKind[Any], joins: Joins) -> Watched:
     )
 
 
-def _claim_templates(claims: Claims, joins: Joins) -> Watched:
+def _claim_templates(claims: Claims, joins: JobIndex) -> Watched:
     """Watch what changes jobs and is told of nobody: the templates themselves are no facts."""
 
     def observe(found: seen.ResourceClaimTemplate) -> Iterator[ResourceObservation]:
@@ -215,7 +216,7 @@ def _claim_templates(claims: Claims, joins: Joins) -> Watched:
     )
 
 
-def _described(kind: JobKind[Any], plural: str, joins: Joins) -> Watched:
+def _described(kind: JobKind[Any], plural: str, joins: JobIndex) -> Watched:
     """Watch what says what the pods of a kind's jobs are like."""
     path, referred = f"/apis/{kind.group}/{kind.version}/{plural}", joins.referred
     return Watched(
@@ -230,7 +231,7 @@ def _described(kind: JobKind[Any], plural: str, joins: Joins) -> Watched:
 
 
 def _told_again(
-    joins: Joins, jobs: Iterable[tuple[JobKind[Any], Loose]]
+    joins: JobIndex, jobs: Iterable[tuple[JobKind[Any], Loose]]
 ) -> Iterator[ResourceObservation]:
     """Yield jobs as what they refer to describes them now; one that is unreadable so waits."""
     for kind, found in list(jobs):
@@ -240,7 +241,7 @@ def _told_again(
             yield from joins.wait(kind, found.metadata, waiting(kind, found))
 
 
-def _namespaces(joins: Joins) -> Watched:
+def _namespaces(joins: JobIndex) -> Watched:
     resource = "namespaces"
 
     def observe(found: seen.Namespace) -> Iterator[ResourceObservation]:
@@ -252,7 +253,7 @@ def _namespaces(joins: Joins) -> Watched:
     )
 
 
-def _workloads(joins: Joins) -> Watched:
+def _workloads(joins: JobIndex) -> Watched:
     resource = workload.KIND.resource
 
     return Watched(

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ingest.asking import Asking
-from ingest.job_index import Joins
+from ingest.job_index import JobIndex
 from ingest.ownership import ResourceObservation
 from tidegate.contracts.observations import ObjectGone
 from tidegate.errors import TidegateError
@@ -40,7 +40,7 @@ GROUPS_MAX = 2_000
 class ServingSets:
     """Every object that is queued through its pods, and the pods; as large as they are many."""
 
-    def __init__(self, kinds: Sequence[JobKind[Any]], joins: Joins) -> None:
+    def __init__(self, kinds: Sequence[JobKind[Any]], joins: JobIndex) -> None:
         self._sets = {one.name: SETS[one.name] for one in kinds if one.name in SETS}
         self._joins = joins
         self._objects = dict[Key, Loose]()

@@ -23,7 +23,7 @@ from tidegate.model.numbers import whole
 class Said(msgspec.Struct, frozen=True, kw_only=True):
     """What stands on one variant."""
 
-    job: str  # as ``Joins`` calls it
+    job: str  # as ``JobIndex`` calls it
     reserved: bool  # it holds quota
     since: str = ""
     checks: tuple[CheckSeen, ...] = ()

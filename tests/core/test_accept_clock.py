@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.core.telling import BEGIN, SECOND, Bus, beat, flavor, job, types
 from tidegate.contracts.facts import ClockSkewed, TimePassed, WatchesExpected
 from tidegate.core.state import deadlines
-from tidegate.core.state.dedup import Heard
+from tidegate.core.state.dedup import Dedup
 
 HOUR = 3_600 * SECOND
 
@@ -51,7 +51,7 @@ def test_what_is_watched_is_told_when_it_is_new() -> None:
     [expected] = bus.tell(beat(1, "pods", "jobs.batch"))
     assert expected == WatchesExpected(at_us=BEGIN, resources=("jobs.batch", "pods"))
     assert bus.tell(beat(2, "jobs.batch", "pods"), beat(3)) == []
-    bus.state.heard = Heard()
+    bus.state.heard = Dedup()
     assert bus.tell(beat(4, "pods", "jobs.batch")) == []
 
 

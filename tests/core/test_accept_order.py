@@ -14,7 +14,7 @@ from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import PAYLOAD_BYTES_MAX
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import GapObserved, ObservationRefused, StreamReplaced
-from tidegate.core.state.dedup import Heard
+from tidegate.core.state.dedup import Dedup
 
 NAMES = [f"f{number}" for number in range(12)]
 
@@ -132,5 +132,5 @@ def test_repeated_and_reordered_deliveries_give_the_same_facts(
 def test_nothing_is_remembered_of_a_message_but_what_it_says() -> None:
     bus = Bus()
     bus.tell(flavor())
-    bus.state.heard = Heard()  # a restart
+    bus.state.heard = Dedup()  # a restart
     assert bus.tell(flavor(version=11)) == []

@@ -21,7 +21,7 @@ from tests.core.telling import (
 )
 from tidegate.contracts import observations as seen
 from tidegate.contracts.facts import RoundCompleted, WorkloadAdopted
-from tidegate.core.state.dedup import Heard
+from tidegate.core.state.dedup import Dedup
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import FlavorSpec
 
@@ -101,7 +101,7 @@ def test_a_round_that_lost_something_removes_nobody_and_asks_for_another(
 ) -> None:
     bus.tell(flavor("x"), started(FLAVORS))
     if loss == "restart":
-        bus.state.heard = Heard()
+        bus.state.heard = Dedup()
     else:
         bus.seq += 1
         assert "GapObserved" in types(bus.tell(beat(1)))
@@ -199,7 +199,7 @@ def test_a_restored_cluster_replaces_everything_and_counts_anew(bus: Bus, sessio
 def test_versions_alone_show_a_restore_after_a_restart(bus: Bus) -> None:
     flavors(bus, 10)
     bus.tell(*(flavor(name, version=49) for name in "wxy"))
-    bus.state.heard = Heard()
+    bus.state.heard = Dedup()
     assert "FlavorRemoved" in restored(bus, 2, "b")
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tests.core.telling import FLAVORS, JOBS, Bus, Fields, flavor, gone, job, types
 from tests.parts.drawn import drawn
 from tidegate.contracts import observations as seen
-from tidegate.core.state.dedup import Heard
+from tidegate.core.state.dedup import Dedup
 from tidegate.model.podset import Container, PodSet
 from tidegate.model.quota import FlavorSpec
 
@@ -218,7 +218,7 @@ def play(resource: str, steps: list[Step]) -> tuple[Bus, Cluster]:
         if what == "write":
             cluster.write(who, number)
         elif what == "restart":
-            bus.state.heard = Heard()
+            bus.state.heard = Dedup()
         elif what == "lose":
             bus.seq += number
         elif what == "restore":

@@ -9,7 +9,7 @@ from tidegate.contracts.decisions import WorkloadPending
 from tidegate.contracts.facts import FactEvent, WorkloadRemoved
 from tidegate.contracts.observations import NamespaceObserved, PolicyObserved
 from tidegate.core.decide import decide
-from tidegate.core.state.dedup import Heard
+from tidegate.core.state.dedup import Dedup
 from tidegate.model.policy import PodsReady, Policy
 
 CREWS = "voyages.ships.example.com"
@@ -56,7 +56,7 @@ def test_what_another_session_watches_is_kept(bus: Bus) -> None:
 
 def test_a_scheduler_that_starts_again_waits_anew(bus: Bus) -> None:
     after(bus, 20, CREWS)
-    bus.state.heard = Heard()
+    bus.state.heard = Dedup()
     assert released(after(bus, 9, CREWS)) == []
     assert released(after(bus, 10, CREWS)) == ["NotWatched"]
 

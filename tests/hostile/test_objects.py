@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from ingest.job_index import Joins
+from ingest.job_index import JobIndex
 from ingest.scope import Scope
 from tests.hostile.drawing import KINDS, Object, objects
 from tests.jobs.walking import IDLE, merged
@@ -36,7 +36,7 @@ def seen_as(kind: JobKind[Any], found: Object) -> Any:  # noqa: ANN401 - of the 
 
 def observed(kind: JobKind[Any], found: Object) -> list[Any]:
     """Return what ingest tells of an object, as it stands on the bus; nothing: it is refused."""
-    seen, joins = seen_as(kind, found), Joins([kind], Scope())
+    seen, joins = seen_as(kind, found), JobIndex([kind], Scope())
     try:
         told = [] if isinstance(seen, Unreadable) else list(joins.job(kind, seen))
         sent = [encode(cast("Observation", one)) for _, one in told]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingest.job_index import Joins
+from ingest.job_index import JobIndex
 from ingest.scope import Scope
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError
@@ -37,7 +37,7 @@ def owner(name: str, api_version: str = "batch/v1", kind: str = "Job") -> Object
     return {"apiVersion": api_version, "kind": kind, "name": name, "uid": uid, "controller": True}
 
 
-def told(joins: Joins, found: Object) -> dict[str, JobObserved]:
+def told(joins: JobIndex, found: Object) -> dict[str, JobObserved]:
     """Observe a Job; return what is told of whom."""
     seen = decode_object(msgspec.json.encode(found), KIND.seen)
     observed = (one for _, one in joins.job(KIND, seen))
@@ -45,8 +45,8 @@ def told(joins: Joins, found: Object) -> dict[str, JobObserved]:
 
 
 @pytest.fixture
-def joins() -> Joins:
-    return Joins([KIND, jobset.KIND], Scope())
+def joins() -> JobIndex:
+    return JobIndex([KIND, jobset.KIND], Scope())
 
 
 BAD: dict[str, Object] = {
@@ -60,7 +60,7 @@ BAD: dict[str, Object] = {
 @pytest.mark.parametrize("runs", [True, False])
 @pytest.mark.parametrize("name", BAD)
 def test_a_job_that_cannot_be_read_is_told_with_how_it_stands(
-    joins: Joins, name: str, *, runs: bool
+    joins: JobIndex, name: str, *, runs: bool
 ) -> None:
     bad = job("bad", runs=runs, annotations=BAD[name])
     bad["spec"]["template"] = {**TEMPLATE, "metadata": {"annotations": BAD[name]}}
@@ -73,7 +73,7 @@ def test_a_job_that_cannot_be_read_is_told_with_how_it_stands(
     assert len(why.message) <= 1_024
 
 
-def test_the_child_of_a_job_that_waits_must_not_run_until_that_does(joins: Joins) -> None:
+def test_the_child_of_a_job_that_waits_must_not_run_until_that_does(joins: JobIndex) -> None:
     told(joins, job("above", runs=False))
     below = job("below", runs=True, owner=owner("above"), labels={})
     assert told(joins, below)["below"].stray == "OwnerWaits"
@@ -81,19 +81,19 @@ def test_the_child_of_a_job_that_waits_must_not_run_until_that_does(joins: Joins
     assert again["below"].stray is None
 
 
-def test_a_job_that_names_a_job_as_its_owner_is_queued_like_any_other(joins: Joins) -> None:
+def test_a_job_that_names_a_job_as_its_owner_is_queued_like_any_other(joins: JobIndex) -> None:
     told(joins, job("above", runs=True))
     seen = told(joins, job("below", runs=False, owner=owner("above")))["below"]
     assert (seen.queue, seen.stray) == ("main", None)
 
 
 @pytest.mark.parametrize("version", ["batch/v1", "batch/v9", "jobset.x-k8s.io/v1alpha2"])
-def test_an_owner_that_does_not_exist_lets_nobody_run(joins: Joins, version: str) -> None:
+def test_an_owner_that_does_not_exist_lets_nobody_run(joins: JobIndex, version: str) -> None:
     kind = "JobSet" if "jobset" in version else "Job"
     below = job("below", runs=True, owner=owner("nowhere", version, kind))
     assert told(joins, below)["below"].stray is not None
 
 
-def test_a_job_that_asks_for_nothing_may_have_any_owner(joins: Joins) -> None:
+def test_a_job_that_asks_for_nothing_may_have_any_owner(joins: JobIndex) -> None:
     below = job("below", runs=True, owner=owner("nowhere"), labels={})
     assert told(joins, below)["below"].stray is None

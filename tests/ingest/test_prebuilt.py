@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ingest.job_index import Joins
+from ingest.job_index import JobIndex
 from ingest.scope import Scope
 from tests.ingest.scene import gone, jobs, session
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
@@ -132,7 +132,7 @@ def read(kind: Any, found: Object, number: int) -> Any:  # noqa: ANN401 - of the
 
 
 def test_who_goes_while_others_are_told_claims_no_workload_any_more() -> None:
-    joins = Joins([batch_job.KIND], Scope())
+    joins = JobIndex([batch_job.KIND], Scope())
     for told in (
         joins.listed_workloads(()),
         joins.namespace(read(Namespace, {"metadata": {"name": "default"}}, 1)),

@@ -45,7 +45,7 @@ def pass_over(state: State, resource: str, seen: Observed, newer: int, *, doubte
 
 
 def roll_key(session: str, resource: str, number: int) -> str:
-    """Return the key of a round in ``Heard.rolls``."""
+    """Return the key of a round in ``Dedup.rolls``."""
     return f"{session} {resource} {number}"
 
 

@@ -30,7 +30,7 @@ class Roll(msgspec.Struct, kw_only=True):
     passed_over: dict[str, Observed] = {}  # by uid: what the list told and was outdated
 
 
-class Heard(msgspec.Struct, kw_only=True):
+class Dedup(msgspec.Struct, kw_only=True):
     """The memory of one scheduler's term; a snapshot leaves it out."""
 
     versions: dict[str, int] = {}

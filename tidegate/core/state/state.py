@@ -16,7 +16,7 @@ from tidegate.contracts.observations import JobState
 from tidegate.contracts.observations import Stray as Why
 from tidegate.core.state.cluster_queues import Forest, Rank, Shape
 from tidegate.core.state.deadlines import Deadlines
-from tidegate.core.state.dedup import Heard
+from tidegate.core.state.dedup import Dedup
 from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
 from tidegate.model.policy import Policy
@@ -255,4 +255,4 @@ class State(msgspec.Struct, kw_only=True):
     local_usage: dict[str, LocalUsage] = {}  # "<namespace>/<LocalQueue>" to what it has consumed
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
     forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot
-    heard: Heard = msgspec.field(default_factory=Heard)  # not folded: in no snapshot
+    heard: Dedup = msgspec.field(default_factory=Dedup)  # not folded: in no snapshot
