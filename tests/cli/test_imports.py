@@ -25,7 +25,7 @@ READING = (
 RUN = """
 import atexit, sys
 sys.argv = ["tidegate", *{words!r}]
-atexit.register(lambda: print(*sorted(sys.modules), sep="\\n", file=sys.stderr))
+atexit.register(lambda: print("MODULES", *sorted(sys.modules), file=sys.stderr))
 from tidegate.cli.main import main
 main()
 """
@@ -42,7 +42,9 @@ def imported(words: list[str], **variables: str) -> set[str]:
             stderr=subprocess.PIPE,
             text=True,
             check=True,
-        ).stderr.split()
+        )
+        .stderr.rpartition("MODULES")[2]
+        .split()
     )
 
 

@@ -33,6 +33,9 @@ from tidegate.model.quota import ResourceGroup as Group
 Fields = dict[str, Any]
 TEAM = "team"
 
+OF_EVERY_JOB = {"CreatedWorkload", "Suspended"}
+"""Events that every job has: ``tests/actuator/test_looked_at.py`` looks at them, no rule does."""
+
 
 @dataclass
 class Stage:
@@ -108,6 +111,7 @@ class Stage:
             f"{name_of(one.workload or getattr(event, 'workload', ''))}"
             f"{' job' if one.about_job else ''} {one.kind} {one.reason}"
             for one in told(event)
+            if one.reason not in OF_EVERY_JOB
         ]
 
     def obeyed(self, name: str) -> seen.JobObserved:

@@ -37,6 +37,7 @@ SET_ASIDE = {
     "ActuationFailed",
     "OrderReissued",
     "CheckDefined",
+    "ClusterQueueReleased",
     "CheckRemoved",
     "ClockSkewed",
     "ClusterQueueReadinessChanged",

@@ -29,6 +29,7 @@ from tidegate.core.folding.snapshot import VERSION, decode
 from tidegate.core.state.chain import GENESIS
 from tidegate.core.state.state import State
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
+from tidegate.model.numbers import whole
 from tidegate.replay.rebuild import rebuild
 
 LedgerOption = Annotated[
@@ -135,9 +136,13 @@ class Reader(NamedTuple):
         return next((entry.at_us for entry in self.ledger.back(self.end, 1)), 0)
 
     def first_seq(self, text: str, option: str) -> int:
-        """Return the first seq that an option tells; one behind the end: nothing came since."""
+        """Return the first seq that an option tells; one behind the end: nothing came since.
+
+        Raises:
+            BadParameter: it is neither a seq nor a time.
+        """
         if text.isdecimal():
-            return int(text)
+            return seq_in(text, option)
         return self.ledger.seq_at(self._time_of(text, option) - 1) + 1
 
     def _time_of(self, text: str, option: str) -> int:
@@ -253,6 +258,18 @@ def _reports_of(then: Reader) -> Generator[Reports]:
     prices = [] if then.database is None else then.database.records("SELECT * FROM price")
     with past(then.entries("going back"), prices) as engine:
         yield Reports(partial(records, engine), "sqlite")
+
+
+def seq_in(text: str, option: str) -> int:
+    """Return the seq that decimal digits write.
+
+    Raises:
+        BadParameter: no ledger holds so many events.
+    """
+    seq = whole(text)
+    if seq is None:
+        raise typer.BadParameter(f"{option} {text[:32]!r} is no seq that a ledger could have.")
+    return seq
 
 
 def time_of(text: str, option: str) -> int:

@@ -12,7 +12,7 @@ from store.archive.archive_format import SUFFIXES, Archive, digest, sync, write
 from tidegate.cli.commands.copying import refuse_existing
 from tidegate.cli.output import say
 from tidegate.cli.progress import watched
-from tidegate.cli.reading import time_of
+from tidegate.cli.reading import seq_in, time_of
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.chain import GENESIS, verify
 from tidegate.errors import NotSupportedError
@@ -65,7 +65,9 @@ def _archive(engine: Any, file: Path, until: str) -> tuple[int, int]:  # noqa: A
     with selecting(engine) as select:
         held = archive_ranges.parts(select, 0)
     anchor = held[-1].anchor() if held else GENESIS
-    seq = int(until) if until.isdecimal() else ledger.seq_at(time_of(until, "--until"))
+    seq = (
+        seq_in(until, "--until") if until.isdecimal() else ledger.seq_at(time_of(until, "--until"))
+    )
     last = archiving.last_turn(engine, 0, seq)
     if last <= anchor.seq:
         raise NotSupportedError(f"There is no whole turn to archive behind seq {anchor.seq}.")

@@ -17,7 +17,7 @@ from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.name_lookup import find, naming
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
-from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, Reader, open_reader
+from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, Reader, open_reader, seq_in
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.entry import Entry
@@ -106,7 +106,7 @@ def events(  # noqa: PLR0913 - each is an option
         heard = subscribe(
             bus,
             ledger=ledger,
-            since=int(since) if since else None,
+            since=seq_in(since, "--since") if since else None,
             cluster=cluster,
             credentials=str(bus_credentials or ""),
             ca=str(bus_ca or ""),
