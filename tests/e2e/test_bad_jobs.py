@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +72,14 @@ async def test_what_makes_no_sense_is_told_and_the_others_go_on(
     await prepare(api, str(config))
     wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
     async with run_services(wanted, print) as running:
-        recorded = [
-            uid
+        recorded = {
+            uid: f"{kind} {name}"
             for kind in kinds
             for name, defect in DEFECTS[kind].items()
             if (uid := await submit(api, kind, name, defect))
-        ]
-        await until(lambda: are_told(api, recorded), "each is told on the object")
+        }
+        for uid, name in recorded.items():
+            await until(partial(is_told, api, uid), f"{name} is told on the object")
         refused = {one.uid: one.error for one in told(running.ledger, ObservationRefused)}
         assert all(refused[uid] for uid in recorded)
         for kind in kinds:
@@ -117,14 +119,14 @@ async def create(api: KubernetesApi, kind: str, name: str, defect: Object) -> tu
         return answer.status, {"message": answer.body.decode()}
 
 
-async def are_told(api: KubernetesApi, uids: list[str]) -> bool:
+async def is_told(api: KubernetesApi, uid: str) -> bool:
     events = (await get(api, f"/api/v1/namespaces/{NAMESPACE}/events"))["items"]
     about = {
         one["involvedObject"].get("uid")
         for one in events
         if one["reason"] == "Unreadable" and one["type"] == "Warning" and one["message"]
     }
-    return about >= set(uids)
+    return uid in about
 
 
 def starts(api: KubernetesApi, kind: str, name: str) -> Callable[[], Awaitable[bool]]:

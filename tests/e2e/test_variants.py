@@ -119,7 +119,8 @@ async def test_a_job_starts_where_there_is_room_and_moves_to_the_flavor_that_is_
         assert (await family.members())["slow"]["spec"]["active"] is False
         await family.told("CreatedVariant", "DeactivatedVariant", "EvictedDueToFlavorMigration")
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
-        await api.request("DELETE", f"/apis/batch/v1/namespaces/{SPACE}/jobs/train")
+        path = f"/apis/batch/v1/namespaces/{SPACE}/jobs/train"
+        await api.request("DELETE", path, body=b'{"propagationPolicy":"Background"}')
         await until(lambda: _none(family), "with the Job its Workloads are gone")
 
 
