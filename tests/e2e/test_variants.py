@@ -119,9 +119,14 @@ async def test_a_job_starts_where_there_is_room_and_moves_to_the_flavor_that_is_
         assert (await family.members())["slow"]["spec"]["active"] is False
         await family.told("CreatedVariant", "DeactivatedVariant", "EvictedDueToFlavorMigration")
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
-        path = f"/apis/batch/v1/namespaces/{SPACE}/jobs/train"
-        await api.request("DELETE", path, body=b'{"propagationPolicy":"Background"}')
+        await _delete(api)
         await until(lambda: _none(family), "with the Job its Workloads are gone")
+
+
+async def _delete(api: KubernetesApi) -> None:
+    """Delete the Job as kubectl does: a bare request would leave its Workloads behind."""
+    path = f"/apis/batch/v1/namespaces/{SPACE}/jobs/train"
+    await api.request("DELETE", path, body=b'{"propagationPolicy":"Background"}')
 
 
 async def _none(family: Family) -> bool:

@@ -22,14 +22,14 @@ from store.kept_states import newest
 from store.reports import rows, statement
 from store.schema import check
 from tidegate.cli.instance import read_instance
+from tidegate.cli.moments import seq_in, time_of
 from tidegate.cli.progress import watched
-from tidegate.cli.times import parse_ago, parse_utc, utc
+from tidegate.cli.times import parse_ago, utc
 from tidegate.contracts.entry import Entry, Snapshot
 from tidegate.core.folding.snapshot import VERSION, decode
 from tidegate.core.state.chain import GENESIS
 from tidegate.core.state.state import State
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
-from tidegate.model.numbers import whole
 from tidegate.replay.rebuild import rebuild
 
 LedgerOption = Annotated[
@@ -258,32 +258,6 @@ def _reports_of(then: Reader) -> Generator[Reports]:
     prices = [] if then.database is None else then.database.records("SELECT * FROM price")
     with past(then.entries("going back"), prices) as engine:
         yield Reports(partial(records, engine), "sqlite")
-
-
-def seq_in(text: str, option: str) -> int:
-    """Return the seq that decimal digits write.
-
-    Raises:
-        BadParameter: no ledger holds so many events.
-    """
-    seq = whole(text)
-    if seq is None:
-        raise typer.BadParameter(f"{option} {text[:32]!r} is no seq that a ledger could have.")
-    return seq
-
-
-def time_of(text: str, option: str) -> int:
-    """Return the time that an option tells where it might have told a seq.
-
-    Raises:
-        BadParameter: it is none.
-    """
-    try:
-        return parse_utc(text)
-    except ValueError:
-        raise typer.BadParameter(
-            f"{option} {text!r} is neither a seq nor a time: 2026-03-02T08:30:00Z, or 2h (ago)."
-        ) from None
 
 
 def ledger_url(url: str) -> str:

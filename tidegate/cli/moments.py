@@ -1,0 +1,34 @@
+"""Options that name a moment of the ledger: by a seq, or by a time."""
+
+from __future__ import annotations
+
+import typer
+
+from tidegate.cli.times import parse_utc
+from tidegate.model.numbers import whole
+
+
+def seq_in(text: str, option: str) -> int:
+    """Return the seq that decimal digits write.
+
+    Raises:
+        BadParameter: no ledger holds so many events.
+    """
+    seq = whole(text)
+    if seq is None:
+        raise typer.BadParameter(f"{option} {text[:32]!r} is no seq that a ledger could have.")
+    return seq
+
+
+def time_of(text: str, option: str) -> int:
+    """Return the time that an option tells where it might have told a seq.
+
+    Raises:
+        BadParameter: it is none.
+    """
+    try:
+        return parse_utc(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{option} {text!r} is neither a seq nor a time: 2026-03-02T08:30:00Z, or 2h (ago)."
+        ) from None
