@@ -82,7 +82,7 @@ async def leave(api: KubernetesApi, living: Living) -> None:
     """Make the Workloads that Kueue left of a RayJob and of a StatefulSet, in its words."""
     path = f"/apis/apps/v1/namespaces/{NAMESPACE}/statefulsets"
     made = msgspec.json.decode((await post(api, path, STATEFUL_SET)).body)["metadata"]
-    ray = {"apiVersion": "ray.io/v1", "kind": "RayJob", "name": "ray", "uid": "0000-ray"}
+    ray = {"apiVersion": "ray.io/v1alpha1", "kind": "RayJob", "name": "ray", "uid": "0000-ray"}
     stateful = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": made["uid"]}
     for name, owner in (("rayjob-ray", ray), ("statefulset-db", stateful)):
         about = {
