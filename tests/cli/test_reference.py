@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
+from tidegate.cli.commands.demo import shown_at_the_end
+from tidegate.cli.instance import Instance
 from tidegate.cli.program import build
 from tidegate.cli.reference import Page, commands, page
 
@@ -49,3 +51,9 @@ def read(command: Any, above: Any, words: list[str]) -> None:  # noqa: ANN401 - 
 def test_the_page_has_every_command_once() -> None:
     told = page().splitlines()
     assert [line for line in told if line.startswith("## ")] == [f"## {one.path}" for one in PAGES]
+
+
+def test_the_commands_that_the_demo_ends_with_are_understood() -> None:
+    instance = Instance(ledger="sqlite:///ledger.db", nats_url="nats://127.0.0.1:4222", pid=1)
+    for command in shown_at_the_end(instance):
+        understand(shlex.join(("tidegate", *command)))

@@ -55,14 +55,17 @@ def demo(
     raise typer.Exit(0 if passed else _NO)
 
 
-def _report(instance: Instance, console: Console) -> bool:
-    return all(
-        [
-            tell(console, "usage"),
-            tell(console, "report", "usage_hourly"),
-            tell(console, "ledger", "verify", "--witness", instance.nats_url),
-        ]
+def shown_at_the_end(instance: Instance) -> tuple[tuple[str, ...], ...]:
+    """Return the commands of tidegate that the demo ends with, each as its arguments."""
+    return (
+        ("show", "usage"),
+        ("report", "usage_hourly"),
+        ("ledger", "verify", "--witness", instance.nats_url),
     )
+
+
+def _report(instance: Instance, console: Console) -> bool:
+    return all([tell(console, *command) for command in shown_at_the_end(instance)])
 
 
 def _fresh_folder() -> Path:

@@ -26,6 +26,7 @@ from tidegate.cluster.processes import is_alive, last_lines, spawn
 from tidegate.errors import TidegateError
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
+from tidegate.urls import shown
 
 READY_S, DONE_S, POLL_S, LINE_S = 900.0, 240.0, 0.25, 3.0
 
@@ -87,7 +88,7 @@ async def completed(api: KubernetesApi) -> int:
 
 def tell(console: Console, *arguments: str) -> bool:
     """Run a command of tidegate's own, show it with its output, and tell whether it said yes."""
-    console.print(f"\n[bold]$ tidegate {' '.join(arguments)}[/]")
+    console.print(f"\n[bold]$ tidegate {shown(' '.join(arguments))}[/]")
     command = [sys.executable, "-m", "tidegate.cli.main", *arguments]
     wide = {**os.environ, "COLUMNS": str(console.width)}
     return subprocess.run(command, check=False, env=wide).returncode == 0  # noqa: S603 - our own
