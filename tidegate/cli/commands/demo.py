@@ -65,7 +65,8 @@ def shown_at_the_end(instance: Instance) -> tuple[tuple[str, ...], ...]:
 
 
 def _report(instance: Instance, console: Console) -> bool:
-    return all([tell(console, *command) for command in shown_at_the_end(instance)])
+    passed = [tell(console, *command) for command in shown_at_the_end(instance)]
+    return all(passed)
 
 
 def _fresh_folder() -> Path:
