@@ -11,7 +11,7 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self.observations = Counter(
             "tidegate_ingest_observations",
-            "Observations by what became of them: told, suppressed as no news, refused.",
+            "Observations by what became of them: published, suppressed, refused, failed.",
             ["resource", "outcome"],
             registry=registry,
         )

@@ -110,6 +110,10 @@ class Sync:
                 why = "error"
                 self._note(error)
                 await asyncio.sleep(next(waits))
+            except Exception:  # noqa: BLE001 - of one resource: the others go on
+                why = "error"
+                _log.exception("not told", resource=self.watched.resource)
+                await asyncio.sleep(next(waits))
 
     async def _tell_all(self) -> int:
         """List once, between brackets; return the version listed.
@@ -193,11 +197,21 @@ class Sync:
         if event.type == "DELETED":
             meta: ObjectMeta = event.object.metadata
             gone = ObjectGone(**who(meta), resource=self.watched.resource)
-            others = list(self.watched.gone(meta.uid, meta.version))
+            others = self._also_gone(meta)
             await self._publisher.tell(self.watched.resource, gone)
             await self._tell_others(others)
         else:
             await self._tell(event.object, 0)
+
+    def _also_gone(self, meta: ObjectMeta) -> list[ResourceObservation]:
+        """Return what else a deletion changes; one that fails is counted, and the others go on."""
+        try:
+            return list(self.watched.gone(meta.uid, meta.version))
+        except Exception:  # noqa: BLE001 - of one object: the next list tells what this did not
+            self._metrics.observations.labels(self.watched.resource, "failed").inc()
+            _log.exception("not forgotten", resource=self.watched.resource, uid=meta.uid)
+            self.ask()
+            return []
 
     async def _tell(self, found: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
         for resource, told in self._observed(found):
@@ -223,7 +237,11 @@ class Sync:
     def _refused(self, found: Any, error: str) -> ResourceObservation:  # noqa: ANN401 - of the kind, or Unreadable
         resource, meta = self.watched.resource, found.metadata
         self._metrics.observations.labels(resource, "refused").inc()
-        job = self.watched.unreadable(meta, _plain(found), error)
+        try:
+            job = self.watched.unreadable(meta, _plain(found), error)
+        except Exception:  # noqa: BLE001 - of one object: that it is refused is told all the same
+            _log.exception("not described", resource=resource, uid=meta.uid)
+            job = None
         return resource, refused(resource, Observed(**who(meta)), error, job)
 
     def _note(self, error: TidegateError) -> None:

@@ -43,8 +43,9 @@ class Scene(Stage):
         *,
         lease: str = "actuator-0",
         projects: bool = False,
+        registry: CollectorRegistry | None = None,
     ) -> Session:
-        random, metrics = Random(3), Metrics(CollectorRegistry())
+        random, metrics = Random(3), Metrics(registry or CollectorRegistry())
         reporter = Reporter(
             self.bus.outlet(), cluster="local", session=name, random=random, metrics=metrics
         )
