@@ -31,9 +31,9 @@ from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
 from scheduler.term import schedule
 from tests.simulation.bus import CLUSTER, Bus
-from tests.simulation.faults.life import (
+from tests.simulation.faults.life import Life
+from tests.simulation.faults.ports import (
     RELIST_S,
-    Life,
     LivingApi,
     LivingFeed,
     LivingInbox,
