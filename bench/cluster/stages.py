@@ -8,7 +8,7 @@ from statistics import quantiles
 import msgspec
 
 from bench.cluster.playing import Course
-from tidegate.cli.reading import open_reader
+from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import QuotaReserved
 from tidegate.contracts.facts import WorkloadFinished, WorkloadSubmitted

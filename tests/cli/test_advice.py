@@ -20,7 +20,7 @@ from tests.parts.postgresql import (
     owner,
     wait_until,
 )
-from tidegate.cli.examining import CLOCKS_APART_US_MAX, examine_clocks
+from tidegate.cli.doctor.examining import CLOCKS_APART_US_MAX, examine_clocks
 from tidegate.core.state.state import State
 
 pytestmark = pytest.mark.real

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tidegate.cli.completion_words import answer
-from tidegate.cli.completion_words import offered as offered_words
+from tidegate.cli.completion.words import answer
+from tidegate.cli.completion.words import offered as offered_words
 from tidegate.cli.main import answer_kubectl
 from tidegate.cli.reference import Page, commands, is_group
 

@@ -15,7 +15,7 @@ from tests.cli.conftest import Tidegate
 from tests.cli.test_reading import READINGS
 from tests.parts.postgresql import Server
 from tests.parts.sample import TOLD
-from tidegate.cli import parquet
+from tidegate.cli.ledger import parquet
 from tidegate.contracts.entry import Entry
 
 

@@ -16,7 +16,7 @@ from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.jetstream.requests import JetStream
 from tidegate.bus.streams import Streams, names_of
-from tidegate.cli.examining import examine_bus, examine_cluster
+from tidegate.cli.doctor.examining import examine_bus, examine_cluster
 from tidegate.cli.objects.api_client import open_api
 from tidegate.contracts.entry import Position
 

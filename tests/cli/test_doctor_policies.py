@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.stage import silent, staged
 from tidegate.cli.commands.manifests import wanted
-from tidegate.cli.doctor_findings import Finding
-from tidegate.cli.installation import examine_installation
+from tidegate.cli.doctor.findings import Finding
+from tidegate.cli.doctor.installation import examine_installation
 from tidegate.cli.objects.api_client import open_api
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.kube.client import Access, connect

@@ -11,9 +11,9 @@ import pytest
 from tests.cli.stage import DEPLOY, staged
 from tests.parts.kubernetes import real_api
 from tests.rights.asked import role
-from tidegate.cli.doctor_findings import Finding
+from tidegate.cli.doctor.findings import Finding
+from tidegate.cli.doctor.rights import Right, accounts, examine_rights
 from tidegate.cli.objects.api_client import Asking, open_api
-from tidegate.cli.rights import Right, accounts, examine_rights
 from tidegate.cluster.install import install, manifests_folder, read_manifests
 from tidegate.kube.client import Access, connect
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tidegate.cli.comparing import compare_jobs, compare_unwatched
-from tidegate.cli.examining import examine_watched
-from tidegate.cli.name_lookup import draft_of
-from tidegate.cli.reading import open_reader
+from tidegate.cli.doctor.comparing import compare_jobs, compare_unwatched
+from tidegate.cli.doctor.examining import examine_watched
+from tidegate.cli.ledger.name_lookup import draft_of
+from tidegate.cli.ledger.reading import open_reader
 from tidegate.contracts.facts import WatchesExpected
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.cli.stage import staged
-from tidegate.cli.left_workloads import examine_unqueued, left_behind
+from tidegate.cli.doctor.left_workloads import examine_unqueued, left_behind
 from tidegate.cli.objects.api_client import open_api
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.service.configuration import read_configuration

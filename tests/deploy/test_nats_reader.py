@@ -12,8 +12,8 @@ import pytest
 from tests.deploy.nats_server import Served, nats_with_accounts, password
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams
-from tidegate.cli.examining import examine_bus
-from tidegate.cli.sample import LEDGER_ID, turns
+from tidegate.cli.doctor.examining import examine_bus
+from tidegate.cli.sample.ledger import LEDGER_ID, turns
 from tidegate.contracts.entry import Position
 from tidegate.subscribe import newest, subscribe
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tidegate.cli.reading import open_reader
+from tidegate.cli.ledger.reading import open_reader
 from tidegate.cluster.install import apply
 from tidegate.contracts import facts
 from tidegate.contracts.codec import decode

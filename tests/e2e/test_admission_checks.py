@@ -15,7 +15,7 @@ import pytest
 from tests.e2e.cast import KUEUE, Object, job_of, make_queues, tidegate, until
 from tests.e2e.living import GROUP, Living
 from tests.e2e.ordeal import alone
-from tidegate.cli.reading import open_reader
+from tidegate.cli.ledger.reading import open_reader
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, run_services
 from tidegate.kinds.names import CHECKS_SINCE

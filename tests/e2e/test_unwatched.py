@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.cast import make_queues, submit, told, until
 from tests.e2e.living import Living, configured
 from tests.e2e.test_left_behind import is_told, workload_of
-from tidegate.cli.left_workloads import left_behind
+from tidegate.cli.doctor.left_workloads import left_behind
 from tidegate.cluster.running import run_services
 from tidegate.contracts.facts import WorkloadRemoved
 from tidegate.kube.ports import KubernetesApi

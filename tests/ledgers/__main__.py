@@ -12,7 +12,7 @@ from pathlib import Path
 
 from store.archive.archive_format import Archive, write
 from tests.store.busy import Busy
-from tidegate.cli.sample import turns
+from tidegate.cli.sample.ledger import turns
 from tidegate.contracts.entry import Entry
 from tidegate.replay.verify import verify
 

@@ -12,7 +12,7 @@ from store.ledger import SqlLedger
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams
-from tidegate.cli.sample import LEDGER_ID, turns
+from tidegate.cli.sample.ledger import LEDGER_ID, turns
 from tidegate.contracts.entry import Entry, Position, Positions
 
 TURNS = list(turns())

@@ -21,7 +21,7 @@ from tests.parts.postgresql import Server
 from tests.parts.reports import rows
 from tests.store.histories import LEASE_US
 from tests.store.text import shown, table
-from tidegate.cli.sample import turns
+from tidegate.cli.sample.ledger import turns
 from tidegate.contracts.entry import Positions
 
 PAGE = Path(__file__).parents[2] / "docs" / "sql.md"

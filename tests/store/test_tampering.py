@@ -20,7 +20,7 @@ from store.tables import ledger_event
 from tests.parts.drawn import drawn
 from tests.store.histories import LEASE_US, ticks
 from tests.store.tampering import Change, changes
-from tidegate.cli.sample import turns
+from tidegate.cli.sample.ledger import turns
 from tidegate.contracts.entry import Entry, Positions
 from tidegate.contracts.facts import TimePassed
 from tidegate.core.state import chain

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tidegate.cli.completion_words import KUBECTL_NO_FILES, PROGRAM, VARIABLE, answer, bash_line
+from tidegate.cli.completion.words import KUBECTL_NO_FILES, PROGRAM, VARIABLE, answer, bash_line
 
 
 def main() -> None:

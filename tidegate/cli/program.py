@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command, get_group
 
-from tidegate.cli.completion_words import offered
+from tidegate.cli.completion.words import offered
 from tidegate.cli.output import say
 from tidegate.errors import (
     ApiUnreachableError,

@@ -10,7 +10,7 @@ import msgspec
 import yaml
 
 from store.views.catalog import text_of_all
-from tidegate.cli.completion_table import text
+from tidegate.cli.completion.table import text
 from tidegate.cli.reference import page
 from tidegate.contracts.asyncapi import asyncapi
 from tidegate.contracts.schema import decisions, facts, json_schema, name_of, observations
@@ -18,7 +18,7 @@ from tidegate.generate.events_page import events_page
 from tidegate.kinds.manifests import files
 
 VIEWS = "store/views/view_texts.json"
-WORDS = "tidegate/cli/completion_words.json"
+WORDS = "tidegate/cli/completion/completion_words.json"
 _LINE = 80
 _HEAD = "# Made by `make generate` from {source}: do not edit.\n"
 

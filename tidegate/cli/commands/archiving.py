@@ -10,7 +10,7 @@ import typer
 
 from store.archive.archive_format import SUFFIXES, Archive, digest, sync, write
 from tidegate.cli.commands.copying import refuse_existing
-from tidegate.cli.moments import seq_in, time_of
+from tidegate.cli.ledger.moments import seq_in, time_of
 from tidegate.cli.output import say
 from tidegate.cli.progress import watched
 from tidegate.contracts.entry import Entry

@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli import checkpoints
-from tidegate.cli.checkpoints import Claim
 from tidegate.cli.commands.copying import refuse_existing
+from tidegate.cli.ledger import checkpoints
+from tidegate.cli.ledger.checkpoints import Claim
+from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
+from tidegate.cli.ledger.witnesses import Outside, ledger_id_in, noting, outside, refuse_unmet
 from tidegate.cli.output import Output, OutputOption, print_record, say
-from tidegate.cli.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.times import utc
-from tidegate.cli.witnesses import Outside, ledger_id_in, noting, outside, refuse_unmet
 from tidegate.core.state import chain
 from tidegate.core.state.chain import GENESIS
 from tidegate.errors import NotSupportedError

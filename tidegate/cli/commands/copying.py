@@ -11,9 +11,9 @@ from typing import Annotated
 import typer
 
 from store.archive.archive_format import SUFFIXES, write
-from tidegate.cli import parquet
+from tidegate.cli.ledger import parquet
+from tidegate.cli.ledger.reading import LedgerOption, ledger_url, open_reader
 from tidegate.cli.output import say
-from tidegate.cli.reading import LedgerOption, ledger_url, open_reader
 from tidegate.errors import NotSupportedError
 
 PARQUET = (".parquet",)

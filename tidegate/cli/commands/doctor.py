@@ -8,18 +8,18 @@ from typing import Annotated, NamedTuple
 import typer
 
 from tidegate.cli.advice import advice
-from tidegate.cli.doctor_findings import Finding, wrong
-from tidegate.cli.examining import (
+from tidegate.cli.doctor.examining import (
     examine_bus,
     examine_cluster,
     examine_instance,
     examine_ledger,
 )
+from tidegate.cli.doctor.findings import Finding, wrong
 from tidegate.cli.instance import Instance, read_instance
+from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.objects.api_client import ContextOption, KubeconfigOption, kubeconfig_of, open_api
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.contracts.entry import Entry
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
 

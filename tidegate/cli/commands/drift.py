@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from tidegate.cli.comparing import (
+from tidegate.cli.doctor.comparing import (
     COMPARED,
     TO_DO,
     Difference,
@@ -17,11 +17,11 @@ from tidegate.cli.comparing import (
     named_jobs,
     named_objects,
 )
-from tidegate.cli.name_lookup import draft_of
+from tidegate.cli.ledger.name_lookup import draft_of
+from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.objects.api_client import Asking, ContextOption, KubeconfigOption, open_api
 from tidegate.cli.objects.printing import typed
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.core.state.state import State
 from tidegate.errors import UnknownNameError
 from tidegate.jobs.registry import JOB_KINDS

@@ -14,11 +14,11 @@ import typer
 from store.entries import PAGE_ROWS, Narrow
 from tidegate.cli.commands.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
-from tidegate.cli.moments import seq_in
-from tidegate.cli.name_lookup import find, naming
+from tidegate.cli.ledger.moments import seq_in
+from tidegate.cli.ledger.name_lookup import find, naming
+from tidegate.cli.ledger.reading import AsOfOption, Entries, LedgerOption, Reader, open_reader
 from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
-from tidegate.cli.reading import AsOfOption, Entries, LedgerOption, Reader, open_reader
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.entry import Entry

@@ -13,8 +13,8 @@ from tidegate.cli.commands.auditing import checkpoint, keygen, verify
 from tidegate.cli.commands.copying import backup, export, refuse_existing
 from tidegate.cli.commands.recover import recover
 from tidegate.cli.commands.reports import rebuild
+from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record, say
-from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.contracts.entry import Entry
 
 app = typer.Typer(
@@ -62,7 +62,7 @@ def sample(
 
       tidegate why job/train -n a --ledger /tmp/sample.db
     """
-    from tidegate.cli.sample import turns  # noqa: PLC0415 - only this command needs the core
+    from tidegate.cli.sample.ledger import turns  # noqa: PLC0415 - only this command needs the core
 
     refuse_existing(file)
     written = _write(file, turns())

@@ -7,9 +7,9 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from tidegate.cli.name_lookup import find, known_queue
+from tidegate.cli.ledger.name_lookup import find, known_queue
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.times import parse_utc, span, utc
 
 Row: TypeAlias = dict[str, Any]

@@ -6,9 +6,9 @@ from typing import Any
 
 import typer
 
-from tidegate.cli.name_lookup import WithinOption, WorkloadArgument, draft_of, workload_of
+from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, draft_of, workload_of
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record
-from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 

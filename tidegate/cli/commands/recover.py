@@ -78,7 +78,7 @@ async def _bring_back(engine: Any, url: str, cluster: str) -> str:  # noqa: ANN4
     from store.ledger import SqlLedger  # noqa: PLC0415 - SQL may be absent
     from store.recovery import resign  # noqa: PLC0415
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
-    from tidegate.cli.restoring import restore  # noqa: PLC0415
+    from tidegate.cli.ledger.restoring import restore  # noqa: PLC0415
 
     ledger = SqlLedger(engine)
     async with open_bus(url, cluster=cluster, name="recover") as bus:

@@ -11,9 +11,9 @@ import msgspec
 import typer
 
 from tidegate.cli.commands.why import COLOURS
+from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_record, say
 from tidegate.cli.progress import watched
-from tidegate.cli.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.times import utc
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from store.views.texts import TEXTS
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records, say
-from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 
 _LIST = (Column("NAME", "name"), Column("WHAT IT TELLS", "about"))
 _CHARGEBACK = "chargeback"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import typer
 
 from store.kept_states import newest
+from tidegate.cli.ledger.reading import LedgerOption, Reader, ledger_url, open_reader
 from tidegate.cli.output import say
-from tidegate.cli.reading import LedgerOption, Reader, ledger_url, open_reader
 from tidegate.core.folding.snapshot import VERSION, encode
 from tidegate.core.state.chain import GENESIS
 from tidegate.core.state.state import State

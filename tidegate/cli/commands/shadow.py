@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_record, print_records, say
-from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.cli.times import utc
 from tidegate.replay.shadow import Comparison, compare
 

@@ -14,7 +14,7 @@ from tidegate.cli.figures.comparison import Comparison, about_waiting
 from tidegate.cli.figures.printing import FileOption, Form, FormOption, show
 from tidegate.cli.loads.rows import read_csv, read_yaml, seconds_or_duration
 from tidegate.cli.loads.traces import Place, read_sacct, read_swf
-from tidegate.cli.manifests import read_manifests
+from tidegate.cli.objects.manifests import read_manifests
 from tidegate.cli.times import parse_utc
 from tidegate.errors import SettingsError, UndecodableError
 from tidegate.model.policy import Policy

@@ -9,11 +9,11 @@ import typer
 from msgspec.structs import replace
 
 from tidegate.cli.commands.why_not import record, tell_needs
-from tidegate.cli.manifests import documents
-from tidegate.cli.name_lookup import draft_of
+from tidegate.cli.ledger.name_lookup import draft_of
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.objects.manifests import documents
 from tidegate.cli.output import Output, OutputOption, print_record
 from tidegate.cli.progress import counted
-from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import NotSupportedError, SettingsError
 from tidegate.jobs.kind import JobKind

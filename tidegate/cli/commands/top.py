@@ -11,11 +11,11 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from tidegate.cli.follow import Follower, Told
 from tidegate.cli.interrupts import until_interrupted
-from tidegate.cli.name_lookup import SubjectArgument, node_of
-from tidegate.cli.reading import LedgerOption, Reader, open_reader
-from tidegate.cli.top_view import EVENTS, frame
+from tidegate.cli.ledger.name_lookup import SubjectArgument, node_of
+from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
+from tidegate.cli.live.follow import Follower, Told
+from tidegate.cli.live.top_view import EVENTS, frame
 from tidegate.contracts.codec import decode
 from tidegate.errors import NotSupportedError
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.cli.cohorts import Row, nodes, share_rows, tree_rows
-from tidegate.cli.name_lookup import SubjectArgument, draft_of, node_of
+from tidegate.cli.ledger.cohorts import Row, nodes, share_rows, tree_rows
+from tidegate.cli.ledger.name_lookup import SubjectArgument, draft_of, node_of
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 
 TREE = (
     Column("NAME", "name"),

@@ -16,8 +16,6 @@ import typer
 from rich.console import Console
 
 from tidegate.cli.commands.manifests import wanted as wanted_manifests
-from tidegate.cli.demo.board import lines
-from tidegate.cli.follow import follow
 from tidegate.cli.instance import (
     Instance,
     forget_instance,
@@ -26,6 +24,8 @@ from tidegate.cli.instance import (
     state_folder,
     write_instance,
 )
+from tidegate.cli.live.board import lines
+from tidegate.cli.live.follow import follow
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.local import Cluster, choose
 from tidegate.cluster.local import down as bring_down

@@ -8,9 +8,9 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from tidegate.cli.name_lookup import known_queue
+from tidegate.cli.ledger.name_lookup import known_queue
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.model.quantity import UNLIMITED, render
 
 Row: TypeAlias = dict[str, Any]

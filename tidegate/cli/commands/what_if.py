@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from tidegate.cli.figures.comparison import SECOND_US, Comparison, about_waiting
 from tidegate.cli.figures.printing import FileOption, Form, FormOption, show
-from tidegate.cli.manifests import read_manifests
+from tidegate.cli.ledger.reading import LedgerOption, open_reader
+from tidegate.cli.objects.manifests import read_manifests
 from tidegate.cli.progress import watched
-from tidegate.cli.reading import LedgerOption, open_reader
 from tidegate.cli.times import span
 from tidegate.contracts.facts import FactEvent, PolicyConfigured, WatchesExpected
 from tidegate.core.folding.snapshot import decode

@@ -7,9 +7,9 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from tidegate.cli.name_lookup import WithinOption, WorkloadArgument, find, naming
+from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, find, naming
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Output, OutputOption, coloured, print_record, say
-from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.times import span, utc
 from tidegate.replay.story.context import Around, Freed, around
 from tidegate.replay.story.waits import Wait, freed_text, lines, needed_text, waits

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.name_lookup import WithinOption, WorkloadArgument, find
+from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, find
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.progress import counted
-from tidegate.cli.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.times import utc
 from tidegate.model.quantity import render
 from tidegate.replay.whynot_search.ending_search import TRIALS_MAX

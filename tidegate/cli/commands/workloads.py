@@ -6,9 +6,9 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from tidegate.cli.name_lookup import among, draft_of
+from tidegate.cli.ledger.name_lookup import among, draft_of
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
-from tidegate.cli.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.times import utc
 from tidegate.core.state.state import Workload
 from tidegate.model.reasons import UNSATISFIED_CHECKS

@@ -17,10 +17,10 @@ import msgspec
 from rich.console import Console
 from rich.live import Live
 
-from tidegate.cli.demo.board import Board
 from tidegate.cli.demo.manifests import JOBS, Manifest, jobs, queues
-from tidegate.cli.follow import Follower, follow
 from tidegate.cli.instance import Instance, is_running, read_instance
+from tidegate.cli.live.board import Board
+from tidegate.cli.live.follow import Follower, follow
 from tidegate.cluster.install import apply
 from tidegate.cluster.processes import is_alive, last_lines, spawn
 from tidegate.errors import TidegateError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tidegate.cli.manifests import KINDS
+from tidegate.cli.objects.manifests import KINDS
 from tidegate.core.queueing.variants import acting
 from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.state import State, Workload

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import typer
 
-from tidegate.cli import checkpoints
+from tidegate.cli.ledger import checkpoints
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tidegate.cli.follow import Told
+from tidegate.cli.live.follow import Told
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import type_name
 from tidegate.core.queueing.usage import QueueUsage, queue_usage

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.output import say
-from tidegate.cli.reading import Reader
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import VariantCreated
 from tidegate.contracts.entry import Entry

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tidegate.cli.doctor_findings import Finding, good, skipped, wrong
+from tidegate.cli.doctor.findings import Finding, good, skipped, wrong
 from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.errors import ApiStatusError
 

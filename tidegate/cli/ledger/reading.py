@@ -22,7 +22,7 @@ from store.kept_states import newest
 from store.reports import rows, statement
 from store.schema import check
 from tidegate.cli.instance import read_instance
-from tidegate.cli.moments import seq_in, time_of
+from tidegate.cli.ledger.moments import seq_in, time_of
 from tidegate.cli.progress import watched
 from tidegate.cli.times import parse_ago, utc
 from tidegate.contracts.entry import Entry, Snapshot

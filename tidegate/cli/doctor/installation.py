@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidegate.cli.commands.manifests import of_configuration
-from tidegate.cli.doctor_findings import Finding, good, skipped, wrong
-from tidegate.cli.left_workloads import examine_left, examine_unqueued
+from tidegate.cli.doctor.findings import Finding, good, skipped, wrong
+from tidegate.cli.doctor.left_workloads import examine_left, examine_unqueued
+from tidegate.cli.doctor.rights import examine_rights
 from tidegate.cli.objects.api_client import Asking, Object
-from tidegate.cli.rights import examine_rights
 from tidegate.cluster.install import includes, manifests_folder, read_manifests
 from tidegate.errors import ApiStatusError, SettingsError
 from tidegate.service.configuration import Configuration, parse_configuration, read_configuration

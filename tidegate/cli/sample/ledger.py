@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from msgspec.structs import replace
 
-from tidegate.cli.sample_story import LISTED, MINUTE_US, SESSION, START_US, STORY
+from tidegate.cli.sample.story import LISTED, MINUTE_US, SESSION, START_US, STORY
 from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import encode
 from tidegate.contracts.decisions import StartOrdered, StopOrdered

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 
-from tidegate.cli.doctor_findings import Finding, skipped, wrong
+from tidegate.cli.doctor.findings import Finding, skipped, wrong
 from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.errors import ApiStatusError
 from tidegate.jobs import workload

@@ -9,8 +9,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from tidegate.cli.cohorts import nodes, tree_rows
-from tidegate.cli.follow import Told
+from tidegate.cli.ledger.cohorts import nodes, tree_rows
+from tidegate.cli.live.follow import Told
 from tidegate.cli.times import span, utc
 from tidegate.contracts.subjects import place_of
 from tidegate.core.queueing.ordering import queue_time, rank

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from store.database import open_database
 from store.history import History
-from tidegate.cli.reading import Entries
+from tidegate.cli.ledger.reading import Entries
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry

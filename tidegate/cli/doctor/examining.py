@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 from tidegate.bus.jetstream.inspection import Looked, look
 from tidegate.cli.advice import advice
-from tidegate.cli.comparing import TO_DO, unwatched
-from tidegate.cli.doctor_findings import Finding, good, wrong
-from tidegate.cli.installation import PART_OF, examine_installation
+from tidegate.cli.doctor.comparing import TO_DO, unwatched
+from tidegate.cli.doctor.findings import Finding, good, wrong
+from tidegate.cli.doctor.installation import PART_OF, examine_installation
 from tidegate.cli.instance import Instance, is_running
+from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.objects.api_client import Asking
-from tidegate.cli.reading import Reader
 from tidegate.contracts.entry import Entry
 from tidegate.core.quota.forest import HOLDING
 from tidegate.core.state.state import State

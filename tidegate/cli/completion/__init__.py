@@ -1,0 +1,1 @@
+"""What shells complete: the table of commands and the answers from it."""

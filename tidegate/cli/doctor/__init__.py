@@ -1,0 +1,1 @@
+"""What ``tidegate doctor`` and ``tidegate drift`` look at."""

@@ -1,0 +1,1 @@
+"""How commands find a ledger, read it, and prove what it says."""

@@ -1,0 +1,1 @@
+"""Displays that follow a ledger as it grows."""

@@ -1,0 +1,1 @@
+"""The small ledger of ``tidegate ledger sample``."""
