@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.cli.commands.positions import RECENT, paces
+from tidegate.cli.commands.show.positions import RECENT, paces
 
 MINUTE_US = 60_000_000
 

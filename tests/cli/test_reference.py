@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from tidegate.cli.commands.demo import shown_at_the_end
+from tidegate.cli.commands.local.demo import shown_at_the_end
 from tidegate.cli.instance import Instance
 from tidegate.cli.program import build
 from tidegate.cli.reference import Page, commands, page

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tests.simulation.bus import CLUSTER
 from tests.simulation.faults.etcd import Backup, backup, restore
 from tests.simulation.ledgers import LedgerBackup
-from tidegate.cli.commands.recover import recovered
+from tidegate.cli.commands.ledger.recover import recovered
 from tidegate.errors import TidegateError
 
 if TYPE_CHECKING:

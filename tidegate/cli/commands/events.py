@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from store.entries import PAGE_ROWS, Narrow
-from tidegate.cli.commands.why import COLOURS
+from tidegate.cli.commands.decisions.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.ledger.moments import seq_in
 from tidegate.cli.ledger.name_lookup import find, naming

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from tidegate.cli.commands.what_if import SetOption, about_runs, apply_changes, progress
+from tidegate.cli.commands.decisions.what_if import SetOption, about_runs, apply_changes, progress
 from tidegate.cli.figures.comparison import Comparison, about_waiting
 from tidegate.cli.figures.printing import FileOption, Form, FormOption, show
 from tidegate.cli.loads.rows import read_csv, read_yaml, seconds_or_duration

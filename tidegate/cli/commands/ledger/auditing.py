@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.commands.copying import refuse_existing
+from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.ledger import checkpoints
 from tidegate.cli.ledger.checkpoints import Claim
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from tidegate.cli.commands.positions import positions
-from tidegate.cli.commands.priority import priority
-from tidegate.cli.commands.queue import list_queues, pending
-from tidegate.cli.commands.tree import shares, tree
-from tidegate.cli.commands.usage import usage
-from tidegate.cli.commands.workloads import workloads
+from tidegate.cli.commands.show.positions import positions
+from tidegate.cli.commands.show.priority import priority
+from tidegate.cli.commands.show.queue import list_queues, pending
+from tidegate.cli.commands.show.tree import shares, tree
+from tidegate.cli.commands.show.usage import usage
+from tidegate.cli.commands.show.workloads import workloads
 
 app = typer.Typer(
     help="Show queues, workloads, quota and shares, as the ledger has them.", no_args_is_help=True

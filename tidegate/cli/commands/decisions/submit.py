@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from msgspec.structs import replace
 
-from tidegate.cli.commands.why_not import record, tell_needs
+from tidegate.cli.commands.decisions.why_not import record, tell_needs
 from tidegate.cli.ledger.name_lookup import draft_of
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.objects.manifests import documents

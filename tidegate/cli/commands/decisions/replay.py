@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from tidegate.cli.commands.why import COLOURS
+from tidegate.cli.commands.decisions.why import COLOURS
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_record, say
 from tidegate.cli.progress import watched

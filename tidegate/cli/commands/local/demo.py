@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tidegate.cli.commands.up import down
+from tidegate.cli.commands.local.up import down
 from tidegate.cli.demo.manifests import JOBS
 from tidegate.cli.demo.play import play, start, tell
 from tidegate.cli.instance import Instance, state_folder

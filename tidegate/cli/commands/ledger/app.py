@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.commands.archiving import archive
-from tidegate.cli.commands.auditing import checkpoint, keygen, verify
-from tidegate.cli.commands.copying import backup, export, refuse_existing
-from tidegate.cli.commands.recover import recover
+from tidegate.cli.commands.ledger.archiving import archive
+from tidegate.cli.commands.ledger.auditing import checkpoint, keygen, verify
+from tidegate.cli.commands.ledger.copying import backup, export, refuse_existing
+from tidegate.cli.commands.ledger.recover import recover
 from tidegate.cli.commands.reports import rebuild
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record, say

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from store.archive.archive_format import SUFFIXES, Archive, digest, sync, write
-from tidegate.cli.commands.copying import refuse_existing
+from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.ledger.moments import seq_in, time_of
 from tidegate.cli.output import say
 from tidegate.cli.progress import watched

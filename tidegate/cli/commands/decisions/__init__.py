@@ -1,0 +1,1 @@
+"""Commands that explain a decision, or decide again under other conditions."""

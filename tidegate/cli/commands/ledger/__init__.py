@@ -1,0 +1,1 @@
+"""``tidegate ledger``: one file for each group of its commands."""

@@ -1,0 +1,1 @@
+"""``tidegate show``: one file for each thing it shows."""
