@@ -7,7 +7,16 @@ can be emptied and made again from the events (``store.reporting.projection.rebu
 
 from __future__ import annotations
 
-from sqlalchemy import Boolean, Column, Double, Index, Integer, String, Table
+from sqlalchemy import (
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    Index,
+    Integer,
+    String,
+    Table,
+)
 
 from store.tables import Number, metadata
 
@@ -201,5 +210,12 @@ price = Table(
     _key("resource", String),
     Column("per_unit_hour", Double, nullable=False),  # of one core, byte, device for an hour
     Column("currency", String, nullable=False),
+    Column("valid_from", String, primary_key=True, server_default=""),  # a UTC day; "": always
+    Column("valid_until", String),  # the UTC day on which it ends; NULL: until the next price
+    CheckConstraint("length(valid_from) IN (0, 10)", name="price_day"),
+    CheckConstraint("length(valid_until) = 10", name="price_end"),
 )
-"""What chargeback multiplies with: written by people, kept by a rebuild."""
+"""What chargeback multiplies with: written by people, kept by a rebuild.
+
+On a day the price with the newest ``valid_from`` up to that day holds, unless it has ended.
+"""

@@ -1,8 +1,8 @@
-"""Chargeback: what each day's usage costs whom, by the prices in the table ``price``."""
+"""Chargeback: each day's usage of each namespace and author, by the prices of that day."""
 
 from __future__ import annotations
 
-from sqlalchemy import and_, func, literal, select
+from sqlalchemy import and_, func, literal, or_, select
 
 from store.clock import utc_text
 from store.expressions import per, units
@@ -30,9 +30,10 @@ COLUMNS = (
     FLAVOR,
     RESOURCE,
     ViewColumn("unit_hours", "unit · h", "amount times hours held on that day"),
-    ViewColumn("per_unit_hour", "currency", "the price; NULL: the table has none"),
+    ViewColumn("per_unit_hour", "currency", "the price of that day; NULL: the table has none"),
     ViewColumn("cost", "currency", "unit_hours times the price; NULL without one"),
     ViewColumn("currency", "", "of the price"),
+    ViewColumn("price_from", "UTC", "the day the price holds from; empty: always"),
 )
 
 _GROUP = ("cluster", "cluster_queue", "local_queue", "namespace", "author", "flavor", "resource")
@@ -48,13 +49,28 @@ _daily = (
     .cte("daily")
 )
 
+_newer = price.alias("newer")
+_newest = (
+    select(func.max(_newer.c.valid_from))
+    .where(
+        _newer.c.flavor == _daily.c.flavor,
+        _newer.c.resource == _daily.c.resource,
+        _newer.c.valid_from <= _daily.c.day,
+    )
+    .correlate(_daily)
+    .scalar_subquery()
+)
+_in_force = and_(
+    price.c.flavor == _daily.c.flavor,
+    price.c.resource == _daily.c.resource,
+    price.c.valid_from == _newest,
+    or_(price.c.valid_until.is_(None), price.c.valid_until > _daily.c.day),
+)
+
 QUERY = select(
     _daily,
     price.c.per_unit_hour,
     (_daily.c.unit_hours * price.c.per_unit_hour).label("cost"),
     price.c.currency,
-).outerjoin_from(
-    _daily,
-    price,
-    and_(price.c.flavor == _daily.c.flavor, price.c.resource == _daily.c.resource),
-)
+    price.c.valid_from.label("price_from"),
+).outerjoin_from(_daily, price, _in_force)

@@ -95,7 +95,7 @@ def reader(url: str, engine: Engine) -> Iterator[Engine]:
     "statement",
     [
         "DELETE FROM ledger_event",
-        "INSERT INTO price VALUES ('a', 'b', 1, 'EUR')",
+        "INSERT INTO price VALUES ('a', 'b', 1, 'EUR', '', NULL)",
         "DROP VIEW waits",
     ],
 )

@@ -28,7 +28,9 @@ def told(engine: Engine) -> Engine:
     for entries in sealed(*STORY):
         ledger.append(1, entries[0].seq - 1, entries, AT)
     with engine.begin() as conn:
-        conn.execute(text("INSERT INTO price VALUES ('on-demand', 'cpu', 0.04, 'EUR')"))
+        row = "('on-demand', 'cpu', 0.04, 'EUR')"
+        names = "(flavor, resource, per_unit_hour, currency)"
+        conn.execute(text(f"INSERT INTO price {names} VALUES {row}"))  # noqa: S608 - as above
     return engine
 
 

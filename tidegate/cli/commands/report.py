@@ -46,9 +46,14 @@ def report(
 
 def _tell_unpriced(rows: list[dict[str, Any]]) -> None:
     """Say what has no price, since a sum over ``cost`` would pass it over in silence."""
-    missing = {(row["flavor"], row["resource"]) for row in rows if row["per_unit_hour"] is None}
-    for flavor, resource in sorted(missing):
-        say(f"No price for {resource} of {flavor}: its rows cost nothing here.")
+    days: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row["per_unit_hour"] is None:
+            days.setdefault((row["flavor"], row["resource"]), []).append(row["day"])
+    for (flavor, resource), missing in sorted(days.items()):
+        first, last = min(missing), max(missing)
+        span = f"on {first}" if first == last else f"from {first} to {last}"
+        say(f"No price for {resource} of {flavor} {span}: its rows cost nothing here.")
 
 
 def _print_list(output: Output) -> None:
