@@ -18,8 +18,8 @@ from pathlib import Path
 
 from bench.databases import opened
 from bench.histories import history
-from store import migrate
 from store.ledger import SqlLedger
+from store.schema import migrate
 from store.snapshots import SqlSnapshots
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Positions, Snapshot

@@ -21,7 +21,7 @@ from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.turn import first_turn, turn
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.migrate import upgrade
+from store.schema.migrate import upgrade
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.observation_publisher import NatsObservationPublisher

@@ -14,8 +14,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 
-from store import migrate
 from store.access.engine import open_engine
+from store.schema import migrate
 from tests.parts.postgresql import Process, binaries, owned_folder, owner, wait_for
 
 _TICKS_A_SECOND = 100

@@ -27,9 +27,9 @@ from bench.decided import baseline, regrouped
 from bench.driving import drive
 from bench.kept import Sample
 from bench.loads import BASELINE
-from store import migrate
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.schema import migrate
 from tidegate.contracts.entry import Entry, Positions
 
 Run: TypeAlias = Callable[[], Mapping[str, Sample]]

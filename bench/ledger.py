@@ -20,8 +20,8 @@ from bench import month
 from bench.databases import empty, opened, postgresql, server_cpu_s
 from bench.decided import baseline, regrouped, sealed
 from bench.figures import Figure, Watch, told
-from store import migrate
 from store.ledger import SqlLedger
+from store.schema import migrate
 from store.snapshots import SqlSnapshots
 from tidegate.contracts.entry import Entry, Positions, Snapshot
 from tidegate.contracts.facts import Event

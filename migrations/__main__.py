@@ -12,7 +12,7 @@ import sys
 
 from store.access.grants import grant
 from store.access.tenants import confine
-from store.migrate import upgrade
+from store.schema.migrate import upgrade
 from tidegate.errors import NotSupportedError, TidegateError
 
 

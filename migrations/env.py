@@ -1,7 +1,7 @@
-"""Where Alembic meets the ledger's tables; run by ``store.migrate`` and by the alembic command.
+"""Where Alembic meets the ledger's tables; run by ``store.schema.migrate`` and by alembic itself.
 
-``store.migrate`` hands over a connection whose transaction it commits itself. Without one, as in
-``make migrate``, a new revision is compared with a fresh ledger at the newest one.
+``store.schema.migrate`` hands over a connection whose transaction it commits itself. Without one,
+as in ``make migrate``, a new revision is compared with a fresh ledger at the newest one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from store.access.engine import open_engine
 from store.reporting import tables  # registers the reporting tables with the metadata
-from store.schema import revisions
+from store.schema.version import revisions
 
 
 def number(_context: Any, _revision: Any, directives: list[Any]) -> None:  # noqa: ANN401 - alembic's
@@ -45,7 +45,7 @@ def run_on_newest() -> None:
     """Run on a ledger of the newest revision, made by a process of its own: one env at a time."""
     with TemporaryDirectory() as made:
         url = f"sqlite:///{made}/newest.db"
-        upgrade = "import sys; from store.migrate import upgrade; upgrade(sys.argv[1])"
+        upgrade = "import sys; from store.schema.migrate import upgrade; upgrade(sys.argv[1])"
         subprocess.run([sys.executable, "-c", upgrade, url], check=True)  # noqa: S603 - our own
         engine = open_engine(url)
         with engine.connect() as connection:

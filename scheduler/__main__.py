@@ -21,7 +21,7 @@ from scheduler.term import schedule
 from scheduler.traces import Traces
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.migrate import check, upgrade
+from store.schema.migrate import check, upgrade
 from store.snapshots import SqlSnapshots
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.ports import Ledger

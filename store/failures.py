@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from store.access.engine import shown
-from store.selecting import Select, unanswered
+from store.statements.selecting import Select, unanswered
 from tidegate.errors import CommitUnknownError, LedgerUnreachableError
 
 
@@ -57,7 +57,7 @@ def reading(engine: Engine) -> Generator[Connection]:
 
 @contextmanager
 def selecting(engine: Engine) -> Generator[Select]:
-    """Lend a connection as ``store.selecting.Lend`` does; its transaction is rolled back.
+    """Lend a connection as ``selecting.Lend`` does; its transaction is rolled back.
 
     Raises:
         LedgerUnreachableError: the database does not answer, or is not a ledger of ours.

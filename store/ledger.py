@@ -13,13 +13,13 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, Engine, literal
 from sqlalchemy.exc import IntegrityError
 
 from store import term
-from store.clock import now_us
-from store.entries import newest
 from store.failures import selecting, through, transaction
-from store.history import History
+from store.reading.entries import newest
+from store.reading.history import History
 from store.reporting.projection import project
+from store.statements.clock import now_us
+from store.statements.writing import Copying
 from store.tables import EVENTS, OBSERVATIONS, ledger_event
-from store.writing import Copying
 from tidegate.contracts.entry import Entry, Positions, Term
 from tidegate.errors import SequenceConflictError
 
@@ -74,15 +74,15 @@ class SqlLedger:
                 project(conn, entries, entries[0].at_us if before_us is None else before_us)
 
     def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
-        """See ``store.history.History.read``."""
+        """See ``store.reading.history.History.read``."""
         return self._history.read(after, until)
 
     def seq_at(self, at_us: int) -> int:
-        """See ``store.history.History.seq_at``."""
+        """See ``store.reading.history.History.seq_at``."""
         return self._history.seq_at(at_us)
 
     def newest(self) -> Entry | None:
-        """See ``store.history.History.newest``."""
+        """See ``store.reading.history.History.newest``."""
         return self._history.newest()
 
     def _insert(self, conn: Connection, after: int, entries: Sequence[Entry]) -> int | None:

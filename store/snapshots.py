@@ -11,7 +11,7 @@ from sqlalchemy import Engine, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from store.failures import selecting, transaction
-from store.kept_states import bind, newest, packed
+from store.reading.kept_states import bind, newest, packed
 from store.tables import ledger_snapshot
 from tidegate.contracts.entry import Snapshot
 

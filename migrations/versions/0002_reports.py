@@ -26,7 +26,7 @@ _TABLES = (
 
 
 def upgrade() -> None:
-    """Make the tables; store.migrate fills them from the events."""
+    """Make the tables; store.schema.migrate fills them from the events."""
     _make_workload()
     _make_wait()
     _make_holding()

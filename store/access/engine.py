@@ -19,7 +19,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
-from store.database import (
+from store.reading.database import (
     POSTGRES_CONNECT,
     POSTGRES_READS,
     POSTGRES_SETTINGS,

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, inspect, text
 
 from store.access.engine import open_engine
 from store.failures import transaction
-from store.schema import VERSION_TABLE
+from store.schema.version import VERSION_TABLE
 from store.tables import ledger_archive, ledger_event, ledger_view
 from tidegate.errors import NotSupportedError
 

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, inspect, text
 from store.access.engine import open_engine
 from store.failures import transaction
 from store.reporting import tables
-from store.schema import VERSION_TABLE
+from store.schema.version import VERSION_TABLE
 from store.tables import ledger_event, ledger_view, ledger_writer
 from store.views.catalog import VIEWS
 from tidegate.errors import NotSupportedError

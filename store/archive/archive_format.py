@@ -16,7 +16,7 @@ from typing import IO, Literal, cast
 import msgspec
 from msgspec.structs import asdict
 
-from store.entries import EVERY, PAGE_ROWS, Narrow
+from store.reading.entries import EVERY, PAGE_ROWS, Narrow
 from tidegate.contracts.entry import Entry
 from tidegate.errors import UndecodableError
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import msgspec
 
-from store import entries
 from store.archive.archive_format import Archive
-from store.entries import PAGE_ROWS
-from store.selecting import Select
+from store.reading import entries
+from store.reading.entries import PAGE_ROWS
+from store.statements.selecting import Select
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.errors import LedgerUnreachableError

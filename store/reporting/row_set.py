@@ -16,7 +16,7 @@ from msgspec import NODEFAULT
 from msgspec.structs import astuple, fields
 from sqlalchemy import ColumnElement, Connection, Select, Table, select
 
-from store.writing import Inserting, Updating
+from store.statements.writing import Inserting, Updating
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 

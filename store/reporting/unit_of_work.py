@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, String, bindparam
 
-from store.expressions import one_of, unindexed
 from store.reporting import rows, tables
 from store.reporting.row_set import RowSet, TableMapping
 from store.reporting.usage import Usage
+from store.views.expressions import one_of, unindexed
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import (
     DecisionEvent,

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 from sqlalchemy import BigInteger, Connection, Double, Select, and_, bindparam, cast, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
-from store.clock import HOUR_US
-from store.expressions import larger, seconds, unindexed
 from store.reporting.rows import HoldingRow, UsageRow
 from store.reporting.tables import holding, usage
-from store.writing import Inserting
+from store.statements.clock import HOUR_US
+from store.statements.writing import Inserting
+from store.views.expressions import larger, seconds, unindexed
 
 _KEY = tuple(column.name for column in usage.primary_key.columns)
 _COPIED = tuple(name for name in _KEY if name != "hour_us")

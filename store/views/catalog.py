@@ -15,22 +15,11 @@ from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 from sqlalchemy.engine.default import DefaultDialect
 
 from store.tables import ledger_view
-from store.views import (
-    admitted_now,
-    chargeback,
-    holdings,
-    preemptions,
-    queue_now,
-    queues,
-    quota_history,
-    quota_hourly,
-    quota_now,
-    usage_hourly,
-    wait_summary,
-    waits,
-)
 from store.views.columns import View
+from store.views.history import preemptions, wait_summary, waits
+from store.views.now import admitted_now, queue_now, queues, quota_now
 from store.views.texts import TEXTS
+from store.views.usage import chargeback, holdings, quota_history, quota_hourly, usage_hourly
 
 _MODULES: tuple[ModuleType, ...] = (
     quota_now,

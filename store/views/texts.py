@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from store.selecting import Select
+from store.statements.selecting import Select
 
 FILE = Path(__file__).with_name("view_texts.json")
 

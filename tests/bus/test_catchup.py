@@ -14,7 +14,7 @@ from nats.aio.client import Client
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.migrate import upgrade
+from store.schema.migrate import upgrade
 from tests.bus.worlds import NAMES, entries
 from tests.parts.drawn import drawn
 from tidegate.bus.catchup import PAGE_ROWS, seamless

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from store import migrate
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.schema import migrate
 from tests.cli.conftest import Tidegate
 from tests.parts.sample import TURNS, append, filled
 from tidegate.contracts.codec import decode

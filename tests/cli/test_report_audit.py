@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from sqlalchemy import text
 
 from store.access.engine import open_engine
-from store.report_audit import audit
+from store.reading.report_audit import audit
 from tests.cli.conftest import Tidegate
 from tests.parts.sample import TOLD
 from tidegate.contracts.digest import digest_of

@@ -11,11 +11,11 @@ import pytest
 from psycopg.sql import SQL, Identifier
 
 from migrations.__main__ import main
-from store import migrate
 from store.access import tenants
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.schema import revisions
+from store.schema import migrate
+from store.schema.version import revisions
 from store.tables import metadata
 from store.views.catalog import VIEWS
 from tests.parts.postgresql import Server

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from store import migrate
 from store.access.engine import open_engine
 from store.reporting.projection import rebuild as rebuild_reports
+from store.schema import migrate
 from tests.core.telling import flavor, job
 from tests.hostile.drawing import TEXTS, VALUES, Path, places, put
 from tests.parts.drawn import drawn

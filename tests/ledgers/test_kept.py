@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from store.archive.archive_format import Archive
-from store.as_of import past
+from store.reading.as_of import past
 from tests.parts.reports import rows
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from store import reports
 from store.failures import records
+from store.reading import reports
 
 
 def rows(engine: Engine, name: str) -> list[dict[str, Any]]:

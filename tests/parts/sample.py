@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from store import migrate
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.schema import migrate
 from tidegate.bus.embedded import embedded_server
 from tidegate.bus.jetstream.connection import open_bus
 from tidegate.bus.streams import Streams

@@ -16,7 +16,7 @@ from scheduler.leader_state import LeaderState, open_leader_state
 from scheduler.turn import first_turn
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.migrate import upgrade
+from store.schema.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.parts.virtual import run_virtually
 from tidegate.bus.memory.all_ports import MemoryBus

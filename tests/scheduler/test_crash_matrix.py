@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from sqlalchemy import Engine
 
 from store.access.engine import open_engine
-from store.as_of import past
 from store.ledger import SqlLedger
+from store.reading.as_of import past
 from store.views.catalog import VIEWS
 from tests.parts.postgresql import Server, postgresql
 from tests.parts.reports import rows

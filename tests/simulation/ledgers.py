@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.migrate import upgrade
+from store.schema.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.simulation.judging.ledger_watch import WatchedLedger
 

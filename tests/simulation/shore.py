@@ -9,7 +9,7 @@ from random import Random
 
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.migrate import upgrade
+from store.schema.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.parts.stage import alongside
 from tests.simulation import processes

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from store import migrate
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.schema import migrate
 from tests.parts.postgresql import Server, postgresql
 
 __all__ = ["postgresql"]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from store import migrate
 from store.access.engine import open_engine
-from store.copying import copy
 from store.ledger import SqlLedger
+from store.reading.copying import copy
+from store.schema import migrate
 from tests.parts.postgresql import wait_until
 from tests.store.conftest import DATABASES
 from tests.store.histories import LEASE_US

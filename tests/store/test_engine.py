@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, Engine, event, text
 
-from store import migrate
 from store.access.engine import open_engine, parse_url, shown
 from store.ledger import SqlLedger
+from store.schema import migrate
 from tests.parts.postgresql import Server
 from tests.store.conftest import DATABASES
 from tests.store.histories import AT, LEASE_US, ticks

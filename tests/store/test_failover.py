@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from store import migrate
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.schema import migrate
 from tests.parts.cutting import Cut, Cutter, socket_folder
 from tests.parts.postgresql import Server, wait_until
 from tests.parts.standby import Pair, pair

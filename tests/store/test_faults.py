@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, event
 
-from store import migrate
 from store.access.engine import open_engine
-from store.as_of import past
 from store.ledger import SqlLedger
+from store.reading.as_of import past
+from store.schema import migrate
 from store.views.catalog import VIEWS
 from tests.parts.reports import rows
 from tests.store.filling import write_until_full

@@ -12,12 +12,12 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, inspect, text
 from sqlalchemy.engine.interfaces import ReflectedIndex
 
-from store import migrate
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
-from store.migrate import check
 from store.reporting.tables import made_on, usage
-from store.schema import revisions
+from store.schema import migrate
+from store.schema.migrate import check
+from store.schema.version import revisions
 from store.tables import metadata
 from store.views.catalog import VIEWS
 from tests.parts.reports import rows

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event, text
 
-from store import migrate
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.schema import migrate
 from tests.parts.postgresql import Server
 from tests.store.histories import LEASE_US, sealed
 from tests.store.story import STORY

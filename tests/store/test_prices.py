@@ -6,9 +6,9 @@ import pytest
 from sqlalchemy import Engine, insert, text
 from sqlalchemy.exc import DBAPIError
 
-from store import migrate
 from store.ledger import SqlLedger
 from store.reporting.tables import price
+from store.schema import migrate
 from tests.parts.reports import rows
 from tests.store.histories import AT, LEASE_US, sealed
 from tidegate.contracts.decisions import QuotaReleased, QuotaReserved

@@ -14,13 +14,13 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import Engine, select, text
 
-from store import migrate
-from store.as_of import past
-from store.clock import HOUR_US
-from store.entries import pages
 from store.failures import through
 from store.ledger import SqlLedger
+from store.reading.as_of import past
+from store.reading.entries import pages
 from store.reporting.projection import REPORTS, TAKEN, rebuild
+from store.schema import migrate
+from store.statements.clock import HOUR_US
 from store.views.catalog import VIEWS
 from tests.parts.reports import rows
 from tests.store.busy import Busy

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from store import migrate
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.schema import migrate
 from store.views.catalog import VIEWS
 from store.views.columns import View
 from tests.parts.postgresql import Server

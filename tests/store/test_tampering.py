@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, delete, insert
 from sqlalchemy.exc import IntegrityError
 
-from store import migrate
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
+from store.schema import migrate
 from store.tables import ledger_event
 from tests.parts.drawn import drawn
 from tests.store.histories import LEASE_US, ticks

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from store.entries import PAGE_ROWS, Narrow
+from store.reading.entries import PAGE_ROWS, Narrow
 from tidegate.cli.commands.decisions.why import COLOURS
 from tidegate.cli.interrupts import until_interrupted
 from tidegate.cli.ledger.moments import seq_in

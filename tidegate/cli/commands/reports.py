@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from store.kept_states import newest
+from store.reading.kept_states import newest
 from tidegate.cli.ledger.reading import LedgerOption, Reader, ledger_url, open_reader
 from tidegate.cli.output import say
 from tidegate.core.folding.snapshot import VERSION, encode
@@ -18,7 +18,7 @@ from tidegate.errors import NotSupportedError
 from tidegate.replay.rebuild import rebuild as folded
 
 if TYPE_CHECKING:
-    from store.report_audit import Finding
+    from store.reading.report_audit import Finding
 
 _SNAPSHOTS = (
     "SELECT seq FROM ledger_snapshot WHERE partition = 0 AND version = :version"
@@ -40,7 +40,7 @@ def rebuild(ledger: LedgerOption = "") -> None:
     Examples:
       tidegate reports rebuild --ledger sqlite:////var/lib/tidegate/ledger.db
     """
-    from store.migrate import rebuild_reports  # noqa: PLC0415 - SQL may be absent
+    from store.schema.migrate import rebuild_reports  # noqa: PLC0415 - SQL may be absent
 
     if not ledger:
         raise typer.BadParameter("Name the ledger to change with --ledger.")
@@ -61,7 +61,7 @@ def verify(ledger: LedgerOption = "") -> None:
       tidegate reports verify --ledger sqlite:////var/lib/tidegate/ledger.db
     """
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
-    from store.report_audit import audit  # noqa: PLC0415
+    from store.reading.report_audit import audit  # noqa: PLC0415
 
     count = 0
     with open_reader(ledger, reports=False) as reader:
@@ -84,7 +84,7 @@ def verify(ledger: LedgerOption = "") -> None:
 
 def _snapshots(reader: Reader) -> Iterator[Finding]:
     """Yield the snapshots that hold another state than the events give."""
-    from store.report_audit import Finding  # noqa: PLC0415
+    from store.reading.report_audit import Finding  # noqa: PLC0415
 
     assert reader.database is not None, "an archive has none"
     state, head = State(), GENESIS

@@ -13,14 +13,14 @@ from typing import Annotated, Any, NamedTuple, Protocol
 
 import typer
 
-from store.about import about, clock_us
 from store.archive.archive_format import Archive, is_archive
-from store.database import Database, open_database
-from store.entries import Narrow
-from store.history import History
-from store.kept_states import newest
-from store.reports import rows, statement
-from store.schema import check
+from store.reading.about import about, clock_us
+from store.reading.database import Database, open_database
+from store.reading.entries import Narrow
+from store.reading.history import History
+from store.reading.kept_states import newest
+from store.reading.reports import rows, statement
+from store.schema.version import check
 from tidegate.cli.instance import read_instance
 from tidegate.cli.ledger.moments import seq_in, time_of
 from tidegate.cli.progress import watched
@@ -252,8 +252,8 @@ def _open_archive(path: Path) -> Reader:
 @contextmanager
 def _reports_of(then: Reader) -> Generator[Reports]:
     """Lend the reports as they were, since the database has only today's."""
-    from store.as_of import past  # noqa: PLC0415 - loads the writer's part, and SQL may be absent
     from store.failures import records  # noqa: PLC0415
+    from store.reading.as_of import past  # noqa: PLC0415 - loads the writer's part, and SQL may be absent
 
     prices = [] if then.database is None else then.database.records("SELECT * FROM price")
     with past(then.entries("going back"), prices) as engine:

@@ -6,8 +6,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from store.database import open_database
-from store.history import History
+from store.reading.database import open_database
+from store.reading.history import History
 from tidegate.cli.ledger.reading import Entries
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent

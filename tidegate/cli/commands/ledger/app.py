@@ -78,7 +78,7 @@ def migrate(ledger: LedgerOption = "") -> None:
     Examples:
       tidegate ledger migrate --ledger postgresql://tidegate@db/tidegate
     """
-    from store.migrate import upgrade  # noqa: PLC0415 - SQL may be absent
+    from store.schema.migrate import upgrade  # noqa: PLC0415 - SQL may be absent
 
     if not ledger:
         raise typer.BadParameter("Name the ledger to migrate with --ledger.")
@@ -89,7 +89,7 @@ def migrate(ledger: LedgerOption = "") -> None:
 def _write(file: Path, turns: Iterator[list[Entry]]) -> int:
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
     from store.ledger import SqlLedger  # noqa: PLC0415
-    from store.migrate import upgrade  # noqa: PLC0415
+    from store.schema.migrate import upgrade  # noqa: PLC0415
     from tidegate.contracts.entry import Positions  # noqa: PLC0415
 
     engine = open_engine(str(file))

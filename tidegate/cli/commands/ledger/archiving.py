@@ -42,7 +42,7 @@ def archive(
       tidegate ledger verify --ledger ledger.db
     """
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
-    from store.migrate import check  # noqa: PLC0415
+    from store.schema.migrate import check  # noqa: PLC0415
 
     if not file.name.endswith(SUFFIXES):
         raise typer.BadParameter(f"{file} must end in {' or '.join(SUFFIXES)}.")

@@ -112,7 +112,7 @@ def _copy_file(source: str, file: Path) -> None:
 
 def _copy_rows(source: str, target: str) -> None:
     from store.access.engine import open_engine  # noqa: PLC0415
-    from store.copying import copy  # noqa: PLC0415 - SQL may be absent
+    from store.reading.copying import copy  # noqa: PLC0415 - SQL may be absent
 
     here, there = open_engine(source, read_only=True), open_engine(target)
     try:

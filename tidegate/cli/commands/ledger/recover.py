@@ -58,7 +58,7 @@ def recover(
     """
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
     from store.ledger import SqlLedger  # noqa: PLC0415
-    from store.migrate import check, upgrade  # noqa: PLC0415
+    from store.schema.migrate import check, upgrade  # noqa: PLC0415
 
     engine = open_engine(ledger)
     try:

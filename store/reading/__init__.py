@@ -1,0 +1,1 @@
+"""How a ledger is read, by whatever does not write it."""

@@ -1,0 +1,78 @@
+"""What a ledger says of itself: its end, its writer, its positions, its schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from store.archive import archive_ranges
+from store.reading.entries import newest
+from store.schema.version import revision
+from store.statements.selecting import Select
+from tidegate.contracts.codec import decode
+from tidegate.contracts.facts import LedgerOpened
+
+NOW_US = {
+    # The Julian day of the Unix epoch; a double holds today's to some 40 microseconds.
+    "sqlite": "CAST((julianday('now') - 2440587.5) * 86400000000.0 AS INTEGER)",
+    # Not now(): that stands still within a transaction which may have waited for a lock.
+    "postgresql": "CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)",
+}
+"""The database's time in UTC microseconds, as each dialect says it."""
+
+
+def about(select: Select, dialect: str, partition: int = 0) -> dict[str, Any]:
+    """Return a ledger's particulars by name; times in UTC microseconds.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    head = newest(select, partition)
+    return {
+        "schema": revision(select, dialect),
+        "partition": partition,
+        **_identity(select, partition),
+        "headSeq": 0 if head is None else head.seq,
+        "headHash": "" if head is None else head.hash.hex(),
+        "head_us": None if head is None else head.at_us,
+        "turns": 0 if head is None else head.turn,
+        **_writing(select, dialect, partition),
+        "archivedSeq": max(
+            (part.seq for part in archive_ranges.parts(select, partition)), default=0
+        ),
+        "snapshotSeq": select(_SNAPSHOT, partition=partition)[0][0],
+    }
+
+
+_SNAPSHOT = "SELECT max(seq) FROM ledger_snapshot WHERE partition = :partition"
+
+
+def clock_us(select: Select, dialect: str) -> int:
+    """Return the time that the database's clock shows, in UTC microseconds.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    return int(select(f"SELECT {NOW_US[dialect]}")[0][0])
+
+
+def _identity(select: Select, partition: int) -> dict[str, Any]:
+    """Return the ledger's id: the last that it was given."""
+    payload = archive_ranges.last_opened(select, partition)
+    event = decode(payload) if payload else None
+    if not isinstance(event, LedgerOpened):
+        return {"ledgerId": "", "cluster": "", "software": ""}
+    return {"ledgerId": event.ledger_id, "cluster": event.cluster, "software": event.software}
+
+
+def _writing(select: Select, dialect: str, partition: int) -> dict[str, Any]:
+    wanted = f"SELECT epoch, holder, lease_until_us - {NOW_US[dialect]}"
+    rows = select(f"{wanted} FROM ledger_writer WHERE partition = :partition", partition=partition)
+    epoch, holder, left = rows[0] if rows else (0, "", 0)
+    position = "SELECT stream, seq FROM ledger_position WHERE partition = :partition"
+    at = dict(map(tuple, select(position, partition=partition)))
+    return {
+        "term": epoch,
+        "writer": "" if left <= 0 else holder,
+        "observationsSeq": at.get("OBSERVATIONS", 0),
+        "eventsOffset": at.get("EVENTS", 0),
+    }

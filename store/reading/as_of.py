@@ -1,0 +1,61 @@
+"""The reports as they were: made in memory from the entries up to a point of the past.
+
+The present's tables know only what is; but they are made from events, and can be made from fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, insert
+
+from store import term
+from store.access.engine import open_engine
+from store.ledger import INSERT
+from store.reading.entries import PAGE_ROWS
+from store.reporting.projection import rebuild
+from store.reporting.tables import price
+from store.tables import metadata
+from store.views import catalog
+from tidegate.contracts.entry import Entry
+
+
+@contextmanager
+def past(entries: Iterable[Entry], prices: Sequence[dict[str, Any]] = ()) -> Generator[Engine]:
+    """Lend an engine whose reports are made from these entries.
+
+    ``prices`` are the rows of the table ``price``, which no event tells.
+    """
+    engine = open_engine("sqlite://")
+    try:
+        metadata.create_all(engine)
+        with engine.begin() as conn:
+            catalog.create(conn)
+            if prices:
+                conn.execute(insert(price), list(prices))
+            _fill(conn, entries)
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def _fill(conn: Connection, entries: Iterable[Entry]) -> None:
+    last = list[Entry]()
+
+    def pages() -> Iterator[list[Entry]]:
+        page = list[Entry]()
+        for entry in entries:
+            page.append(entry)
+            if len(page) == PAGE_ROWS:
+                yield page
+                last[:], page = page[-1:], []
+        if page:
+            yield page
+            last[:] = page[-1:]
+
+    rebuild(conn, 0, pages())
+    term.open_partition(conn, 0)
+    if last:
+        INSERT.execute(conn, last)  # whose time is "now"

@@ -1,0 +1,53 @@
+"""A whole ledger in another database, as it was at one moment, while it is written to.
+
+Every table is copied but the list of views, which the other database makes itself. So a PostgreSQL
+ledger has a backup that is a SQLite file, and a file can be brought to PostgreSQL.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, Engine, Table, func, insert, select
+
+from store.access.engine import shown
+from store.failures import reading, transaction
+from store.reporting import tables  # registers the reporting tables with the metadata
+from store.schema.migrate import upgrade
+from store.statements.positional import Positional
+from store.tables import ledger_event, ledger_view
+from tidegate.errors import LedgerUnreachableError
+
+ROWS = 2_000
+"""Held in memory at once."""
+
+
+def copy(source: Engine, target: Engine) -> int:
+    """Copy a ledger into an empty database; return how many events it holds.
+
+    One snapshot of the source is read: REPEATABLE READ on PostgreSQL, a read transaction on SQLite.
+    The copy is committed whole or not at all.
+
+    Raises:
+        LedgerUnreachableError: a database does not answer, or the target holds a ledger already.
+    """
+    upgrade(target)
+    with reading(_at_one_moment(source)) as old, transaction(target, begin_at_once=True) as new:
+        if new.scalar(select(ledger_event.c.seq).limit(1)) is not None:
+            raise LedgerUnreachableError(f"{shown(target)} holds a ledger already.")
+        for table in tables.usage.metadata.sorted_tables:
+            if table is not ledger_view:
+                _copy_rows(old, new, table)
+        return new.scalar(select(func.count()).select_from(ledger_event)) or 0
+
+
+def _at_one_moment(source: Engine) -> Engine:
+    if source.dialect.name != "postgresql":
+        return source  # in WAL mode every transaction sees one moment
+    return source.execution_options(isolation_level="REPEATABLE READ")
+
+
+def _copy_rows(old: Connection, new: Connection, table: Table) -> None:
+    into = Positional(insert(table))
+    wanted = select(*(table.c[name] for name in into.names))
+    found = old.execution_options(stream_results=True).execute(wanted)
+    for rows in found.partitions(ROWS):
+        into.execute(new, [tuple(row) for row in rows])

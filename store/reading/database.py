@@ -1,0 +1,150 @@
+"""A ledger's database as readers see it: read-only, through the driver itself.
+
+SQLite opens the file with mode=ro, PostgreSQL refuses to write in such a session. A PostgreSQL URL
+goes to libpq as it stands, so it may name several hosts.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from store.statements.selecting import Select, unanswered
+from tidegate.errors import LedgerUnreachableError
+from tidegate.urls import shown as without_secrets
+
+BUSY_S = 10
+"""How long a statement waits for another's lock before it fails."""
+SQLITE_PRAGMAS = (
+    f"PRAGMA busy_timeout = {BUSY_S * 1_000}",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA temp_store = MEMORY",
+    "PRAGMA cache_size = -65536",  # KiB
+)
+POSTGRES_CONNECT: Mapping[str, Any] = {
+    "connect_timeout": BUSY_S,
+    "application_name": "tidegate",
+    # A network that swallows packets must not hold the writer for the quarter of an hour that TCP
+    # would wait.
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": BUSY_S * 1_000,
+}
+POSTGRES_READS = (
+    "SET default_transaction_read_only = on",
+    "SET jit = off",  # to compile a report takes longer than to run it
+)
+POSTGRES_SETTINGS = (f"SET lock_timeout = '{BUSY_S}s'", "SET timezone = 'UTC'")
+_NAMED = re.compile(r"(?<!:):([a-z][a-z_0-9]*)")
+
+
+class Database:
+    """An open database; whoever opens one closes it."""
+
+    def __init__(self, connection: Any, dialect: str, shown: str, errors: type[Exception]) -> None:  # noqa: ANN401 - either driver's
+        self.dialect = dialect  # sqlite or postgresql
+        self.shown = shown  # its URL for people
+        self._connection, self._errors = connection, errors
+
+    @contextmanager
+    def lend(self) -> Generator[Select]:
+        """Lend the connection: see ``store.statements.selecting.Lend``."""
+        yield self.select
+
+    def select(self, sql: str, /, **values: object) -> list[Any]:
+        """See ``store.statements.selecting.Select``.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
+        """
+        return self._run(sql, values)[1]
+
+    def records(self, sql: str) -> list[dict[str, Any]]:
+        """Return the rows of a statement by the names of its columns.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer, or is not a ledger of ours.
+        """
+        names, rows = self._run(sql, {})
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def _run(self, sql: str, values: Mapping[str, object]) -> tuple[list[str], list[Any]]:
+        if self.dialect == "postgresql" and values:
+            sql = _for_psycopg(sql)
+        try:
+            cursor = self._connection.execute(sql, values or ())
+            rows = cursor.fetchall()
+        except self._errors as error:
+            raise LedgerUnreachableError(unanswered(self.shown, error)) from error
+        return [column[0] for column in cursor.description], rows
+
+
+def open_database(url: str) -> Database:
+    """Open a ledger's database read-only; a plain path is a SQLite file.
+
+    Raises:
+        LedgerUnreachableError: the URL is none, there is no file to read, or nobody answers.
+    """
+    scheme, found, rest = url.partition("://")
+    match scheme.partition("+")[0] if found else "sqlite":
+        case "sqlite":
+            return _open_file(rest.removeprefix("/") if found else url)
+        case "postgresql" | "postgres":
+            return _open_postgresql(f"postgresql://{rest}")
+        case other:
+            raise LedgerUnreachableError(
+                f"A ledger cannot live in {other!r}: give sqlite:///FILE, a file's path, "
+                "or postgresql://USER@HOST/DATABASE."
+            )
+
+
+def _open_file(name: str) -> Database:
+    try:
+        path = Path(name).expanduser().absolute()
+        there = path.is_file()
+    except (OSError, RuntimeError, ValueError) as error:  # too long, or somebody's home unknown
+        raise LedgerUnreachableError(f"{name[:80]!r} names no file: {error}"[:500]) from error
+    if not there:
+        raise LedgerUnreachableError(f"There is no ledger at {path}: check --ledger.")
+    escaped = str(path).replace("%", "%25").replace("?", "%3f").replace("#", "%23")
+    shown = f"sqlite:///{path}"
+    try:
+        connection = sqlite3.connect(
+            f"file:{escaped}?mode=ro", uri=True, isolation_level=None, check_same_thread=False
+        )
+        for pragma in SQLITE_PRAGMAS:
+            connection.execute(pragma).close()
+    except sqlite3.Error as error:
+        raise LedgerUnreachableError(unanswered(shown, error)) from error
+    return Database(connection, "sqlite", shown, sqlite3.Error)
+
+
+def _open_postgresql(url: str) -> Database:
+    import psycopg  # noqa: PLC0415 - may be absent, and a file does without it
+
+    shown = without_secrets(url)
+    wanted = {key: value for key, value in POSTGRES_CONNECT.items() if f"{key}=" not in url}
+    try:
+        connection = psycopg.connect(url, autocommit=True, **wanted)
+        for setting in (*POSTGRES_SETTINGS, *POSTGRES_READS):
+            connection.execute(setting.encode())
+    except psycopg.ProgrammingError as error:
+        raise LedgerUnreachableError(f"{shown!r} is not a database URL: {error}") from error
+    except psycopg.Error as error:
+        raise LedgerUnreachableError(unanswered(shown, error)) from error
+    return Database(connection, "postgresql", shown, psycopg.Error)
+
+
+@lru_cache(maxsize=64)
+def _for_psycopg(sql: str) -> str:
+    return _NAMED.sub(r"%(\1)s", sql.replace("%", "%%"))

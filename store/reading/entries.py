@@ -1,0 +1,94 @@
+"""Entries out of ``ledger_event``, a page of rows at a time, forwards and backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from store.statements.selecting import Select
+from tidegate.contracts.entry import Entry
+
+PAGE_ROWS = 1_000
+
+
+class Narrow(NamedTuple):
+    """Which entries are wanted."""
+
+    types: frozenset[str] = frozenset()  # empty: any
+    subject: str = ""  # a LIKE pattern; empty: any
+
+
+EVERY = Narrow()
+
+_COLUMNS = ", ".join(Entry.__struct_fields__)
+_OURS = f"SELECT {_COLUMNS} FROM ledger_event WHERE partition = :partition"  # noqa: S608 - our names
+
+
+def page(
+    select: Select, partition: int, after: int, until: int | None = None, rows: int = PAGE_ROWS
+) -> list[Entry]:
+    """Return at most a page of the entries with ``after`` < seq <= ``until``, in order."""
+    sql = f"{_OURS} AND seq > :after"
+    values = {"partition": partition, "after": after, "rows": rows}
+    if until is not None:
+        sql, values["until"] = f"{sql} AND seq <= :until", until
+    return [Entry(*row) for row in select(f"{sql} ORDER BY seq LIMIT :rows", **values)]
+
+
+def page_before(
+    select: Select, partition: int, until: int, rows: int, narrow: Narrow
+) -> list[Entry]:
+    """Return at most so many of the newest entries with seq <= ``until``, newest first."""
+    values: dict[str, object] = {"partition": partition, "until": until, "rows": rows}
+    sql = f"{_OURS} AND seq <= :until"
+    if narrow.types:
+        names = {f"type_{n}": one for n, one in enumerate(sorted(narrow.types))}
+        sql += f" AND type IN ({', '.join(f':{name}' for name in names)})"
+        values |= names
+    if narrow.subject:
+        sql, values["subject"] = f"{sql} AND subject LIKE :subject", narrow.subject
+    return [Entry(*row) for row in select(f"{sql} ORDER BY seq DESC LIMIT :rows", **values)]
+
+
+def naming(
+    select: Select, partition: int, texts: Sequence[str], after: int, until: int
+) -> list[Entry]:
+    """Return the entries with ``after`` < seq <= ``until`` whose payload has one of some texts.
+
+    No text may hold what LIKE gives a meaning: the names of Kubernetes' objects do not.
+    """
+    names = {f"text_{n}": f"%{one}%" for n, one in enumerate(texts)}
+    named = " OR ".join(f"payload LIKE :{name}" for name in names)
+    sql = f"{_OURS} AND seq > :after AND seq <= :until AND ({named}) ORDER BY seq"
+    found = select(sql, partition=partition, after=after, until=until, **names)
+    return [Entry(*row) for row in found]
+
+
+def pages(select: Select, partition: int, after: int = 0) -> Iterator[list[Entry]]:
+    """Yield the entries of a partition behind ``after``, in order, in pages; none from archives."""
+    while found := page(select, partition, after):
+        yield found
+        after = found[-1].seq
+
+
+def newest(select: Select, partition: int) -> Entry | None:
+    """Return the last entry of a partition; None while it is empty."""
+    rows = select(f"{_OURS} ORDER BY seq DESC LIMIT 1", partition=partition)
+    return Entry(*rows[0]) if rows else None
+
+
+def seq_at(select: Select, partition: int, at_us: int, low: int = 0) -> int:
+    """Return the seq of the last entry that is not later than a time; ``low``: there is none.
+
+    Time never falls in a ledger, so this looks at some twenty entries, however many there are.
+    """
+    last = newest(select, partition)
+    high = low if last is None else last.seq
+    wanted = "SELECT at_us FROM ledger_event WHERE partition = :partition AND seq = :seq"
+    while low < high:
+        middle = (low + high + 1) // 2
+        if select(wanted, partition=partition, seq=middle)[0][0] <= at_us:
+            low = middle
+        else:
+            high = middle - 1
+    return low

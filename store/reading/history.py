@@ -1,0 +1,98 @@
+"""The reading side of a ledger: its entries in order, whether they stand in a table or in files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from store.archive import archive_ranges
+from store.reading.entries import (
+    EVERY,
+    PAGE_ROWS,
+    Narrow,
+    naming,
+    newest,
+    page,
+    page_before,
+    seq_at,
+)
+from store.statements.selecting import Lend
+from tidegate.contracts.entry import Entry
+
+
+class History:
+    """The reading side of ``tidegate.bus.ports.Ledger``, over lent connections."""
+
+    def __init__(self, lend: Lend, partition: int = 0) -> None:
+        self._lend, self._partition = lend, partition
+
+    def read(self, after: int = 0, until: int | None = None) -> Iterator[Entry]:
+        """See ``tidegate.bus.ports.Ledger.read``.
+
+        No transaction stays open while the caller works on a page: the history behind it is fixed.
+        What was archived comes from its files.
+        """
+        while True:
+            with self._lend() as select:
+                found = page(select, self._partition, after, until)
+                held = archive_ranges.missing(select, self._partition, after, until, found)
+            before = after
+            for entry in archive_ranges.read(held, after, until):
+                yield entry
+                after = entry.seq
+            if after > before:
+                continue
+            yield from found
+            if len(found) < PAGE_ROWS:
+                return
+            after = found[-1].seq
+
+    def back(self, until: int, rows: int = PAGE_ROWS, narrow: Narrow = EVERY) -> Iterator[Entry]:
+        """Yield the entries with seq <= ``until``, newest first, so many at a time.
+
+        What was archived is yielded unnarrowed, and each file's entries are in memory together.
+        """
+        while True:
+            with self._lend() as select:
+                found = page_before(select, self._partition, until, rows, narrow)
+                held = archive_ranges.parts(select, self._partition)
+            yield from found
+            if len(found) < rows:
+                break
+            until = found[-1].seq - 1
+        for part in reversed(held):
+            yield from reversed(list(part.archive().read(0, until)))
+
+    def naming(self, texts: Sequence[str], after: int, until: int) -> Iterator[Entry]:
+        """Yield the entries with ``after`` < seq <= ``until`` that name a text, in order.
+
+        The database looks through their payloads; what was archived is yielded whole.
+        """
+        with self._lend() as select:
+            held = archive_ranges.parts(select, self._partition)
+        archived = held[-1].seq if held else 0
+        if after < archived:
+            yield from self.read(after, min(archived, until))
+        with self._lend() as select:
+            found = naming(select, self._partition, texts, max(after, archived), until)
+        yield from found
+
+    def seq_at(self, at_us: int) -> int:
+        """Return the seq of the last entry that is not later than a time; 0: there is none.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer.
+        """
+        with self._lend() as select:
+            held = archive_ranges.parts(select, self._partition)
+            if not held or at_us >= held[-1].at_us:
+                return seq_at(select, self._partition, at_us, held[-1].seq if held else 0)
+        return archive_ranges.seq_at(held, at_us)
+
+    def newest(self) -> Entry | None:
+        """Return the last entry; None while the ledger is empty.
+
+        Raises:
+            LedgerUnreachableError: the database does not answer.
+        """
+        with self._lend() as select:
+            return newest(select, self._partition)

@@ -1,0 +1,155 @@
+"""What a database holds that does not follow from its events.
+
+The chain of hashes proves the events' rows and nothing beside them. Everything else is made again
+from the events, in memory, or read from the files, and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Engine, Table, select, text
+
+from store.archive import archive_ranges
+from store.archive.archive_format import digest
+from store.failures import reading, through
+from store.reading.as_of import past
+from store.reporting.projection import REPORTS
+from store.tables import ledger_archive, ledger_event, ledger_position, ledger_snapshot
+from store.views.texts import TEXTS, ViewText
+from tidegate.contracts.codec import decode, type_name
+from tidegate.contracts.entry import Entry
+from tidegate.contracts.facts import LedgerOpened
+from tidegate.contracts.subjects import event as subject_of
+from tidegate.errors import LedgerUnreachableError
+
+_LEDGER = (ledger_event, ledger_position, ledger_snapshot, ledger_archive)
+_TRIGGERS = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type = 'trigger' ORDER BY name",
+    "postgresql": "SELECT t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid"
+    " WHERE NOT t.tgisinternal AND c.relnamespace = current_schema()::regnamespace ORDER BY 1",
+}
+_DIGITS = 9
+"""Of a double: sums may be made in another order."""
+
+
+class Finding(NamedTuple):
+    """One thing that is not as the events say."""
+
+    where: str  # a table, view, trigger or file, or an event's seq
+    what: str
+
+
+def audit(engine: Engine, entries: Iterable[Entry]) -> Iterator[Finding]:
+    """Yield what differs; ``entries`` are the ledger's, their chain to be checked elsewhere.
+
+    As long as to make the reports again, and in memory all of their rows.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    found = list[Finding]()
+    with past(_looked_at(entries, found)) as made, reading(engine) as conn:
+        yield from found
+        for table in REPORTS:
+            yield from _rows(conn, made, table)
+        yield from _views(conn)
+        for name in conn.scalars(text(_TRIGGERS[conn.dialect.name])):
+            yield Finding(f"trigger {name}", "Tidegate makes none")
+        yield from _partitions(conn)
+        yield from _archives(conn)
+
+
+def _looked_at(entries: Iterable[Entry], found: list[Finding]) -> Iterator[Entry]:
+    """Yield the entries, and note those whose columns their payload contradicts."""
+    cluster = ""
+    for entry in entries:
+        event = decode(entry.payload)
+        if isinstance(event, LedgerOpened):
+            cluster = event.cluster
+        cluster = cluster or entry.cluster
+        told = {
+            "at_us": event.at_us,
+            "type": type_name(event),
+            "cluster": cluster,
+            "subject": subject_of(cluster, event),
+        }
+        for name, value in told.items():
+            if getattr(entry, name) != value:
+                kept = getattr(entry, name)
+                found.append(
+                    Finding(f"seq {entry.seq}", f"{name} is {kept!r}, its payload says {value!r}")
+                )
+        yield entry
+
+
+def _rows(conn: Connection, made: Engine, table: Table) -> Iterator[Finding]:
+    with reading(made) as other:
+        right, there = _by_key(other, table), _by_key(conn, table)
+    wrong = sorted(key for key in there.keys() & right.keys() if there[key] != right[key])
+    for keys, what in (
+        (wrong, "differ"),
+        (sorted(right.keys() - there.keys()), "are missing"),
+        (sorted(there.keys() - right.keys()), "are too many"),
+    ):
+        if keys:
+            yield Finding(table.name, f"{len(keys)} rows {what}, the first at {keys[0]}")
+
+
+def _by_key(conn: Connection, table: Table) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    key = [column.name for column in table.primary_key.columns]
+    rows = conn.execute(select(table)).mappings()
+    return {tuple(row[name] for name in key): tuple(map(_plain, row.values())) for row in rows}
+
+
+def _plain(value: object) -> object:
+    return f"{value:.{_DIGITS}g}" if isinstance(value, float) else value
+
+
+def _views(conn: Connection) -> Iterator[Finding]:
+    for view in TEXTS.values():
+        found, wanted = _definitions(conn, view)
+        if found is None:
+            yield Finding(f"view {view.name}", "it is missing")
+        elif found != wanted:
+            yield Finding(f"view {view.name}", "it is another than this version makes")
+
+
+def _definitions(conn: Connection, view: ViewText) -> tuple[str | None, str]:
+    """Return a view's definition as the database has it, and as it should have it."""
+    sql = view.sql[conn.dialect.name]
+    if conn.dialect.name == "sqlite":
+        wanted = text("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = :name")
+        return conn.scalar(wanted, {"name": view.name}), f"CREATE VIEW {view.name} AS {sql}"
+    # The database's own words for the same text; the transaction is rolled back.
+    as_it_is = {"no_parameters": True}
+    conn.exec_driver_sql(f"CREATE TEMP VIEW as_made AS {sql}", execution_options=as_it_is)
+    asked = text("SELECT pg_get_viewdef(to_regclass(:name))")
+    schema = conn.scalar(text("SELECT current_schema()"))
+    found, made = (conn.scalar(asked, {"name": n}) for n in (f"{schema}.{view.name}", "as_made"))
+    conn.execute(text("DROP VIEW as_made"))
+    return found, str(made)
+
+
+def _partitions(conn: Connection) -> Iterator[Finding]:
+    for table in _LEDGER:
+        others = conn.scalars(
+            select(table.c.partition).where(table.c.partition != 0).distinct()
+        ).all()
+        if others:
+            yield Finding(table.name, f"rows of partitions {sorted(others)}, which nobody writes")
+
+
+def _archives(conn: Connection) -> Iterator[Finding]:
+    for part in archive_ranges.parts(through(conn), 0):
+        try:
+            archive, path = part.archive(), part.path()
+        except LedgerUnreachableError as error:
+            yield Finding(part.file, str(error))
+            continue
+        if digest(path) != part.digest:
+            yield Finding(part.file, "its SHA-256 is not the one that ledger_archive has")
+        last = next(archive.back(part.seq, 1), None)
+        if last is None or last.hash != part.hash:
+            yield Finding(part.file, f"its end is not the seq {part.seq} of ledger_archive")

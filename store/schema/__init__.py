@@ -1,0 +1,1 @@
+"""Which schema a database has, and how it is brought up to date."""

@@ -1,0 +1,132 @@
+"""How a ledger's schema is brought up to date, by whoever may write.
+
+Migrations change tables; views are code, so after any change all are made again. Where a migration
+changes reporting tables, their rows are made again from the events. Alembic is imported when
+there is something to do, since that takes longer than most readings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, Engine, select, text
+
+from store.access.engine import open_engine, shown
+from store.archive.archive_ranges import pages
+from store.failures import selecting, through, transaction
+from store.reporting.projection import rebuild
+from store.schema import version as schema
+from store.schema.version import VIEW_TABLE, folder, has_table, is_current, refuse_newer, revision
+from store.tables import ledger_writer
+from store.views import catalog
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+__all__ = ["check", "downgrade", "rebuild_reports", "upgrade"]
+
+_LOCK = 7_116_100_103
+"""PostgreSQL's advisory lock for migrations: any number that is only ours."""
+
+
+def upgrade(ledger: str | Engine) -> None:
+    """Bring a ledger's schema to this version's; does nothing if it is there already.
+
+    Several services may call it at once: one migrates, the others wait.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer, or a newer Tidegate wrote it.
+    """
+    with _opened(ledger) as engine:
+        with selecting(engine) as select:
+            if is_current(select, engine.dialect.name):
+                return
+        with _changing(engine) as conn:
+            from alembic import command  # noqa: PLC0415 - see above
+
+            config, found = _config(conn), revision(through(conn), conn.dialect.name)
+            command.upgrade(config, "head")
+            catalog.create(conn)
+            if _asks_for_rebuild(config, found):
+                _rebuild(conn)
+
+
+def downgrade(ledger: str | Engine, to: str) -> None:
+    """Undo the migrations above revision ``to``; "base" undoes all. The views go with them.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer, or a newer Tidegate wrote it.
+    """
+    with _opened(ledger) as engine, _changing(engine) as conn:
+        from alembic import command  # noqa: PLC0415 - see above
+
+        command.downgrade(_config(conn), to)
+
+
+def check(engine: Engine) -> None:
+    """See ``store.schema.version.check``."""
+    with selecting(engine) as select:
+        schema.check(select, engine.dialect.name, shown(engine))
+
+
+def rebuild_reports(ledger: str | Engine) -> None:
+    """Make the rows of the reporting tables again from the events; the writer waits meanwhile.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer, or its schema is another version's.
+    """
+    with _opened(ledger) as engine:
+        check(engine)
+        with transaction(engine, begin_at_once=True) as conn:
+            # Every append locks its writer's row first, so none comes in between.
+            conn.execute(select(ledger_writer.c.epoch).with_for_update())
+            _rebuild(conn)
+
+
+@contextmanager
+def _changing(engine: Engine) -> Generator[Connection]:
+    """Lend a connection that alone may change the schema, from which the views are gone."""
+    with transaction(engine, begin_at_once=True) as conn:
+        if conn.dialect.name == "postgresql":
+            conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        refuse_newer(shown(engine), revision(through(conn), conn.dialect.name))
+        if has_table(through(conn), conn.dialect.name, VIEW_TABLE):
+            catalog.drop(conn)
+        yield conn
+
+
+@contextmanager
+def _opened(ledger: str | Engine) -> Generator[Engine]:
+    if isinstance(ledger, Engine):
+        yield ledger
+        return
+    engine = open_engine(ledger)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def _rebuild(conn: Connection) -> None:
+    for partition in conn.scalars(select(ledger_writer.c.partition)).all():
+        rebuild(conn, partition, pages(through(conn), partition))
+
+
+def _asks_for_rebuild(config: Config, found: str | None) -> bool:
+    """Tell whether any migration above the revision found changes what reports are made of."""
+    from alembic.script import ScriptDirectory  # noqa: PLC0415 - see above
+
+    steps = ScriptDirectory.from_config(config).walk_revisions()
+    return any(
+        step.module.REBUILDS_REPORTS for step in steps if found is None or step.revision > found
+    )
+
+
+def _config(conn: Connection) -> Config:
+    from alembic.config import Config  # noqa: PLC0415 - see above
+
+    config = Config(attributes={"connection": conn})
+    config.set_main_option("script_location", str(folder()).replace("%", "%%"))
+    return config

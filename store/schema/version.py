@@ -1,0 +1,85 @@
+"""Which schema a database has, and whether this version may read it.
+
+Revisions are numbered by their files in ``migrations/versions``. Alembic is not asked, since to
+import it takes longer than most readings.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import migrations
+from store.statements.selecting import Select
+from store.views import texts
+from tidegate.errors import LedgerUnreachableError
+
+VERSION_TABLE, VIEW_TABLE = "alembic_version", "ledger_view"
+_HAS_TABLE = {
+    "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name",
+    "postgresql": "SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass(:name)",
+}
+
+
+def check(select: Select, dialect: str, shown: str) -> None:
+    """Make sure that a ledger may be read by this version; changes nothing.
+
+    ``shown`` is the ledger's URL for people.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer, holds no ledger, or its schema is
+            another version's: the message says what to do.
+    """
+    if is_current(select, dialect):
+        return
+    found = revision(select, dialect)
+    if found is None:
+        raise LedgerUnreachableError(
+            f"There is no ledger in {shown}: a scheduler, or `tidegate ledger migrate`, makes one."
+        )
+    refuse_newer(shown, found)
+    raise LedgerUnreachableError(
+        f"The schema of {shown} is another version's: run `tidegate ledger migrate`,"
+        " or start a scheduler of this version."
+    )
+
+
+def is_current(select: Select, dialect: str) -> bool:
+    """Tell whether the database has exactly this version's tables and views."""
+    return revision(select, dialect) == revisions()[-1] and texts.current(select, dialect)
+
+
+def refuse_newer(shown: str, found: str | None) -> None:
+    """Make sure that a revision is one of ours, or none.
+
+    Raises:
+        LedgerUnreachableError: a newer Tidegate wrote it.
+    """
+    if found is not None and found not in revisions():
+        raise LedgerUnreachableError(
+            f"A newer Tidegate wrote {shown}: its schema is revision {found}, and this "
+            f"version knows up to {revisions()[-1]}. Use the newer version, or a copy from before."
+        )
+
+
+def revision(select: Select, dialect: str) -> str | None:
+    """Return the revision that the database is at; None if no migration ever ran."""
+    if not has_table(select, dialect, VERSION_TABLE):
+        return None
+    found = select(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608 - ours
+    return str(found[0][0]) if found else None
+
+
+def has_table(select: Select, dialect: str, name: str) -> bool:
+    """Tell whether the database has a table."""
+    return bool(select(_HAS_TABLE[dialect], name=name))
+
+
+def revisions() -> list[str]:
+    """Return the revisions that this version knows, in order."""
+    return sorted(path.name.partition("_")[0] for path in folder().glob("versions/[0-9]*.py"))
+
+
+def folder() -> Path:
+    """Return where the migrations are."""
+    assert migrations.__file__ is not None
+    return Path(migrations.__file__).parent

@@ -1,0 +1,1 @@
+"""How SQL statements are made and run on both databases."""

@@ -1,0 +1,121 @@
+"""Pieces of SQL that the reports share."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from sqlalchemy import (
+    CTE,
+    BigInteger,
+    Boolean,
+    ColumnElement,
+    Double,
+    case,
+    cast,
+    literal,
+    select,
+)
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+
+from store.statements.clock import HOUR_US
+from store.tables import ledger_event, ledger_writer
+
+
+def units(resource: ColumnElement[Any], amount: ColumnElement[Any]) -> ColumnElement[float]:
+    """Return base units as people count: CPU in cores, the rest in its own unit."""
+    exact = cast(amount, Double)
+    return case((resource == "cpu", per(exact, literal(1000.0))), else_=exact)
+
+
+def per(left: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Divide two doubles, without the addition that makes integers ones."""
+    return left.op("/", precedence=8, return_type=Double())(right)
+
+
+def seconds(duration_us: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return microseconds as seconds."""
+    return per(cast(duration_us, Double), literal(1_000_000.0))
+
+
+def hour_of(at_us: ColumnElement[Any]) -> ColumnElement[int]:
+    """Return the beginning of the hour that holds a time."""
+    return at_us - at_us % literal(HOUR_US, BigInteger)
+
+
+def smaller(left: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return the smaller of two values, neither of them NULL."""
+    return case((left < right, left), else_=right)
+
+
+def larger(left: ColumnElement[Any], right: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return the larger of two values, neither of them NULL."""
+    return case((left > right, left), else_=right)
+
+
+class one_of(FunctionElement[bool]):  # noqa: N801 - an SQL function
+    """Whether a text is one of a JSON list's: one parameter, however many there are.
+
+    With IN each length of the list would be another statement, to be put together and planned.
+    """
+
+    type = Boolean()
+    inherit_cache = True
+
+    def __init__(self, text: ColumnElement[Any], listed: ColumnElement[Any]) -> None:
+        super().__init__(text, listed)
+
+
+@compiles(one_of, "sqlite")
+def _one_of_sqlite(element: one_of, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401
+    text, listed = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{text} IN (SELECT value FROM json_each({listed}))"  # noqa: S608 - compiled clauses
+
+
+@compiles(one_of, "postgresql")
+def _one_of_postgresql(element: one_of, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401
+    text, listed = (compiler.process(clause, **options) for clause in element.clauses)
+    return f"{text} = ANY (ARRAY(SELECT json_array_elements_text(CAST({listed} AS json))))"
+
+
+class unindexed(FunctionElement[Any]):  # noqa: N801 - an SQL function
+    """A column which PostgreSQL must not use an index for, since a better one is at hand.
+
+    It plans a statement once, maybe while a table is empty and all of its indexes look alike, and
+    keeps to that plan until the table is analyzed.
+    """
+
+    inherit_cache = True
+
+    def __init__(self, column: ColumnElement[Any]) -> None:
+        super().__init__(column)
+        self.type = column.type
+
+
+@compiles(unindexed, "sqlite")
+def _unindexed_sqlite(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401
+    return compiler.process(element.clauses, **options)
+
+
+@compiles(unindexed, "postgresql")
+def _unindexed_postgresql(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:  # noqa: ANN401
+    return f"({compiler.process(element.clauses, **options)} + 0)"
+
+
+@cache
+def ledger_end() -> CTE:
+    """Return each partition's newest time: "now" in a report is as far as the ledger tells.
+
+    It is the same object each time, so that parts of one statement may share it.
+    """
+    event, writer = ledger_event.c, ledger_writer.c
+    newest = (
+        select(event.at_us)
+        .where(event.partition == writer.partition)
+        .order_by(event.seq.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    return select(writer.partition, newest.label("at_us")).cte("ledger_end")

@@ -1,0 +1,1 @@
+"""Reports on what became of workloads: waits and preemptions."""

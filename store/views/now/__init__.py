@@ -1,0 +1,1 @@
+"""Reports on what stands now: queues, quota, admitted workloads."""

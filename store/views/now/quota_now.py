@@ -1,0 +1,194 @@
+"""Quota now: what each ClusterQueue has of each flavor and resource, and what becomes of it.
+
+What is lent is told by shares, since borrowed quota is not any one lender's: what a cohort tree's
+queues borrow, less the quota of its Cohort objects, falls on the queues that have idle quota to
+lend, in proportion to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import CTE, ColumnElement, and_, func, literal, select, union
+
+from store.reporting.tables import holding, queue, quota
+from store.views.columns import CLUSTER_QUEUE, FLAVOR, RESOURCE, UNIT, ViewColumn
+from store.views.expressions import larger, per, smaller, units
+from store.views.usage.trees import roots
+
+NAME = "quota_now"
+COLUMNS = (
+    CLUSTER_QUEUE,
+    ViewColumn("cohort", "", "the Cohort that it is in; empty if none"),
+    FLAVOR,
+    RESOURCE,
+    ViewColumn("nominal", UNIT, "nominal quota"),
+    ViewColumn("borrowing_limit", UNIT, "most that it may borrow; NULL: no limit"),
+    ViewColumn("lending_limit", UNIT, "most that it may lend; NULL: all of it"),
+    ViewColumn("used", UNIT, "held by its workloads now"),
+    ViewColumn("borrowed", UNIT, "of that, above nominal"),
+    ViewColumn("lent", UNIT, "its share of what its cohort tree's queues borrow"),
+    ViewColumn("workloads", "1", "how many hold some of it"),
+)
+
+_KEY = ("partition", "cluster_queue", "flavor", "resource")
+
+
+def _used() -> CTE:
+    key = [holding.c[name] for name in _KEY]
+    used = select(
+        *key,
+        func.sum(holding.c.amount).label("used"),
+        func.count(holding.c.workload.distinct()).label("workloads"),
+    )
+    return used.where(holding.c.to_seq.is_(None)).group_by(*key).cte("used")
+
+
+def _nominal(kind: str, name: str) -> CTE:
+    now = quota.c.to_seq.is_(None) & (quota.c.kind == kind)
+    return select(quota).where(now).cte(name)
+
+
+_used_now = _used()
+_quota = _nominal("ClusterQueue", "given")
+_cohort_quota = _nominal("Cohort", "shared")
+_root = roots()
+
+
+def _keyed(left: Any, right: Any, owner: str) -> ColumnElement[bool]:  # noqa: ANN401 - tables
+    return and_(
+        left.c.partition == right.c.partition,
+        left.c.cluster_queue == right.c[owner],
+        left.c.flavor == right.c.flavor,
+        left.c.resource == right.c.resource,
+    )
+
+
+def _rows() -> CTE:
+    """Return one row for each flavor-resource that a queue has quota of, or holds without."""
+    owner = _quota.c.owner.label("cluster_queue")
+    key = union(
+        select(_quota.c.partition, owner, _quota.c.flavor, _quota.c.resource),
+        select(*(_used_now.c[name] for name in _KEY)),
+    ).subquery("key")
+    nominal, used = func.coalesce(_quota.c.nominal, 0), func.coalesce(_used_now.c.used, 0)
+    zero = literal(0)
+    idle = larger(nominal - used, zero)
+    lendable = smaller(idle, func.coalesce(_quota.c.lending_limit, nominal))
+    return (
+        select(
+            *(key.c[name] for name in _KEY),
+            nominal.label("nominal"),
+            _quota.c.borrowing_limit,
+            _quota.c.lending_limit,
+            used.label("used"),
+            larger(used - nominal, zero).label("borrowed"),
+            lendable.label("lendable"),
+            func.coalesce(_used_now.c.workloads, 0).label("workloads"),
+            _root.c.cohort.label("root"),
+        )
+        .select_from(key)
+        .outerjoin(_quota, _keyed(key, _quota, "owner"))
+        .outerjoin(_used_now, _keyed(key, _used_now, "cluster_queue"))
+        .outerjoin(
+            _root,
+            and_(
+                _root.c.partition == key.c.partition,
+                _root.c.kind == "ClusterQueue",
+                _root.c.owner == key.c.cluster_queue,
+            ),
+        )
+        .cte("line")
+    )
+
+
+_line = _rows()
+
+
+def _own() -> CTE:
+    """Return the quota that the Cohort objects of each tree add: it is lent first."""
+    shared, root = _cohort_quota.c, _root.c
+    here = (
+        (root.partition == shared.partition)
+        & (root.kind == "Cohort")
+        & (root.owner == shared.owner)
+    )
+    key = (root.partition, root.cohort, shared.flavor, shared.resource)
+    return (
+        select(*key, func.sum(shared.nominal).label("nominal"))
+        .join_from(_root, _cohort_quota, here)
+        .group_by(*key)
+        .cte("own")
+    )
+
+
+def _trees() -> CTE:
+    key = (_line.c.partition, _line.c.root, _line.c.flavor, _line.c.resource)
+    return (
+        select(
+            *key,
+            func.sum(_line.c.borrowed).label("borrowed"),
+            func.sum(_line.c.lendable).label("lendable"),
+        )
+        .where(_line.c.root.is_not(None))
+        .group_by(*key)
+        .cte("tree")
+    )
+
+
+_tree, _owned = _trees(), _own()
+
+
+def _units(amount: ColumnElement[Any]) -> ColumnElement[float]:
+    return units(_line.c.resource, amount)
+
+
+_lenders = larger(_tree.c.borrowed - func.coalesce(_owned.c.nominal, 0), literal(0))
+_part = per(_units(_lenders) * _units(_line.c.lendable), func.nullif(_units(_tree.c.lendable), 0))
+# A queue of no tree has no part: a comparison with nothing would give the other side.
+_lent = smaller(func.coalesce(_part, _units(literal(0))), _units(_line.c.lendable))
+_place = queue.alias("place")
+
+QUERY = (
+    select(
+        _line.c.cluster_queue,
+        func.coalesce(_place.c.parent, "").label("cohort"),
+        _line.c.flavor,
+        _line.c.resource,
+        _units(_line.c.nominal).label("nominal"),
+        _units(_line.c.borrowing_limit).label("borrowing_limit"),
+        _units(_line.c.lending_limit).label("lending_limit"),
+        _units(_line.c.used).label("used"),
+        _units(_line.c.borrowed).label("borrowed"),
+        _lent.label("lent"),
+        _line.c.workloads,
+    )
+    .select_from(_line)
+    .outerjoin(
+        _place,
+        and_(
+            _place.c.partition == _line.c.partition,
+            _place.c.kind == "ClusterQueue",
+            _place.c.owner == _line.c.cluster_queue,
+            _place.c.to_seq.is_(None),
+        ),
+    )
+    .outerjoin(
+        _tree,
+        and_(
+            _tree.c.partition == _line.c.partition,
+            _tree.c.root == _line.c.root,
+            _tree.c.flavor == _line.c.flavor,
+            _tree.c.resource == _line.c.resource,
+        ),
+    )
+    .outerjoin(
+        _owned,
+        and_(
+            _owned.c.partition == _line.c.partition,
+            _owned.c.cohort == _line.c.root,
+            _owned.c.flavor == _line.c.flavor,
+            _owned.c.resource == _line.c.resource,
+        ),
+    )
+)

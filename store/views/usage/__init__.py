@@ -1,0 +1,1 @@
+"""Reports on quota and its usage over time."""

@@ -1,0 +1,145 @@
+"""Each ClusterQueue's quota and usage as levels: what holds from one change to the next.
+
+An amount above nominal is borrowed at that moment, whatever the rest of the hour was like; so each
+difference is taken of levels, and only then summed over time. Levels also end at each full hour:
+an hour in which nothing changed, or nothing was used, has its rows as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import CTE, ColumnElement, Double, Select, cast, func, literal, select, union_all
+
+from store.reporting.tables import holding, quota
+from store.statements.clock import HOUR_US
+from store.views.expressions import hour_of, larger, ledger_end, seconds, smaller
+
+KEY = ("partition", "cluster_queue", "flavor", "resource")
+_SUMMED = ("used", "nominal", "lends")
+_HOUR = literal(HOUR_US, quota.c.from_us.type)
+_zero = cast(0, Double)
+_end = ledger_end()
+
+
+def hours() -> CTE:
+    """Return every hour from the first quota to the ledger's newest time."""
+    first = (
+        select(
+            quota.c.partition,
+            hour_of(func.min(quota.c.from_us)).label("hour_us"),
+            hour_of(_end.c.at_us).label("newest_us"),
+        )
+        .join_from(quota, _end, _end.c.partition == quota.c.partition)
+        .group_by(quota.c.partition, _end.c.at_us)
+        .cte("each_hour", recursive=True)
+    )
+    one = first.c
+    return first.union_all(
+        select(one.partition, one.hour_us + _HOUR, one.newest_us).where(one.hour_us < one.newest_us)
+    )
+
+
+EACH_HOUR = hours()
+"""One row an hour: partition, hour_us, newest_us."""
+
+
+def by_hour() -> CTE:
+    """Return what each hour's levels come to, in base units times seconds.
+
+    Columns: the key, hour_us, and nominal, used, borrowed (above nominal), idle (below nominal) and
+    lendable (of idle, what the lending limit lets go).
+    """
+    level = _levels().c
+    key = [level[name] for name in KEY]
+    hour_us = hour_of(level.at_us)
+    lasted = seconds(level.next_us - level.at_us)
+    idle = larger(level.nominal - level.used, _zero)
+    told = {
+        "nominal": level.nominal,
+        "used": level.used,
+        "borrowed": larger(level.used - level.nominal, _zero),
+        "idle": idle,
+        "lendable": smaller(idle, level.lends),
+    }
+    sums = [func.sum(amount * lasted).label(name) for name, amount in told.items()]
+    return (
+        select(*key, hour_us.label("hour_us"), *sums)
+        .where(level.next_us > level.at_us, (level.nominal > _zero) | (level.used > _zero))
+        .group_by(*key, hour_us)
+        .cte("by_hour")
+    )
+
+
+def _levels() -> CTE:
+    """Return every level, from ``at_us`` to ``next_us``, which lie in one hour."""
+    change = _changes().subquery("change").c
+    key = [change[name] for name in KEY]
+    at_once = (
+        select(
+            *key,
+            change.at_us,
+            *(func.sum(change[name]).label(name) for name in _SUMMED),
+        )
+        .group_by(*key, change.at_us)
+        .cte("at_once")
+    )
+    row = at_once.c
+    over: dict[str, Any] = {"partition_by": [row[name] for name in KEY], "order_by": row.at_us}
+    return (
+        select(
+            *(row[name] for name in KEY),
+            row.at_us,
+            *(
+                func.sum(row[name]).over(**over).label(name)
+                for name in ("used", "nominal", "lends")
+            ),
+            func.coalesce(func.lead(row.at_us).over(**over), _end.c.at_us).label("next_us"),
+        )
+        .join_from(at_once, _end, _end.c.partition == row.partition)
+        .cte("level")
+    )
+
+
+def _changes() -> Any:  # noqa: ANN401 - SQLAlchemy's CompoundSelect
+    """Return by how much which level changes when: beginnings, ends, and nothing at full hours."""
+    nothing = (_zero, _zero, _zero)
+    keys = _keys()
+    full = select(*(keys.c[name] for name in KEY), EACH_HOUR.c.hour_us, *nothing)
+    return union_all(
+        *(_held(sign) for sign in (1, -1)),
+        *(_given(sign) for sign in (1, -1)),
+        full.join_from(keys, EACH_HOUR, EACH_HOUR.c.partition == keys.c.partition),
+    )
+
+
+def _keys() -> CTE:
+    """Return every queue and flavor-resource that ever had quota or was used."""
+    row = quota.c
+    given = select(row.partition, row.owner.label("cluster_queue"), row.flavor, row.resource)
+    used = select(*(holding.c[name] for name in KEY))
+    return given.where(row.kind == "ClusterQueue").union(used).cte("keys")
+
+
+def _held(sign: int) -> Select[Any]:
+    row = holding.c
+    at_us: ColumnElement[Any] = row.from_us if sign > 0 else row.to_us
+    return select(
+        *(row[name] for name in KEY),
+        at_us.label("at_us"),
+        (cast(row.amount, Double) * sign).label("used"),
+        _zero.label("nominal"),
+        _zero.label("lends"),
+    ).where(at_us.is_not(None))
+
+
+def _given(sign: int) -> Select[Any]:
+    row = quota.c
+    at_us: ColumnElement[Any] = row.from_us if sign > 0 else row.to_us
+    lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
+    told: list[ColumnElement[Any]] = [
+        *(row.partition, row.owner, row.flavor, row.resource, at_us, _zero),
+        cast(row.nominal, Double) * sign,
+        cast(lends, Double) * sign,
+    ]
+    return select(*told).where(row.kind == "ClusterQueue", at_us.is_not(None))

@@ -1,0 +1,186 @@
+"""Usage by hour: resource-seconds of every queue, namespace, author and priority."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    CTE,
+    ColumnElement,
+    Double,
+    ScalarSelect,
+    Select,
+    and_,
+    cast,
+    func,
+    literal,
+    select,
+    union_all,
+)
+
+from store.reporting.tables import holding, quota, usage
+from store.statements.clock import HOUR_US, utc_text
+from store.views.columns import (
+    AUTHOR,
+    CLUSTER,
+    CLUSTER_QUEUE,
+    FLAVOR,
+    LOCAL_QUEUE,
+    NAMESPACE,
+    PRIORITY,
+    PRIORITY_CLASS,
+    RESOURCE,
+    UNIT_SECONDS,
+    ViewColumn,
+)
+from store.views.expressions import hour_of, larger, ledger_end, per, seconds, smaller, units
+
+NAME = "usage_hourly"
+COLUMNS = (
+    ViewColumn("hour", "UTC", "beginning of the hour"),
+    CLUSTER,
+    CLUSTER_QUEUE,
+    LOCAL_QUEUE,
+    NAMESPACE,
+    AUTHOR,
+    PRIORITY_CLASS,
+    PRIORITY,
+    FLAVOR,
+    RESOURCE,
+    ViewColumn("resource_seconds", UNIT_SECONDS, "amount times time held within the hour"),
+    ViewColumn("quota_seconds", UNIT_SECONDS, "the ClusterQueue's nominal quota times its time"),
+    ViewColumn("share_of_quota", "1", "resource_seconds / quota_seconds; above 1: borrowed"),
+)
+
+_KEY = tuple(column.name for column in usage.primary_key.columns)
+_QUEUE_KEY = ("partition", "hour_us", "cluster_queue", "flavor", "resource")
+_SHOWN = tuple(told.name for told in COLUMNS[1:10])
+_HOUR = literal(HOUR_US, usage.c.hour_us.type)
+_end = ledger_end()
+
+
+def _held() -> CTE:
+    """Return what is still held, as far as it counts in the ledger's newest hour."""
+    row = holding.c
+    hour_us = hour_of(_end.c.at_us)
+    lasted = seconds(_end.c.at_us - larger(row.from_us, hour_us))
+    key = [hour_us.label("hour_us") if name == "hour_us" else row[name] for name in _KEY]
+    copied = [row[name] for name in _KEY if name != "hour_us"]
+    return (
+        select(
+            *key,
+            func.sum(cast(row.amount, Double) * lasted).label("unit_seconds"),
+            _end.c.at_us.label("end_us"),
+        )
+        .join_from(holding, _end, _end.c.partition == row.partition)
+        .where(row.to_seq.is_(None), row.from_us < _end.c.at_us, row.amount > 0)
+        .group_by(*copied, _end.c.at_us)
+        .cte("held")
+    )
+
+
+def _all() -> CTE:
+    """Return every hour's usage; only the newest hour's is not all in the table yet."""
+    kept, held = usage.c, _HELD
+    newest_us = hour_of(_end.c.at_us)
+    columns = [*(kept[name] for name in (*_KEY, "unit_seconds")), _end.c.at_us.label("end_us")]
+    told = select(*columns).join_from(usage, _end, _end.c.partition == kept.partition)
+    newest = union_all(told.where(kept.hour_us >= newest_us), select(*held.c)).subquery("newest").c
+    key = [newest[name] for name in _KEY]
+    told_twice = (
+        func.sum(newest.unit_seconds).label("unit_seconds"),
+        func.max(newest.end_us).label("end_us"),
+    )
+    sums = select(*key, *told_twice).group_by(*key)
+    return union_all(told.where(kept.hour_us < newest_us), sums).cte("all_usage")
+
+
+def _hours() -> CTE:
+    """Return the hours in which anything was used."""
+    kept, held = usage.c, _HELD.c
+    told = select(kept.partition, kept.hour_us).union(select(held.partition, held.hour_us))
+    return told.cte("hours")
+
+
+def given(kind: str) -> Select[Any]:
+    """Return nominal quota and what of it may be lent, each times its time, for every hour.
+
+    A quota that was changed within an hour has two rows, for the caller to sum.
+    """
+    row, next_us = quota.c, HOURS.c.hour_us + _HOUR
+    until_us = func.coalesce(row.to_us, _end.c.at_us)
+    lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, HOURS.c.hour_us))
+    lends = smaller(func.coalesce(row.lending_limit, row.nominal), row.nominal)
+    told: list[ColumnElement[Any]] = [
+        row.partition,
+        HOURS.c.hour_us,
+        row.owner.label("cluster_queue"),
+        row.flavor,
+        row.resource,
+        (cast(row.nominal, Double) * lasted).label("nominal"),
+        (cast(lends, Double) * lasted).label("lends"),
+    ]
+    within = and_(
+        HOURS.c.partition == row.partition,
+        row.from_us < next_us,
+        until_us > HOURS.c.hour_us,
+    )
+    return (
+        select(*told)
+        .join_from(quota, _end, _end.c.partition == row.partition)
+        .join(HOURS, within)
+        .where(row.kind == kind)
+    )
+
+
+def _quota_seconds(used: CTE) -> ScalarSelect[Any]:
+    """Return the nominal quota times its time, for an hour and queue that was used.
+
+    It is looked up by the key of the quota's table for each row, and only where it is asked for.
+    """
+    row, next_us = quota.c, used.c.hour_us + _HOUR
+    until_us = func.coalesce(row.to_us, used.c.end_us)
+    lasted = seconds(smaller(until_us, next_us) - larger(row.from_us, used.c.hour_us))
+    of_queue = and_(
+        row.partition == used.c.partition,
+        row.kind == "ClusterQueue",
+        row.owner == used.c.cluster_queue,
+        row.flavor == used.c.flavor,
+        row.resource == used.c.resource,
+    )
+    return (
+        select(func.sum(cast(row.nominal, Double) * lasted))
+        .where(of_queue, row.from_us < next_us, until_us > used.c.hour_us)
+        .correlate(used)
+        .scalar_subquery()
+    )
+
+
+def _quota() -> CTE:
+    """Return the nominal quota times its time, for each hour and queue."""
+    each = given("ClusterQueue").subquery("each").c
+    key = [each[name] for name in _QUEUE_KEY]
+    sums = select(*key, func.sum(each.nominal).label("unit_seconds")).group_by(*key)
+    return sums.cte("given")
+
+
+def _shown(quota_s: ColumnElement[Any]) -> Select[Any]:
+    """Return the report's columns, given the quota times its time of each row's hour."""
+    return select(
+        utc_text(ALL_USAGE.c.hour_us).label("hour"),
+        *(ALL_USAGE.c[name] for name in _SHOWN),
+        units(ALL_USAGE.c.resource, ALL_USAGE.c.unit_seconds).label("resource_seconds"),
+        func.coalesce(units(ALL_USAGE.c.resource, quota_s), cast(0, Double)).label("quota_seconds"),
+        per(ALL_USAGE.c.unit_seconds, func.nullif(quota_s, 0)).label("share_of_quota"),
+    )
+
+
+_HELD = _held()
+ALL_USAGE, HOURS = _all(), _hours()
+"""Every hour's usage, what is still held included: base units times seconds; and those hours."""
+_given = _quota()
+_same_queue = and_(*(ALL_USAGE.c[name] == _given.c[name] for name in _QUEUE_KEY))
+
+QUERY = _shown(_quota_seconds(ALL_USAGE))
+POSTGRESQL = _shown(_given.c.unit_seconds).outerjoin_from(ALL_USAGE, _given, _same_queue)
+"""The same rows: PostgreSQL hashes what it joins, where SQLite would first make an index of it."""
