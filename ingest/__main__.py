@@ -6,10 +6,10 @@ import os
 import sys
 from functools import partial
 
+from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
 from ingest.resources import watched
-from ingest.scope import Scope
 from ingest.session import Session
 from ingest.settings import Settings
 from ingest.sync import Dependencies

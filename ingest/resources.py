@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ingest import definitions
-from ingest.groups import PodGroups
-from ingest.job_index import JobIndex
-from ingest.ownership import ResourceObservation
-from ingest.referred import Described, waiting
-from ingest.resource_claims import PATH, RESOURCE, Claims
-from ingest.scope import Scope
-from ingest.serving import ServingSets
+from ingest.jobs.job_index import JobIndex
+from ingest.jobs.ownership import ResourceObservation
+from ingest.jobs.scope import Scope
+from ingest.pods.groups import PodGroups
+from ingest.pods.referred import Described, waiting
+from ingest.pods.resource_claims import PATH, RESOURCE, Claims
+from ingest.pods.serving import ServingSets
 from tidegate.contracts.observations import JobObserved, Observed
 from tidegate.errors import TidegateError
 from tidegate.jobs import workload

@@ -17,8 +17,8 @@ from typing import Any, cast
 import msgspec
 
 from ingest.definitions import who
+from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
-from ingest.ownership import ResourceObservation
 from ingest.publish import Publisher, refused
 from ingest.resources import Watched
 from ingest.watch import Changed, Pace, Watch, pages

@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry
 
 from actuator.ordering.outstanding import Outstanding
 from actuator.writing.write import Writer
-from ingest.job_index import JobIndex
+from ingest.jobs.job_index import JobIndex
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
 from ingest.resources import watched

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
-from ingest.job_index import JobIndex
-from ingest.scope import Scope
+from ingest.jobs.job_index import JobIndex
+from ingest.jobs.scope import Scope
 from tests.hostile.drawing import KINDS, Object, objects
 from tests.jobs.walking import IDLE, merged
 from tests.parts.drawn import drawn

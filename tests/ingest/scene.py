@@ -7,10 +7,10 @@ from random import Random
 
 from prometheus_client import CollectorRegistry
 
+from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
 from ingest.resources import NO_DEVICES, watched
-from ingest.scope import Scope
 from ingest.session import Session
 from ingest.sync import Dependencies
 from ingest.watch import Pace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.scope import Scope
+from ingest.jobs.scope import Scope
 from tests.ingest.scene import jobs, session
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from ingest.job_index import JobIndex
-from ingest.scope import Scope
+from ingest.jobs.job_index import JobIndex
+from ingest.jobs.scope import Scope
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError
 from tidegate.jobs.batch import batch_job, jobset

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ingest.job_index import JobIndex
-from ingest.scope import Scope
+from ingest.jobs.job_index import JobIndex
+from ingest.jobs.scope import Scope
 from tests.ingest.scene import gone, jobs, session
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.scope import Scope
+from ingest.jobs.scope import Scope
 from tests.ingest.scene import session
 from tests.parts.stage import JOBS, Stage, alongside, job
 from tests.parts.virtual import run_virtually

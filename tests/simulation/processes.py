@@ -20,10 +20,10 @@ from actuator.provisioning.provisioner import Provisioner
 from actuator.session import Session as ActuatorSession
 from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import PodUngater
+from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
 from ingest.resources import watched
-from ingest.scope import Scope
 from ingest.session import Session as IngestSession
 from ingest.sync import Dependencies as IngestMeans
 from ingest.watch import Pace as IngestPace

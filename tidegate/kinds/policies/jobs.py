@@ -35,7 +35,7 @@ _PODS = Target(group="", versions=("v1",), resources=("pods",), operations=("CRE
 
 
 class Managed(msgspec.Struct, frozen=True, kw_only=True):
-    """Which jobs are managed: the same as ``ingest.scope`` has it."""
+    """Which jobs are managed: the same as ``ingest.jobs.scope`` has it."""
 
     without_queue: bool = False  # manageJobsWithoutQueueName
     namespaces: LabelSelector | None = None  # managedJobsNamespaceSelector

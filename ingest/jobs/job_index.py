@@ -12,15 +12,15 @@ from typing import Any
 
 import msgspec
 
-from ingest.asking import Asking, called, job_is_one
-from ingest.lineage import Lineage
-from ingest.overrides import NONE, WorkloadOverrides, is_beside, overrides_of
-from ingest.ownership import DirectWorkloads, ResourceObservation
-from ingest.prebuilt import Prebuilt
-from ingest.referred import Referred
-from ingest.resource_claims import Claims
-from ingest.scope import Scope
-from ingest.variants import Variants, is_made
+from ingest.jobs.asking import Asking, called, job_is_one
+from ingest.jobs.lineage import Lineage
+from ingest.jobs.overrides import NONE, WorkloadOverrides, is_beside, overrides_of
+from ingest.jobs.ownership import DirectWorkloads, ResourceObservation
+from ingest.jobs.prebuilt import Prebuilt
+from ingest.jobs.scope import Scope
+from ingest.jobs.variants import Variants, is_made
+from ingest.pods.referred import Referred
+from ingest.pods.resource_claims import Claims
 from tidegate.contracts.observations import JobObserved
 from tidegate.jobs import workload
 from tidegate.jobs.job_metadata import astray, identified

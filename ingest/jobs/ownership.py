@@ -15,7 +15,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from ingest.definitions import who
-from ingest.resource_claims import Claims, claims_devices
+from ingest.pods.resource_claims import Claims, claims_devices
 from tidegate.contracts.observations import JobObserved, ObjectGone, ObjectRefused, Observed
 from tidegate.jobs import workload
 from tidegate.jobs.workload import OWNER_NOT_FOUND, is_orphan

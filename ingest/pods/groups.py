@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from ingest.asking import Asking
-from ingest.job_index import JobIndex
-from ingest.ownership import ResourceObservation
+from ingest.jobs.asking import Asking
+from ingest.jobs.job_index import JobIndex
+from ingest.jobs.ownership import ResourceObservation
 from tidegate.contracts.observations import JobObserved, ObjectGone
 from tidegate.errors import TidegateError
 from tidegate.jobs.pods import pod_group

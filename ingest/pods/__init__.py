@@ -1,0 +1,1 @@
+"""Jobs that are made of pods, and what pods refer to."""
