@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 
 from scheduler.dependencies import Dependencies, Snapshots, in_thread
-from scheduler.gauges import BuildInfo, Gauges
 from scheduler.health import Status
+from scheduler.metrics.gauges import BuildInfo, Gauges
 from scheduler.settings import Settings
 from scheduler.term import schedule
 from scheduler.traces import Traces

@@ -11,7 +11,7 @@ import msgspec
 
 from scheduler.health import Status
 from scheduler.poison import Poison
-from scheduler.retention_window import Window
+from scheduler.start.retention_window import Window
 from scheduler.traces import Traces
 from tidegate.bus.ports import EventPublisher, Ledger, ObservationReader, Register
 from tidegate.contracts.entry import Snapshot

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from scheduler.meter import Meter
+from scheduler.metrics.meter import Meter
 from tidegate.contracts.decisions import WorkloadDecision
 from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.facts import Event

@@ -14,11 +14,11 @@ from itertools import islice
 
 from msgspec.structs import replace
 
-from scheduler.binding import Bound, confirm
 from scheduler.dependencies import Dependencies
-from scheduler.forgeries import is_tail, newest_own
-from scheduler.retention_window import CHUNK_ENTRIES, begin
-from scheduler.snapshots import restored
+from scheduler.start.binding import Bound, confirm
+from scheduler.start.forgeries import is_tail, newest_own
+from scheduler.start.retention_window import CHUNK_ENTRIES, begin
+from scheduler.start.snapshots import restored
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import FactEvent, LedgerOpened, PolicyConfigured
 from tidegate.core.decide import VERSION

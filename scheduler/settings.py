@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from scheduler.dependencies import Pace
-from scheduler.retention_window import Window
+from scheduler.start.retention_window import Window
 from tidegate.service.settings import ServiceSettings
 
 

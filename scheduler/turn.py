@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from scheduler.binding import Bound, learn
 from scheduler.dependencies import Pace
 from scheduler.leader_state import LeaderState, look, opening, publish
-from scheduler.snapshots import keep
+from scheduler.start.binding import Bound, learn
+from scheduler.start.snapshots import keep
 from tidegate.bus.jetstream.register import LEDGER
 from tidegate.contracts.entry import Message, Positions
 from tidegate.contracts.facts import Event, FactEvent

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
 
-from scheduler.gauges import BuildInfo, Gauges
 from scheduler.health import Status
+from scheduler.metrics.gauges import BuildInfo, Gauges
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
 from tidegate.core.folding.fold import apply

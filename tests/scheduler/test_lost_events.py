@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler.leader_state import LeaderState, open_leader_state
-from scheduler.retention_window import CHUNK_ENTRIES, ENVELOPE_BYTES, Window, begin
+from scheduler.start.retention_window import CHUNK_ENTRIES, ENVELOPE_BYTES, Window, begin
 from scheduler.turn import turn
 from tests.scheduler.stage import Stage, first_round, play, queue
 from tidegate.bus.memory.events import MemoryEventPublisher

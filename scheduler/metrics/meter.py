@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-from scheduler.series import LONG, ROLE, Maker, Who
+from scheduler.metrics.series import LONG, ROLE, Maker, Who
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.facts import Event
 from tidegate.core.state.state import State

@@ -14,9 +14,9 @@ from typing import Any
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from scheduler.queue_stats import Queue, QueueStats, Sums, queues_below, shapes, standing
-from scheduler.resource_gauges import resource_gauges
-from scheduler.series import ROLE
+from scheduler.metrics.queue_stats import Queue, QueueStats, Sums, queues_below, shapes, standing
+from scheduler.metrics.resource_gauges import resource_gauges
+from scheduler.metrics.series import ROLE
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.shares import share

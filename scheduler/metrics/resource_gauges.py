@@ -11,8 +11,8 @@ from math import inf
 
 from prometheus_client.core import GaugeMetricFamily
 
-from scheduler.queue_stats import QueueStats, queues_below
-from scheduler.series import ROLE
+from scheduler.metrics.queue_stats import QueueStats, queues_below
+from scheduler.metrics.series import ROLE
 from tidegate.core.quota.tree import INFINITE, Cell, Node
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State
