@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from actuator.projection import check_states, slices, variants
 from actuator.projection.conditions import introduced, reservation, show_decision, show_fact
-from actuator.projection.counts import Numbers, Share, share
-from actuator.projection.shares import Redefined, Shares, SharesShown
+from actuator.projection.queues.counts import Numbers, Share, share
+from actuator.projection.queues.shares import Redefined, Shares, SharesShown
 from actuator.projection.workload_view import WorkloadView, goes
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from actuator.calls import Calls
 from actuator.projection import rehydrate
+from actuator.projection.queues.shares import SharesShown
 from actuator.projection.read_model import ReadModel, Seed
-from actuator.projection.shares import SharesShown
 from actuator.writing.orphans import is_finished, is_left
 from actuator.writing.workqueue import Place
 from actuator.writing.write import KUEUE, Writer

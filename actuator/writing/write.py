@@ -9,8 +9,9 @@ from http import HTTPStatus
 from actuator.calls import CACHED, Calls
 from actuator.ordering.apply import pinned
 from actuator.ordering.referenced import with_beside
-from actuator.projection import activity, check_states, objects, queues, slices, variants
-from actuator.projection.counts import Numbers
+from actuator.projection import activity, check_states, objects, slices, variants
+from actuator.projection.queues import statuses as queues
+from actuator.projection.queues.counts import Numbers
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
 from actuator.writing.removal import Removal, workload_path

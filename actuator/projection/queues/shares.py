@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from actuator.projection.counts import Numbers
+from actuator.projection.queues.counts import Numbers
 from tidegate.contracts.definitions import (
     ClusterQueueDefined,
     ClusterQueueRemoved,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from actuator.projection.counts import FlavorUsage, Numbers
+from actuator.projection.queues.counts import FlavorUsage, Numbers
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
 from tidegate.contracts.definitions import LocalQueueDefined
 from tidegate.jobs.kind import Object

@@ -1,0 +1,1 @@
+"""The statuses of ClusterQueues, Cohorts and LocalQueues, and what they count."""
