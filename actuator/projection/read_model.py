@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 from actuator.projection import check_states, slices, variants
 from actuator.projection.conditions import introduced, reservation, show_decision, show_fact
+from actuator.projection.queues import statuses as queues
+from actuator.projection.queues.consumption import Consumption
 from actuator.projection.queues.counts import Numbers, Share, share
 from actuator.projection.queues.shares import Redefined, Shares, SharesShown
 from actuator.projection.workload_view import WorkloadView, goes
@@ -63,6 +65,7 @@ class ReadModel:
         self.numbers = dict[str, Numbers]()  # by ClusterQueue
         self.local_numbers = dict[str, Numbers]()  # by LocalQueue
         self.shares = Shares(self.numbers)
+        self.consumption = Consumption()
         self.priorities = dict[tuple[str, str], int]()  # by kind of class and name
         self.removed = dict[str, WorkloadView]()  # whose Workload object shall go
         self.changed = dict[tuple[str, str], None]()  # ("Workload", key), … in order
@@ -92,6 +95,7 @@ class ReadModel:
                 self._revalue(event)
             case _:
                 self._learn_queue(event)
+                self.changed.update(dict.fromkeys(self.consumption.learn(event)))
                 self._learn_workload(event, decision)
 
     def seed(self, found: Seed) -> None:
@@ -173,7 +177,7 @@ class ReadModel:
                 self._mark_queue(event.name)
             case ClusterQueueRemoved():
                 self.cluster_queues.pop(event.name, None)
-                self.readiness[event.name] = _gone(event)
+                self.readiness[event.name] = queues.gone(event)
                 self._redefine(event)
                 self._mark_queue(event.name)
             case CohortDefined():
@@ -291,10 +295,3 @@ class ReadModel:
 
 def _key(event: LocalQueueDefined | LocalQueueRemoved) -> str:
     return f"{event.namespace}/{event.name}"
-
-
-def _gone(event: ClusterQueueRemoved) -> ClusterQueueReadinessChanged:
-    """Return since when its LocalQueues lead nowhere."""
-    return ClusterQueueReadinessChanged(
-        at_us=event.at_us, cluster_queue=event.name, active=False, reason="NotFound"
-    )

@@ -236,13 +236,14 @@ class Writer:
     def _local_queue(self, key: str, status: Object) -> Object:
         read_model, defined = self.read_model, self.read_model.local_queues[key]
         queue = read_model.cluster_queues.get(defined.spec.cluster_queue)
-        return queues.local_queue_status(
+        wanted = queues.local_queue_status(
             defined,
             None if queue is None else queue.spec,
             read_model.local_numbers.get(key, Numbers()),
             read_model.readiness.get(defined.spec.cluster_queue),
             status,
         )
+        return read_model.consumption.put(key, wanted)
 
 
 def queue_path(kind: str, key: str) -> str:

@@ -7,7 +7,12 @@ import asyncio
 from tests.actuator.story import AT_US, GROUP, QUEUES, SECOND_US, Story
 from tests.parts.stage import KUEUE, Object, alongside, eventually, kueue
 from tests.parts.virtual import run_virtually
-from tidegate.contracts.decisions import ClusterQueueReadinessChanged, QuotaReleased
+from tidegate.contracts.decisions import (
+    ClusterQueueReadinessChanged,
+    LocalQueueUsageSampled,
+    QuotaReleased,
+    SampledUsage,
+)
 from tidegate.contracts.definitions import (
     ClusterQueueDefined,
     ClusterQueueRemoved,
@@ -17,7 +22,7 @@ from tidegate.contracts.definitions import (
 )
 from tidegate.contracts.facts import TimePassed
 from tidegate.kinds.times import stamp
-from tidegate.model.policy import Policy
+from tidegate.model.policy import AdmissionFairSharing, Policy
 from tidegate.model.quota import (
     ClusterQueueSpec,
     CohortSpec,
@@ -160,3 +165,44 @@ def _as_object(name: str, cpu: str) -> Object:
     quota = {"name": "cpu", "nominalQuota": cpu}
     group = {"coveredResources": ["cpu"], "flavors": [{"name": "spot", "resources": [quota]}]}
     return kueue("ClusterQueue", name, cohortName="all", resourceGroups=[group])
+
+
+def sampled(at_us: int, **consumed: str) -> LocalQueueUsageSampled:
+    usage = SampledUsage(namespace="default", name="main", consumed=consumed)
+    return LocalQueueUsageSampled(at_us=at_us, cluster_queue="cq", usage=(usage,))
+
+
+def sharing(half_life_us: int | None) -> PolicyConfigured:
+    between = None if half_life_us is None else AdmissionFairSharing(half_life_us=half_life_us)
+    policy = Policy(admission_fair_sharing=between)
+    return PolicyConfigured(at_us=AT_US, name="policy", policy=policy)
+
+
+def test_a_local_queue_shows_what_it_consumed_until_that_plays_no_part() -> None:
+    """To a thousandth, as Kubernetes writes a Quantity; what was shown before is kept."""
+
+    async def run() -> None:
+        story = Story()
+
+        def shown() -> Object | None:
+            found: Object | None = story.status(LOCAL).get("fairSharing")
+            return found
+
+        async with alongside(story.actuator(projects=True).run()):
+            later_us = AT_US + 300 * SECOND_US
+            await story.write(*QUEUES, sharing(SECOND_US), sampled(AT_US))
+            await eventually(lambda: shown() is not None)
+            about = {"consumedResources": {}, "lastUpdate": stamp(AT_US)}
+            assert shown() == {"weightedShare": 0, "admissionFairSharingStatus": about}
+            await story.write(sampled(later_us, cpu="1.23456", memory="2147483648", gpu="0.5"))
+            amounts = {"cpu": "1235m", "memory": "2Gi", "gpu": "500m"}
+            about = {"consumedResources": amounts, "lastUpdate": stamp(later_us)}
+            expected = {"weightedShare": 0, "admissionFairSharingStatus": about}
+            await eventually(lambda: shown() == expected)
+        async with alongside(story.actuator("heir", projects=True).run()):
+            await asyncio.sleep(60)
+            assert shown() == expected
+            await story.write(sharing(None))
+            await eventually(lambda: shown() is None)
+
+    run_virtually(run())

@@ -13,6 +13,8 @@ def decision_line(event: made.DecisionEvent) -> str:
         return f"ClusterQueueReadinessChanged {event.cluster_queue} {event.reason}"
     if isinstance(event, made.ClusterQueueReleased):
         return f"ClusterQueueReleased {event.cluster_queue}"
+    if isinstance(event, made.LocalQueueUsageSampled):
+        return f"LocalQueueUsageSampled {event.cluster_queue}"
     words = [type_name(event), event.workload.partition("/")[2], *_details(event)]
     return " ".join(word for word in words if word)
 

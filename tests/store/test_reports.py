@@ -39,6 +39,7 @@ SET_ASIDE = {
     "CheckDefined",
     "ClusterQueueReleased",
     "CheckRemoved",
+    "LocalQueueUsageSampled",
     "ClockSkewed",
     "ClusterQueueReadinessChanged",
     "FlavorDefined",

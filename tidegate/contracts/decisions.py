@@ -6,7 +6,18 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tidegate.contracts.facts import Event, WorkloadSubmitted
+from tidegate.contracts.facts import WorkloadSubmitted
+from tidegate.contracts.queue_decisions import (
+    ClusterQueueReadinessChanged as ClusterQueueReadinessChanged,  # noqa: PLC0414 - decisions too
+)
+from tidegate.contracts.queue_decisions import (
+    ClusterQueueReleased as ClusterQueueReleased,  # noqa: PLC0414
+)
+from tidegate.contracts.queue_decisions import Decision as Decision  # noqa: PLC0414
+from tidegate.contracts.queue_decisions import (
+    LocalQueueUsageSampled as LocalQueueUsageSampled,  # noqa: PLC0414
+)
+from tidegate.contracts.queue_decisions import SampledUsage as SampledUsage  # noqa: PLC0414
 from tidegate.contracts.starts import PodSetStart as PodSetStart  # noqa: PLC0414 - part of orders
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
@@ -36,10 +47,6 @@ PreemptionReason = Literal[
     "FlavorMigration",  # for a variant of itself on a better flavor
 ]
 """Why somebody must leave for another."""
-
-
-class Decision(Event, frozen=True, kw_only=True, omit_defaults=True):
-    """Root of the decisions; never written itself."""
 
 
 class WorkloadDecision(Decision, frozen=True, kw_only=True, omit_defaults=True):
@@ -256,25 +263,6 @@ class VariantUngated(WorkloadDecision, frozen=True, kw_only=True, tag="VariantUn
     parent: str
 
 
-class ClusterQueueReadinessChanged(
-    Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReadinessChanged/1"
-):
-    """A ClusterQueue became active or inactive; the reasons are those of Kueue's Active."""
-
-    cluster_queue: str
-    active: bool
-    reason: str
-    message: str = ""
-
-
-class ClusterQueueReleased(
-    Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReleased/1"
-):
-    """A ClusterQueue that is gone is charged for nobody any more: its quota counts no longer."""
-
-    cluster_queue: str
-
-
 DecisionEvent: TypeAlias = (
     QuotaReserved
     | WorkloadAdmitted
@@ -296,4 +284,5 @@ DecisionEvent: TypeAlias = (
     | VariantUngated
     | ClusterQueueReadinessChanged
     | ClusterQueueReleased
+    | LocalQueueUsageSampled
 )

@@ -24,6 +24,7 @@ from tidegate.core.reconcile.reissue_orders import repair
 from tidegate.core.reconcile.reissue_reservation import ask_again
 from tidegate.core.reconcile.removed_queues import release_removed
 from tidegate.core.reconcile.timeouts import time_out
+from tidegate.core.reconcile.usage_samples import sample_usage
 from tidegate.core.state.state import State
 from tidegate.errors import UnknownRulesError
 
@@ -41,6 +42,7 @@ KNOWN = (VERSION,)
 RULES: tuple[Rule, ...] = (
     release_removed,  # what quota there is, before anybody asks
     tell_readiness,  # before anything is refused because of it
+    sample_usage,  # before it is asked whose LocalQueue used least
     time_out,  # who must leave because time is up is not to be asked for more
     attend,  # who must leave, and who has left: their quota counts for all that follows
     requeue_due,  # whose time has come competes in this turn's cycles

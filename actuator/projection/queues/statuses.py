@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from actuator.projection.queues.counts import FlavorUsage, Numbers
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
-from tidegate.contracts.definitions import LocalQueueDefined
+from tidegate.contracts.definitions import ClusterQueueRemoved, LocalQueueDefined
 from tidegate.jobs.kind import Object
 from tidegate.kinds.times import stamp
 from tidegate.model.quantity import render
@@ -64,6 +64,13 @@ def local_queue_status(
     active = _active(reason == "Ready", reason, message, stamp(at_us))
     status["conditions"] = _with_condition(found, active)
     return status
+
+
+def gone(event: ClusterQueueRemoved) -> ClusterQueueReadinessChanged:
+    """Return since when a ClusterQueue that is gone leads its LocalQueues nowhere."""
+    return ClusterQueueReadinessChanged(
+        at_us=event.at_us, cluster_queue=event.name, active=False, reason="NotFound"
+    )
 
 
 def _local_readiness(

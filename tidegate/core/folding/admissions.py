@@ -23,7 +23,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.folding.strays import fold_stray
-from tidegate.core.queueing import admission_fair_sharing
+from tidegate.core.queueing import admission_fair_sharing, usage_samples
 from tidegate.core.queueing.heads import leave, place
 from tidegate.core.queueing.quota_ops import begin_leaving, deactivate, give, let_in, take
 from tidegate.core.queueing.slice_replacement import beyond, hand_over
@@ -86,7 +86,7 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
         case WorkloadAdmitted():
             workload.phase, workload.admitted_us = "admitted", event.at_us
             workload.recovering = False
-            admission_fair_sharing.consume(state, workload)
+            usage_samples.consume(state, workload)
             state.forest.agenda[workload.key] = None
             watch(state, workload)
         case QuotaReleased():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from tidegate.contracts.decisions import ClusterQueueReadinessChanged, ClusterQueueReleased
 from tidegate.contracts.definitions import (
     CheckDefined,
     CheckRemoved,
@@ -28,6 +27,7 @@ from tidegate.contracts.definitions import (
     WorkloadPriorityClassDefined,
     WorkloadPriorityClassRemoved,
 )
+from tidegate.contracts.queue_decisions import ClusterQueueReleased
 from tidegate.core.folding import timing
 from tidegate.core.queueing.heads import leave, place, wake
 from tidegate.core.queueing.priorities import resolve
@@ -82,18 +82,6 @@ def apply_definition(state: State, event: DefinitionEvent) -> None:
             _fold_quota(state, event)
 
 
-def apply_queue(state: State, event: ClusterQueueReadinessChanged | ClusterQueueReleased) -> None:
-    """Fold whether a ClusterQueue admits, or that one which is gone is charged for nobody."""
-    match event:
-        case ClusterQueueReadinessChanged():
-            state.readiness[event.cluster_queue] = (event.active, event.reason, event.message)
-        case ClusterQueueReleased():
-            state.objects.removed_queues.pop(event.cluster_queue, None)
-            _redefined(state, event)
-        case _:
-            assert_never(event)
-
-
 def _configure(state: State, event: PolicyConfigured) -> None:
     state.policy = event.policy
     state.redefined_seq = state.seq
@@ -127,7 +115,7 @@ def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an 
             kept.checks.pop(event.name, None)
         case _:
             assert_never(event)
-    _redefined(state, event)
+    redefined(state, event)
 
 
 def _note_stop(
@@ -153,7 +141,8 @@ def _remove_queue(state: State, name: str) -> None:
         state.objects.removed_queues[name] = defined
 
 
-def _redefined(state: State, event: _Quota | ClusterQueueReleased) -> None:
+def redefined(state: State, event: _Quota | ClusterQueueReleased) -> None:
+    """Let everybody's quota count anew: a definition has changed."""
     state.redefined_seq = state.seq
     state.forest.stale = True
     if not state.workloads:

@@ -12,6 +12,7 @@ from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     ClusterQueueReleased,
     DecisionEvent,
+    LocalQueueUsageSampled,
     OrderReissued,
     VariantCreated,
     VariantDeleted,
@@ -39,11 +40,13 @@ from tidegate.contracts.reception import (
 )
 from tidegate.core.folding import timing, variants
 from tidegate.core.folding.admissions import apply_decision
-from tidegate.core.folding.definitions import apply_definition, apply_queue
+from tidegate.core.folding.definitions import apply_definition
 from tidegate.core.folding.observed import apply_observed
+from tidegate.core.folding.queue_decisions import apply_queue
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.preemption import guarantee
+from tidegate.core.queueing import usage_samples
 from tidegate.core.state.state import State
 
 
@@ -67,9 +70,11 @@ def apply(state: State, event: FactEvent | DecisionEvent) -> None:
         case PolicyConfigured():
             apply_definition(state, event)
             variants.follow_policy(state, event)
+            usage_samples.follow(state, event)
         case Named():
             apply_definition(state, event)
-        case ClusterQueueReadinessChanged() | ClusterQueueReleased():
+            usage_samples.follow(state, event)
+        case ClusterQueueReadinessChanged() | ClusterQueueReleased() | LocalQueueUsageSampled():
             apply_queue(state, event)
         case _:
             _apply_reception(state, event)

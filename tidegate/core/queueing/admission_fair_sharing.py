@@ -8,6 +8,7 @@ Source: behaviour.md 11; conformance/afs, queue-order.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Context, Decimal
 
 from tidegate.core.state.state import LocalUsage, State, Workload
@@ -68,17 +69,26 @@ def drop_penalty(state: State, workload: Workload) -> None:
         known.penalties = {k: one for k, one in known.penalties.items() if k != workload.key}
 
 
-def consume(state: State, workload: Workload) -> None:
-    """Make an admitted workload's penalty part of what its LocalQueue consumed."""
-    known = state.local_usage.get(workload.local_queue) if state.local_usage else None
-    if known is None or workload.key not in known.penalties:
-        return
-    penalty = known.penalties[workload.key]
-    drop_penalty(state, workload)
-    total = {name: Decimal(text) for name, text in known.consumed.items()}
-    for resource, text in penalty.items():
+def decayed(
+    consumed: Mapping[str, str], used: Mapping[str, Decimal], share: Decimal
+) -> dict[str, str]:
+    """Return what is consumed after a time of which ``share`` is the present usage's part."""
+    found: dict[str, str] = {}
+    for resource in sorted({*consumed, *used}):
+        before = _CONTEXT.multiply(
+            _CONTEXT.subtract(_ONE, share), Decimal(consumed.get(resource, "0"))
+        )
+        now = _CONTEXT.multiply(share, used.get(resource, _NOTHING))
+        found[resource] = str(_CONTEXT.add(before, now))
+    return found
+
+
+def summed(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    """Return amounts by resource, added."""
+    total = {name: Decimal(text) for name, text in one.items()}
+    for resource, text in other.items():
         total[resource] = _CONTEXT.add(total.get(resource, _NOTHING), Decimal(text))
-    known.consumed = {name: str(total[name]) for name in sorted(total)}
+    return {name: str(total[name]) for name in sorted(total)}
 
 
 def _share(state: State, workload: Workload) -> Decimal | None:
@@ -102,13 +112,16 @@ def _natural(workload: Workload, share: Decimal) -> dict[str, str]:
     total: dict[str, int] = {}
     for fr, units in workload.charges:
         total[fr.resource] = total.get(fr.resource, 0) + units
-    found: dict[str, str] = {}
-    for resource in sorted(total):
-        natural = Decimal(total[resource])
-        if resource == "cpu":
-            natural = _CONTEXT.divide(natural, _MILLI)
-        found[resource] = str(_CONTEXT.multiply(natural, share))
-    return found
+    return {
+        resource: str(_CONTEXT.multiply(natural(resource, total[resource]), share))
+        for resource in sorted(total)
+    }
+
+
+def natural(resource: str, units: int) -> Decimal:
+    """Return base units as cores, bytes or pieces."""
+    found = Decimal(units)
+    return _CONTEXT.divide(found, _MILLI) if resource == "cpu" else found
 
 
 def _decimal(text: str) -> Decimal:

@@ -5,6 +5,7 @@ Only folds call these.
 
 from __future__ import annotations
 
+from tidegate.core.queueing import usage_samples
 from tidegate.core.queueing.heads import leave, place, wake
 from tidegate.core.queueing.variants import DEACTIVATED
 from tidegate.core.quota.charging import charged
@@ -29,6 +30,7 @@ def take(
     hold(trees, workload)
     if cq is not None:
         touch(state, cq.tree)
+        usage_samples.wake(state, cluster_queue)
 
 
 def give(state: State, workload: Workload, *, outside: bool) -> None:

@@ -26,8 +26,11 @@ OF_WORKLOADS = (
     "ungate",  # see tidegate.core.folding.variants
 )
 """The families whose deadlines are a workload's, by its key: they go when it does."""
-FAMILIES = (*OF_WORKLOADS, "stray")
-"""All there are; ``stray`` is by uid, of what no workload stands for."""
+FAMILIES = (*OF_WORKLOADS, "stray", "usage")
+"""All there are; ``stray`` is by uid, of what no workload stands for.
+
+``usage`` is by ClusterQueue: see ``tidegate.core.queueing.usage_samples``.
+"""
 OUTDATED_MAX = 1_024
 """How many outdated entries the heap may hold beyond one for each valid entry."""
 

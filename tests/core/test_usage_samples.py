@@ -1,0 +1,163 @@
+"""What LocalQueues consumed decays with the half life towards what they use, as it is sampled.
+
+Every expected amount is worked out by the rule's own formula: after a time, of what is used now
+a share of 1 - 0.5^(time / half life) counts, and of what was consumed the rest.
+"""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from tests.core.telling import BEGIN, SECOND
+from tests.replay.world import World
+from tidegate.contracts import observations as seen
+from tidegate.contracts.decisions import DecisionEvent, LocalQueueUsageSampled, QuotaReserved
+from tidegate.core.folding import snapshot
+from tidegate.core.folding.fold import apply
+from tidegate.core.state import deadlines
+from tidegate.core.state.state import State
+from tidegate.model.policy import AdmissionFairSharing, Policy
+from tidegate.model.quota import LocalQueueSpec
+from tidegate.replay.rebuild import rebuild
+
+HALF_LIFE_S, INTERVAL_S = 10, 5
+ALPHA = 1 - 0.5 ** (INTERVAL_S / HALF_LIFE_S)
+
+
+def shared(half_life_s: int = HALF_LIFE_S) -> Policy:
+    return Policy(
+        admission_fair_sharing=AdmissionFairSharing(
+            half_life_us=half_life_s * SECOND, sampling_interval_us=INTERVAL_S * SECOND
+        )
+    )
+
+
+def opened(policy: Policy) -> World:
+    """Return a world whose ClusterQueue c offers by usage, with the LocalQueues c and d."""
+    world = World().open(policy)
+    queue = world.queue("c")
+    assert isinstance(queue, seen.ClusterQueueObserved)
+    spec = LocalQueueSpec(cluster_queue="c")
+    world.turn(
+        replace(queue, spec=replace(queue.spec, usage_based_admission=True)),
+        seen.LocalQueueObserved(
+            namespace="team", name="d", uid="lq-d", version=2, session="a", spec=spec
+        ),
+    )
+    return world
+
+
+@pytest.fixture
+def world() -> World:
+    return opened(shared())
+
+
+def run(world: World, queue: str, cpus: int) -> str:
+    """Let a job of a queue run; return its name."""
+    world.turn(world.submit(queue, cpus, 0))
+    world.all_obey()
+    return max(world.jobs)
+
+
+def consumed(state: State, queue: str) -> float:
+    return float(state.local_usage[f"team/{queue}"].consumed.get("cpu", "0"))
+
+
+def samples(decided: list[DecisionEvent]) -> list[LocalQueueUsageSampled]:
+    return [one for one in decided if isinstance(one, LocalQueueUsageSampled)]
+
+
+def test_what_is_consumed_comes_nearer_to_what_is_used(world: World) -> None:
+    state = world.bus.state
+    run(world, "c", 4)
+    expected = 4 * ALPHA  # the penalty of its admission
+    assert consumed(state, "c") == pytest.approx(expected)
+    for _ in range(4):
+        expected = (1 - ALPHA) * expected + ALPHA * 4
+        (told,) = samples(world.turn(world.wait(INTERVAL_S)))
+        assert consumed(state, "c") == pytest.approx(expected)
+        assert float(told.usage[0].consumed["cpu"]) == pytest.approx(expected)
+    assert 3 < expected < 4
+
+
+def test_half_of_it_is_forgotten_in_a_half_life_once_nobody_runs(world: World) -> None:
+    state = world.bus.state
+    world.turn(world.finish(run(world, "c", 4)))
+    before = consumed(state, "c")
+    for _ in range(HALF_LIFE_S // INTERVAL_S):
+        world.turn(world.wait(INTERVAL_S))
+    assert consumed(state, "c") == pytest.approx(before / 2)
+
+
+def test_a_time_that_is_longer_than_the_interval_counts_as_a_whole(world: World) -> None:
+    state = world.bus.state
+    world.turn(world.finish(run(world, "c", 4)))
+    before = consumed(state, "c")
+    world.turn(world.wait(3 * HALF_LIFE_S))
+    assert consumed(state, "c") == pytest.approx(before / 8)
+
+
+def test_an_admission_counts_on_top_of_what_had_decayed_by_then(world: World) -> None:
+    state = world.bus.state
+    run(world, "c", 2)
+    world.turn(world.wait(2))
+    first = consumed(state, "c")
+    share = 1 - 0.5 ** (2 / HALF_LIFE_S)
+    run(world, "c", 1)
+    assert consumed(state, "c") == pytest.approx((1 - share) * first + share * 2 + ALPHA)
+
+
+def test_who_used_much_long_ago_comes_before_who_used_less_just_now(world: World) -> None:
+    world.turn(world.finish(run(world, "c", 4)))
+    world.turn(world.wait(4 * HALF_LIFE_S))
+    world.turn(world.finish(run(world, "d", 1)))
+    later, sooner = world.submit("d", 4, 0), world.submit("c", 4, 0)
+    decided = world.turn(later, sooner)
+    first = next(one for one in decided if isinstance(one, QuotaReserved))
+    assert isinstance(sooner, seen.JobObserved)
+    assert first.uid == sooner.uid
+
+
+def test_without_a_half_life_nothing_is_remembered() -> None:
+    world = opened(shared(half_life_s=0))
+    run(world, "c", 4)
+    world.turn(world.wait(INTERVAL_S))
+    assert consumed(world.bus.state, "c") == 0
+
+
+def test_nobody_is_sampled_while_there_is_nothing_to_tell(world: World) -> None:
+    """A Quantity has no part below a thousandth, so what decays is gone one day."""
+    state = world.bus.state
+    world.turn(world.finish(run(world, "c", 4)))
+    assert "usage/c" in state.deadlines.at
+    (told,) = samples(world.turn(world.wait(20 * HALF_LIFE_S)))
+    assert [one.consumed for one in told.usage] == [{}, {}]
+    assert deadlines.next_due(state) is None
+    assert samples(world.turn(world.wait(10 * INTERVAL_S))) == []
+    run(world, "d", 4)
+    assert consumed(state, "d") == pytest.approx(4 * ALPHA)  # the time in between counts for nobody
+    (told,) = samples(world.turn(world.wait(INTERVAL_S)))
+    assert [one.name for one in told.usage if one.consumed] == ["d"]
+
+
+def test_a_new_local_queue_is_told_of_at_once(world: World) -> None:
+    spec = LocalQueueSpec(cluster_queue="c")
+    new = seen.LocalQueueObserved(
+        namespace="team", name="e", uid="lq-e", version=3, session="a", spec=spec
+    )
+    (told,) = samples(world.turn(new))
+    assert [one.name for one in told.usage] == ["c", "d", "e"]
+    assert told.at_us >= BEGIN
+
+
+def test_what_is_consumed_is_the_same_after_a_restart(world: World) -> None:
+    run(world, "c", 3)
+    world.turn(world.wait(INTERVAL_S))
+    live = world.bus.state
+    assert rebuild(world.entries)[0].local_usage == live.local_usage
+    again = snapshot.decode(snapshot.encode(live))
+    told = LocalQueueUsageSampled(at_us=live.now_us + SECOND, cluster_queue="c")
+    for state in (live, again):
+        apply(state, told)
+    assert again.deadlines.at == live.deadlines.at

@@ -1,0 +1,54 @@
+"""Decisions about queues, and the root of all decisions."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.contracts.facts import Event
+
+
+class Decision(Event, frozen=True, kw_only=True, omit_defaults=True):
+    """Root of the decisions; never written itself."""
+
+
+class ClusterQueueReadinessChanged(
+    Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReadinessChanged/1"
+):
+    """A ClusterQueue became active or inactive; the reasons are those of Kueue's Active."""
+
+    cluster_queue: str
+    active: bool
+    reason: str
+    message: str = ""
+
+
+class ClusterQueueReleased(
+    Decision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterQueueReleased/1"
+):
+    """A ClusterQueue that is gone is charged for nobody any more: its quota counts no longer."""
+
+    cluster_queue: str
+
+
+class SampledUsage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one LocalQueue has consumed, decayed."""
+
+    namespace: str
+    name: str
+    consumed: dict[str, str] = {}  # resource to cores, bytes or pieces, decimal text
+
+
+class LocalQueueUsageSampled(
+    Decision, frozen=True, kw_only=True, omit_defaults=True, tag="LocalQueueUsageSampled/1"
+):
+    """What the LocalQueues of a ClusterQueue have consumed, for admission fair sharing."""
+
+    cluster_queue: str
+    usage: tuple[SampledUsage, ...] = ()
+
+
+QueueDecision: TypeAlias = (
+    ClusterQueueReadinessChanged | ClusterQueueReleased | LocalQueueUsageSampled
+)

@@ -1,0 +1,29 @@
+"""How decisions about queues change the state."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from tidegate.contracts.queue_decisions import (
+    ClusterQueueReadinessChanged,
+    ClusterQueueReleased,
+    LocalQueueUsageSampled,
+    QueueDecision,
+)
+from tidegate.core.folding.definitions import redefined
+from tidegate.core.queueing.usage_samples import fold_sample
+from tidegate.core.state.state import State
+
+
+def apply_queue(state: State, event: QueueDecision) -> None:
+    """Fold a decision about a ClusterQueue."""
+    match event:
+        case ClusterQueueReadinessChanged():
+            state.readiness[event.cluster_queue] = (event.active, event.reason, event.message)
+        case ClusterQueueReleased():
+            state.objects.removed_queues.pop(event.cluster_queue, None)
+            redefined(state, event)
+        case LocalQueueUsageSampled():
+            fold_sample(state, event)
+        case _:
+            assert_never(event)
