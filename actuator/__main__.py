@@ -32,7 +32,7 @@ from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.belonging import refuse_other_cluster
-from tidegate.service.configuration import Configuration, read_configuration
+from tidegate.service.config.configuration import Configuration, read_configuration
 from tidegate.service.holder import Holder, take_place
 from tidegate.service.logs import get_log, log_refusal
 from tidegate.service.running import Service, run_service

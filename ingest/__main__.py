@@ -20,7 +20,7 @@ from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.belonging import refuse_other_cluster
-from tidegate.service.configuration import read_configuration
+from tidegate.service.config.configuration import read_configuration
 from tidegate.service.logs import get_log, log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings

@@ -28,7 +28,7 @@ from tidegate.bus.ports import Ledger
 from tidegate.bus.streams import Streams
 from tidegate.errors import BusUnreachableError
 from tidegate.service.backoff import delays
-from tidegate.service.configuration import Configuration, read_configuration
+from tidegate.service.config.configuration import Configuration, read_configuration
 from tidegate.service.holder import take_place
 from tidegate.service.logs import get_log, log_refusal
 from tidegate.service.running import Service, run_service

@@ -10,7 +10,7 @@ from tests.cli.stage import staged
 from tidegate.cli.doctor.left_workloads import examine_unqueued, left_behind
 from tidegate.cli.objects.api_client import open_api
 from tidegate.kinds.names import QUEUE_NAME
-from tidegate.service.configuration import read_configuration
+from tidegate.service.config.configuration import read_configuration
 
 __all__ = ["staged"]
 

@@ -14,7 +14,7 @@ from ingest.settings import Settings as IngestSettings
 from scheduler.settings import Settings as SchedulerSettings
 from tests.deploy.rendering import DEPLOY, Object, Objects, installed, overlay, pods
 from tidegate.generate.install import LISTED, listing
-from tidegate.service.configuration import parse_configuration
+from tidegate.service.config.configuration import parse_configuration
 
 OVERLAYS = ("embedded", "production")
 SETTINGS = {

@@ -18,7 +18,7 @@ from tidegate.cli.commands.manifests import of_configuration
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Wanted, run_services
 from tidegate.kube.ports import KubernetesApi
-from tidegate.service.configuration import read_configuration
+from tidegate.service.config.configuration import read_configuration
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 Object = dict[str, Any]

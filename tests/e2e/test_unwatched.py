@@ -14,7 +14,7 @@ from tidegate.cli.doctor.left_workloads import left_behind
 from tidegate.cluster.running import run_services
 from tidegate.contracts.facts import WorkloadRemoved
 from tidegate.kube.ports import KubernetesApi
-from tidegate.service.configuration import read_configuration
+from tidegate.service.config.configuration import read_configuration
 
 pytestmark = [pytest.mark.real, pytest.mark.slow]  # what is not watched is kept for 10 s
 NAMESPACE = "unwatched"

@@ -19,7 +19,7 @@ from tests.hostile.drawing import DIGITS, TEXTS_OF_NOBODY, VALUES, places, put
 from tests.parts.drawn import drawn
 from tidegate.cli.program import build
 from tidegate.errors import SettingsError, TidegateError
-from tidegate.service.configuration import GROUP, parse_configuration
+from tidegate.service.config.configuration import GROUP, parse_configuration
 
 __all__ = ["sample"]
 MEMORY_BYTES_MAX, CPU_S_MAX = 2**30, 30
@@ -84,7 +84,7 @@ def test_it_takes_no_more_memory_than_there_is(tmp_path: Path) -> None:
     code = (
         "import sys\n"
         "from tidegate.errors import SettingsError\n"
-        "from tidegate.service.configuration import read_configuration\n"
+        "from tidegate.service.config.configuration import read_configuration\n"
         "for path in sys.argv[1:]:\n"
         "    try:\n"
         "        read_configuration(path)\n"

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from tidegate.model.declaration import Declaration
-from tidegate.service.configuration import parse_configuration
+from tidegate.service.config.configuration import parse_configuration
 
 Object = dict[str, Any]
 _HERE = Path(__file__).parent / "crds"

@@ -9,8 +9,8 @@ import pytest
 from tidegate.errors import SettingsError
 from tidegate.model.podset import LabelSelector, Requirement
 from tidegate.model.policy import DEFAULT_STRATEGIES, AdmissionFairSharing, PodsReady, Policy
-from tidegate.service.configuration import parse_configuration, read_configuration
-from tidegate.service.durations import duration_us
+from tidegate.service.config.configuration import parse_configuration, read_configuration
+from tidegate.service.config.durations import duration_us
 
 V1BETA2 = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
 V1BETA1 = V1BETA2.replace("v1beta2", "v1beta1")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.parts.foreign import CONFIGURATION
 from tidegate.errors import SettingsError
-from tidegate.service.configuration import parse_configuration, read_configuration
+from tidegate.service.config.configuration import parse_configuration, read_configuration
 
 HEAD = """apiVersion: config.kueue.x-k8s.io/v1beta2
 kind: Configuration

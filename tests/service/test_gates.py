@@ -8,7 +8,7 @@ import pytest
 
 from tidegate.errors import SettingsError
 from tidegate.model.gates import GATES, HEEDED
-from tidegate.service.gates import check_gates
+from tidegate.service.config.gates import check_gates
 
 ROOT = Path(__file__).parents[2]
 CODE = "".join(

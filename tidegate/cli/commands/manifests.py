@@ -15,7 +15,7 @@ from tidegate.kinds.policies.disabled import DENY, WARN
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.jobs import Managed
 from tidegate.kinds.roles import kind_roles
-from tidegate.service.configuration import Configuration, read_configuration
+from tidegate.service.config.configuration import Configuration, read_configuration
 
 
 def manifests(

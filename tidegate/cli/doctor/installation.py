@@ -13,7 +13,11 @@ from tidegate.cli.doctor.rights import examine_rights
 from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.cluster.install import includes, manifests_folder, read_manifests
 from tidegate.errors import ApiStatusError, SettingsError
-from tidegate.service.configuration import Configuration, parse_configuration, read_configuration
+from tidegate.service.config.configuration import (
+    Configuration,
+    parse_configuration,
+    read_configuration,
+)
 
 PART_OF = "app.kubernetes.io/part-of"
 _CONFIG_MAPS = "/api/v1/configmaps"

@@ -16,7 +16,7 @@ from tidegate.jobs import workload
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds import names
 from tidegate.kinds.policies.frameworks import is_known_kind
-from tidegate.service.configuration import Configuration
+from tidegate.service.config.configuration import Configuration
 
 _PATH = f"/apis/{names.API_VERSION}/workloads"
 _NAMED_MAX = 10

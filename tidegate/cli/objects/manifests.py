@@ -19,7 +19,7 @@ from tidegate.kinds.kueue_api.checks import AdmissionCheck
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, WorkloadPriorityClass
 from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.replay.simulator.changes import Defined
-from tidegate.service.configuration import parse_configuration
+from tidegate.service.config.configuration import parse_configuration
 
 
 class Row(NamedTuple):

@@ -25,7 +25,7 @@ from tidegate.model.policy import (
     Strategy,
     Transformation,
 )
-from tidegate.service.configuration_file import (
+from tidegate.service.config.configuration_file import (
     AdmissionFairSharingSection,
     ConfigurationFile,
     FairSharingSection,
@@ -33,8 +33,8 @@ from tidegate.service.configuration_file import (
     ResourcesSection,
     Selector,
 )
-from tidegate.service.durations import duration_us
-from tidegate.service.gates import check_gates
+from tidegate.service.config.durations import duration_us
+from tidegate.service.config.gates import check_gates
 
 GROUP = "config.kueue.x-k8s.io/"
 CHARACTERS_MAX, DEPTH_MAX = 2**20, 64

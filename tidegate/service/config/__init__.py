@@ -1,0 +1,1 @@
+"""Kueue's Configuration file, read as a Policy."""
