@@ -28,8 +28,8 @@ from tidegate.bus.jetstream.observation_publisher import NatsObservationPublishe
 from tidegate.bus.streams import Streams
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry, Position
+from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import Heartbeat
-from tidegate.contracts.subjects import observed
 from tidegate.model.policy import Policy
 from tidegate.service.holder import Holder
 

@@ -12,6 +12,8 @@ import msgspec
 from ingest.metrics import Metrics
 from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.codec import encode
+from tidegate.contracts.messages.subjects import observed
+from tidegate.contracts.messages.trace import publishing
 from tidegate.contracts.observations import (
     Heartbeat,
     JobObserved,
@@ -22,8 +24,6 @@ from tidegate.contracts.observations import (
     SyncCompleted,
     SyncStarted,
 )
-from tidegate.contracts.subjects import observed
-from tidegate.contracts.trace import publishing
 from tidegate.errors import BusUnreachableError, TooLargeError
 from tidegate.service.backoff import delays
 from tidegate.service.tracing import OFF, Tracing, spanned

@@ -13,8 +13,8 @@ from tidegate.contracts.codec import decode_observation, type_name
 from tidegate.contracts.decisions import WorkloadDecision
 from tidegate.contracts.entry import Entry, Message
 from tidegate.contracts.facts import Event
+from tidegate.contracts.messages.trace import publishing_events
 from tidegate.contracts.observations import Observed
-from tidegate.contracts.trace import publishing_events
 from tidegate.errors import UndecodableError
 from tidegate.service.tracing import OFF, Span, Tracing
 

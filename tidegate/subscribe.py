@@ -20,7 +20,7 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import FactEvent
-from tidegate.contracts.subjects import place_of
+from tidegate.contracts.messages.subjects import place_of
 from tidegate.errors import NotSupportedError
 
 __all__ = ["LedgerEvent", "Wish", "newest", "subscribe"]

@@ -9,8 +9,8 @@ from actuator.metrics import Metrics
 from actuator.ordering.orders import Order, job_of
 from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.codec import encode
+from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import ActuationReported
-from tidegate.contracts.subjects import observed
 from tidegate.errors import BusUnreachableError
 from tidegate.jobs.kind import Refusal
 from tidegate.service.backoff import delays

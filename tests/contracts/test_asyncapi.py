@@ -8,11 +8,10 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from tidegate.contracts.asyncapi import asyncapi
-from tidegate.contracts.comments import field_comments
 from tidegate.contracts.decisions import Decision, QuotaReserved, WorkloadPending
-from tidegate.contracts.facts import Event
-from tidegate.contracts.schema import (
+from tidegate.contracts.documents.asyncapi import asyncapi
+from tidegate.contracts.documents.comments import field_comments
+from tidegate.contracts.documents.schema import (
     decisions,
     facts,
     json_schema,
@@ -21,7 +20,8 @@ from tidegate.contracts.schema import (
     subject_of,
     tag_of,
 )
-from tidegate.contracts.subjects import event as published_on
+from tidegate.contracts.facts import Event
+from tidegate.contracts.messages.subjects import event as published_on
 
 DOCUMENT = asyncapi("1.2.3")
 EVENTS = (*facts(), *decisions())

@@ -12,7 +12,7 @@ from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import encode, type_name
 from tidegate.contracts.entry import Message, Position
 from tidegate.contracts.facts import FactEvent, LedgerOpened
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.messages.subjects import observed
 from tidegate.core.accept import accept
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State, Workload

@@ -22,6 +22,7 @@ from tests.parts.virtual import run_virtually
 from tidegate.bus.memory.all_ports import MemoryBus
 from tidegate.contracts.codec import encode
 from tidegate.contracts.entry import Entry, Positions, Term
+from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import (
     ClusterQueueObserved,
     Heartbeat,
@@ -29,7 +30,6 @@ from tidegate.contracts.observations import (
     SyncCompleted,
     SyncStarted,
 )
-from tidegate.contracts.subjects import observed
 from tidegate.errors import TidegateError
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec

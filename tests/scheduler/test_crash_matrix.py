@@ -36,8 +36,8 @@ from tidegate.bus.streams import Streams
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry, Published
 from tidegate.contracts.facts import ClusterQueueDefined
+from tidegate.contracts.messages.subjects import observed
 from tidegate.contracts.observations import Observation, SyncCompleted, SyncStarted
-from tidegate.contracts.subjects import observed
 from tidegate.errors import BusUnreachableError, LedgerUnreachableError
 from tidegate.replay.verify import verify
 

@@ -23,7 +23,7 @@ from tidegate.bus.streams import Streams
 from tidegate.contracts.codec import decode, encode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
-from tidegate.contracts.subjects import observed
+from tidegate.contracts.messages.subjects import observed
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.real]
 

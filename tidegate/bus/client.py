@@ -21,7 +21,7 @@ from tidegate.bus.witness import Witness
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
-from tidegate.contracts.subjects import token
+from tidegate.contracts.messages.subjects import token
 
 CONNECT_S = 10.0
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from tidegate.contracts.entry import Entry, Position, Published
-from tidegate.contracts.subjects import name_of
-from tidegate.contracts.trace import HEADER
+from tidegate.contracts.messages.subjects import name_of
+from tidegate.contracts.messages.trace import HEADER
 from tidegate.model.numbers import whole
 
 MESSAGE_ID, EVENT_ID = "Nats-Msg-Id", "ce-id"

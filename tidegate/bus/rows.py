@@ -6,7 +6,7 @@ import msgspec
 
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry, Published
-from tidegate.contracts.subjects import name_of
+from tidegate.contracts.messages.subjects import name_of
 from tidegate.errors import UndecodableError
 
 PARTITION = 0

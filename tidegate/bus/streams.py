@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tidegate.contracts.subjects import CLUSTER_NAME, token
+from tidegate.contracts.messages.subjects import CLUSTER_NAME, token
 from tidegate.errors import NotSupportedError
 
 DUPLICATE_WINDOW_S = 120

@@ -24,7 +24,7 @@ from tidegate.contracts.facts import (
     StreamReplaced,
     WatchesExpected,
 )
-from tidegate.contracts.subjects import name_of
+from tidegate.contracts.messages.subjects import name_of
 from tidegate.core.accepting.clock import hear, time_of
 from tidegate.core.accepting.definitions import (
     DefinitionObserved,

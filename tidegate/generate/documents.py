@@ -12,8 +12,8 @@ import yaml
 from store.views.catalog import text_of_all
 from tidegate.cli.completion.table import text
 from tidegate.cli.reference import page
-from tidegate.contracts.asyncapi import asyncapi
-from tidegate.contracts.schema import decisions, facts, json_schema, name_of, observations
+from tidegate.contracts.documents.asyncapi import asyncapi
+from tidegate.contracts.documents.schema import decisions, facts, json_schema, name_of, observations
 from tidegate.generate.events_page import events_page
 from tidegate.kinds.manifests import files
 

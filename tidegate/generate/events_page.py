@@ -5,9 +5,16 @@ from __future__ import annotations
 import msgspec
 from msgspec import inspect as types
 
-from tidegate.contracts.comments import field_comments
+from tidegate.contracts.documents.comments import field_comments
+from tidegate.contracts.documents.schema import (
+    decisions,
+    facts,
+    name_of,
+    subject_of,
+    summary,
+    tag_of,
+)
 from tidegate.contracts.facts import Event
-from tidegate.contracts.schema import decisions, facts, name_of, subject_of, summary, tag_of
 
 _UNITS = {
     "at_us": "µs, UTC",

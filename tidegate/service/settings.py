@@ -14,7 +14,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import Meta, inspect
 
-from tidegate.contracts.subjects import CLUSTER_NAME
+from tidegate.contracts.messages.subjects import CLUSTER_NAME
 from tidegate.errors import NotSupportedError
 from tidegate.urls import HIDDEN, shown
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from tidegate.bus.jetstream.requests import WRONG_SEQUENCE_CODE, JetStream, Outgoing
 from tidegate.bus.streams import Names
-from tidegate.contracts.subjects import token
+from tidegate.contracts.messages.subjects import token
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 

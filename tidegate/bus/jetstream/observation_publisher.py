@@ -18,8 +18,8 @@ from tidegate.bus.jetstream.reader import StreamReader
 from tidegate.bus.jetstream.requests import CHAIN_BYTES_MAX, FULL_CODES, JetStream, Outgoing
 from tidegate.bus.streams import DUPLICATE_WINDOW_S, Names
 from tidegate.contracts.entry import Position
-from tidegate.contracts.subjects import resync
-from tidegate.contracts.trace import header, publishing
+from tidegate.contracts.messages.subjects import resync
+from tidegate.contracts.messages.trace import header, publishing
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 CHAIN_MESSAGES = 250

@@ -13,8 +13,8 @@ from tidegate.bus.jetstream.reader import StreamReader
 from tidegate.bus.jetstream.requests import JetStream, Outgoing
 from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Message, Position
-from tidegate.contracts.subjects import resync
-from tidegate.contracts.trace import HEADER
+from tidegate.contracts.messages.subjects import resync
+from tidegate.contracts.messages.trace import HEADER
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
 

@@ -23,7 +23,7 @@ from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
-from tidegate.contracts.subjects import place_of, token
+from tidegate.contracts.messages.subjects import place_of, token
 from tidegate.errors import UnknownNameError
 from tidegate.replay.story.sentences import Told, sentence
 from tidegate.subscribe import LedgerEvent, Wish, subscribe

@@ -12,7 +12,7 @@ from rich.text import Text
 from tidegate.cli.ledger.cohorts import nodes, tree_rows
 from tidegate.cli.live.follow import Told
 from tidegate.cli.times import span, utc
-from tidegate.contracts.subjects import place_of
+from tidegate.contracts.messages.subjects import place_of
 from tidegate.core.queueing.ordering import queue_time, rank
 from tidegate.core.state.state import State, Workload
 from tidegate.model.reasons import UNSATISFIED_CHECKS

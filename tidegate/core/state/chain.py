@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.contracts import subjects
 from tidegate.contracts.codec import encode, type_name
 from tidegate.contracts.digest import START, digest, digest_of
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
+from tidegate.contracts.messages import subjects
 from tidegate.errors import ChainError
 
 GENESIS = Entry(0, 0, 0, 0, 0, "", "", "", "", START)

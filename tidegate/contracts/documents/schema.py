@@ -12,8 +12,8 @@ from typing import Any, TypeAlias, get_args
 import msgspec
 from msgspec import inspect as types
 
-from tidegate.contracts.comments import field_comments
 from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.documents.comments import field_comments
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.contracts.observations import Observation
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.contracts.facts import Event
-from tidegate.contracts.schema import (
+from tidegate.contracts.documents.schema import (
     Document,
     decisions,
     described,
@@ -16,6 +15,7 @@ from tidegate.contracts.schema import (
     summary,
     tag_of,
 )
+from tidegate.contracts.facts import Event
 
 _REF = "#/components/schemas/{name}"
 

@@ -1,0 +1,1 @@
+"""The contracts as documents for other tools: AsyncAPI and JSON Schema."""

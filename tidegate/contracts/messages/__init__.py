@@ -1,0 +1,1 @@
+"""How a message is addressed and traced on the bus."""
