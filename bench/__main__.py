@@ -1,8 +1,8 @@
 """Measure what is kept and compare: ``make bench`` or ``python -m bench [--only NAME] [--keep]``.
 
 Every measurement runs three times. The median of each outcome, as a ratio to a raw rate of the same
-run, is compared with the kept table, bench/kept.json. Exit code 0: nothing lost more than 20 %;
-1: something did, and it is said which and by how much; 2: something could not be measured.
+run, is compared with the kept table, bench/guard/kept.json. Exit code 0: nothing lost more than
+20 %; 1: something did, and it is said which and by how much; 2: something could not be measured.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import kept
-from bench.guarded import BENCHMARKS, Run, UnmeasuredError
-from bench.kept import Sample, Table
+from bench.guard import kept
+from bench.guard.guarded import BENCHMARKS, Run, UnmeasuredError
+from bench.guard.kept import Sample, Table
 
 EXAMPLES = """examples:
   python -m bench                             everything, about five minutes

@@ -1,8 +1,8 @@
 """Measure the commands on a large ledger: ``python -m bench.answers [--workloads N] [--file F]``.
 
-Fills a SQLite file with a month of 100 queues (``bench.histories``), a snapshot each 10,000 events
-as a scheduler would keep them, and asks every command that reads. CPU seconds of the command's
-process, start-up included; a file that is there already is asked as it is.
+Fills a SQLite file with a month of 100 queues (``bench.histories.synthetic``), a snapshot each
+10,000 events as a scheduler would keep them, and asks every command that reads. CPU seconds of the
+command's process, start-up included; a file that is there already is asked as it is.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.databases import opened
-from bench.histories import history
+from bench.histories.databases import opened
+from bench.histories.synthetic import history
 from store.ledger import SqlLedger
 from store.schema import migrate
 from store.snapshots import SqlSnapshots

@@ -19,11 +19,11 @@ from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from typing import TypeVar
 
-from bench import memory
-from bench.driving import Tally, drive
-from bench.loads import BASELINE, LARGE, QUOTA_CPU, Load
 from bench.real.steps import RealFigures, measure, middle
-from bench.steps import StepCost, deep, flat
+from bench.virtual import memory
+from bench.virtual.driving import Tally, drive
+from bench.virtual.loads import BASELINE, LARGE, QUOTA_CPU, Load
+from bench.virtual.steps import StepCost, deep, flat
 
 DEEP_QUEUES, DEEP_PENDING = 2_000, (10_000, 30_000, 100_000)
 CYCLE_QUEUES, CYCLE_PENDING = (10, 100, 1_000), (1_000, 10_000, 100_000)

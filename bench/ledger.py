@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
-from bench import month
-from bench.databases import empty, opened, postgresql, server_cpu_s
-from bench.decided import baseline, regrouped, sealed
 from bench.figures import Figure, Watch, told
+from bench.histories import month
+from bench.histories.databases import empty, opened, postgresql, server_cpu_s
+from bench.histories.decided import baseline, regrouped, sealed
 from store.ledger import SqlLedger
 from store.schema import migrate
 from store.snapshots import SqlSnapshots

@@ -22,7 +22,7 @@ import yaml
 
 from bench.cluster.objects import KUEUE, namespace, workload
 from bench.cluster.sending import RAW, all_of, condition, send
-from bench.loads import Arrival
+from bench.virtual.loads import Arrival
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import ORDER, apply, install, manifests_folder, read_manifests

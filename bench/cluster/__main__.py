@@ -27,7 +27,7 @@ from bench.cluster.figures import Figures, bound_s, lines, used_share, waits_s
 from bench.cluster.playing import Play
 from bench.cluster.processes import Processes
 from bench.cluster.stages import lags
-from bench.loads import BASELINE, LARGE, NAMESPACE, QUOTA_CPU, Kind, Load
+from bench.virtual.loads import BASELINE, LARGE, NAMESPACE, QUOTA_CPU, Kind, Load
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import NODES_COUNT, ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder

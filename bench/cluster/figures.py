@@ -12,7 +12,7 @@ from bench.cluster.playing import Course, Play
 from bench.cluster.processes import Share
 from bench.cluster.sending import Rates
 from bench.cluster.stages import Lag
-from bench.loads import QUOTA_CPU, Load
+from bench.virtual.loads import QUOTA_CPU, Load
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from bench.loads import BORROWING_CPU, NAMESPACE, QUOTA_CPU, Arrival, Load
+from bench.virtual.loads import BORROWING_CPU, NAMESPACE, QUOTA_CPU, Arrival, Load
 
 Object = dict[str, Any]
 KUEUE = "kueue.x-k8s.io/v1beta2"

@@ -17,7 +17,7 @@ import msgspec
 
 from bench.cluster.objects import JOBS, WORKLOADS, job, workload
 from bench.cluster.sending import CLIENTS, condition, send
-from bench.loads import QUOTA_CPU, Arrival, Load
+from bench.virtual.loads import QUOTA_CPU, Arrival, Load
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 
 SAMPLE_S = 0.2

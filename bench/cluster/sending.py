@@ -12,7 +12,7 @@ import msgspec
 import psutil
 
 from bench.cluster.objects import KUEUE, namespace, workload
-from bench.loads import Arrival
+from bench.virtual.loads import Arrival
 from tidegate.cluster.install import apply
 from tidegate.kube.ports import JSON, MERGE_PATCH, KubernetesApi
 

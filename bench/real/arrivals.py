@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import pi, sin
 from random import Random
 
-from bench.loads import NAMESPACE
 from bench.real.objects import GPU, MEMORY_PER_CPU, job_ref
+from bench.virtual.loads import NAMESPACE
 from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.model.podset import Container, PodSet
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from bench.loads import NAMESPACE, NEVER_US, RECLAIMING
+from bench.virtual.loads import NAMESPACE, NEVER_US, RECLAIMING
 from tidegate.contracts import facts
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.decide import VERSION

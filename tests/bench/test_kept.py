@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.__main__ import main
-from bench.guarded import UnmeasuredError
-from bench.kept import Sample, Table, compare, middle, read, report, write
+from bench.guard.guarded import UnmeasuredError
+from bench.guard.kept import Sample, Table, compare, middle, read, report, write
 
 
 def sample(figure: float, raw: float = 100.0) -> Sample:

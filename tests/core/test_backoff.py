@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bench.loads import Arrival, beginning, queue, submitted
+from bench.virtual.loads import Arrival, beginning, queue, submitted
 from tidegate.contracts import decisions, facts
 from tidegate.contracts.codec import type_name
 from tidegate.core.decide import decide

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.driving import Cluster
-from bench.loads import NAMESPACE, Arrival, beginning, flat_queues, submitted
+from bench.virtual.driving import Cluster
+from bench.virtual.loads import NAMESPACE, Arrival, beginning, flat_queues, submitted
 from tidegate.contracts import facts
 from tidegate.core.decide import VERSION
 from tidegate.core.folding.timing import admission_blocked

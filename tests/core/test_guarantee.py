@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bench.loads import NAMESPACE, Arrival, beginning, queue, submitted
+from bench.virtual.loads import NAMESPACE, Arrival, beginning, queue, submitted
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
 from tidegate.core.decide import VERSION, decide

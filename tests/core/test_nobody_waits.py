@@ -10,8 +10,8 @@ from random import Random
 
 import pytest
 
-from bench.driving import Cluster
-from bench.loads import QUOTA_CPU, Arrival, beginning, flat_queues
+from bench.virtual.driving import Cluster
+from bench.virtual.loads import QUOTA_CPU, Arrival, beginning, flat_queues
 
 QUEUES, ROUNDS, CALM = 4, 12, 60
 SECOND_US = 1_000_000

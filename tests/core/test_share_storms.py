@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.driving import Cluster as BenchCluster
-from bench.loads import NAMESPACE
+from bench.virtual.driving import Cluster as BenchCluster
+from bench.virtual.loads import NAMESPACE
 from tests.core.cohort import Cluster
 from tests.core.test_cycle_rules import arrive, cohort, end, running
 from tests.parts.drawn import drawn

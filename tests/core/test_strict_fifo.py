@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from bench.loads import NAMESPACE, beginning
-from bench.loads import queue as bench_queue
+from bench.virtual.loads import NAMESPACE, beginning
+from bench.virtual.loads import queue as bench_queue
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.core.decide import decide

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.driving import Cluster
-from bench.loads import NAMESPACE
+from bench.virtual.driving import Cluster
+from bench.virtual.loads import NAMESPACE
 from tests.core.test_cycle_rules import arrive, cohort, running
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import WorkloadPreempted

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from bench.driving import Cluster, drive
-from bench.loads import BASELINE
+from bench.virtual.driving import Cluster, drive
+from bench.virtual.loads import BASELINE
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.core.decide import decide

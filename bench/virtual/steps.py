@@ -12,8 +12,8 @@ from random import Random
 from statistics import median, quantiles
 from time import process_time_ns
 
-from bench.driving import Cluster
-from bench.loads import QUOTA_CPU, Arrival, beginning, flat_queues, tree_queues
+from bench.virtual.driving import Cluster
+from bench.virtual.loads import QUOTA_CPU, Arrival, beginning, flat_queues, tree_queues
 from tidegate.contracts.facts import FactEvent
 
 SHAPES_CPU = (1, 2, 3, 5, 8)

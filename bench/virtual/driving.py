@@ -15,7 +15,7 @@ from time import process_time
 
 import msgspec
 
-from bench.loads import Arrival, Load, beginning, flat_queues, submitted
+from bench.virtual.loads import Arrival, Load, beginning, flat_queues, submitted
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import (
     DecisionEvent,

@@ -10,9 +10,9 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import OperationalError
 
-from bench.databases import opened, server_cpu_s
 from bench.figures import Figure, Watch
-from bench.histories import history
+from bench.histories.databases import opened, server_cpu_s
+from bench.histories.synthetic import history
 from store.ledger import SqlLedger
 from store.views.catalog import VIEWS
 from tidegate.contracts.entry import Positions
@@ -21,7 +21,7 @@ from tidegate.core.state import chain
 LEASE_US = 3_600_000_000
 REPORT_S = 60
 """A report that takes longer is stopped."""
-_PAGE = Path(__file__).parents[1] / "docs" / "sql.md"
+_PAGE = Path(__file__).parents[2] / "docs" / "sql.md"
 _QUERY = re.compile(
     r"^### ([^\n]+)\n(?:(?!^### ).)*?```sql\n(SELECT.*?)\n```", re.DOTALL | re.MULTILINE
 )

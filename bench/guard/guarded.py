@@ -23,10 +23,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from bench.decided import baseline, regrouped
-from bench.driving import drive
-from bench.kept import Sample
-from bench.loads import BASELINE
+from bench.guard.kept import Sample
+from bench.histories.decided import baseline, regrouped
+from bench.virtual.driving import drive
+from bench.virtual.loads import BASELINE
 from store.access.engine import open_engine
 from store.ledger import SqlLedger
 from store.schema import migrate

@@ -12,8 +12,8 @@ from resource import RUSAGE_SELF, getrusage
 
 import msgspec
 
-from bench.loads import NAMESPACE, beginning, flat_queues
-from bench.steps import SHAPES_CPU
+from bench.virtual.loads import NAMESPACE, beginning, flat_queues
+from bench.virtual.steps import SHAPES_CPU
 from tidegate.contracts.facts import FactEvent, WorkloadSubmitted
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply

@@ -1,0 +1,1 @@
+"""Ledgers of any length to measure on, and the databases that keep them."""
