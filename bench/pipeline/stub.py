@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from apiserver.requests.patches import merge
 from bench.pipeline.http import Answer, Connection, Request
-from tidegate.cluster.embedded.patches import merge
 
 Object = dict[str, Any]
 Changed = Callable[[str, Object], None]

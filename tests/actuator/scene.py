@@ -16,10 +16,10 @@ from actuator.ordering.failures import Reporter
 from actuator.pace import Rate
 from actuator.project import Projector
 from actuator.session import Session
+from apiserver.controllers.running import Machinery
 from tests.parts.history import LEDGER, History
 from tests.parts.interposed import Interposed
 from tests.parts.stage import JOBS, Object, Stage, job
-from tidegate.cluster.embedded.controllers.running import Machinery
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.facts import Event
 from tidegate.model.ids import ObjectRef

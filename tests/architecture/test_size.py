@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("tidegate", "ingest", "scheduler", "actuator", "store", "bench", "tests")
+ROOMS = ("tidegate", "ingest", "scheduler", "actuator", "store", "apiserver", "bench", "tests")
 MODULE_LINES_MAX, FUNCTION_LINES_MAX, TEST_LINES_MAX = 300, 40, 25
 NAMES_FORBIDDEN = {"utils", "helpers", "common", "base", "manager", "handler"}
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "glossary.md").read_text()
 ROWS = re.findall(r"^\| ([a-z]+) \| .* \| `([^`]+)` \|$", PAGE, re.MULTILINE)
 WORDS_MAX = 40
-PACKAGES = ("tidegate", "ingest", "scheduler", "actuator", "store")
+PACKAGES = ("tidegate", "ingest", "scheduler", "actuator", "store", "apiserver")
 PRIVATE = {
     *("agenda", "attention", "calm", "desk", "dozing", "heard", "hopeless", "inbox", "joins"),
     *("learner", "means", "mirror", "night", "outbox", "outlet", "room", "seam", "sheet", "shelf"),

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from apiserver.requests.patches import merge
 from bench.pipeline.stub import Stub, placed
-from tidegate.cluster.embedded.patches import merge
 from tidegate.errors import ApiStatusError
 from tidegate.kube.client import Access, KubernetesClient, connect
 from tidegate.kube.ports import MERGE_PATCH

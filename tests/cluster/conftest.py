@@ -7,11 +7,11 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from apiserver.api import EmbeddedApi
+from apiserver.http import serve
 from tests.cluster.talking import CRDS, Object, Talk, crd, eventually
 from tests.parts import kubernetes
 from tests.parts.kubernetes import make_namespace
-from tidegate.cluster.embedded.api import EmbeddedApi
-from tidegate.cluster.embedded.http import serve
 from tidegate.kube.client import Access, connect
 
 embedded_api, real_api = kubernetes.embedded_api, kubernetes.real_api

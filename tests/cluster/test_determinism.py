@@ -11,8 +11,8 @@ import pytest
 STORY = """
 import hashlib
 from random import Random
-from tidegate.cluster.embedded.api import EmbeddedApi
-from tidegate.cluster.embedded.controllers.running import Machinery
+from apiserver.api import EmbeddedApi
+from apiserver.controllers.running import Machinery
 import msgspec
 
 clock, chance = [1_800_000_000_000_000], Random(7)

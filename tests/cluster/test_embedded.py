@@ -10,11 +10,11 @@ import aiohttp
 import msgspec
 import pytest
 
+from apiserver.api import EmbeddedApi
+from apiserver.controllers.running import Machinery
+from apiserver.http import serve
 from tests.cluster.talking import Object, Talk, job, pod
 from tests.parts.kubernetes import make_namespace
-from tidegate.cluster.embedded.api import EmbeddedApi
-from tidegate.cluster.embedded.controllers.running import Machinery
-from tidegate.cluster.embedded.http import serve
 from tidegate.cluster.lives import exit_code_of, run_us_of
 
 START_US = 1_800_000_000_000_000

@@ -7,11 +7,11 @@ from itertools import count
 import msgspec
 import pytest
 
+from apiserver.api import EmbeddedApi
 from tests.cluster.talking import Talk
 from tests.parts.interposed import Interposed
 from tests.parts.kubernetes import make_namespace
 from tidegate.cluster import enforcement
-from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.cluster.enforcement import NotEnforcedError, wait_enforced
 from tidegate.cluster.install import install, manifests_folder
 from tidegate.kube.ports import Response

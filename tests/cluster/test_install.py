@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from apiserver.api import EmbeddedApi
 from tests.cluster.talking import CRDS, Object, Talk, crd
 from tests.parts.kubernetes import make_namespace
-from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.cluster.install import apply, includes, install, manifests_folder
 from tidegate.errors import ApiStatusError, NotSupportedError
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from apiserver.api import EmbeddedApi
+from apiserver.limits import LIMITS
 from tests.cluster.talking import Object, Talk, crd, job, pod, told
 from tests.parts.kubernetes import make_namespace
-from tidegate.cluster.embedded.api import EmbeddedApi
-from tidegate.cluster.embedded.limits import LIMITS
 from tidegate.kube.ports import APPLY_PATCH
 
 

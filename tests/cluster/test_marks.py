@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
+from apiserver.api import EmbeddedApi
+from apiserver.http import serve
 from tests.cluster.conftest import SERVERS
 from tests.cluster.talking import Object, Talk, eventually, job, pod
 from tests.parts.kubernetes import make_namespace
-from tidegate.cluster.embedded.api import EmbeddedApi
-from tidegate.cluster.embedded.http import serve
 from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.kinds.names import ADMISSION_GATE, DECISION, GROUP_UID, INJECTED, ORDERED
 from tidegate.kinds.policies.marks import ACCOUNTS, keep_gates

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from apiserver.api import EmbeddedApi
 from tests.parts.kubernetes import embedded_api
 from tidegate.cluster.belongings import belong_to
-from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.cluster.ownership import OwnedError, owned
 
 __all__ = ["embedded_api"]

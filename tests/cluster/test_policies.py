@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from apiserver.api import EmbeddedApi
+from apiserver.writes.admission import EQUIVALENTS
 from tests.cluster.conftest import SERVERS
 from tests.cluster.talking import Object, Talk, eventually, job, told
 from tests.parts.kubernetes import make_namespace
-from tidegate.cluster.embedded.admission import EQUIVALENTS
-from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.cluster.install import install, manifests_folder, read_manifests
 from tidegate.kinds.names import ADMISSION_GATE, GROUP, PRIORITY_CLASS, QUEUE_NAME
 from tidegate.kube.client import Access, connect

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
+from apiserver.api import EmbeddedApi
 from tests.kinds.cluster import DATA, Cluster, documents, files, in_version, label
-from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.kinds.crds import crds
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.v1beta2 import KINDS

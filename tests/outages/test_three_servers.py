@@ -81,7 +81,7 @@ def program(servers: Servers, folder: Path, kubeconfig: Path, service: str, port
 @asynccontextmanager
 async def api_server(kubeconfig: Path) -> AsyncGenerator[KubernetesClient]:
     """Run the embedded API server and yield a client of it."""
-    command = [sys.executable, "-m", "tidegate.cluster.embedded", f"--kubeconfig={kubeconfig}"]
+    command = [sys.executable, "-m", "apiserver", f"--kubeconfig={kubeconfig}"]
     process = await asyncio.create_subprocess_exec(*command)
     try:
         async with asyncio.timeout(30):

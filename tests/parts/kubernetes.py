@@ -21,8 +21,8 @@ from random import Random
 import msgspec
 import pytest
 
-from tidegate.cluster.embedded.api import EmbeddedApi
-from tidegate.cluster.embedded.controllers.running import Machinery
+from apiserver.api import EmbeddedApi
+from apiserver.controllers.running import Machinery
 from tidegate.cluster.go.building import build, is_built, why_not_buildable
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.processes import spawn

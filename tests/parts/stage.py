@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
+from apiserver.api import EmbeddedApi
 from tests.parts.interposed import Interposed
 from tidegate.bus.memory.all_ports import MemoryBus
-from tidegate.cluster.embedded.api import EmbeddedApi
 from tidegate.contracts.codec import decode_observation
 from tidegate.contracts.entry import Position
 from tidegate.contracts.observations import Observation

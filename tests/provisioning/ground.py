@@ -13,10 +13,10 @@ from actuator.calls import Calls
 from actuator.metrics import Metrics
 from actuator.provisioning.naming import CONTROLLER
 from actuator.provisioning.provisioner import Provisioner
+from apiserver.controllers.running import Machinery
 from tests.parts.foreign import foreign_crd
 from tests.parts.stage import CRDS, KUEUE, Object, Stage, alongside, eventually, kueue
 from tests.provisioning.standing import podset
-from tidegate.cluster.embedded.controllers.running import Machinery
 
 REQUESTS = "/apis/autoscaling.x-k8s.io/v1/namespaces/default/provisioningrequests"
 TEMPLATES = "/api/v1/namespaces/default/podtemplates"

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from tidegate.cluster.embedded.api import EmbeddedApi
-from tidegate.cluster.embedded.controllers.running import Machinery
+from apiserver.api import EmbeddedApi
+from apiserver.controllers.running import Machinery
 from tidegate.kube.ports import MERGE_PATCH, Response
 
 Object = dict[str, Any]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from apiserver.state import Change, State
 from tests.simulation.cluster import Cluster
-from tidegate.cluster.embedded.state import Change, State
 
 Object = dict[str, Any]
 Place = tuple[str, str, str]  # resource, namespace, name

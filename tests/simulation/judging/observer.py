@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+from apiserver.state import Change
 from tests.simulation.cluster import COHORT, NOMINAL_MILLI, QUEUE_LABEL, ROOTED, Cluster, milli
 from tests.simulation.judging.ledger_watch import LedgerWatch
 from tests.simulation.judging.verdict import demand
-from tidegate.cluster.embedded.state import Change
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
 
 Object = dict[str, Any]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from apiserver.state import State
 from tests.simulation.cluster import COHORT, milli
 from tests.simulation.judging.ledger_watch import LedgerWatch
-from tidegate.cluster.embedded.state import State
 
 Object = dict[str, Any]
 QUEUES = "clusterqueues.kueue.x-k8s.io"

@@ -12,8 +12,8 @@ from typing import Annotated
 
 import typer
 
+from apiserver.limits import LIMITS
 from tidegate.cli.instance import state_folder
-from tidegate.cluster.embedded.limits import LIMITS
 from tidegate.cluster.install import install, manifests_folder
 from tidegate.cluster.local import Cluster, choose, current, is_up
 from tidegate.cluster.local import down as bring_down

@@ -1,0 +1,192 @@
+"""Which verb on which path does what; a refusal is raised, an answer returned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from apiserver.refusals import (
+    bad_request,
+    expired,
+    no_such_method,
+    no_such_path,
+    too_large_version,
+    wrong_media_type,
+)
+from apiserver.requests.paths import Target
+from apiserver.requests.selectors import selector
+from apiserver.resources import PODS
+from apiserver.watching import read_version, whole
+from apiserver.writes.binding import bind
+from apiserver.writes.deleting import DeleteOptions, delete
+from apiserver.writes.registry import How, Registry
+from tidegate.kube.ports import Response
+
+Object = dict[str, Any]
+Query = Mapping[str, str]
+
+
+class Sent(NamedTuple):
+    """What came with a request."""
+
+    content_type: str
+    body: bytes
+    user: str  # who asks, by Impersonate-User; empty: the server's own administrator
+
+
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
+_BOUND = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def answer(registry: Registry, method: str, target: Target, query: Query, sent: Sent) -> Response:
+    """Answer a request.
+
+    Raises:
+        RefusedError: what was asked for is wrong, not there, or not supported.
+    """
+    if query.get("dryRun") and (method, target.name) != ("POST", ""):
+        raise bad_request("the embedded server supports dryRun for creations only")
+    if sent.content_type.startswith(_PROTOBUF):
+        raise wrong_media_type(f"{_PROTOBUF}; the embedded server takes JSON")
+    if target.subresource:
+        return _answer_part(registry, method, target, query, sent)
+    if target.name:
+        return _answer_one(registry, method, target, query, sent)
+    match method:
+        case "GET":
+            return Response(200, _list(registry, target, query))
+        case "POST" if target.namespace is not None or not target.resource.namespaced:
+            where = target.resource, target.place
+            obj = registry.create(*where, _read_object(sent.body), _how(query, sent))
+            return _show(registry, target, obj, 201)
+        case "DELETE":
+            return Response(200, _delete_all(registry, target, query, sent.body))
+        case _:
+            raise no_such_method()
+
+
+def _answer_one(
+    registry: Registry, method: str, target: Target, query: Query, sent: Sent
+) -> Response:
+    where = target.resource, target.place, target.name
+    match method:
+        case "GET":
+            return _show(registry, target, registry.find(*where))
+        case "PUT":
+            stored = registry.replace(*where, _read_object(sent.body), _how(query, sent))
+            return _show(registry, target, stored)
+        case "PATCH":
+            stored = registry.patch(*where, sent[:2], _how(query, sent))
+            return _show(registry, target, stored)
+        case "DELETE":
+            return _show(
+                registry, target, delete(registry, *where, _read_options(query, sent.body))
+            )
+        case _:
+            raise no_such_method()
+
+
+def _answer_part(
+    registry: Registry, method: str, target: Target, query: Query, sent: Sent
+) -> Response:
+    where = target.resource, target.place, target.name
+    how = msgspec.structs.replace(_how(query, sent), status=True)
+    match method, target.subresource:
+        case "POST", "binding" if target.resource.key == PODS.key:
+            bind(registry, target.place, target.name, _read_object(sent.body))
+            return Response(201, msgspec.json.encode(_BOUND))
+        case _, "status" if not target.resource.status:
+            raise no_such_path()
+        case "GET", "status":
+            return _show(registry, target, registry.find(*where))
+        case "PUT", "status":
+            obj = _read_object(sent.body)
+            return _show(registry, target, registry.replace(*where, obj, how))
+        case "PATCH", "status":
+            stored = registry.patch(*where, sent[:2], how)
+            return _show(registry, target, stored)
+        case _:
+            raise no_such_path()
+
+
+def _show(registry: Registry, target: Target, obj: Object, status: int = 200) -> Response:
+    shown = obj if obj["kind"] == "Status" else registry.view(target.resource, obj)
+    return Response(status, msgspec.json.encode(shown))
+
+
+def _list(registry: Registry, target: Target, query: Query) -> bytes:
+    resource, state = target.resource, registry.state
+    if version := query.get("resourceVersion", ""):
+        _check_version(read_version(version), state.revision, query)
+    limit, token = whole(query, "limit"), query.get("continue", "")
+    page = registry.pages.go_on(token, limit, state.revision) if token else None
+    page = page or registry.pages.cut(state.revision, _bodies(registry, target, query), limit)
+    bodies = page.bodies
+    if not resource.custom:  # the real server's lists name the kind of built-in items only once
+        head = msgspec.json.encode({"apiVersion": resource.api_version, "kind": resource.kind})
+        bodies = [b"{" + body[len(head) :] for body in bodies]
+    frame = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version}
+    metadata: Object = {"resourceVersion": str(page.revision)}
+    metadata |= {"continue": page.token, "remainingItemCount": page.left} if page.token else {}
+    frame_body = msgspec.json.encode({**frame, "metadata": metadata, "items": msgspec.Raw(b"[]")})
+    return frame_body[:-2] + b",".join(bodies) + b"]}"
+
+
+def _bodies(registry: Registry, target: Target, query: Query) -> list[bytes]:
+    resource, chosen = target.resource, selector(target.resource, query)
+    every = registry.state.items(resource.key, target.namespace)
+    return [registry.body(resource, obj) for obj in every if chosen(obj)]
+
+
+def _check_version(version: int, current: int, query: Query) -> None:
+    if version > current:
+        raise too_large_version(version, current)
+    if query.get("resourceVersionMatch") == "Exact" and version != current:
+        raise expired(version, current)
+
+
+def _delete_all(registry: Registry, target: Target, query: Query, body: bytes) -> bytes:
+    whole_list = {name: value for name, value in query.items() if name != "limit"}
+    options, shown = _read_options(query, body), _list(registry, target, whole_list)
+    chosen = selector(target.resource, query)
+    for obj in list(registry.state.items(target.resource.key, target.namespace)):
+        if chosen(obj):
+            metadata = obj["metadata"]
+            where = metadata.get("namespace", ""), metadata["name"]
+            delete(registry, target.resource, *where, options)
+    return shown
+
+
+def _how(query: Query, sent: Sent) -> How:
+    dry = query.get("dryRun", "")
+    if dry not in ("", "All"):
+        raise bad_request(f"dryRun is All or nothing, not {dry}")
+    strict = query.get("fieldValidation") == "Strict"
+    return How(dry=bool(dry), strict=strict, user=sent.user)
+
+
+def _read_object(body: bytes) -> Object:
+    try:
+        obj = msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise bad_request(f"the object provided is unrecognized: {error}") from error
+    if not isinstance(obj, dict):
+        raise bad_request("the object provided is unrecognized: it is no JSON object")
+    return obj
+
+
+def _read_options(query: Query, body: bytes) -> DeleteOptions:
+    try:
+        options = msgspec.json.decode(body or b"{}", type=DeleteOptions)
+        if options.dryRun:
+            raise bad_request("the embedded server supports dryRun for creations only")
+        grace = query.get("gracePeriodSeconds")
+        return msgspec.structs.replace(
+            options,
+            propagationPolicy=query.get("propagationPolicy", options.propagationPolicy),
+            gracePeriodSeconds=int(grace) if grace else options.gracePeriodSeconds,
+        )
+    except (msgspec.DecodeError, ValueError) as error:
+        raise bad_request(f"delete options cannot be read: {error}") from error

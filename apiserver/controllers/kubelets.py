@@ -1,0 +1,63 @@
+"""The kubelets: a bound pod runs as long as ``tidegate.cluster.lives`` says, and ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from apiserver.resources import PODS
+from apiserver.writes.metadata import timestamp
+from apiserver.writes.registry import Registry
+from tidegate.cluster.lives import (
+    KILLED,
+    ended_status,
+    exit_code_of,
+    is_finished,
+    run_us_of,
+    running_status,
+)
+
+Object = dict[str, Any]
+
+
+class Kubelets:
+    """Every kubelet at once: what they remember is when each pod began."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._began_us = dict[str, int]()  # by uid
+
+    def sync(self, namespace: str, name: str) -> int | None:
+        """Do what a pod needs now; return when to look again, in UTC microseconds, or None."""
+        pod = self._registry.state.get(PODS.key, namespace, name)
+        if pod is None or not pod["spec"].get("nodeName"):
+            return None
+        ending = "deletionTimestamp" in pod["metadata"]
+        now_us, uid = self._registry.now_us(), pod["metadata"]["uid"]
+        if is_finished(pod) or (ending and pod["status"]["phase"] == "Pending"):
+            self._began_us.pop(uid, None)
+            if ending:
+                self._let_go(pod)
+            return None
+        began_us = self._began_us.setdefault(uid, now_us)
+        ends_us = began_us + run_us_of(pod)
+        began = timestamp(began_us)
+        if ending or now_us >= ends_us:
+            code = KILLED if ending else exit_code_of(pod)
+            self._write(pod, ended_status(pod, code, began, self._registry.now()))
+            return None
+        if pod["status"]["phase"] == "Pending":
+            self._write(pod, running_status(pod, began))
+        return ends_us
+
+    def _write(self, pod: Object, status: Object) -> None:
+        new: Object = msgspec.json.decode(self._registry.state.body(pod))
+        new["status"] |= status
+        self._registry.store(PODS, new)
+
+    def _let_go(self, pod: Object) -> None:
+        new: Object = msgspec.json.decode(self._registry.state.body(pod))
+        new["metadata"]["deletionGracePeriodSeconds"] = 0
+        if new != pod or not new["metadata"].get("finalizers"):
+            self._registry.settle(PODS, new)

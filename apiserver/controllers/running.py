@@ -1,0 +1,180 @@
+"""What runs the controllers: each change makes keys due, and a step does what is due.
+
+With a delay given, each key waits that long after the change that made it due, so a simulation can
+let a Job controller be slow. Nothing here reads a clock but the registry's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from apiserver.api import EmbeddedApi
+from apiserver.controllers.due import Due, Key
+from apiserver.controllers.garbage import (
+    sync_definition,
+    sync_namespace,
+    sync_owner,
+)
+from apiserver.controllers.index import Index
+from apiserver.controllers.job_pods import release, tracked
+from apiserver.controllers.jobs import sync_job
+from apiserver.controllers.kubelets import Kubelets
+from apiserver.controllers.scheduling import schedule, wants_node
+from apiserver.resources import CRDS, JOBS, NAMESPACES, NODES, PODS
+from apiserver.state import Change
+
+Object = dict[str, Any]
+_ENDS = {NAMESPACES.key: "namespace", CRDS.key: "definition"}
+_SCHEDULE: Key = ("schedule", "", "")
+_BATCH, _STEPS_MAX = 200, 1_000_000
+
+
+def _at_once() -> int:
+    return 0
+
+
+class Machinery:
+    """Job controller, scheduler, kubelets and collector of one embedded API server.
+
+    ``delay_us`` is asked at each change how long its consequences wait.
+    """
+
+    def __init__(self, api: EmbeddedApi, *, delay_us: Callable[[], int] = _at_once) -> None:
+        self._api, self._registry, self._delay_us = api, api.registry, delay_us
+        self._index, self._due = Index(api.registry.state), Due()
+        self._kubelets = Kubelets(api.registry)
+        self._waiting = set[tuple[str, str]]()  # pods for the scheduler
+        self._bell: asyncio.Event | None = None
+        self._take_in_what_is_there()
+        api.registry.state.listeners.append(self._note)
+
+    def add_node(
+        self, name: str, *, labels: dict[str, str] | None = None, **capacity: str
+    ) -> Object:
+        """Create a node that is ready; without a capacity it has 8 cpu, 32Gi and 110 pods."""
+        amounts = {"cpu": "8", "memory": "32Gi", "pods": "110"} | capacity
+        ready = {"type": "Ready", "status": "True", "reason": "Simulated"}
+        node: Object = {"metadata": {"name": name, "labels": {"kubernetes.io/hostname": name}}}
+        node["metadata"]["labels"] |= labels or {}
+        node["status"] = {"capacity": amounts, "conditions": [ready]}
+        return self._registry.create(NODES, "", node)
+
+    def step(self) -> int | None:
+        """Do everything that is due; return when the next is, None: only after a change."""
+        for _ in range(_STEPS_MAX):
+            if not self._do_next():
+                return self._due.next_us()
+        raise AssertionError(f"the controllers did not come to rest in {_STEPS_MAX} steps")
+
+    async def run(self) -> None:
+        """Do what is due when it is due, until cancelled; yields to the loop between batches."""
+        while True:
+            self._bell = asyncio.Event()
+            for _ in range(_BATCH):
+                if not self._do_next():
+                    break
+            next_us = self._due.next_us()
+            wait_s = None if next_us is None else (next_us - self._registry.now_us()) / 1_000_000
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if wait_s is None else max(0.0, wait_s)):
+                    await self._bell.wait()
+
+    def close(self) -> None:
+        """See no more changes."""
+        self._registry.state.listeners.remove(self._note)
+
+    def _do_next(self) -> bool:
+        key = self._due.pop(self._registry.now_us())
+        if key is None:
+            return False
+        again_us = self._act(key)
+        if again_us is not None:
+            self._due.add(key, again_us)
+        return True
+
+    def _act(self, key: Key) -> int | None:
+        controller, namespace, name = key
+        match controller:
+            case "job":
+                return sync_job(self._registry, self._index, namespace, name)
+            case "pod":
+                self._free_orphan(namespace, name)
+                return self._kubelets.sync(namespace, name)
+            case "schedule":
+                schedule(self._registry, self._index, self._waiting)
+            case "owner":
+                sync_owner(self._registry, self._index, name)
+            case "namespace":
+                sync_namespace(self._registry, name)
+            case _:
+                sync_definition(self._registry, name)
+        return None
+
+    def _free_orphan(self, namespace: str, name: str) -> None:
+        """Let go of a pod that no Job counts any more."""
+        pod = self._registry.state.get(PODS.key, namespace, name)
+        if pod is not None and tracked(pod):
+            owners = pod["metadata"].get("ownerReferences") or ()
+            places = [self._index.place(o["uid"]) for o in owners if o["kind"] == JOBS.kind]
+            jobs = [self._registry.state.get(*place) for place in places if place]
+            if not any(job and "deletionTimestamp" not in job["metadata"] for job in jobs):
+                release(self._registry, [pod])
+
+    def _take_in_what_is_there(self) -> None:
+        for resource in list(self._registry.catalog.stored()):
+            for obj in self._registry.state.items(resource.key):
+                self._note(Change(0, resource.key, None, obj, b""))
+
+    def _note(self, change: Change) -> None:
+        self._index.note(change)
+        at_us = self._registry.now_us() + self._delay_us()
+        for key in self._keys(change):
+            self._due.add(key, at_us)
+        if self._bell is not None:
+            self._bell.set()
+
+    def _keys(self, change: Change) -> Iterator[Key]:
+        obj = change.after or change.before
+        assert obj is not None
+        metadata = obj["metadata"]
+        namespace, name = metadata.get("namespace", ""), metadata["name"]
+        ending = change.after is None or "deletionTimestamp" in metadata
+        match change.resource:
+            case JOBS.key:
+                yield ("job", namespace, name)
+            case PODS.key:
+                yield from self._pod_keys(obj, namespace, name)
+            case NODES.key:
+                yield _SCHEDULE
+            case _:
+                pass
+        if ending:
+            yield from self._end_keys(change, metadata)
+        for owner in metadata.get("ownerReferences") or ():
+            if ending or not self._index.exists(owner["uid"]):
+                yield ("owner", "", owner["uid"])
+
+    def _pod_keys(self, pod: Object, namespace: str, name: str) -> Iterator[Key]:
+        yield ("pod", namespace, name)
+        if wants_node(pod):
+            self._waiting.add((namespace, name))
+        if self._waiting:  # a pod that changes may have made room
+            yield _SCHEDULE
+        for owner in pod["metadata"].get("ownerReferences") or ():
+            if owner["kind"] == JOBS.kind:
+                yield ("job", namespace, owner["name"])
+
+    def _end_keys(self, change: Change, metadata: Object) -> Iterator[Key]:
+        yield ("owner", "", metadata["uid"])
+        if change.resource in _ENDS:
+            yield (_ENDS[change.resource], "", metadata["name"])
+        for _, dependent in self._index.dependents(metadata["uid"]):
+            where = dependent["metadata"].get("namespace", ""), dependent["metadata"]["name"]
+            yield ("pod", *where)
+        if change.after is None:
+            namespace = metadata.get("namespace", "")
+            yield ("namespace", "", namespace)
+            yield ("definition", "", change.resource)

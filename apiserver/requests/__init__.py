@@ -1,0 +1,1 @@
+"""What a request asks, read: paths, pages, selectors, patches."""

@@ -1,0 +1,212 @@
+"""Watches: lines of events from a version on, until a timeout or a history that was forgotten.
+
+A watch is a place in the history and keeps no queue: one that falls behind what the history holds
+ends with 410, as on the real server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
+from typing import Any
+
+import msgspec
+
+from apiserver.refusals import bad_request, expired
+from apiserver.requests.paths import Target
+from apiserver.requests.selectors import Selector, selector
+from apiserver.resources import Resource
+from apiserver.state import Change
+from apiserver.writes.registry import Registry
+
+Object = dict[str, Any]
+_TIMEOUT_S, _BOOKMARK_EVERY_S, _BOOKMARK_BEFORE_END_S = 1_800.0, 60.0, 1.0
+_INITIAL_END = {"k8s.io/initial-events-end": "true"}
+
+
+class Bells:
+    """One event a resource, which a change replaces after waking everyone who waits for it."""
+
+    def __init__(self) -> None:
+        self._bells = dict[str, asyncio.Event]()
+
+    def get(self, key: str) -> asyncio.Event:
+        """Return what the next change of a resource will set."""
+        return self._bells.setdefault(key, asyncio.Event())
+
+    def ring(self, change: Change) -> None:
+        """Wake who waits for a change of this resource."""
+        if bell := self._bells.pop(change.resource, None):
+            bell.set()
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A watch as it was asked for."""
+
+    target: Target
+    chosen: Selector
+    since: int | None  # None: first everything that is there now
+    timeout_s: float
+    bookmarks: bool
+    marks_initial_end: bool  # a bookmark says when everything that was there was told
+
+
+def read_request(target: Target, query: Mapping[str, str]) -> Request:
+    """Read a watch's query.
+
+    Raises:
+        RefusedError: 400, a part of it cannot be read.
+    """
+    initial = query.get("sendInitialEvents") == "true"
+    version = query.get("resourceVersion", "")
+    return Request(
+        target=target,
+        chosen=selector(target.resource, query),
+        since=None if initial or version in ("", "0") else read_version(version),
+        timeout_s=float(whole(query, "timeoutSeconds") or _TIMEOUT_S),
+        bookmarks=query.get("allowWatchBookmarks") in ("true", "1"),
+        marks_initial_end=initial,
+    )
+
+
+def read_version(text: str) -> int:
+    """Read a resourceVersion.
+
+    Raises:
+        RefusedError: 400, it is no number.
+    """
+    if not (text.isascii() and text.isdigit()):
+        raise bad_request(f'invalid resource version: resourceVersion: Invalid value: "{text}"')
+    return int(text)
+
+
+async def watch_lines(registry: Registry, bells: Bells, request: Request) -> AsyncGenerator[bytes]:
+    """Yield a watch's lines: what is there if no version was given, then each change."""
+    key, state = request.target.resource.key, registry.state
+    clock = _Clock(request)
+    told = state.revision if request.since is None else request.since
+    if told < state.history(key).forgotten:
+        yield _gone(told, state.history(key).forgotten)
+        return
+    for line in _initial_lines(registry, request):
+        yield line
+    while not clock.is_over():
+        bell, history = bells.get(key), state.history(key)
+        if told < history.dropped:  # this watch was too slow
+            yield _gone(told, history.dropped)
+            return
+        if changes := history.after(told):
+            for line in chain.from_iterable(_event(registry, request, c) for c in changes):
+                yield line
+            told = changes[-1].revision
+            continue
+        if clock.bookmark_is_due():
+            told = max(told, state.revision)
+            yield _bookmark(request.target.resource, told, {})
+        await _wait(bell, clock.left_s())
+
+
+class _Clock:
+    """When a watch ends and when it owes a bookmark, by the loop's time."""
+
+    def __init__(self, request: Request) -> None:
+        self._time = asyncio.get_running_loop().time
+        self._ends_at = self._time() + request.timeout_s
+        self._bookmark_at = self._next_bookmark() if request.bookmarks else None
+
+    def is_over(self) -> bool:
+        return self._time() >= self._ends_at
+
+    def bookmark_is_due(self) -> bool:
+        """Tell whether a bookmark is owed; it counts as paid from then on."""
+        if self._bookmark_at is None or self._time() < self._bookmark_at:
+            return False
+        self._bookmark_at = self._next_bookmark()
+        return True
+
+    def left_s(self) -> float:
+        """Return how long to wait at most."""
+        until = self._ends_at if self._bookmark_at is None else self._bookmark_at
+        return max(0.0, min(until, self._ends_at) - self._time())
+
+    def _next_bookmark(self) -> float | None:
+        now, last = self._time(), self._ends_at - _BOOKMARK_BEFORE_END_S
+        return min(now + _BOOKMARK_EVERY_S, last) if now < last else None
+
+
+def _gone(version: int, oldest: int) -> bytes:
+    return _line("ERROR", msgspec.json.encode(expired(version, oldest).status()))
+
+
+async def _wait(bell: asyncio.Event, timeout_s: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(max(0.0, timeout_s)):
+            await bell.wait()
+
+
+def _initial_lines(registry: Registry, request: Request) -> list[bytes]:
+    """Return what is there now; all at once, since it may change between two lines."""
+    if request.since is not None:
+        return []
+    resource, state = request.target.resource, registry.state
+    lines = [
+        _line("ADDED", registry.body(resource, obj))
+        for obj in state.items(resource.key, request.target.namespace)
+        if request.chosen(obj)
+    ]
+    if request.marks_initial_end:
+        lines.append(_bookmark(resource, state.revision, _INITIAL_END))
+    return lines
+
+
+def _event(registry: Registry, request: Request, change: Change) -> Iterator[bytes]:
+    """Yield the one line that a change is to this watch, or none."""
+    before, after = change.before, change.after
+    had = before is not None and _chosen(request, before)
+    has = after is not None and _chosen(request, after)
+    if had and after is not None and not has:  # it left the selection: told as it was in it
+        assert before is not None
+        version = {"resourceVersion": str(change.revision)}
+        left = before | {"metadata": before["metadata"] | version}
+        yield _line("DELETED", msgspec.json.encode(registry.view(request.target.resource, left)))
+    elif had or has:
+        kind = "DELETED" if not has else "MODIFIED" if had else "ADDED"
+        yield _line(kind, _body(registry, request, change))
+
+
+def _chosen(request: Request, obj: Object) -> bool:
+    namespace = request.target.namespace
+    inside = namespace is None or obj["metadata"].get("namespace") == namespace
+    return inside and request.chosen(obj)
+
+
+def _body(registry: Registry, request: Request, change: Change) -> bytes:
+    resource = request.target.resource
+    if resource.stored_version in ("", resource.version):
+        return change.body
+    return msgspec.json.encode(registry.view(resource, msgspec.json.decode(change.body)))
+
+
+def _bookmark(resource: Resource, revision: int, annotations: Object) -> bytes:
+    metadata: Object = {"resourceVersion": str(revision), "creationTimestamp": None}
+    metadata |= {"annotations": annotations} if annotations else {}
+    head = {"kind": resource.kind, "apiVersion": resource.api_version}
+    return _line("BOOKMARK", msgspec.json.encode(head | {"metadata": metadata}))
+
+
+def _line(kind: str, body: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), body)
+
+
+def whole(query: Mapping[str, str], name: str) -> int:
+    """Read a whole number of a query; 0: it is not there.
+
+    Raises:
+        RefusedError: 400, it is no number.
+    """
+    text = query.get(name) or "0"
+    if not (text.isascii() and text.isdigit()):
+        raise bad_request(f"invalid {name}: {text!r}")
+    return int(text)

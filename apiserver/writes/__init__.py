@@ -1,0 +1,1 @@
+"""How a write comes into the state, or is refused."""

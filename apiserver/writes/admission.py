@@ -1,0 +1,152 @@
+"""What happens to a new object between its defaults and its checks.
+
+Policies' CEL is not evaluated. Tidegate's own policies have a built-in equivalent each, which acts
+only while the policy and a binding of it are stored; the contract suite holds the pair together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apiserver.refusals import RefusedError, forbidden, not_found
+from apiserver.resources import (
+    JOBS,
+    NAMESPACES,
+    PODS,
+    POLICIES,
+    POLICY_BINDINGS,
+    PRIORITY_CLASSES,
+    Resource,
+)
+from apiserver.state import State
+from tidegate.kinds.names import ADMISSION_GATE, GROUP, MANAGED, PRIORITY_CLASS, QUEUE_NAME
+from tidegate.kinds.policies.forms import NAMESPACES_LEFT_ALONE, PREFIX
+from tidegate.kinds.policies.frameworks import FRAMEWORKS
+
+Object = dict[str, Any]
+_Policy = Callable[[State, Object, str], None]  # the name of its parameter
+
+_LOCAL_QUEUES = f"localqueues.{GROUP}"
+_WORKLOAD_PRIORITY_CLASSES = f"workloadpriorityclasses.{GROUP}"
+
+
+def admit(state: State, resource: Resource, obj: Object) -> None:
+    """Change a new object as admission does, in place.
+
+    Raises:
+        RefusedError: 403, its namespace is ending or its priority class is not there; 404, its
+            namespace is not there.
+    """
+    if resource.namespaced:
+        _check_namespace(state, resource, obj)
+    if resource.key == PODS.key:
+        _set_priority(state, resource, obj)
+    for name, key, policy in _POLICIES:
+        if key == resource.key and (binding := binding_of(state, name)) and not is_left_alone(obj):
+            policy(state, obj, (binding["spec"].get("paramRef") or {}).get("name", ""))
+
+
+def binding_of(
+    state: State, policy: str, stored: tuple[Resource, Resource] = (POLICIES, POLICY_BINDINGS)
+) -> Object | None:
+    """Return the binding that puts a stored policy into force, or None."""
+    if state.get(stored[0].key, "", policy) is None:
+        return None
+    bindings = state.items(stored[1].key)
+    return next((one for one in bindings if one.get("spec", {}).get("policyName") == policy), None)
+
+
+def is_left_alone(obj: Object) -> bool:
+    """Tell whether an object is the cluster's own, or what a controller made for a job."""
+    owners = obj["metadata"].get("ownerReferences") or ()
+    child = any(
+        owner.get("controller") and (owner["apiVersion"].split("/")[0], owner["kind"]) in _PARENTS
+        for owner in owners
+    )
+    return child or is_of_the_system(obj)
+
+
+def is_of_the_system(obj: Object) -> bool:
+    """Tell whether an object is in a namespace that policies leave alone."""
+    return obj["metadata"].get("namespace", "") in NAMESPACES_LEFT_ALONE
+
+
+def _check_namespace(state: State, resource: Resource, obj: Object) -> None:
+    name = obj["metadata"]["namespace"]
+    namespace = state.get(NAMESPACES.key, "", name)
+    if namespace is None:
+        raise not_found(NAMESPACES, name)
+    if "deletionTimestamp" in namespace["metadata"]:
+        why = f"unable to create new content in namespace {name} because it is being terminated"
+        refusal = forbidden(resource, obj["metadata"].get("name", ""), why)
+        causes = [{"reason": "NamespaceTerminating", "message": why, "field": "metadata.namespace"}]
+        details = (refusal.details or {}) | {"causes": causes}
+        raise RefusedError(refusal.code, refusal.reason, refusal.message, details)
+
+
+def _set_priority(state: State, resource: Resource, pod: Object) -> None:
+    spec = pod["spec"]
+    found = _priority_class(state, spec.get("priorityClassName", ""))
+    if found is None and "priorityClassName" in spec:
+        why = f"no PriorityClass with name {spec['priorityClassName']} was found"
+        raise forbidden(resource, pod["metadata"].get("name", ""), why)
+    if found is not None:
+        spec["priorityClassName"] = found["metadata"]["name"]
+    spec["priority"] = found["value"] if found else 0
+    spec.setdefault(
+        "preemptionPolicy", (found or {}).get("preemptionPolicy", "PreemptLowerPriority")
+    )
+
+
+def _priority_class(state: State, name: str) -> Object | None:
+    if name:
+        return state.get(PRIORITY_CLASSES.key, "", name)
+    defaults = [row for row in state.items(PRIORITY_CLASSES.key) if row.get("globalDefault")]
+    return min(defaults, key=lambda row: row["value"], default=None)
+
+
+def _default_queue(state: State, job: Object, parameter: str) -> None:
+    found = state.get(_LOCAL_QUEUES, job["metadata"]["namespace"], parameter)
+    if found is not None and not _label(job, QUEUE_NAME):
+        _set_label(job, QUEUE_NAME, parameter)
+
+
+def _default_priority(state: State, job: Object, parameter: str) -> None:
+    found = state.get(_WORKLOAD_PRIORITY_CLASSES, "", parameter)
+    if found is not None and _label(job, QUEUE_NAME) and not _label(job, PRIORITY_CLASS):
+        _set_label(job, PRIORITY_CLASS, parameter)
+
+
+def _suspend_job(_: State, job: Object, __: str) -> None:
+    if _label(job, QUEUE_NAME):
+        job["spec"]["suspend"] = True
+
+
+def _gate_pod(_: State, pod: Object, __: str) -> None:
+    gates = pod["spec"].get("schedulingGates") or []
+    gated = any(gate["name"] == ADMISSION_GATE for gate in gates)
+    if _label(pod, QUEUE_NAME) and not pod["spec"].get("nodeName"):
+        _set_label(pod, MANAGED, "true")
+        pod["spec"]["schedulingGates"] = gates if gated else [*gates, {"name": ADMISSION_GATE}]
+
+
+def _label(obj: Object, name: str) -> str:
+    value: str = (obj["metadata"].get("labels") or {}).get(name, "")
+    return value
+
+
+def _set_label(obj: Object, name: str, value: str) -> None:
+    obj["metadata"]["labels"] = {**(obj["metadata"].get("labels") or {}), name: value}
+
+
+_PARENTS = frozenset((one.group, one.kind) for one in FRAMEWORKS)
+# Those that give labels stand before those that look at them; a real server runs the latter again.
+_POLICIES: tuple[tuple[str, str, _Policy], ...] = (
+    (f"{PREFIX}default-queue", JOBS.key, _default_queue),
+    (f"{PREFIX}default-priority", JOBS.key, _default_priority),
+    (f"{PREFIX}suspend-batch-job", JOBS.key, _suspend_job),
+    (f"{PREFIX}gate-pods", PODS.key, _gate_pod),
+)
+EQUIVALENTS = tuple(name for name, _, _ in _POLICIES)
+"""The policies that have a built-in equivalent."""

@@ -1,0 +1,104 @@
+"""What nobody but the actuator may write, as ``tidegate.kinds.policies.marks`` has it in CEL.
+
+Each guard acts only while its policy and a binding of it are stored; the contract suite holds the
+pair together. Whoever asks without naming himself is the server's administrator, and may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from apiserver.refusals import denied
+from apiserver.resources import (
+    JOBS,
+    PODS,
+    VALIDATING_BINDINGS,
+    VALIDATING_POLICIES,
+    Resource,
+)
+from apiserver.state import State
+from apiserver.writes.admission import binding_of, is_left_alone, is_of_the_system
+from tidegate.kinds.names import GROUP
+from tidegate.kinds.policies.forms import PREFIX
+from tidegate.kinds.policies.marks import (
+    ACCOUNTS,
+    CONDITIONS_KEPT,
+    GATES_KEPT,
+    KEEP_ADMISSIONS,
+    KEEP_GATES,
+    KEEP_MARKS,
+    MARKS_KEPT,
+    SAID,
+)
+
+Object = dict[str, Any]
+_Guard = Callable[[Object, Object | None], bool]  # the new object and the old one; None: it is made
+_WORKLOADS = f"workloads.{GROUP}"
+
+
+def keep(  # noqa: PLR0913 - a write is all of these
+    state: State,
+    resource: Resource,
+    new: Object,
+    old: Object | None,
+    user: str,
+    *,
+    status: bool = False,
+) -> None:
+    """Refuse a write of what is the actuator's alone; ``old`` is None where an object is made.
+
+    Raises:
+        RefusedError: 422, in the real server's words.
+    """
+    if not user or user in ACCOUNTS or is_of_the_system(new):
+        return
+    for one in _GUARDS:
+        about = resource.key in one.keys and one.status == status
+        stored = VALIDATING_POLICIES, VALIDATING_BINDINGS
+        if about and one.broken(new, old) and binding_of(state, PREFIX + one.name, stored):
+            raise denied(
+                resource, new["metadata"].get("name", ""), PREFIX + one.name, SAID[one.name]
+            )
+
+
+def _marked(new: Object, old: Object | None) -> bool:
+    return not is_left_alone(new) and _marks(new) != _marks(old or {})
+
+
+def _admitted(new: Object, old: Object | None) -> bool:
+    return _admission(new) != _admission(old or {})
+
+
+def _ungated(new: Object, old: Object | None) -> bool:
+    return bool(_gates(old or {}) - _gates(new))
+
+
+def _marks(obj: Object) -> list[str]:
+    annotations = obj.get("metadata", {}).get("annotations") or {}
+    return [annotations.get(key, "") for key in MARKS_KEPT]
+
+
+def _admission(obj: Object) -> tuple[object, list[Object]]:
+    status = obj.get("status") or {}
+    told = status.get("conditions") or ()
+    return status.get("admission"), [one for one in told if one["type"] in CONDITIONS_KEPT]
+
+
+def _gates(obj: Object) -> set[str]:
+    gates = obj.get("spec", {}).get("schedulingGates") or ()
+    return {gate["name"] for gate in gates} & set(GATES_KEPT)
+
+
+class _Kept(NamedTuple):
+    name: str  # of the policy
+    keys: tuple[str, ...]
+    broken: _Guard
+    status: bool = False
+
+
+_GUARDS = (
+    _Kept(KEEP_MARKS, (JOBS.key, PODS.key, _WORKLOADS), _marked),
+    _Kept(KEEP_ADMISSIONS, (_WORKLOADS,), _admitted, status=True),
+    _Kept(KEEP_GATES, (PODS.key,), _ungated),
+)
