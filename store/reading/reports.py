@@ -2,24 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from store.views.texts import TEXTS, ViewText
-from tidegate.errors import UnknownNameError
+from tidegate.errors import NotSupportedError, UnknownNameError
+
+_NAME = re.compile(r"[a-z0-9][-a-z0-9./]{0,316}", re.ASCII)
 
 
-def rows(records: Callable[[str], list[dict[str, Any]]], name: str) -> list[dict[str, Any]]:
+def rows(
+    records: Callable[[str], list[dict[str, Any]]],
+    name: str,
+    only: Mapping[str, str] = {},
+    rows_max: int | None = None,
+) -> list[dict[str, Any]]:
     """Return a report's rows, in the order of their values, whatever the database's collation.
 
-    ``records`` runs a statement: ``store.reading.database.Database.records``.
+    ``records`` runs a statement: ``store.reading.database.Database.records``; ``only`` rows are
+    wanted whose columns have these values, which may be names of Kubernetes' objects.
 
     Raises:
-        UnknownNameError: there is no such report.
         LedgerUnreachableError: the database does not answer.
+        NotSupportedError: there are more than ``rows_max`` of them.
+        UnknownNameError: there is no such report, or a value is no name.
     """
-    told = records(f"SELECT * FROM {report(name).name}")  # noqa: S608 - a name of ours
+    sql = f"SELECT * FROM {report(name).name}" + _where(only)  # noqa: S608 - names of ours
+    told = records(sql if rows_max is None else f"{sql} LIMIT {rows_max + 1}")
+    if rows_max is not None and len(told) > rows_max:
+        raise NotSupportedError(
+            f"The report {name} has more than {rows_max} rows here: ask for less of it, or read it "
+            f"with `tidegate report {name}` or SQL."
+        )
     return sorted(told, key=lambda row: [(value is None, value) for value in row.values()])
+
+
+def _where(only: Mapping[str, str]) -> str:
+    """Return what narrows a report down; a value that could be no name is refused."""
+    for column, value in only.items():
+        assert column.isidentifier(), "a column's name is ours"
+        if _NAME.fullmatch(value) is None:
+            raise UnknownNameError(f"{value[:80]!r} is the name of no object.")
+    wanted = " AND ".join(f"{column} = '{value}'" for column, value in only.items())
+    return f" WHERE {wanted}" if wanted else ""
 
 
 def report(name: str) -> ViewText:

@@ -186,16 +186,16 @@ def _print_all(told: list[Entry], output: Output) -> None:
         for entry in told:
             _print_one(entry, output)
     else:
-        print_records([_record(entry) for entry in told], (), output, name="seq")
+        print_records([record(entry) for entry in told], (), output, name="seq")
 
 
 def _print_one(entry: Entry, output: Output) -> None:
     match output:
         case Output.JSON:
-            typer.echo(json_line(_record(entry)))
+            typer.echo(json_line(record(entry)))
         case Output.YAML:
             typer.echo("---")
-            print_yaml(_record(entry))
+            print_yaml(record(entry))
         case Output.NAME:
             typer.echo(str(entry.seq))
         case Output.TABLE | Output.WIDE:
@@ -228,7 +228,8 @@ def _changed(event: Event) -> Iterator[str]:
         yield "by " + "".join(one if one.isprintable() else "?" for one in author)
 
 
-def _record(entry: Entry) -> dict[str, Any]:
+def record(entry: Entry) -> dict[str, Any]:
+    """Return an event for programs."""
     queue, namespace, name = place_of(entry.subject)
     return {
         "seq": entry.seq,

@@ -5,7 +5,7 @@ SQL's own library is imported for the reports of the past alone: it loads longer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -95,6 +95,7 @@ class Reader(NamedTuple):
     end: int  # seq of the newest entry when it was opened, or as of then; 0: empty
     database: Database | None  # None: an archive
     reports: Reports | None  # None: they were not asked for
+    rows_max: int | None = None  # a report of more rows is refused; None: of none
 
     def entries(self, what: str = "reading", after: int = 0) -> Iterator[Entry]:
         """Yield all entries behind ``after`` up to the end, showing progress."""
@@ -167,14 +168,15 @@ class Reader(NamedTuple):
             )
         return seq
 
-    def report(self, name: str) -> list[dict[str, Any]]:
-        """Return the rows of a SQL report.
+    def report(self, name: str, only: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+        """Return the rows of a SQL report; ``only`` those whose columns have these values.
 
         Raises:
-            UnknownNameError: there is no such report.
+            NotSupportedError: there are more of them than this reader may hold.
+            UnknownNameError: there is no such report, or a value is no name.
         """
         assert self.reports is not None, "opened with its reports"
-        return rows(self.reports.records, name)
+        return rows(self.reports.records, name, only or {}, self.rows_max)
 
     def statement(self, name: str) -> str:
         """Return the SQL of a report.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
@@ -64,35 +64,50 @@ def why(  # noqa: PLR0913 - each is an option
     with open_reader(ledger, as_of, reports=False) as reader:
         key = find(reader, f"{namespace}/{name}" if namespace else name)
         story = story_of(naming(reader, key), key)
-        notes = {} if brief else _around(reader, story, whole=whole)
+        found = Surroundings({}) if brief else surroundings(reader, story, whole=whole)
+    if found.left_out:
+        say(left_out_text(found))
+    notes = found.notes
     if output in {Output.TABLE, Output.WIDE}:
-        _tell(story, notes, wide=output is Output.WIDE)
+        for line in told_lines(story, notes, wide=output is Output.WIDE):
+            typer.echo(line)
     else:
-        print_record(_record(story, notes), output, name="workload")
+        print_record(record(story, notes), output, name="workload")
 
 
-def _around(reader: Reader, story: Story, *, whole: bool) -> Notes:
+class Surroundings(NamedTuple):
+    """What stood around the events of a story, by their seq."""
+
+    notes: Notes
+    left_out: int = 0  # what stood around before this seq was not looked at; 0: all was
+
+
+def surroundings(reader: Reader, story: Story, *, whole: bool) -> Surroundings:
     """Return what stood around a story: of a long one around its newest part, unless ``whole``."""
     first, last = story.lines[0].seq - 1, story.lines[-1].seq
     state, head = reader.start(first if whole else max(first, last - FOLDED))
-    if head.seq > first:
-        say(f"What stood around it before seq {head.seq} is left out: --whole folds it too.")
-    return around(reader.entries("folding", head.seq), story.workload, last, state)
+    notes = around(reader.entries("folding", head.seq), story.workload, last, state)
+    return Surroundings(notes, head.seq if head.seq > first else 0)
 
 
-def _tell(story: Story, notes: Notes, *, wide: bool) -> None:
+def left_out_text(found: Surroundings) -> str:
+    """Say what was not looked at."""
+    return f"What stood around it before seq {found.left_out} is left out: --whole folds it too."
+
+
+def told_lines(story: Story, notes: Notes, *, wide: bool) -> Iterator[str]:
+    """Yield a story for people, line by line; ``wide`` with every flavor that was tried."""
     job = f", {story.job.kind} {story.job.name}" if story.job is not None else ""
     queue = f" in {story.cluster_queue}" if story.cluster_queue else ""
-    typer.echo(f"{story.workload}{job}: {story.phase}{queue}")
+    yield f"{story.workload}{job}: {story.phase}{queue}"
     width = max((len(line.what) for line in story.lines), default=0)
     for line, more in lines(story, notes):
         what = coloured(line.what.ljust(width), COLOURS.get(line.what))
         text = f"{line.text} {more}".rstrip()
-        typer.echo(f"{line.seq:>7}  {utc(line.at_us)}  {what}  {text}".rstrip())
+        yield f"{line.seq:>7}  {utc(line.at_us)}  {what}  {text}".rstrip()
         for numbers in _numbers(line) if wide else ():
-            typer.echo(f"{'':>7}  {numbers}")
-    for wait in waits(story, notes):
-        typer.echo(_wait(wait))
+            yield f"{'':>7}  {numbers}"
+    yield from map(_wait, waits(story, notes))
 
 
 def _wait(wait: Wait) -> str:
@@ -118,7 +133,8 @@ def _numbers(line: Line) -> list[str]:
     ]
 
 
-def _record(story: Story, notes: Notes) -> dict[str, Any]:
+def record(story: Story, notes: Notes) -> dict[str, Any]:
+    """Return a story for programs."""
     return {
         "workload": story.workload,
         "uid": story.uid,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -61,7 +62,7 @@ def positions(
     """
     with open_reader(ledger, as_of) as reader:
         key = find(reader, subject) if "/" in subject else ""
-        rows = _rows(reader)
+        rows = position_rows(reader)
         if not key and subject not in {"", *(row["localQueue"] for row in rows)}:
             known_queue(reader, subject)
     wanted = [
@@ -78,12 +79,27 @@ def _nothing(subject: str) -> str:
     return f"NotWaiting: {subject} waits for nothing." if subject else "Nobody waits."
 
 
-def _rows(reader: Reader) -> list[Row]:
-    pace_of = paces(reader.report("waits"))
+def position_rows(
+    reader: Reader,
+    pace_of: Mapping[str, int] | None = None,
+    *,
+    queue: str = "",
+    named_max: int | None = None,
+) -> list[Row]:
+    """Return where each workload stands that waits, by ClusterQueue and position.
+
+    ``pace_of`` is what ``paces`` gives, where that is known already; ``queue`` the one ClusterQueue
+    that is wanted; and of those ahead at most ``named_max`` are named, the first ones.
+
+    Raises:
+        NotSupportedError: more wait than the reader may hold.
+    """
+    pace_of = paces(reader.report("waits")) if pace_of is None else pace_of
     ahead, local = defaultdict[str, list[str]](list), defaultdict[tuple[str, str], int](int)
     found = list[Row]()
     newest = str(reader.info()["headAt"] or "") if reader.end else ""
-    for row in sorted(reader.report("queue_now"), key=_place):
+    only = {"cluster_queue": queue} if queue else {}
+    for row in sorted(reader.report("queue_now", only), key=_place):
         queue, door = row["cluster_queue"], (row["namespace"], row["local_queue"])
         is_queued = row["position"] is not None
         local[door] += is_queued
@@ -103,7 +119,7 @@ def _rows(reader: Reader) -> list[Row]:
                 "estimatedStart": _start(newest, row["position"], pace),
             }
         )
-        if is_queued:
+        if is_queued and (named_max is None or len(ahead[queue]) < named_max):
             ahead[queue].append(row["workload"])
     return sorted(found, key=lambda one: (one["clusterQueue"], *_place(one)))
 

@@ -50,7 +50,7 @@ def list_queues(
       tidegate show queues -o wide
     """
     with open_reader(ledger, as_of) as reader:
-        records = _queues(reader)
+        records = queue_records(reader)
     print_records(records, _LIST, output, nothing="The ledger knows no ClusterQueue.")
 
 
@@ -83,7 +83,8 @@ def pending(
     print_records(records, _PENDING, output, name="workload", nothing="Nobody waits.")
 
 
-def _queues(reader: Reader) -> list[dict[str, Any]]:
+def queue_records(reader: Reader) -> list[dict[str, Any]]:
+    """Return each ClusterQueue with how many wait and run, and why the first one waits."""
     waiting = reader.report("queue_now")
     phases = {
         (row["cluster_queue"], row["workload"]): row["phase"]

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from tidegate.cli.ledger.name_lookup import known_queue
-from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.model.quantity import UNLIMITED, render
 
@@ -58,12 +58,17 @@ def usage(
     """
     with open_reader(ledger, as_of) as reader:
         known_queue(reader, queue)
-        rows = reader.report("quota_now")
-        people = _People(reader.report("admitted_now"), reader.report("quota_history"))
-    records = [_record(row, people) for row in rows if queue in {"", row["cluster_queue"]}]
+        records = [one for one in usage_records(reader) if queue in {"", one["clusterQueue"]}]
     print_records(
         records, _COLUMNS, output, name="clusterQueue", nothing="No ClusterQueue has quota."
     )
+
+
+def usage_records(reader: Reader) -> list[dict[str, Any]]:
+    """Return each ClusterQueue's quota of each flavor and resource, and what becomes of it."""
+    rows = reader.report("quota_now")
+    people = _People(reader.report("admitted_now"), reader.report("quota_history"))
+    return [_record(row, people) for row in rows]
 
 
 class _People:
