@@ -14,6 +14,7 @@ from store.access.grants import grant
 from store.access.tenants import confine
 from store.schema.migrate import upgrade
 from tidegate.errors import NotSupportedError, TidegateError
+from tidegate.urls import shown
 
 
 def main() -> int:
@@ -32,7 +33,7 @@ def main() -> int:
         if tenants is not None:
             confine(ledger, _tenants(tenants))
     except TidegateError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"{shown(str(error))}\n")
         return 1
     return 0
 

@@ -24,8 +24,10 @@ from store.reading.database import (
     POSTGRES_READS,
     POSTGRES_SETTINGS,
     SQLITE_PRAGMAS,
+    refuse_unreadable,
 )
 from tidegate.errors import LedgerUnreachableError
+from tidegate.urls import shown as without_secrets
 
 _SQLITE_WRITES = ("PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL")
 _WRITES = {"target_session_attrs": "read-write"}  # never a standby, whichever host it is
@@ -53,11 +55,13 @@ def parse_url(text: str) -> URL:
     try:
         url = _url(text) if "://" in text else URL.create("sqlite", database=text)
     except ArgumentError as error:
-        raise LedgerUnreachableError(f"{text!r} is not a database URL: {error}") from error
+        told = f"{without_secrets(text)!r} is not a database URL: {without_secrets(str(error))}"
+        raise LedgerUnreachableError(told) from error
     match url.get_backend_name():
         case "sqlite":
             return url.set(drivername="sqlite+pysqlite")
         case "postgresql" | "postgres":
+            refuse_unreadable(text)
             return url.set(drivername="postgresql+psycopg")
         case other:
             raise LedgerUnreachableError(
@@ -102,7 +106,8 @@ def shown(engine: Engine) -> str:
     url = engine.url.set(drivername=engine.dialect.name)
     if engine.dialect.name == "sqlite":
         return f"sqlite:///{_path(url)}" if url.database else "sqlite://"
-    return url.difference_update_query(["password"]).render_as_string(hide_password=True)
+    bare = url.difference_update_query(["password"]).render_as_string(hide_password=True)
+    return without_secrets(bare)
 
 
 def _open_memory() -> Engine:

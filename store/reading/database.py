@@ -16,6 +16,7 @@ from typing import Any
 
 from store.statements.selecting import Select, unanswered
 from tidegate.errors import LedgerUnreachableError
+from tidegate.urls import is_readable, shown_url
 from tidegate.urls import shown as without_secrets
 
 BUSY_S = 10
@@ -133,16 +134,31 @@ def _open_postgresql(url: str) -> Database:
     import psycopg  # noqa: PLC0415 - may be absent, and a file does without it
 
     shown = without_secrets(url)
+    refuse_unreadable(url)
     wanted = {key: value for key, value in POSTGRES_CONNECT.items() if f"{key}=" not in url}
     try:
         connection = psycopg.connect(url, autocommit=True, **wanted)
         for setting in (*POSTGRES_SETTINGS, *POSTGRES_READS):
             connection.execute(setting.encode())
     except psycopg.ProgrammingError as error:
-        raise LedgerUnreachableError(f"{shown!r} is not a database URL: {error}") from error
+        told = without_secrets(str(error))
+        raise LedgerUnreachableError(f"{shown!r} is not a database URL: {told}") from error
     except psycopg.Error as error:
         raise LedgerUnreachableError(unanswered(shown, error)) from error
     return Database(connection, "postgresql", shown, psycopg.Error)
+
+
+def refuse_unreadable(url: str) -> None:
+    """Refuse a URL that parsers read differently: one would quote a part of its password.
+
+    Raises:
+        LedgerUnreachableError: reserved characters stand in it.
+    """
+    if not is_readable(url):
+        raise LedgerUnreachableError(
+            f"{shown_url(url)!r} is not a database URL: in a user, a password and a "
+            "parameter, reserved characters such as / ? # @ and % stand as %XX."
+        )
 
 
 @lru_cache(maxsize=64)

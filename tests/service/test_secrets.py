@@ -13,6 +13,7 @@ import pytest
 from actuator.settings import Settings as ActuatorSettings
 from ingest.settings import Settings as IngestSettings
 from scheduler.settings import Settings as SchedulerSettings
+from tidegate.service.settings import read_settings
 
 SECRETS = {"bus": "only-the-bus-knows", "ledger": "only-sql-knows", "api": "only-the-api-knows"}
 GIVEN = {
@@ -75,3 +76,22 @@ def test_settings_as_a_text_hold_no_secret(name: str) -> None:
     text = repr(msgspec.convert(told, SETTINGS[name]))
     assert "cluster='local'" in text
     assert [which for which, secret in SECRETS.items() if secret in text] == []
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_settings_are_encoded_by_nothing(name: str) -> None:
+    settings = SETTINGS[name]()
+    for encode in (msgspec.json.encode, msgspec.msgpack.encode, msgspec.to_builtins):
+        with pytest.raises(TypeError, match="Secret"):
+            encode(settings)
+
+
+@pytest.mark.parametrize("service", SETTINGS)
+def test_a_flag_that_is_wrong_is_quoted_without_a_secret(
+    service: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        read_settings(SETTINGS[service], service, "", ["--bus", GIVEN["TIDEGATE_NATS_URL"]], {})
+    said = capsys.readouterr().err
+    assert "nats://user:***@127.0.0.1:1" in said
+    assert SECRETS["bus"] not in said

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from tidegate.errors import TidegateError
+from tidegate.urls import shown
 
 FILE = "instance.json"
 
@@ -26,6 +27,10 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     config: str = ""  # path of Kueue's Configuration; empty: the defaults
     pid: int = 0  # of ``tidegate up``
     started_us: int = 0
+
+    def __repr__(self) -> str:
+        """Return the note for a traceback: no password is in it."""
+        return f"Instance({shown(self.ledger)}, {shown(self.nats_url)}, pid={self.pid})"
 
 
 def state_folder() -> Path:

@@ -11,6 +11,8 @@ import sys
 from importlib import import_module
 from pathlib import Path
 from textwrap import shorten
+from traceback import format_exception
+from types import TracebackType
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -29,6 +31,7 @@ from tidegate.errors import (
 from tidegate.urls import shown
 
 NO, USED_WRONGLY, UNREACHABLE = 1, 2, 3
+_WRONG_USE: Any = typer.BadParameter.__base__  # click's UsageError, which typer does not name
 _UNREACHABLE = (LedgerUnreachableError, BusUnreachableError, ApiUnreachableError)
 
 
@@ -96,6 +99,9 @@ class Commands(TyperGroup):
             if to_do := advice(error):
                 say(f"to do: {to_do}")
             raise typer.Exit(_exit_code(error)) from error
+        except _WRONG_USE as error:  # it quotes the argument, which may be a URL
+            error.message = shown(error.message)
+            raise
 
 
 def build() -> typer.Typer:
@@ -115,8 +121,14 @@ def build() -> typer.Typer:
 
 def run() -> None:
     """Run the command line of this process."""
+    sys.excepthook = _tell
     plugin = Path(sys.argv[0]).name == "kubectl-tidegate"
     build()(prog_name="kubectl tidegate" if plugin else None)
+
+
+def _tell(kind: type[BaseException], error: BaseException, place: TracebackType | None) -> None:
+    """Print an error that nobody expected: a library's sentence may quote a URL."""
+    sys.stderr.write(shown("".join(format_exception(kind, error, place))))
 
 
 def _tell_version(asked: bool) -> None:  # noqa: FBT001 - as click calls it

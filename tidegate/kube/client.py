@@ -23,6 +23,7 @@ from tidegate.kube.answers import status_message
 from tidegate.kube.ports import JSON, Response
 from tidegate.kube.sockets import watchful_socket
 from tidegate.model.numbers import whole
+from tidegate.urls import shown
 
 _LINE_BYTES_MAX = 2**22
 BUSY_TRIES, BUSY_S_MAX = 4, 10.0
@@ -43,6 +44,11 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     request_timeout_s: float = 30.0
     watch_slack_s: float = 5.0  # how long after its time a watch that says nothing is given up
     connections_max: int = 64
+
+    def __repr__(self) -> str:
+        """Return it for a traceback: no token is in it."""
+        where = shown(self.url) or self.kubeconfig or "in the cluster"
+        return f"Access({where}, context={self.context!r})"
 
 
 class KubernetesClient:
@@ -254,4 +260,5 @@ async def _load(access: Access, configuration: Configuration) -> None:
 
 
 def _unreachable(method: str, url: str, error: Exception) -> str:
-    return f"{method} {url} got no answer: {str(error) or type(error).__name__}."
+    told = str(error) or type(error).__name__
+    return shown(f"{method} {url} got no answer: {told}.")

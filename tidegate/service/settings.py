@@ -9,16 +9,19 @@ from __future__ import annotations
 from argparse import SUPPRESS, ArgumentDefaultsHelpFormatter, ArgumentParser, BooleanOptionalAction
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, NoReturn, TypeVar
+from urllib.parse import quote
 
 import msgspec
-from msgspec import Meta, inspect
+from msgspec import Meta, inspect, structs
 
 from tidegate.contracts.messages.subjects import CLUSTER_NAME
 from tidegate.errors import NotSupportedError
-from tidegate.urls import HIDDEN, shown
+from tidegate.urls import Secret, shown
 
 PREFIX = "TIDEGATE_"
+_SECRETS = frozenset({"nats_url", "ledger", "api_url", "api_token", "traces"})
+"""Settings of all services in which a password or a token may stand."""
 
 
 class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,14 +41,18 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
             password = Path(self.nats_password_file).read_text().strip()
         except OSError as error:
             raise NotSupportedError(f"The bus's password cannot be read: {error}") from error
-        return f"{scheme}://{user}:{password}@{place}"
+        return f"{scheme}://{user}:{quote(password, safe='')}@{place}"
+
+    def __post_init__(self) -> None:
+        """Keep what may hold a password or token in a form that nothing prints or encodes."""
+        for name in _SECRETS.intersection(self.__struct_fields__):
+            structs.force_setattr(self, name, Secret(getattr(self, name)))
 
     def __repr__(self) -> str:
         """Return the settings for a log or a traceback: no password and no token is among them."""
-        values = {name: getattr(self, name) for name in self.__struct_fields__}
-        values |= {name: HIDDEN for name in ("api_token",) if values.get(name)}
-        told = ", ".join(f"{name}={value!r}" for name, value in values.items())
-        return shown(f"{type(self).__name__}({told})")
+        values = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        told = ", ".join(f"{name}={value!r}" for name, value in values)
+        return f"{type(self).__name__}({told})"
 
     cluster: Annotated[
         str,
@@ -126,9 +133,7 @@ def read_settings(
     Raises:
         SystemExit: 0 after ``--help``; 2 if a flag or a variable is wrong, which stderr names.
     """
-    parser = ArgumentParser(
-        prog=prog, description=about, formatter_class=ArgumentDefaultsHelpFormatter
-    )
+    parser = _Parser(prog=prog, description=about, formatter_class=ArgumentDefaultsHelpFormatter)
     fields = _fields(kind)
     for field in fields:
         _add(parser, field)
@@ -142,6 +147,11 @@ def read_settings(
         return msgspec.convert(values, kind, strict=False)
     except msgspec.ValidationError as error:
         parser.error(str(error).replace("`$.", "`"))
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        super().error(shown(message))  # what is wrong is quoted, and may be a URL
 
 
 def _fields(kind: type[ServiceSettings]) -> Sequence[inspect.Field]:

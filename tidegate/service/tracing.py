@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tidegate.contracts.messages.trace import of_job
 from tidegate.errors import SettingsError
+from tidegate.urls import shown
 
 if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext, Tracer
@@ -110,7 +111,7 @@ class _Begun:
         if error:
             from opentelemetry.trace import StatusCode  # noqa: PLC0415 - optional
 
-            self._span.set_status(StatusCode.ERROR, error)
+            self._span.set_status(StatusCode.ERROR, shown(error))
         self._span.end()
 
 

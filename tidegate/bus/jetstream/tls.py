@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ssl
 from typing import NamedTuple
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from tidegate.errors import BusUnreachableError
+from tidegate.urls import Secret, is_readable, shown_url
 
 
 class Login(NamedTuple):
@@ -33,11 +34,20 @@ def parted(url: str) -> tuple[list[str], Login]:
     """Return the servers of a URL without a login, and the login as options of a connection.
 
     As options it also goes to servers that the cluster tells of later, which bear none.
+
+    Raises:
+        BusUnreachableError: a part of it cannot be read.
     """
     servers, login = list[str](), Login()
-    for one in (urlsplit(part.strip()) for part in url.split(",")):
+    for part in map(str.strip, url.split(",")):
+        if not is_readable(part if "://" in part else f"nats://{part}"):
+            raise BusUnreachableError(
+                f"{shown_url(url)} is no URL of NATS: in a user and a password, reserved characters "
+                "such as / ? # @ , and % stand as %XX."
+            )
+        one = urlsplit(part)
         user, _, place = one.netloc.rpartition("@")
-        name, colon, password = user.partition(":")
+        name, colon, password = (Secret(unquote(word)) for word in user.partition(":"))
         if user and login == Login():
             login = Login(user=name, password=password) if colon else Login(token=name)
         servers.append(urlunsplit(one._replace(netloc=place)))

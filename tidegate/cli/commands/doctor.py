@@ -22,6 +22,7 @@ from tidegate.cli.objects.api_client import ContextOption, KubeconfigOption, kub
 from tidegate.cli.output import Column, Output, OutputOption, print_records
 from tidegate.contracts.entry import Entry
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
+from tidegate.urls import shown
 
 _COLOURS = {"ok": "green", "wrong": "red", "skipped": "yellow"}
 _COLUMNS = (
@@ -95,7 +96,7 @@ def doctor(  # noqa: PLR0913 - each is an option
             "code": one.code,
             "ok": one.ok,
             "verdict": one.verdict,
-            "text": one.text,
+            "text": shown(one.text),
             "toDo": one.to_do,
         }
         for one in found

@@ -18,6 +18,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.errors import BusUnreachableError, ForgedEventsError, TidegateError, WitnessError
 from tidegate.replay.verify import Witness
+from tidegate.urls import shown
 
 HASH_HEX = 64
 
@@ -95,7 +96,9 @@ def _from_the_bus(url: str, cluster: str) -> Witness:
         async with connect(url, cluster=cluster) as events:
             told = await events.witness()
         if told is None:
-            raise TidegateError(f"EVENTS at {url} holds no event of {cluster!r}: no witness.")
+            raise TidegateError(
+                f"EVENTS at {shown(url)} holds no event of {cluster!r}: no witness."
+            )
         if told.forged:
             raise ForgedEventsError(told.forged)
         return Witness(seq=told.seq, hash=told.hash)
@@ -103,4 +106,4 @@ def _from_the_bus(url: str, cluster: str) -> Witness:
     try:
         return asyncio.run(ask())
     except OSError as error:
-        raise BusUnreachableError(f"NATS at {url} does not answer: {error}") from error
+        raise BusUnreachableError(f"NATS at {shown(url)} does not answer: {error}") from error
