@@ -31,9 +31,9 @@ MAY = {
     REPORTED: {"actuator"},
     EVENT: {"scheduler"},
     LEASE: {"actuator"},
-    "tidegate.local.resync": {"scheduler"},
+    "tidegate.local.resync": {"scheduler", "operator"},
     "$KV.tidegate_local_register.cluster": {"ingest", "actuator", "scheduler"},
-    "$KV.tidegate_local_register.ledger": {"scheduler"},
+    "$KV.tidegate_local_register.ledger": {"scheduler", "operator"},
     API + "STREAM.CREATE.tidegate_local_events": {"scheduler"},
     API + "STREAM.CREATE.OTHERS": set[str](),
     API + "STREAM.DELETE.tidegate_local_events": set[str](),
@@ -43,9 +43,9 @@ MAY = {
     API + "STREAM.MSG.DELETE.tidegate_local_events": set[str](),
     API + "STREAM.RESTORE.tidegate_local_events": set[str](),
     API + "CONSUMER.CREATE.tidegate_local_observations.c": {"scheduler"},
-    API + "CONSUMER.CREATE.tidegate_local_events.c": {"actuator", "reader"},
+    API + "CONSUMER.CREATE.tidegate_local_events.c": {"actuator", "reader", "operator"},
     API + "CONSUMER.CREATE.tidegate_local_resyncs.c": {"ingest"},
-    API + "DIRECT.GET.tidegate_local_events": {"actuator", "reader", "scheduler"},
+    API + "DIRECT.GET.tidegate_local_events": {"actuator", "reader", "scheduler", "operator"},
     API + "DIRECT.GET.tidegate_local_observations": set[str](),
     API + "STREAM.INFO.tidegate_other_events": set[str](),
     OTHERS: set[str](),
@@ -93,7 +93,7 @@ async def test_a_service_publishes_what_is_its_own_to_publish(served: Served, us
 
 @pytest.mark.parametrize("user", USERS)
 async def test_a_service_hears_only_the_answers_to_itself(served: Served, user: str) -> None:
-    own = f"_INBOX_tidegate_local_{'client' if user == 'reader' else user}.>"
+    own = f"_INBOX_tidegate_local_{'client' if user in {'reader', 'operator'} else user}.>"
     prefixes = [
         f"_INBOX_tidegate_local_{name}.>" for name in ("ingest", "scheduler", "actuator", "client")
     ]

@@ -111,7 +111,7 @@ def environment(served: Served, service: str, port: int, **more: str) -> dict[st
 @asynccontextmanager
 async def running(
     folder: Path, served: Served, more: Mapping[str, str]
-) -> AsyncGenerator[list[int]]:
+) -> AsyncGenerator[tuple[int, ...]]:
     """Run the three services; yield the ports of their pages."""
     ports, supervisor = free_ports(3), Supervisor(lambda _: None)
     try:
@@ -138,7 +138,7 @@ async def work(api: KubernetesClient) -> None:
     await until(is_started, "the Job starts", 120)
 
 
-def pages(ports: list[int]) -> str:
+def pages(ports: tuple[int, ...]) -> str:
     return "".join(
         urlopen(f"http://127.0.0.1:{port}/{page}").read().decode()
         for port in ports

@@ -13,7 +13,7 @@ import pytest
 from actuator.settings import Settings as ActuatorSettings
 from ingest.settings import Settings as IngestSettings
 from scheduler.settings import Settings as SchedulerSettings
-from tidegate.service.settings import read_settings
+from tidegate.service.settings import ServiceSettings, read_settings
 
 SECRETS = {"bus": "only-the-bus-knows", "ledger": "only-sql-knows", "api": "only-the-api-knows"}
 GIVEN = {
@@ -26,7 +26,11 @@ GIVEN = {
 TOLD = {name.removeprefix("TIDEGATE_").lower(): value for name, value in GIVEN.items()} | {
     "drain_s": 1.0
 }
-SETTINGS = {"scheduler": SchedulerSettings, "ingest": IngestSettings, "actuator": ActuatorSettings}
+SETTINGS: dict[str, type[ServiceSettings]] = {
+    "scheduler": SchedulerSettings,
+    "ingest": IngestSettings,
+    "actuator": ActuatorSettings,
+}
 COMMANDS = {
     "scheduler": ["-m", "scheduler"],
     "ingest": ["-m", "ingest"],
@@ -90,8 +94,9 @@ def test_settings_are_encoded_by_nothing(name: str) -> None:
 def test_a_flag_that_is_wrong_is_quoted_without_a_secret(
     service: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    kind = SETTINGS[service]
     with pytest.raises(SystemExit):
-        read_settings(SETTINGS[service], service, "", ["--bus", GIVEN["TIDEGATE_NATS_URL"]], {})
+        read_settings(kind, service, "", ["--bus", GIVEN["TIDEGATE_NATS_URL"]], {})
     said = capsys.readouterr().err
     assert "nats://user:***@127.0.0.1:1" in said
     assert SECRETS["bus"] not in said

@@ -72,14 +72,24 @@ class EventClient:
 
 @asynccontextmanager
 async def connect(
-    url: str, *, cluster: str = "local", credentials: str = "", connect_s: float = CONNECT_S
+    url: str,
+    *,
+    cluster: str = "local",
+    credentials: str = "",
+    ca: str = "",
+    connect_s: float = CONNECT_S,
 ) -> AsyncGenerator[EventClient, None]:
-    """Connect to NATS and yield a client of one cluster's events.
+    """Connect to NATS and yield a client of one cluster's events; files as ``open_bus`` has them.
 
     Raises:
         BusUnreachableError: no connection within ``connect_s`` seconds.
     """
     async with open_bus(
-        url, cluster=cluster, name="client", credentials=credentials, patience_s=connect_s
+        url,
+        cluster=cluster,
+        name="client",
+        credentials=credentials,
+        ca=ca,
+        patience_s=connect_s,
     ) as bus:
         yield EventClient(bus, cluster)

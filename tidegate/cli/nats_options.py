@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import typer
+
+
+class Joining(NamedTuple):
+    """How NATS is joined beside its URL."""
+
+    cluster: str = "local"
+    credentials: str = ""  # path of a NATS credentials file
+    ca: str = ""  # path of the CA of NATS' certificate
+
+
+def joining(cluster: str, credentials: Path | None, ca: Path | None) -> Joining:
+    """Return what the three options say."""
+    return Joining(cluster, str(credentials or ""), str(ca or ""))
+
 
 ClusterOption: TypeAlias = Annotated[
     str,

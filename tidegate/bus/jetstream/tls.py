@@ -42,8 +42,8 @@ def parted(url: str) -> tuple[list[str], Login]:
     for part in map(str.strip, url.split(",")):
         if not is_readable(part if "://" in part else f"nats://{part}"):
             raise BusUnreachableError(
-                f"{shown_url(url)} is no URL of NATS: in a user and a password, reserved characters "
-                "such as / ? # @ , and % stand as %XX."
+                f"{shown_url(url)} is no URL of NATS: in a user and a password, reserved "
+                "characters such as / ? # @ , and % stand as %XX."
             )
         one = urlsplit(part)
         user, _, place = one.netloc.rpartition("@")

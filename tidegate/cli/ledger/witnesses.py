@@ -13,6 +13,7 @@ from typing import TypeAlias
 import typer
 
 from tidegate.cli.ledger import checkpoints
+from tidegate.cli.nats_options import Joining
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
@@ -27,7 +28,7 @@ Outside: TypeAlias = Witness | bytes | None
 
 
 def outside(
-    witness: str, checkpoint: Path | None, public_key: Path | None, cluster: str
+    witness: str, checkpoint: Path | None, public_key: Path | None, how: Joining
 ) -> Outside:
     """Return what was given: a URL of NATS, a hash, SEQ:HASH, or a signed file; at most one.
 
@@ -44,7 +45,7 @@ def outside(
             raise typer.BadParameter("Give --witness or --checkpoint, not both.")
         claim = checkpoints.check(checkpoint, public_key)
         return Witness(seq=claim.seq, hash=bytes.fromhex(claim.hash))
-    return _from_the_bus(witness, cluster) if "://" in witness else _read(witness)
+    return _from_the_bus(witness, how) if "://" in witness else _read(witness)
 
 
 def noting(entries: Iterable[Entry], wanted: Outside, met: list[int]) -> Iterator[Entry]:
@@ -89,15 +90,15 @@ def _read(text: str) -> Outside:
     )
 
 
-def _from_the_bus(url: str, cluster: str) -> Witness:
+def _from_the_bus(url: str, how: Joining) -> Witness:
     from tidegate.bus.client import connect  # noqa: PLC0415 - only an audit with a bus needs it
 
     async def ask() -> Witness:
-        async with connect(url, cluster=cluster) as events:
+        async with connect(url, **how._asdict()) as events:
             told = await events.witness()
         if told is None:
             raise TidegateError(
-                f"EVENTS at {shown(url)} holds no event of {cluster!r}: no witness."
+                f"EVENTS at {shown(url)} holds no event of {how.cluster!r}: no witness."
             )
         if told.forged:
             raise ForgedEventsError(told.forged)

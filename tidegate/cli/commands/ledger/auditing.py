@@ -12,6 +12,12 @@ from tidegate.cli.ledger import checkpoints
 from tidegate.cli.ledger.checkpoints import Claim
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.ledger.witnesses import Outside, ledger_id_in, noting, outside, refuse_unmet
+from tidegate.cli.nats_options import (
+    BusCaOption,
+    BusCredentialsOption,
+    ClusterOption,
+    joining,
+)
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.times import utc
 from tidegate.core.state import chain
@@ -39,9 +45,9 @@ def verify(  # noqa: PLR0913 - each is an option
     redecide: Annotated[
         bool, typer.Option(help="Take every decision again, or check the chain only.")
     ] = True,
-    cluster: Annotated[
-        str, typer.Option(help="Whose events the bus of --witness holds.")
-    ] = "local",
+    cluster: ClusterOption = "local",
+    bus_credentials: BusCredentialsOption = None,
+    bus_ca: BusCaOption = None,
     ledger: LedgerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -56,11 +62,13 @@ def verify(  # noqa: PLR0913 - each is an option
 
       tidegate ledger verify --witness nats://127.0.0.1:4222
 
+      tidegate ledger verify --witness tls://tidegate_local_reader:PASSWORD@nats --bus-ca ca.crt
+
       tidegate ledger verify --witness 41:9f86d081884c7d65… --ledger /backup/ledger.db
 
       tidegate ledger verify --checkpoint march.json --public-key audit.key.pub
     """
-    wanted = outside(witness, checkpoint, public_key, cluster)
+    wanted = outside(witness, checkpoint, public_key, joining(cluster, bus_credentials, bus_ca))
     with open_reader(ledger, reports=False) as reader:
         found = _audit(reader, wanted, redecide=redecide)
         record = {"holds": True, "ledger": reader.url, **_record(found, redecide=redecide)}

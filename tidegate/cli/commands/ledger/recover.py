@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidegate.bus.ports import Ledger
-from tidegate.cli.nats_options import ClusterOption
+from tidegate.cli.nats_options import (
+    BusCaOption,
+    BusCredentialsOption,
+    ClusterOption,
+    Joining,
+    joining,
+)
 from tidegate.cli.output import say
 from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import NotSupportedError
 from tidegate.replay.rebuild import rebuild
+from tidegate.urls import shown
 
 if TYPE_CHECKING:
     from tidegate.bus.jetstream.connection import NatsBus
@@ -28,7 +35,7 @@ ID_BYTES = 8
 WHY = "the ledger was recovered under a new name"
 
 
-def recover(
+def recover(  # noqa: PLR0913 - each is an option
     bus: Annotated[
         str, typer.Option("--bus", help="The nats:// URL whose EVENTS are ahead of the ledger.")
     ],
@@ -37,6 +44,8 @@ def recover(
     ],
     cluster: ClusterOption = "local",
     *,
+    bus_credentials: BusCredentialsOption = None,
+    bus_ca: BusCaOption = None,
     from_events: Annotated[
         bool, typer.Option("--from-events", help="Bring the lost events back from EVENTS.")
     ] = False,
@@ -54,34 +63,34 @@ def recover(
     Examples:
       tidegate ledger recover --bus nats://127.0.0.1:4222 --ledger ledger.db --from-events
 
-      tidegate ledger recover --bus nats://127.0.0.1:4222 --ledger /var/lib/tidegate/ledger.db
+      tidegate ledger recover --bus tls://tidegate_local_operator:PASSWORD@nats:4222 --bus-ca ca.crt
     """
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
     from store.ledger import SqlLedger  # noqa: PLC0415
     from store.schema.migrate import check, upgrade  # noqa: PLC0415
 
-    engine = open_engine(ledger)
+    engine, how = open_engine(ledger), joining(cluster, bus_credentials, bus_ca)
     try:
         if from_events:
             upgrade(engine)
-            told = asyncio.run(_bring_back(engine, bus, cluster))
+            told = asyncio.run(_bring_back(engine, bus, how))
         else:
             check(engine)
-            told = asyncio.run(_recover(SqlLedger(engine), bus, cluster)).ledger_id
+            told = asyncio.run(_recover(SqlLedger(engine), bus, how)).ledger_id
             told = f"The ledger goes on as {told}: start the scheduler."
     finally:
         engine.dispose()
     say(told)
 
 
-async def _bring_back(engine: Any, url: str, cluster: str) -> str:  # noqa: ANN401 - SQL's
+async def _bring_back(engine: Any, url: str, how: Joining) -> str:  # noqa: ANN401 - SQL's
     from store.ledger import SqlLedger  # noqa: PLC0415 - SQL may be absent
     from store.recovery import resign  # noqa: PLC0415
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
     from tidegate.cli.ledger.restoring import restore  # noqa: PLC0415
 
     ledger = SqlLedger(engine)
-    async with open_bus(url, cluster=cluster, name="recover") as bus:
+    async with open_bus(url, name="client", refused=_say_refusal, **how._asdict()) as bus:
         term = await _lead(ledger)
         begun = ledger.newest() or GENESIS
         try:
@@ -93,11 +102,15 @@ async def _bring_back(engine: Any, url: str, cluster: str) -> str:  # noqa: ANN4
     return f"{head.seq - begun.seq} events are back, up to seq {head.seq}: start the scheduler."
 
 
-async def _recover(ledger: Ledger, url: str, cluster: str) -> LedgerOpened:
+def _say_refusal(text: str) -> None:
+    say(f"NATS refuses: {shown(text)}; take the user operator of deploy/nats/accounts.conf")
+
+
+async def _recover(ledger: Ledger, url: str, how: Joining) -> LedgerOpened:
     from tidegate.bus.jetstream.connection import open_bus  # noqa: PLC0415 - only here a command writes to a bus
 
-    async with open_bus(url, cluster=cluster, name="recover") as bus:
-        return await recovered(ledger, bus, cluster, secrets.token_hex(ID_BYTES))
+    async with open_bus(url, name="client", refused=_say_refusal, **how._asdict()) as bus:
+        return await recovered(ledger, bus, how.cluster, secrets.token_hex(ID_BYTES))
 
 
 async def recovered(ledger: Ledger, bus: NatsBus, cluster: str, ledger_id: str) -> LedgerOpened:
