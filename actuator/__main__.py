@@ -33,7 +33,8 @@ from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.config.configuration import Configuration, read_configuration
-from tidegate.service.holder import Holder, take_place
+from tidegate.service.holder import take_place
+from tidegate.service.lease import succeed
 from tidegate.service.logs import get_log, log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
@@ -62,7 +63,7 @@ async def actuate(service: Service, settings: Settings) -> None:
         service.health.ready_if("bus", bus.fault)
         service.health.ready_if("events", lambda: consumer.lag)
         with take_place(settings.holder_file, service.session) as holder:
-            lease = await _lease(bus, holder, settings.lease_s)
+            lease = await succeed(partial(_lease, bus, settings), holder)
             session = Session(consumer, lease, settings.lease_s, settings.workers)
             work = _work(session, api, bus)
             await until_stopped(service, work, consumer.drain)
@@ -117,13 +118,8 @@ def _refuse(metrics: Metrics, one: Published, at: Position) -> None:
     get_log("events").error("forged event", stream_sequence=at.seq, subject=one.subject)
 
 
-async def _lease(bus: NatsBus, holder: Holder, ttl_s: int) -> Lease:
-    """Return the lease of the active one; that of the process whose place we took is given up."""
-    if holder.predecessor:
-        dead = bus.lease(LEASE, holder=holder.predecessor, ttl_s=ttl_s)
-        if await dead.hold():
-            await dead.release()
-    return bus.lease(LEASE, holder=holder.name, ttl_s=ttl_s)
+def _lease(bus: NatsBus, settings: Settings, holder: str) -> Lease:
+    return bus.lease(LEASE, holder=holder, ttl_s=settings.lease_s)
 
 
 def _now_us() -> int:

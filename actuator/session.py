@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 
-from actuator.lease import keep
 from actuator.ordering.consume import Consumer
 from tidegate.bus.ports import Lease
+from tidegate.service.lease import keep
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from functools import partial
 
 from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
-from ingest.resources import watched
+from ingest.resources import Watched, watched
 from ingest.session import Session
 from ingest.settings import Settings
+from ingest.standby import Standby
 from ingest.sync import Dependencies
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.register import CLUSTER
+from tidegate.bus.ports import Lease
 from tidegate.jobs.registry import declare
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.config.configuration import read_configuration
+from tidegate.service.holder import take_place
+from tidegate.service.lease import succeed
 from tidegate.service.logs import get_log, log_refusal
 from tidegate.service.running import Service, run_service
 from tidegate.service.settings import read_settings
 from tidegate.service.until import until_stopped
 
+LEASE = "ingest-0"
 ABOUT = "Watches Kubernetes and tells the scheduler what it sees; it only reads from Kubernetes."
 
 
@@ -53,26 +59,47 @@ async def ingest(service: Service, settings: Settings) -> None:
             refused=log_refusal,
         ) as bus,
     ):
-        outlet, metrics = bus.outlet(), Metrics(service.registry)
-        publisher = Publisher(
-            outlet,
-            cluster=settings.cluster,
-            session=service.session,
-            random=service.random,
-            metrics=metrics,
-            tracing=service.tracing,
-        )
-        deps = Dependencies(api, publisher, settings.pace(), service.random, metrics)
-        session = Session(watched(kinds, scope, configured.device_classes), deps, outlet)
-        service.health.ready_if("watches", session.waits_for)
-        service.health.ready_if("bus", bus.fault)
-        await until_stopped(service, _observe(session, api, bus))
+        resources = watched(kinds, scope, configured.device_classes)
+        begin = partial(_begin, service, settings, resources, api, bus, Metrics(service.registry))
+        with take_place(settings.holder_file, service.session) as holder:
+            lease = await succeed(partial(_lease, bus, settings), holder)
+            standby = Standby(lease, settings.lease_s, begin)
+            service.health.ready_if("watches", standby.waits_for)
+            service.health.ready_if("bus", bus.fault)
+            await until_stopped(service, _observe(standby, api, bus))
 
 
-async def _observe(session: Session, api: KubernetesApi, bus: NatsBus) -> None:
+async def _observe(standby: Standby, api: KubernetesApi, bus: NatsBus) -> None:
     """Tell what happens, unless the bus is another cluster's."""
     await refuse_other_cluster(partial(cluster_uid, api), partial(bus.register().claim, CLUSTER))
-    await session.run()
+    await standby.run()
+
+
+def _begin(  # noqa: PLR0913, PLR0917 - the parts of a process
+    service: Service,
+    settings: Settings,
+    resources: Sequence[Watched],
+    api: KubernetesApi,
+    bus: NatsBus,
+    metrics: Metrics,
+    number: int,
+) -> Session:
+    """Return the process's session of a number; each has a name that no other ever has."""
+    outlet = bus.outlet()
+    publisher = Publisher(
+        outlet,
+        cluster=settings.cluster,
+        session=service.session if number == 1 else f"{service.session}-{number}",
+        random=service.random,
+        metrics=metrics,
+        tracing=service.tracing,
+    )
+    deps = Dependencies(api, publisher, settings.pace(), service.random, metrics)
+    return Session(resources, deps, outlet)
+
+
+def _lease(bus: NatsBus, settings: Settings, holder: str) -> Lease:
+    return bus.lease(LEASE, holder=holder, ttl_s=settings.lease_s)
 
 
 def main() -> int:

@@ -34,6 +34,10 @@ class Settings(KubernetesSettings, frozen=True, kw_only=True):
         600.0
     )
 
+    lease_s: Annotated[
+        int, Meta(ge=3, description="after so long a silence another ingest takes over")
+    ] = 15
+
     def access(self) -> Access:
         """Return how to reach the API server."""
         return Access(

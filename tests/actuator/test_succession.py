@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 
-from actuator.lease import keep
 from tests.actuator.scene import LEDGER, Scene, start
 from tests.parts.interposed import Interposed
 from tests.parts.stage import JOBS, alongside, eventually, job
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.facts import JobStateReported, WorkloadRemoved
 from tidegate.contracts.observations import JobState
+from tidegate.service.lease import keep
 
 
 class Scripted:

@@ -31,6 +31,7 @@ MAY = {
     REPORTED: {"actuator"},
     EVENT: {"scheduler"},
     LEASE: {"actuator"},
+    "$KV.tidegate_local_leases.ingest-0": {"ingest"},
     "tidegate.local.resync": {"scheduler", "operator"},
     "$KV.tidegate_local_register.cluster": {"ingest", "actuator", "scheduler"},
     "$KV.tidegate_local_register.ledger": {"scheduler", "operator"},

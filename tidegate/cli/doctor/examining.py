@@ -10,7 +10,8 @@ from tidegate.bus.jetstream.inspection import Looked, look
 from tidegate.cli.advice import advice
 from tidegate.cli.doctor.comparing import TO_DO, unwatched
 from tidegate.cli.doctor.findings import Finding, good, wrong
-from tidegate.cli.doctor.installation import PART_OF, examine_installation
+from tidegate.cli.doctor.installation import examine_installation
+from tidegate.cli.doctor.services import examine_services
 from tidegate.cli.instance import Instance, is_running
 from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.objects.api_client import Asking
@@ -29,8 +30,6 @@ from tidegate.errors import (
 )
 from tidegate.replay.rebuild import rebuild
 
-_DEPLOYMENTS = "/apis/apps/v1/deployments"
-_NOT_FOUND = 404
 _NAMED_MAX = 10
 CLOCKS_APART_US_MAX = 5_000_000
 
@@ -104,7 +103,7 @@ def examine_cluster(api: Asking, config: str = "") -> Iterator[Finding]:
         return
     yield good("ApiAnswers", f"Kubernetes {version}")
     yield from examine_installation(api, config)
-    yield from _services(api)
+    yield from examine_services(api)
 
 
 def examine_clocks(state: State, database_us: int, here_us: int) -> Finding:
@@ -176,24 +175,3 @@ def _published(seen: Looked, ledger_id: str, head: Entry) -> Iterator[Finding]:
         yield wrong("EventsBehind", f"{behind} events are not published", "see the scheduler's log")
     else:
         yield good("EventsCaughtUp", f"EVENTS ends at seq {head.seq} as the ledger does")
-
-
-def _services(api: Asking) -> Iterator[Finding]:
-    try:
-        found = api.every(_DEPLOYMENTS, f"{PART_OF}=tidegate")
-    except ApiStatusError as error:
-        if error.status != _NOT_FOUND:
-            yield wrong("ServicesUnknown", error.message, "ask with the right to list Deployments")
-            return
-        found = []
-    if not found:
-        yield good("ServicesElsewhere", "no Deployment of Tidegate is in there")
-    for one in found:
-        wanted = one["spec"].get("replicas", 1)
-        ready = (one.get("status") or {}).get("readyReplicas", 0)
-        name = f"{one['metadata']['namespace']}/{one['metadata']['name']}"
-        if ready < wanted:
-            text = f"{name}: {ready} of {wanted} ready"
-            yield wrong("ServiceNotReady", text, f"kubectl -n {name.replace('/', ' logs deploy/')}")
-        else:
-            yield good("ServiceReady", f"{name}: {ready} ready")

@@ -1,16 +1,40 @@
-"""Whether this actuator is the active one of its shard; losing it costs work, never correctness."""
+"""Whether this process is the active one of several; losing it costs work, never correctness."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol, TypeVar
 
-from tidegate.bus.ports import Lease
+from tidegate.service.holder import Holder
 from tidegate.service.logs import get_log
 
 RENEWALS = 4
 """Parts of a lease's life: one to renew it, and the last as a margin."""
 _log = get_log("lease")
+
+
+class Lease(Protocol):
+    """What is needed of ``tidegate.bus.ports.Lease``, which this layer does not know."""
+
+    async def hold(self) -> bool:
+        """Take or prolong the lease; tell whether it is ours now."""
+        ...
+
+    async def release(self) -> None:
+        """Give it up, if it is ours."""
+
+
+Kind = TypeVar("Kind", bound=Lease)
+
+
+async def succeed(lease_of: Callable[[str], Kind], holder: Holder) -> Kind:
+    """Return our lease, by the holder's name; that of the dead whose place we took is given up."""
+    if holder.predecessor:
+        dead = lease_of(holder.predecessor)
+        if await dead.hold():
+            await dead.release()
+    return lease_of(holder.name)
 
 
 async def keep(lease: Lease, ttl_s: float, changed: Callable[[bool], None]) -> None:

@@ -1,0 +1,63 @@
+"""Of several processes of ingest one tells, and the others wait for its lease.
+
+Whoever gets the lease lists everything: what was told before it stays told, and only news is new.
+Two that tell for a moment do no harm, since the scheduler knows sessions apart.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+
+from ingest.session import Session
+from tidegate.bus.ports import Lease
+from tidegate.service.lease import keep
+
+
+class Standby:
+    """Runs one session after another, each for as long as the lease is held."""
+
+    def __init__(self, lease: Lease, lease_s: float, begin: Callable[[int], Session]) -> None:
+        """``begin`` makes a session by its number: 1, 2, …; each needs a name of its own."""
+        self._lease, self._lease_s, self._begin = lease, lease_s, begin
+        self._ours, self._lost = asyncio.Event(), asyncio.Event()
+        self._session: Session | None = None
+
+    def waits_for(self) -> str:
+        """Return what the session waits for; empty also while another process tells."""
+        return self._session.waits_for() if self._session else ""
+
+    async def run(self) -> None:
+        """Tell whenever the lease is ours, until cancelled; it is released at the end."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(keep(self._lease, self._lease_s, self._change))
+            tasks.create_task(self._tell())
+
+    def _change(self, ours: bool) -> None:  # noqa: FBT001 - as ``keep`` calls it
+        came, went = (self._ours, self._lost) if ours else (self._lost, self._ours)
+        came.set()
+        went.clear()
+
+    async def _tell(self) -> None:
+        number = 0
+        while True:
+            await self._ours.wait()
+            number += 1
+            self._session = self._begin(number)
+            await _until(self._lost, self._session)
+            self._session = None
+
+
+async def _until(lost: asyncio.Event, session: Session) -> None:
+    """Run a session until the lease is lost; what it raises before is raised here."""
+    running, losing = asyncio.ensure_future(session.run()), asyncio.ensure_future(lost.wait())
+    try:
+        await asyncio.wait({running, losing}, return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            running.result()
+    finally:
+        for task in (running, losing):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
