@@ -1,0 +1,73 @@
+"""What a release is made of, as far as it can be tried without its machines."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.containerfile import read
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = ROOT / ".github" / "workflows"
+
+
+def workflow(name: str) -> dict[str, Any]:
+    return dict(yaml.safe_load((WORKFLOWS / name).read_text()))
+
+
+def steps(name: str) -> list[dict[str, Any]]:
+    return [step for job in workflow(name)["jobs"].values() for step in job["steps"]]
+
+
+def test_a_tag_of_another_version_is_refused() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    command = [str(ROOT / ".github" / "version")]
+    right = subprocess.run([*command, f"v{version}"], capture_output=True, text=True, check=False)
+    assert (right.returncode, right.stdout) == (0, f"version={version}\n"), right.stderr
+    wrong = subprocess.run([*command, "v9.9.9"], capture_output=True, text=True, check=False)
+    assert (wrong.returncode, "the tag is v9.9.9" in wrong.stderr) == (1, True)
+
+
+def test_every_image_of_the_containerfile_is_built_and_no_other() -> None:
+    targets = workflow("release.yml")["jobs"]["images"]["strategy"]["matrix"]["target"]
+    made = {
+        stage
+        for stage, found in read(ROOT / "deploy/Containerfile").items()
+        if found.of("ENTRYPOINT")
+    }
+    assert set(targets) == made
+
+
+@pytest.mark.parametrize("name", ["ci.yml", "release.yml"])
+def test_a_workflow_may_do_nothing_but_read_unless_a_job_says_so(name: str) -> None:
+    assert workflow(name)["permissions"] == {"contents": "read"}
+    for step in steps(name):
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+
+
+@pytest.mark.parametrize("name", ["ci.yml", "release.yml"])
+def test_what_a_workflow_runs_of_ours_exists(name: str) -> None:
+    said = " ".join(str(step.get("run", "")) for step in steps(name))
+    for path in (".ci/run", ".ci/uv"):
+        assert path in said
+        assert (ROOT / path).exists()
+    assert "${{" not in said, "what a run says must not be pasted into a shell"
+
+
+def test_the_bill_of_materials_names_what_is_locked(tmp_path: Path) -> None:
+    uv = subprocess.run([ROOT / ".ci" / "uv"], check=True, capture_output=True, text=True)
+    (line,) = [one["run"] for one in steps("release.yml") if "cyclonedx" in one.get("run", "")]
+    words = line.replace('"$(.ci/uv)"', uv.stdout.strip()).replace("dist/", f"{tmp_path}/").split()
+    subprocess.run([*words, "--offline", "--quiet"], cwd=ROOT, check=True, capture_output=True)
+    told = json.loads((tmp_path / "sbom.cdx.json").read_text())
+    named = {(one["name"], one.get("version")) for one in told["components"]}
+    locked = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+    assert named <= {(one["name"], one["version"]) for one in locked}
+    assert {"nats-py", "sqlalchemy", "kubernetes", "psycopg"} <= {name for name, _ in named}
