@@ -1,0 +1,191 @@
+"""What the chart's values change: names, ports, Secrets, volumes, kinds, the jobs by the clock."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.deploy.applying import apply_all
+from tests.deploy.rendering import (
+    DEPLOY,
+    Object,
+    Objects,
+    by_name,
+    chart,
+    installed,
+    pods,
+    template,
+)
+from tests.deploy.tools import helm
+from tidegate.cli.commands.manifests import wanted
+from tidegate.kube.client import KubernetesClient
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
+SERVICES = ("ingest", "scheduler", "actuator")
+VALUES: Object = {
+    "mode": "production",
+    "clusterName": "east",
+    "serviceMonitor": True,
+    "prometheusRule": True,
+    "replicas": {"ingest": 3},
+    "strategy": {"ingest": {"type": "Recreate"}},
+    "affinity": {"scheduler": {"podAntiAffinity": {}}},
+    "env": {"scheduler": [{"name": "TIDEGATE_LEASE_S", "value": "12"}]},
+    "volumes": {"scheduler": [{"name": "more", "emptyDir": {}}]},
+    "volumeMounts": {"scheduler": [{"name": "more", "mountPath": "/more"}]},
+    "secrets": {"scheduler": {"name": "own", "natsUrl": "nats", "ledgerUrl": "database"}},
+    "ca": {"secret": "authority", "key": "tls.crt"},
+    "annotations": {"example.com/team": "batch"},
+    "labels": {"example.com/tier": "system", "app.kubernetes.io/part-of": "other"},
+    "podAnnotations": {"example.com/pod": "yes"},
+    "podLabels": {"example.com/sidecar": "no"},
+    "tolerations": [{"key": "system", "operator": "Exists"}],
+    "networkPorts": {"nats": [4443], "kubernetes": [8443]},
+    "maintenance": {
+        "enabled": True,
+        "storage": {"size": "5Gi", "className": "shared"},
+        "jobs": {"archive": {"suspend": False}, "verify": {"schedule": "1 2 3 * *"}},
+    },
+}
+
+
+def with_values(values: Object, folder: Path, *more: str) -> Objects:
+    """Return what helm makes of the chart with a file of values."""
+    (folder / "values.yaml").write_text(json.dumps(values))
+    command = [helm(), "template", "tidegate", str(DEPLOY / "chart"), "--values"]
+    command += [str(folder / "values.yaml"), "--namespace", "tidegate-system"]
+    command += ["--kube-version", "1.36.3", *more]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return by_name(yaml.safe_load_all(done.stdout))
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> Objects:
+    return with_values(VALUES, tmp_path)
+
+
+def container(objects: Objects, service: str) -> Object:
+    found = objects["Deployment", f"tidegate-{service}"]["spec"]["template"]["spec"]
+    one: Object = found["containers"][0]
+    return one
+
+
+def environment(found: Object) -> dict[str, Any]:
+    listed = [(one["name"], one.get("value", one.get("valueFrom"))) for one in found["env"]]
+    assert len(dict(listed)) == len(listed), "server-side apply takes each name once"
+    return dict(listed)
+
+
+def test_a_variable_replaces_the_manifests_by_name_and_the_cluster_has_its_own(
+    objects: Objects,
+) -> None:
+    told = {name: environment(container(objects, name)) for name in SERVICES}
+    assert {one["TIDEGATE_CLUSTER"] for one in told.values()} == {"east"}
+    assert (told["scheduler"]["TIDEGATE_LEASE_S"], told["ingest"]["TIDEGATE_LEASE_S"]) == (
+        "12",
+        "6",
+    )
+
+
+def test_secrets_and_the_authority_may_be_of_other_names(objects: Objects) -> None:
+    told = environment(container(objects, "scheduler"))
+    assert told["TIDEGATE_NATS_URL"] == {"secretKeyRef": {"name": "own", "key": "nats"}}
+    assert told["TIDEGATE_LEDGER"] == {"secretKeyRef": {"name": "own", "key": "database"}}
+    kept = environment(container(objects, "ingest"))["TIDEGATE_NATS_URL"]
+    assert kept == {"secretKeyRef": {"name": "tidegate-ingest", "key": "nats-url"}}
+    for _, pod in pods(objects):
+        (ca,) = [one for one in pod["spec"]["volumes"] if one["name"] == "ca"]
+        items = [{"key": "tls.crt", "path": "ca.crt"}]
+        assert ca == {"name": "ca", "secret": {"secretName": "authority", "items": items}}
+
+
+def test_pods_are_placed_and_noted_as_told(objects: Objects) -> None:
+    found = objects["Deployment", "tidegate-ingest"]
+    spec, scheduler = found["spec"], dict(pods(objects))["tidegate-scheduler"]["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (3, {"type": "Recreate"})
+    assert found["metadata"]["annotations"] == {"example.com/team": "batch"}
+    assert found["metadata"]["labels"]["app.kubernetes.io/part-of"] == "tidegate"
+    assert found["metadata"]["labels"]["example.com/tier"] == "system"
+    noted = spec["template"]["metadata"]
+    assert (noted["annotations"]["example.com/pod"], noted["labels"]["example.com/sidecar"]) == (
+        "yes",
+        "no",
+    )
+    assert scheduler["affinity"] == {"podAntiAffinity": {}}
+    assert [one["key"] for one in scheduler["tolerations"]][-1] == "system"
+    assert len(scheduler["tolerations"]) == 3
+    assert scheduler["volumes"][-1] == {"name": "more", "emptyDir": {}}
+    assert scheduler["containers"][0]["volumeMounts"][-1] == {"name": "more", "mountPath": "/more"}
+
+
+def test_network_policies_let_out_the_ports_that_are_named(objects: Objects) -> None:
+    rules = objects["NetworkPolicy", "tidegate-ingest"]["spec"]["egress"]
+    assert [[one["port"] for one in rule["ports"]] for rule in rules] == [
+        [53, 53],
+        [4443],
+        [4318],
+        [8443],
+    ]
+
+
+def test_the_jobs_by_the_clock_are_those_of_the_component(objects: Objects) -> None:
+    jobs = {name: one["spec"] for (kind, name), one in objects.items() if kind == "CronJob"}
+    assert sorted(jobs) == [
+        f"tidegate-{one}" for one in ("archive", "backup", "checkpoint", "verify")
+    ]
+    assert jobs["tidegate-archive"]["suspend"] is False
+    assert jobs["tidegate-verify"]["schedule"] == "1 2 3 * *"
+    claim = objects["PersistentVolumeClaim", "tidegate-archive"]["spec"]
+    assert claim["resources"]["requests"]["storage"] == "5Gi"
+    assert claim["storageClassName"] == "shared"
+    assert [kind for kind, _ in chart("mode=production") if kind == "CronJob"] == []
+
+
+def test_other_kinds_take_what_the_command_prints_for_them(tmp_path: Path) -> None:
+    integrations = {"frameworks": ["batch/job", "ray.io/rayjob"]}
+    config = tmp_path / "config.yaml"
+    head = {"apiVersion": "config.kueue.x-k8s.io/v1beta2", "kind": "Configuration"}
+    config.write_text(json.dumps({**head, "integrations": integrations}))
+    printed = wanted(str(config))
+    (tmp_path / "printed.yaml").write_text(yaml.safe_dump_all(printed))
+    values: Object = {"configuration": {"integrations": integrations}}
+    refused = template("configuration.integrations.frameworks={ray.io/rayjob}", check=False)
+    assert "--set-file manifests=FILE" in refused.stderr
+    found = with_values(values, tmp_path, f"--set-file=manifests={tmp_path}/printed.yaml")
+    for one in printed:
+        there = found[one["kind"], one["metadata"]["name"]]
+        assert there["metadata"] == one["metadata"]
+    (subject,) = found["ClusterRoleBinding", "tidegate-ingest-kinds"]["subjects"]
+    assert (subject["name"], subject["namespace"]) == ("tidegate", "tidegate-system")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "env.nobody[0].name=A",
+        "env.ingest[0].value=A",
+        "secrets.ingest.password=x",
+        "networkPorts.nats[0]=0",
+        "clusterName=East",
+        "maintenance.jobs.nothing.suspend=true",
+        "replicas.ingest=0",
+    ],
+)
+def test_a_value_of_the_wrong_form_is_refused(setting: str) -> None:
+    done = template(setting, check=False)
+    assert done.returncode == 1
+    assert "values don't meet the specifications" in done.stderr
+
+
+@pytest.mark.real
+async def test_a_real_api_server_takes_all_of_it(admin: KubernetesClient, objects: Objects) -> None:
+    namespace = {("Namespace", "tidegate-system"): installed()["Namespace", "tidegate-system"]}
+    await apply_all(admin, namespace)
+    await apply_all(admin, objects)
+    await apply_all(admin, objects)  # as an upgrade does

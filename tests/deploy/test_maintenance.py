@@ -1,0 +1,118 @@
+"""The jobs that are done to the ledger by the clock: what they run, and that it runs."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from tests.deploy.containerfile import lineage, read
+from tests.deploy.rendering import DEPLOY, Object, by_name
+from tests.parts.sample import TURNS, filled
+from tidegate.cli.program import build
+from tidegate.generate.install import find_kustomize, kustomized
+
+FOLDER = DEPLOY / "components" / "maintenance"
+JOBS = ("verify", "checkpoint", "backup", "archive")
+
+
+def objects() -> list[Object]:
+    return list(yaml.safe_load_all((FOLDER / "maintenance.yaml").read_text()))
+
+
+def container(name: str) -> Object:
+    (found,) = [one for one in objects() if one["metadata"]["name"] == f"tidegate-{name}"
+                and one["kind"] == "CronJob"]  # fmt: skip
+    spec: Object = found["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["automountServiceAccountToken"] is False
+    (one,) = spec["containers"]
+    assert one["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    return dict(one)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_job_may_do_little_and_mounts_what_it_names(name: str) -> None:
+    one = container(name)
+    paths = [mount["mountPath"] for mount in one["volumeMounts"]]
+    told = " ".join(one["args"]) + " ".join(each.get("value", "") for each in one["env"])
+    for named in re.findall(r"(?<=[\s\"])/(?:archive|etc/tidegate/[a-z]+)(?=/)", told):
+        assert named in paths
+    assert one["image"].startswith("tidegate/cli:")
+
+
+def test_each_secret_is_in_an_example() -> None:
+    examples = (FOLDER / "secrets.yaml.example").read_text()
+    examples += (DEPLOY / "overlays/production/secrets.yaml.example").read_text()
+    for name in JOBS:
+        for each in container(name)["env"]:
+            found = each.get("valueFrom", {}).get("secretKeyRef")
+            if found:
+                assert f"name: {found['name']}," in examples
+                assert f"  {found['key']}: " in examples
+
+
+def test_the_image_has_the_command_and_runs_as_nobody() -> None:
+    line = lineage(read(DEPLOY / "Containerfile"), "cli")
+    told = [one for stage in line for one in stage.instructions]
+    assert [one.rest for one in told if one.word == "USER"][-1] == "65532:65532"
+    (entry,) = [one.words() for one in told if one.word == "ENTRYPOINT"]
+    assert entry == ["/opt/tidegate/bin/tidegate"]
+
+
+def words(name: str, folder: Path) -> list[str]:
+    """Return what a job's shell would run, with its folders moved; the shell itself finds it."""
+    (script,) = container(name)["args"]
+    moved = script.replace("/archive/", f"{folder}/").replace("/etc/tidegate/audit", str(folder))
+    print_words = moved.replace("exec tidegate", "printf '%s\\n'")
+    done = subprocess.run(
+        ["/bin/sh", "-c", print_words], capture_output=True, text=True, check=True
+    )
+    return done.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "backup", "archive"])
+def test_what_a_shell_runs_is_a_command_that_works(name: str, tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger.db"
+    with filled(str(ledger), TURNS):
+        pass
+    run = CliRunner()
+    assert (
+        run.invoke(build(), ["ledger", "keygen", "--out", str(tmp_path / "audit.key")]).exit_code
+        == 0
+    )
+    before = set(tmp_path.iterdir())
+    result = run.invoke(build(), [*words(name, tmp_path), "--ledger", str(ledger)])
+    assert result.exit_code == 0, result.output
+    (made,) = [one for one in set(tmp_path.iterdir()) - before if not one.name.startswith("ledger")]
+    assert re.fullmatch(r"[a-z]+-\d{4}-\d\d-\d\d\.(json|db|jsonl\.gz)", made.name)
+
+
+def test_the_component_adds_to_the_production_overlay(tmp_path: Path) -> None:
+    if not find_kustomize():
+        pytest.skip("Neither kustomize nor kubectl is on the PATH.")
+    here = tmp_path.resolve()
+    told: dict[str, Any] = {
+        "resources": [relpath(DEPLOY / "overlays" / "production", here)],
+        "components": [relpath(FOLDER, here)],
+    }
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(told))
+    found = by_name(yaml.safe_load_all(kustomized(tmp_path)))
+    assert ("CronJob", "tidegate-verify") in found
+    assert ("Deployment", "tidegate-ingest") in found
+
+
+def test_no_word_of_a_script_is_left_to_the_shell() -> None:
+    for name in ("checkpoint", "backup", "archive"):
+        assert shlex.split(container(name)["args"][0])[:3] == ["exec", "tidegate", "ledger"]
