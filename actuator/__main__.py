@@ -22,12 +22,14 @@ from actuator.settings import Settings
 from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import PodUngater, UngatingRule
 from actuator.ungating.serving import ServingPods
+from actuator.unqueued import Unqueued
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.register import CLUSTER
 from tidegate.bus.ports import Lease
 from tidegate.contracts.entry import Position, Published
 from tidegate.jobs.registry import declare
 from tidegate.jobs.serving.table import SETS
+from tidegate.kinds.policies.disabled import queued_kinds
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
 from tidegate.kube.ports import KubernetesApi
@@ -103,6 +105,8 @@ def _consumer(
     provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
     learners: list[Subscriber] = [projector] if settings.project else []
     learners += [provisioner] if settings.provision else []
+    kinds = queued_kinds(configured.frameworks)
+    learners += [Unqueued(calls, service.random, _now_us, kinds)] if settings.project else []
     rules: list[UngatingRule] = [ElasticPods()] if configured.elastic else []
     rules += [ServingPods()] if any(name in SETS for name in configured.frameworks) else []
     learners += [PodUngater(calls, service.random, rule) for rule in rules]

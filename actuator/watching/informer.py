@@ -51,6 +51,8 @@ class Source(Generic[T]):
     wanted: Callable[[T], bool] = lambda _: True  # others are as if they were not there
     lists_again: bool = field(default=False, kw_only=True)
     """With each watch: where one that left a deletion out would do harm for ever."""
+    asks_again_s: float = field(default=_MOST_S, kw_only=True)
+    """How often it is asked for while it is not served, at least."""
 
 
 class Informer(Generic[T]):
@@ -150,7 +152,7 @@ class Informer(Generic[T]):
             _log.info("not listed", path=self._source.path, error=str(error))
 
     def _waits(self) -> Iterator[float]:
-        return delays(self._random, first_s=0.2, most_s=_MOST_S)
+        return delays(self._random, first_s=0.2, most_s=self._source.asks_again_s)
 
 
 def _key(meta: ObjectMeta) -> str:

@@ -6,6 +6,8 @@ comes from there may not expect it.
 
 from __future__ import annotations
 
+import msgspec
+
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, label, validating
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
@@ -30,6 +32,37 @@ def disabled_kinds(enabled: tuple[str, ...]) -> dict[str, Target]:
     suspended = {one.name: one.target(*_MADE) for one in FRAMEWORKS}
     known = {**suspended, **_WITHOUT_SUSPENSION}
     return {name: target for name, target in known.items() if name not in enabled}
+
+
+class QueuedKind(msgspec.Struct, frozen=True, kw_only=True):
+    """A kind of which Kueue makes Workloads."""
+
+    group: str  # empty for core
+    version: str
+    resource: str
+    kind: str
+
+    @property
+    def api_version(self) -> str:
+        """Return how its objects name group and version."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def path(self) -> str:
+        """Return the path of all of its objects."""
+        return f"/{'apis' if self.group else 'api'}/{self.api_version}/{self.resource}"
+
+
+def queued_kinds(enabled: tuple[str, ...]) -> tuple[QueuedKind, ...]:
+    """Return each kind that Kueue knows and that is not enabled."""
+    kinds = {one.name: one.kind for one in FRAMEWORKS}
+    kinds |= {one.name: one.kind for one in SERVING} | {"pod": "Pod"}
+    return tuple(
+        QueuedKind(
+            group=one.group, version=one.versions[0], resource=one.resources[0], kind=kinds[name]
+        )
+        for name, one in disabled_kinds(enabled).items()
+    )
 
 
 def warn_of_disabled(

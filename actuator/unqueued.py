@@ -1,0 +1,166 @@
+"""Objects that name a queue and are of a kind that nobody queues here: each is told so once.
+
+They run at once and no quota counts them. Of kinds that are not enabled nothing else is looked at,
+and of an object nothing but its metadata is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from http import HTTPStatus
+from random import Random
+
+import msgspec
+
+from actuator.calls import Calls
+from actuator.pace import Pace
+from actuator.projection.k8s_events import event_about
+from actuator.watching.informer import Informer, Source
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.entry import Published
+from tidegate.contracts.facts import FactEvent
+from tidegate.errors import ApiStatusError, ApiUnreachableError
+from tidegate.jobs.kind import Object
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.names import QUEUE_NAME
+from tidegate.kinds.policies.disabled import QueuedKind
+from tidegate.service.backoff import delays
+from tidegate.service.logs import get_log
+
+REASON = "QueuedNotManaged"
+"""As ``tidegate doctor`` calls it."""
+WAITING_MAX = 1_000
+"""Objects that wait to be told; of more, the oldest are not."""
+TOLD_MAX = 10_000
+"""Objects remembered as told; one that is forgotten finds its Event made, if that still lasts."""
+ASKS_AGAIN_S = 60.0
+"""How often a kind that is not served, or may not be looked at, is asked for again."""
+_EVENTS_PER_S = 10.0
+_log = get_log("unqueued")
+
+
+class Queued(msgspec.Struct, frozen=True):
+    """An object of any kind."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class Unqueued:
+    """See ``ordering.consume.Subscriber``: of the ledger it learns nothing but whether to work."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        random: Random,
+        now_us: Callable[[], int],
+        kinds: tuple[QueuedKind, ...],
+    ) -> None:
+        """``kinds`` are known and not enabled."""
+        self._working = False
+        self._calls = calls.only_while(lambda: self._working)
+        self._random, self._now_us = random, now_us
+        self._pace = Pace(1 / _EVENTS_PER_S)
+        self._waiting = OrderedDict[str, Object]()  # by uid
+        self._told = OrderedDict[str, None]()  # uids
+        self._changed = asyncio.Event()
+        self._informers = [Informer(self._source(one), calls, random) for one in kinds]
+
+    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+        """Take no notice."""
+
+    def carried_out(self, workload: str) -> None:
+        """Take no notice."""
+
+    def begin_anew(self) -> None:
+        """Have nothing to forget."""
+
+    def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
+        """See ``Subscriber.work``."""
+        self._working = working
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Look at these kinds, and tell whom it concerns, for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            for one in self._informers:
+                tasks.create_task(one.keep())
+            tasks.create_task(self._tell())
+
+    def _source(self, kind: QueuedKind) -> Source[Queued]:
+        def changed(old: Queued | None, new: Queued | None) -> None:
+            if new is None:
+                assert old is not None, "something changed"
+                self._waiting.pop(old.metadata.uid, None)
+            else:
+                self._note(kind, new.metadata)
+
+        return Source(
+            kind.path,
+            Queued,
+            changed,
+            lambda: None,
+            wanted=lambda one: one.metadata.controller() is None,  # else its maker is told
+            selected={"labelSelector": QUEUE_NAME},
+            asks_again_s=ASKS_AGAIN_S,
+        )
+
+    def _note(self, kind: QueuedKind, meta: ObjectMeta) -> None:
+        if meta.uid in self._told:
+            return
+        self._waiting.setdefault(meta.uid, _event(kind, meta, self._now_us()))
+        if len(self._waiting) > WAITING_MAX:
+            self._waiting.popitem(last=False)
+        self._changed.set()
+
+    async def _tell(self) -> None:
+        waits = self._waits()
+        while True:
+            while not (self._working and self._waiting):
+                self._changed.clear()
+                await self._changed.wait()
+            await self._pace.turn()
+            uid, event = next(iter(self._waiting.items()), ("", None))
+            if event is None:
+                continue  # it is gone
+            try:
+                await self._calls.tell(_path(event), event)
+            except ApiUnreachableError:
+                await asyncio.sleep(next(waits))
+                continue
+            except ApiStatusError as error:
+                if error.status != HTTPStatus.CONFLICT:
+                    _log.warning("cannot tell", name=event["metadata"]["name"], error=str(error))
+            waits = self._waits()
+            self._remember(uid)
+
+    def _remember(self, uid: str) -> None:
+        self._waiting.pop(uid, None)
+        self._told[uid] = None
+        if len(self._told) > TOLD_MAX:
+            self._told.popitem(last=False)
+
+    def _waits(self) -> Iterator[float]:
+        return delays(self._random, first_s=0.5, most_s=30.0)
+
+
+def _event(kind: QueuedKind, meta: ObjectMeta, at_us: int) -> Object:
+    regarding = {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "namespace": meta.namespace,
+        "name": meta.name,
+        "uid": meta.uid,
+    }
+    said = (
+        f"It names the queue {meta.labels.get(QUEUE_NAME, '')}, but {kind.kind} is not enabled in"
+        " integrations.frameworks, or not supported: it runs at once, and no quota counts it."
+    )
+    end = f"{blake2b(meta.uid.encode(), digest_size=6).hexdigest()}.q"
+    return event_about(regarding, end, at_us, ("Warning", REASON, said))
+
+
+def _path(event: Object) -> str:
+    return f"/api/v1/namespaces/{event['metadata']['namespace']}/events"
