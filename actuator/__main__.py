@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from actuator.calls import Calls
 from actuator.fan_out import FanOut
+from actuator.installation import Installation
 from actuator.metrics import Metrics
 from actuator.ordering.apply import Applier, alone
 from actuator.ordering.consume import Consumer, Subscriber
@@ -32,6 +34,7 @@ from tidegate.jobs.serving.table import SETS
 from tidegate.kinds.policies.disabled import queued_kinds
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid
+from tidegate.kube.ownership import ACTUATOR, Ownership
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.belonging import refuse_other_cluster
 from tidegate.service.config.configuration import Configuration, read_configuration
@@ -67,14 +70,31 @@ async def actuate(service: Service, settings: Settings) -> None:
         with take_place(settings.holder_file, service.session) as holder:
             lease = await succeed(partial(_lease, bus, settings), holder)
             session = Session(consumer, lease, settings.lease_s, settings.workers)
-            work = _work(session, api, bus)
+            installation = Installation()
+            service.health.ready_if("installation", lambda: installation.lacks)
+            claim = partial(_claim, service, settings, api, bus)
+            work = _work(installation, claim, session, api, bus)
             await until_stopped(service, work, consumer.drain)
 
 
-async def _work(session: Session, api: KubernetesApi, bus: NatsBus) -> None:
-    """Carry out decisions, unless they are another cluster's."""
+async def _work(
+    installation: Installation,
+    claim: Callable[[], Awaitable[Ownership]],
+    session: Session,
+    api: KubernetesApi,
+    bus: NatsBus,
+) -> None:
+    """Carry out decisions, unless they are another cluster's, or another decides for this one."""
     await refuse_other_cluster(partial(cluster_uid, api), partial(bus.register().claim, CLUSTER))
-    await session.run()
+    await installation.act(await claim(), session.run)
+
+
+async def _claim(
+    service: Service, settings: Settings, api: KubernetesApi, bus: NatsBus
+) -> Ownership:
+    """Return the hold on this cluster that all processes on one bus share."""
+    holder = f"{settings.cluster} on bus {await bus.register().made()}"
+    return Ownership(api, ACTUATOR, holder, service.session)
 
 
 def _consumer(

@@ -9,7 +9,7 @@ import pytest
 from apiserver.api import EmbeddedApi
 from tests.parts.kubernetes import embedded_api
 from tidegate.cluster.belongings import belong_to
-from tidegate.cluster.ownership import OwnedError, owned
+from tidegate.kube.ownership import OwnedError, owned
 
 __all__ = ["embedded_api"]
 NAMESPACE = b'{"metadata": {"name": "tidegate-system"}}'

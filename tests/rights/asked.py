@@ -67,7 +67,13 @@ def right_of(method: str, path: str) -> Right:
     if rest[0] == "namespaces" and len(rest) > 2:
         rest = rest[2:]
     resource, name, sub = rest[0], rest[1:2], rest[2:3]
-    verbs = {"POST": "create", "PATCH": "patch", "DELETE": "delete", "WATCH": "watch"}
+    verbs = {
+        "POST": "create",
+        "PUT": "update",
+        "PATCH": "patch",
+        "DELETE": "delete",
+        "WATCH": "watch",
+    }
     verb = verbs.get(method, "get" if name else "list")
     return Right(group, "/".join([resource, *sub]), verb)
 

@@ -30,10 +30,10 @@ from tidegate.cluster.install import apply, install, manifests_folder
 from tidegate.cluster.local import Cluster, choose
 from tidegate.cluster.local import down as bring_down
 from tidegate.cluster.local import up as bring_up
-from tidegate.cluster.ownership import owned
 from tidegate.cluster.running import SERVICES, Running, Wanted, run_services
 from tidegate.cluster.telling import Lines
 from tidegate.kube.client import Access, connect
+from tidegate.kube.ownership import owned
 from tidegate.urls import shown
 
 _NO, _POLL_S, _PATIENCE_S = 1, 0.3, 40.0
