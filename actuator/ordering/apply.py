@@ -19,7 +19,7 @@ from actuator.calls import CACHED, Calls, passing
 from actuator.metrics import Metrics
 from actuator.ordering.failures import Reporter
 from actuator.ordering.marks import Ahead, genuine, nothing_ahead
-from actuator.ordering.members import deletion, listed, mustered
+from actuator.ordering.members import deletion, listed, mustered, tell_stopped
 from actuator.ordering.orders import Expire, Order, job_of
 from actuator.ordering.referenced import with_beside
 from actuator.ordering.traces import Traces
@@ -171,6 +171,8 @@ class Applier:
             return _UNDONE
         for one, step in todo:
             await self._stepped(paths[one["metadata"]["uid"]], one, step)
+            if isinstance(order, Stop) and isinstance(step, Delete):
+                await tell_stopped(self.calls, order, one)
         self._progressed(tried)
         return None
 

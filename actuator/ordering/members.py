@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from actuator.calls import Calls
-from tidegate.errors import UndecodableError
+from actuator.projection.k8s_events import event_about
+from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.jobs.kind import Delete, JobKind, Object, Parent, Patch, Refused, Start, Step, Stop
 from tidegate.jobs.pods import pod
 from tidegate.model.ids import ObjectRef
@@ -70,3 +73,19 @@ def mustered(
 def deletion(found_uid: str) -> Object:
     """Return the options that delete this very object and, behind it, what it owns."""
     return {"preconditions": {"uid": found_uid}, "propagationPolicy": "Background"}
+
+
+async def tell_stopped(calls: Calls, stop: Stop, found: Object) -> None:
+    """Tell a pod of a group why it is deleted, by an Event; nothing depends on it."""
+    meta = found["metadata"]
+    regarding = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": meta["namespace"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+    }
+    said = stop.order.message or f"{stop.order.reason or 'Stopped'}: its quota was taken back"
+    event = event_about(regarding, f"{stop.seq:x}.p", stop.order.at_us, ("Normal", "Stopped", said))
+    with suppress(ApiStatusError, ApiUnreachableError):
+        await calls.tell(f"/api/v1/namespaces/{meta['namespace']}/events", event)

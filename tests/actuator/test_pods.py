@@ -8,7 +8,11 @@ from tests.actuator.scene import Scene
 from tests.parts.foreign import pods_template
 from tests.parts.stage import Object, alongside, eventually
 from tests.parts.virtual import run_virtually
+from tidegate.contracts.decisions import StopOrdered
 from tidegate.contracts.facts import WorkloadFinished, WorkloadRemoved, WorkloadSubmitted
+from tidegate.jobs.pods.grouping import group_uid
+from tidegate.kinds.decode import read
+from tidegate.kinds.pods import Pod
 from tidegate.model.ids import ObjectRef
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -44,3 +48,32 @@ def test_kueues_finalizer_goes_when_a_pod_or_its_group_is_over(
 def finalizers(scene: Scene) -> list[str]:
     found: list[str] = scene.read(f"{PODS}/one")["metadata"]["finalizers"]
     return found
+
+
+def member(name: str) -> Object:
+    found = guarded(name)
+    found["metadata"]["annotations"] = {"kueue.x-k8s.io/pod-group-total-count": "2"}
+    found["metadata"]["labels"] |= {"kueue.x-k8s.io/queue-name": "main"}
+    return found
+
+
+def test_each_pod_of_a_group_is_told_why_it_is_stopped() -> None:
+    async def run() -> None:
+        scene = Scene(with_crds=True)
+        made = [scene.make(PODS, member(name)) for name in ("one", "two")]
+        uid = group_uid([read(one, Pod) for one in made])
+        job = ObjectRef(kind="pod-group", namespace="default", name="crew", uid=uid)
+        stop = StopOrdered(
+            at_us=US, workload="default/crew", uid=uid, job=job, reason="Preempted", message="why"
+        )
+        async with alongside(scene.actuator().run()):
+            await scene.write(stop)
+            await eventually(lambda: len(told(scene)) == 2)
+        assert told(scene) == [("one", "Stopped", "why"), ("two", "Stopped", "why")]
+
+    run_virtually(run())
+
+
+def told(scene: Scene) -> list[tuple[str, str, str]]:
+    items = scene.read("/api/v1/namespaces/default/events")["items"]
+    return sorted((one["involvedObject"]["name"], one["reason"], one["message"]) for one in items)
