@@ -28,7 +28,7 @@ from tidegate.core.queueing.heads import leave, place
 from tidegate.core.queueing.quota_ops import begin_leaving, deactivate, give, let_in, take
 from tidegate.core.queueing.slice_replacement import beyond, hand_over
 from tidegate.core.quota.charging import charged, requests_digest
-from tidegate.core.quota.forest import HOLDING, forest, intend, touch
+from tidegate.core.quota.forest import HOLDING, forest, intend, move
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import repeated_stop, watch
 from tidegate.core.state.shapes import park
@@ -224,7 +224,7 @@ def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None
     if cq is not None:
         if workload.displaced_seq and any(one.reason == FOR_SHARES for one in event.victims):
             cq.moved_seq = state.seq
-        touch(state, cq.tree)
+        move(state, cq)
 
 
 def _fold_eviction(

@@ -30,6 +30,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     cycle: int = 0  # the number of the cycle that runs
     reserved: list[tuple[Tree, Node, list[tuple[FlavorResource, int]]]] = []
     """What the cycle added to the trees beyond what is charged; negative: taken out."""
+    shown: list[Tree] = []  # those that the cycle looks at
     victims: dict[str, Workload] = {}  # preempted in this cycle
     scanned: dict[str, tuple[Scan, int, int]] = {}
     """Kueue's way: how far scans of flavors got, in which cycle and behind which event, untold."""
@@ -60,24 +61,25 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         """Show each tree as it will be: without those who leave, with what is intended."""
         if self.kueue:
             return
-        cluster_queues, shown = self.state.forest.cluster_queues, set[int]()
+        cluster_queues = self.state.forest.cluster_queues
         for tree in trees:
-            shown.add(id(tree))
-            tree.sums_at = -1
+            tree.shown = True
+            self.shown.append(tree)
             for workload in tree.leaving.values():
                 taken = [(fr, -units) for fr, units in workload.charges]
                 self.reserve(tree, cluster_queues[workload.cluster_queue].node, taken)
         for intent in self.state.intents.values():
             cq = cluster_queues.get(intent.cluster_queue)
-            if cq is not None and id(cq.tree) in shown:
+            if cq is not None and cq.tree.shown:
                 self.reserve(cq.tree, cq.node, intent.charges)
 
     def end(self) -> None:
         """Show the trees as they are again."""
-        for tree, node, charges in reversed(self.reserved):
+        for shown in self.shown:
+            shown.shown = False
+        for _, node, charges in reversed(self.reserved):
             remove(node, charges)
-            tree.sums_at = -1
-        self.reserved, self.victims = [], {}
+        self.reserved, self.victims, self.shown = [], {}, []
 
     def fits_now(self, tree: Tree, node: Node, charges: Charges) -> bool:
         """Tell whether charges fit beside all that is charged, whoever may be leaving."""

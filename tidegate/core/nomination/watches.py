@@ -17,7 +17,7 @@ from tidegate.core.flavors.assignment import grouped
 from tidegate.core.flavors.fitting import IN_USE, Question, eligible, nobody
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.preemption.bounds import Asking, may_suffice
-from tidegate.core.preemption.trial import is_displaced, outside_seq
+from tidegate.core.preemption.trial import is_displaced, may_move_shares, outside_seq
 from tidegate.core.quota.charging import PODS, count, per_pod, times
 from tidegate.core.quota.tree import Cell, free
 from tidegate.core.state.cluster_queues import (
@@ -74,9 +74,7 @@ def wake(state: State, tree: Tree) -> None:
 
 def _wake_queue(state: State, cq: ClusterQueueState) -> None:
     """Offer again whom a ClusterQueue's cells may have room for now, or who may evict again."""
-    said = outside_seq(cq)
-    anew = cq.watched_seq != said
-    cq.watched_seq = said
+    seen_seq, cq.watched_seq = cq.watched_seq, outside_seq(cq)
     for at in list(cq.watchers.values()):
         unused, heap = free(at.cell), at.named.heap
         while heap and heap[0][0] <= unused:
@@ -84,12 +82,19 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
             if shape.watch is token:
                 unpark(cq, shape)
         for rights, watchers in list(at.beyond.items()):
-            if anew and rights.displaced:
+            if _is_given_back(cq, rights, seen_seq):
                 del at.beyond[rights]
                 for _, _, shape, token in watchers.heap:
                     _look(state, cq, shape, token)
             elif watchers.heap:
                 _wake_reached(state, cq, at, rights)
+
+
+def _is_given_back(cq: ClusterQueueState, rights: Rights, seen_seq: int) -> bool:
+    """Tell whether who had lost the right to evict others may have it again since an event."""
+    if rights.displaced and outside_seq(cq) > seen_seq:
+        return True
+    return not rights.moves and cq.outside_seq > seen_seq
 
 
 def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, rights: Rights) -> None:
@@ -99,8 +104,8 @@ def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, rights:
         units, _, shape, token = heap[0]
         top = first_of(shape) if shape.watch is token else None
         if top is not None:
-            asking = Asking(cq=cq, workload=top, needs=rights.needs)
-            if not may_suffice(state, asking, at.cell, units):
+            asking = Asking(state=state, cq=cq, workload=top, needs=rights.needs)
+            if not may_suffice(asking, at.cell, units):
                 return
         heappop(heap)
         _look(state, cq, shape, token)
@@ -127,6 +132,7 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
     rights = Rights(
         priority=workload.priority,
         displaced=is_displaced(state, cq, workload),
+        moves=may_move_shares(state, cq, workload),
         never=workload.never_preempts,
         needs=_needs(state, cq, workload),
     )
@@ -169,7 +175,7 @@ def _named(cq: ClusterQueueState, workload: Workload) -> list[Constraint]:
 def _proof(state: State, cq: ClusterQueueState, workload: Workload) -> list[Constraint] | None:
     """Return for some part of a workload a constraint that it violates in each flavor, or None."""
     question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
-    asking = Asking(cq=cq, workload=workload, needs=_needs(state, cq, workload))
+    asking = Asking(state=state, cq=cq, workload=workload, needs=_needs(state, cq, workload))
     each = per_pod(state, workload)
     for members in grouped(workload.podsets):
         podsets = [workload.podsets[index] for index in members]
@@ -207,7 +213,7 @@ def _violated(
     question: Question, asking: Asking, podsets: list[PodSet], group: Group, asked: dict[str, int]
 ) -> list[Constraint] | None:
     """Return for each flavor of a group an amount that it has no room for, evictions included."""
-    state, cq = question.state, question.cq
+    cq = question.cq
     found: list[Constraint] = []
     names = [name for name in group.resources if asked.get(name) and cq.group_of[name] is group]
     for slot in group.slots if names else ():
@@ -215,7 +221,7 @@ def _violated(
             cell, units = slot.cells[name], asked[name]
             if units > cell.potential:
                 break  # for ever: there is nothing to watch
-            if not may_suffice(state, asking, cell, units):
+            if not may_suffice(asking, cell, units):
                 found.append((cell, units))
                 break
         else:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.core.preemption.trial import is_displaced, takes_more
-from tidegate.core.quota.shares import Share, borrows, share
+from tidegate.core.preemption.sums import borrowed, known, losses, may_give
+from tidegate.core.preemption.trial import is_displaced, may_move_shares
+from tidegate.core.quota.shares import Share, share
 from tidegate.core.quota.tree import Cell, Node, free, kept_free
-from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
+from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 
@@ -26,22 +27,23 @@ _Sums = dict[int, int]
 class Asking(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """Who would evict others, and for lack of what."""
 
+    state: State
     cq: ClusterQueueState
     workload: Workload
     needs: tuple[FlavorResource, ...]
     """Victims are sought in ClusterQueues that borrow one of these."""
 
 
-def may_suffice(state: State, asking: Asking, cell: Cell, units: int) -> bool:
+def may_suffice(asking: Asking, cell: Cell, units: int) -> bool:
     """Tell whether an amount might fit once everybody had left who may be evicted for it.
 
     To be asked while the tree is as the cycle shows it to all; costs O(depth), under fair sharing
     also the children of each ancestor, once the sums of the tree are known. What may suffice for
     an amount may suffice for every smaller one.
     """
-    cq, workload = asking.cq, asking.workload
-    if state.policy.compatibility == "kueue":
-        return True  # there who leaves is a candidate still, and counted nowhere
+    state, cq, workload = asking.state, asking.cq, asking.workload
+    if not cq.tree.shown:
+        return True  # by Kueue's rules who leaves is a candidate still, and counted nowhere
     unused = free(cell)
     if units <= unused:
         return True
@@ -81,8 +83,8 @@ def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
         claimed = claimed or at.quota - at.usage >= remaining
         most = limit if within or claimed else min(limit, lower)
         if most > -_ANY:
-            above = _borrowed(asking, parent, cell.fr)
-            below = _borrowed(asking, node, cell.fr)
+            above = borrowed(cq.tree, parent, cell.fr, asking.needs)
+            below = borrowed(cq.tree, node, cell.fr, asking.needs)
             found += _below(above, most) - _below(below, most)
     return found
 
@@ -90,25 +92,29 @@ def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
 def _given_fairly(asking: Asking, cell: Cell, units: int, own: int) -> int:
     """Return what other ClusterQueues could give, as ``tidegate.core.preemption.fair`` asks.
 
-    Whoever stays within its own quota may take from all that borrow, others from those whose share,
-    at the lowest common cohort, is not below the least that the preemptor's side could have: once
-    all that may be evicted there has left.
+    Whoever stays within its own quota may take from all that borrow, others from those who leave
+    their side, at the lowest common cohort, no less than the least that the preemptor's side could
+    have: once all that may be evicted there has left.
     """
-    cq, workload = asking.cq, asking.workload
+    cq, workload, fr = asking.cq, asking.workload, cell.fr
     limit = _limit(workload, cq.spec.preemption.reclaim_within_cohort)
-    within = cell.usage + units <= cell.quota
-    found, fr = 0, cell.fr
-    gone = {} if within or not own else _own(cq, workload)
+    if cell.usage + units <= cell.quota:
+        everywhere = borrowed(cq.tree, cq.tree.root, fr, asking.needs)
+        return _below(everywhere, limit) - _below(
+            borrowed(cq.tree, cq.node, fr, asking.needs), limit
+        )
+    if not may_move_shares(asking.state, cq, workload):
+        return 0
+    found, gone = 0, _own(cq, workload) if own else {}
     for node, parent, remaining in _upwards(cq.node, fr, units):
-        least = None
-        if not within:
+        beside = [child for child in parent.children if child is not node]
+        if gone or any(may_give(cq.tree, child, known(cq.tree, node).share) for child in beside):
             least = share(node, {**gone, fr: gone.get(fr, 0) + remaining})
-        for child in parent.children:
-            most = 0 if child is node else _below(_borrowed(asking, child, fr), limit)
-            if most and (least is None or _may_give(cq.tree, child, least)):
-                found += most
-                if least is not None:
-                    _take(asking, gone, child, limit)
+            giving = [child for child in beside if may_give(cq.tree, child, least)]
+            given = (one for child in giving for one in losses(cq.tree, child, fr, least))
+            found += sum(one.units for one in given if one.workload.priority < limit)
+            for child in giving if parent.parent is not None else ():
+                _take(asking, gone, child, least)
     return found
 
 
@@ -118,21 +124,16 @@ def _own(cq: ClusterQueueState, workload: Workload) -> dict[FlavorResource, int]
     return {fr: -_below(held, limit) for fr, held in cq.held.items()}
 
 
-def _may_give(tree: Tree, child: Node, least: Share) -> bool:
-    """Tell whether a node's share is not below another's; a cohort that borrows nothing is safe."""
-    if child.is_cohort and not borrows(child):
-        return False
-    now = tree.shares.get(id(child))
-    if now is None:
-        now = tree.shares[id(child)] = share(child)
-    return least <= now
-
-
-def _take(asking: Asking, gone: dict[FlavorResource, int], child: Node, limit: int) -> None:
-    """Add to what could leave, negated, what may be evicted below a node."""
-    for fr in child.cells:
-        if most := _below(_borrowed(asking, child, fr), limit):
-            gone[fr] = gone.get(fr, 0) - most
+def _take(asking: Asking, gone: dict[FlavorResource, int], child: Node, least: Share) -> None:
+    """Add to what could leave, negated, what whoever may leave below a node holds."""
+    found = {
+        one.workload.key: one.workload
+        for fr in asking.needs
+        for one in losses(asking.cq.tree, child, fr, least)
+    }
+    for one in found.values():
+        for fr, units in one.charges:
+            gone[fr] = gone.get(fr, 0) - units
 
 
 def _upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, Node, int]]:
@@ -167,19 +168,3 @@ def _limit(workload: Workload, rule: str) -> int:
 
 def _below(sums: _Sums | None, limit: int) -> int:
     return sum(units for at, units in sums.items() if at < limit) if sums else 0
-
-
-def _borrowed(asking: Asking, node: Node, fr: FlavorResource) -> _Sums:
-    """Return what is held below a node by priority in all ClusterQueues that borrow what counts."""
-    tree = asking.cq.tree
-    if tree.sums_at != tree.stamp:
-        tree.sums, tree.shares, tree.sums_at = {}, {}, tree.stamp
-    found = tree.sums.get((id(node), fr, asking.needs))
-    if found is None:
-        found = tree.sums[id(node), fr, asking.needs] = {}
-        for child in node.children:
-            for at, units in _borrowed(asking, child, fr).items():
-                found[at] = found.get(at, 0) + units
-        if not node.is_cohort and takes_more(cq := tree.by_node[id(node)], asking.needs):
-            found.update(cq.held.get(fr, {}))
-    return found

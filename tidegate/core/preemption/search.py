@@ -58,8 +58,8 @@ def find(
         return []
     cells = cq.node.cells
     needed = ((cells[fr], amounts[fr]) for fr in trial.needs if fr in amounts)
-    asking = Asking(cq=cq, workload=workload, needs=trial.needs)
-    if not all(may_suffice(state, asking, cell, units) for cell, units in needed):
+    asking = Asking(state=state, cq=cq, workload=workload, needs=trial.needs)
+    if not all(may_suffice(asking, cell, units) for cell, units in needed):
         return []
     return fair(trial) if state.policy.fair_sharing else classic(trial)
 

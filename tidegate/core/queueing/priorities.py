@@ -6,7 +6,7 @@ Source: behaviour.md 0, 15.2.
 from __future__ import annotations
 
 from tidegate.core.queueing.heads import place, wake
-from tidegate.core.quota.forest import HOLDING, count_held, forest, touch
+from tidegate.core.quota.forest import HOLDING, count_held, forest, move
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 
@@ -33,7 +33,7 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
         count_held(cq, workload, -1)
         workload.priority = priority
         count_held(cq, workload, 1)
-    touch(state, cq.tree)
+    move(state, cq)
     cq.outside_seq = cq.tree.outside_seq = state.seq
     if state.policy.compatibility == "kueue":
         wake(state, cq.tree)

@@ -9,7 +9,7 @@ from tidegate.core.queueing import usage_samples
 from tidegate.core.queueing.heads import leave, place, wake
 from tidegate.core.queueing.variants import DEACTIVATED
 from tidegate.core.quota.charging import charged
-from tidegate.core.quota.forest import HOLDING, count_held, forest, hold, intend, touch
+from tidegate.core.quota.forest import HOLDING, count_held, forest, hold, intend, move
 from tidegate.core.quota.tree import add, remove
 from tidegate.core.state import deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -29,7 +29,7 @@ def take(
     workload.charges = charged(workload, assignment)
     hold(trees, workload)
     if cq is not None:
-        touch(state, cq.tree)
+        move(state, cq)
         usage_samples.wake(state, cluster_queue)
 
 
@@ -77,7 +77,7 @@ def freed(state: State, cq: ClusterQueueState, *, outside: bool) -> None:
     tree.left_seq = state.seq
     if outside:
         cq.outside_seq = tree.outside_seq = state.seq
-    touch(state, tree)
+    move(state, cq)
     if state.policy.compatibility == "kueue":
         wake(state, tree)
 
@@ -89,7 +89,7 @@ def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
         if workload.key not in cq.tree.leaving:
             count_held(cq, workload, -1)
         cq.tree.leaving[workload.key] = workload
-        touch(state, cq.tree)
+        move(state, cq)
     return cq
 
 
@@ -106,7 +106,7 @@ def let_in(state: State, preemptor: str) -> None:
             workload.made_way_for = ""
             place(state, workload)
     if cq is not None:
-        touch(state, cq.tree)
+        move(state, cq)
 
 
 def note_checkpoint(state: State, workload: Workload) -> None:
@@ -118,7 +118,7 @@ def note_checkpoint(state: State, workload: Workload) -> None:
     holder = state.workloads.get(workload.acting, workload)
     cq = forest(state).cluster_queues.get(holder.cluster_queue)
     if cq is not None and holder.key in cq.holding:
-        touch(state, cq.tree)
+        move(state, cq)
 
 
 def deactivate(state: State, workload: Workload, reason: str) -> None:

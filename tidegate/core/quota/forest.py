@@ -52,11 +52,20 @@ def cohort(state: State, name: str) -> Node:
 
 
 def touch(state: State, tree: Tree) -> None:
-    """Note that what fits in a tree, or may be preempted there, may have changed."""
+    """Note that a tree is to be looked at again: who may start or preempt may have changed."""
     tree.stamp += 1
     if not tree.dirty:
         tree.dirty = True
         state.forest.dirty.append(tree)
+
+
+def move(state: State, at: ClusterQueueState) -> None:
+    """Note that what is used in a ClusterQueue, or by whom, has changed."""
+    node: Node | None = at.node
+    while node is not None:
+        node.version += 1
+        node = node.parent
+    touch(state, at.tree)
 
 
 def _rebuild(state: State) -> None:

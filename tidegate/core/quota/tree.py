@@ -47,6 +47,7 @@ class Node(msgspec.Struct, kw_only=True, eq=False):
     parent: Node | None = None
     children: list[Node] = []  # cohorts, then ClusterQueues, each in name order
     height: int = 0
+    version: int = 0  # rises whenever what is used at or below it, or by whom, may have changed
     cells: dict[FlavorResource, Cell] = {}
     lendable: dict[str, int] = {}  # resource to what its parent could ever have available
 

@@ -40,6 +40,7 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
 
     priority: int
     displaced: bool
+    moves: bool  # for shares, too
     never: bool
     needs: tuple[FlavorResource, ...]  # of what they ask for, in any flavor
 
@@ -91,6 +92,24 @@ class Group(msgspec.Struct, kw_only=True, eq=False):
     slots: list[Slot]
 
 
+class Loss(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What a workload holds of one flavor-resource, and what share its leaving leaves a node."""
+
+    workload: Workload
+    units: int
+    share: Share
+
+
+class Known(msgspec.Struct, kw_only=True, eq=False):
+    """What is known of a node until something changes below: ``tidegate.core.preemption.sums``."""
+
+    version: int  # the node's
+    share: Share
+    borrows: bool
+    sums: dict[tuple[FlavorResource, tuple[FlavorResource, ...]], dict[int, int]] = {}
+    losses: dict[FlavorResource, list[Loss]] = {}
+
+
 class Tree(msgspec.Struct, kw_only=True, eq=False):
     """One cohort tree, or one ClusterQueue without a cohort: what influences each other."""
 
@@ -104,10 +123,9 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
     by_node: dict[int, ClusterQueueState] = {}  # by the identity of their nodes
-    sums: dict[tuple[int, FlavorResource, tuple[FlavorResource, ...]], dict[int, int]] = {}
-    """What may be evicted below a node, by priority: see ``tidegate.core.preemption.bounds``."""
-    shares: dict[int, Share] = {}  # of its nodes, by their identity
-    sums_at: int = -1  # the stamp of these
+    shown: bool = False  # as a cycle shows it: without those who leave, with what is intended
+    known: dict[int, Known] = {}
+    """What preemption knows of its nodes as a cycle shows them, by their identity."""
     unproven: list[tuple[ClusterQueueState, Shape]] = []
     """Who is set aside, and is looked at again whenever the tree changes."""
     woken_at: int = -1  # the stamp at which watchers were looked at last

@@ -1,0 +1,95 @@
+"""What is held below each node of a tree, by priority and by the share that a loss would leave.
+
+Known as a cycle shows the tree, until something changes below the node: a change costs what is on
+the path of who moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tidegate.core.preemption.trial import takes_more
+from tidegate.core.quota.shares import Share, borrows, share
+from tidegate.core.quota.tree import Cell, Node, passed_on
+from tidegate.core.state.cluster_queues import ClusterQueueState, Known, Loss, Tree
+from tidegate.core.state.state import Workload
+from tidegate.model.ids import FlavorResource
+
+
+def known(tree: Tree, node: Node) -> Known:
+    """Return what is known of a node; nothing but its share if it has changed since."""
+    found = tree.known.get(id(node))
+    if found is None or found.version != node.version:
+        found = Known(version=node.version, share=share(node), borrows=borrows(node))
+        tree.known[id(node)] = found
+    return found
+
+
+def borrowed(
+    tree: Tree, node: Node, fr: FlavorResource, needs: tuple[FlavorResource, ...]
+) -> dict[int, int]:
+    """Return what is held below a node by priority in ClusterQueues that borrow of ``needs``."""
+    sums = known(tree, node).sums
+    found = sums.get((fr, needs))
+    if found is None:
+        found = sums[fr, needs] = {}
+        for child in node.children:
+            for at, units in borrowed(tree, child, fr, needs).items():
+                found[at] = found.get(at, 0) + units
+        if not node.is_cohort and takes_more(cq := tree.by_node[id(node)], needs):
+            found.update(cq.held.get(fr, {}))
+    return found
+
+
+def may_give(tree: Tree, node: Node, least: Share) -> bool:
+    """Tell whether a node's share is not below another; a cohort that borrows nothing is safe."""
+    at = known(tree, node)
+    return least <= at.share and (at.borrows or not node.is_cohort)
+
+
+def losses(tree: Tree, node: Node, fr: FlavorResource, least: Share) -> Iterable[Loss]:
+    """Return who could leave a node with at least a share, and its queue with all of its quota.
+
+    Of a flavor-resource, each for itself: whoever leaves after another leaves less.
+    """
+    at = known(tree, node)
+    found = at.losses.get(fr)
+    if found is None:
+        found = at.losses[fr] = list(_losses(tree, node, fr))
+    return [one for one in found if least <= one.share]
+
+
+def _losses(tree: Tree, node: Node, fr: FlavorResource) -> Iterator[Loss]:
+    for cq in _below(tree, node):
+        cell = cq.node.cells.get(fr)
+        if cell is None:
+            continue
+        for one in cq.holding.values():
+            held = [units for of, units in one.charges if of == fr]
+            if held and one.phase != "evicting" and _stays_over(cell, sum(held)):
+                left = share(node, _seen(cq.node, node, one))
+                yield Loss(workload=one, units=sum(held), share=left)
+
+
+def _stays_over(cell: Cell, units: int) -> bool:
+    """Tell whether a ClusterQueue uses all of its quota still without an amount."""
+    return not units or cell.usage - units >= cell.quota
+
+
+def _below(tree: Tree, node: Node) -> Iterator[ClusterQueueState]:
+    if not node.is_cohort:
+        yield tree.by_node[id(node)]
+    for child in node.children:
+        yield from _below(tree, child)
+
+
+def _seen(at: Node, node: Node, gone: Workload) -> dict[FlavorResource, int]:
+    """Return what an ancestor would see of a workload's leaving, negated."""
+    amounts: dict[FlavorResource, int] = {}
+    for fr, units in gone.charges:
+        amounts[fr] = amounts.get(fr, 0) - units
+    while at is not node:
+        amounts = passed_on(at, amounts)
+        assert at.parent is not None, "it is an ancestor"
+        at = at.parent
+    return amounts
