@@ -19,7 +19,8 @@ from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.quantity import render
 
-_OF_QUOTA: tuple[PendingReason, ...] = ("WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor")
+OF_QUOTA: tuple[PendingReason, ...] = ("WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor")
+"""Reasons that name what was tried in vain."""
 Tried = tuple[tuple[str, str, str, str], ...]
 
 SENTENCES: dict[PendingReason, str] = {
@@ -65,7 +66,7 @@ def stands(state: State, nominee: Nominee) -> bool:
         return held.requests == requests_digest(state, workload)
     if nominee.outcome not in ("no fit", "no candidates"):
         return held.reason == nominee.reason
-    if held.reason not in _OF_QUOTA:
+    if held.reason not in OF_QUOTA:
         return False
     if not held.tried:
         return _is_uncovered(state, nominee.cq, workload)

@@ -15,6 +15,7 @@ from itertools import count as counter
 
 from tidegate.core.flavors.assignment import grouped
 from tidegate.core.flavors.fitting import IN_USE, Question, eligible, nobody
+from tidegate.core.nomination.explain import OF_QUOTA
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.preemption.bounds import Asking, may_suffice
 from tidegate.core.preemption.trial import is_displaced, may_move_shares, outside_seq
@@ -31,7 +32,7 @@ from tidegate.core.state.cluster_queues import (
     Watch,
     Watchers,
 )
-from tidegate.core.state.shapes import first_of, is_offered, unpark
+from tidegate.core.state.shapes import first_of, is_offered, set_aside, unpark
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
@@ -45,10 +46,24 @@ def watch(state: State, nominee: Nominee) -> None:
     cq, workload, shape = nominee.cq, nominee.workload, nominee.workload.shape
     assert shape is not None
     shape.watch = None
+    shape.told = _is_told_of_quota(nominee)
     if nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
         _register(state, cq, shape, workload)
     if shape.watch is None:
         cq.tree.unproven.append((cq, shape))
+
+
+def lacks_still(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
+    """Set a workload aside unseen, if it lacks again what it was told of, in each flavor.
+
+    It was woken in an earlier cycle, and what it was woken for went to others before its turn.
+    """
+    shape = workload.shape
+    assert shape is not None
+    if not shape.told or not _register(state, cq, shape, workload):
+        return False
+    set_aside(cq, workload, others=False)
+    return True
 
 
 def wake(state: State, tree: Tree) -> None:
@@ -141,6 +156,14 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
     for cell, units in beyond:
         _push(_of(cq, cell).beyond.setdefault(rights, Watchers()), units, shape, token)
     return True
+
+
+def _is_told_of_quota(nominee: Nominee) -> bool:
+    """Tell whether all that could be said of why a head waits is which quota it lacks."""
+    held = nominee.workload.held
+    if held is None or not held.tried or nominee.workload.replaces:
+        return False
+    return held.reason in OF_QUOTA and nominee.outcome in ("no fit", "no candidates", "deferred")
 
 
 def _of(cq: ClusterQueueState, cell: Cell) -> CellWatchers:

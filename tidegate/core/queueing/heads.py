@@ -99,6 +99,7 @@ def leave(state: State, workload: Workload) -> None:
     first = shape is not None and shape.heap and shape.heap[0][1] is workload
     workload.shape = None
     if first and shape is not None:
+        shape.told = False
         if not _parks_by_event(state):
             unpark(cq, shape)  # another is first now, and was not looked at
         note(state, cq)
@@ -165,6 +166,7 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
     workload.shape = shape
     heappush(shape.heap, (workload.rank, workload))
     if shape.heap[0][1] is workload:
+        shape.told = False
         if not shape.parked:
             heappush(cq.heap, (workload.rank, shape))
         elif not _parks_by_event(state):

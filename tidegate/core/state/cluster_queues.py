@@ -71,6 +71,7 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     parked: bool = False
     aside: int = -1  # the tree's stamp at which its first workload was set aside
     watch: Watch | None = None  # None: it is looked at again whenever its tree changes
+    told: bool = False  # its first workload was looked at, and told which quota it lacks
 
     def __lt__(self, other: Shape) -> bool:
         """Order heap entries of one rank: who changed its shape left an outdated one behind."""
