@@ -32,7 +32,7 @@ from tidegate.core.state.cluster_queues import (
     Watch,
     Watchers,
 )
-from tidegate.core.state.shapes import first_of, is_offered, set_aside, unpark
+from tidegate.core.state.shapes import first_of, is_offered, offer, set_aside, unpark
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
@@ -45,11 +45,11 @@ def watch(state: State, nominee: Nominee) -> None:
     """Let the shape of a workload that is set aside watch what keeps it from starting."""
     cq, workload, shape = nominee.cq, nominee.workload, nominee.workload.shape
     assert shape is not None
-    shape.watch = None
+    shape.named = None
     shape.told = _is_told_of_quota(nominee)
     if nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
         _register(state, cq, shape, workload)
-    if shape.watch is None:
+    if shape.named is None:
         cq.tree.unproven.append((cq, shape))
 
 
@@ -73,7 +73,7 @@ def wake(state: State, tree: Tree) -> None:
     """
     unproven, tree.unproven = tree.unproven, []
     for cq, shape in unproven:
-        if shape.watch is not None or is_offered(cq, shape):
+        if shape.named is not None or is_offered(cq, shape):
             continue
         if shape.aside == tree.stamp:
             tree.unproven.append((cq, shape))
@@ -94,8 +94,8 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
         unused, heap = free(at.cell), at.named.heap
         while heap and heap[0][0] <= unused:
             _, _, shape, token = heappop(heap)
-            if shape.watch is token:
-                unpark(cq, shape)
+            if shape.named is token:
+                offer(cq, shape)
         for rights, watchers in list(at.beyond.items()):
             if _is_given_back(cq, rights, seen_seq):
                 del at.beyond[rights]
@@ -130,20 +130,33 @@ def _look(state: State, cq: ClusterQueueState, shape: Shape, token: Watch) -> No
     """Let a shape watch other constraints if it violates any, else offer it again."""
     if shape.watch is not token:
         return
-    top = first_of(shape)
+    shape.watch, top = None, first_of(shape)
     if top is None or not _register(state, cq, shape, top):
         unpark(cq, shape)
 
 
 def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
-    """Let a shape watch a violated constraint for each flavor; tell whether there are such."""
-    beyond = _proof(state, cq, workload)
-    if beyond is None:
+    """Let a shape watch a violated constraint for each flavor, and those that it was told of.
+
+    Tells whether there are such, and all that it was told of are violated.
+    """
+    if shape.watch is None and not _prove(state, cq, shape, workload):
         return False
     named = _named(cq, workload)
     if any(units <= free(cell) for cell, units in named):
         return False
-    token = shape.watch = Watch()
+    shape.named = Watch()
+    for cell, units in named:
+        _push(_of(cq, cell).named, units, shape, shape.named)
+    return True
+
+
+def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
+    """Let a shape watch a violated constraint for each flavor; tell whether there are such."""
+    beyond = _proof(state, cq, workload)
+    if beyond is None:
+        return False
+    shape.watch = Watch()
     rights = Rights(
         priority=workload.priority,
         displaced=is_displaced(state, cq, workload),
@@ -151,10 +164,8 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
         never=workload.never_preempts,
         needs=_needs(state, cq, workload),
     )
-    for cell, units in named:
-        _push(_of(cq, cell).named, units, shape, token)
     for cell, units in beyond:
-        _push(_of(cq, cell).beyond.setdefault(rights, Watchers()), units, shape, token)
+        _push(_of(cq, cell).beyond.setdefault(rights, Watchers()), units, shape, shape.watch)
     return True
 
 
@@ -177,7 +188,7 @@ def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
     heap = watchers.heap
     heappush(heap, (units, next(_serial), shape, token))
     if len(heap) > watchers.entries_max:
-        heap[:] = [one for one in heap if one[2].watch is one[3]]
+        heap[:] = [one for one in heap if one[3] in (one[2].watch, one[2].named)]
         heapify(heap)
         watchers.entries_max = 2 * len(heap) + _STALE_MAX
 

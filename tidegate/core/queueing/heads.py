@@ -166,7 +166,7 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
     workload.shape = shape
     heappush(shape.heap, (workload.rank, workload))
     if shape.heap[0][1] is workload:
-        shape.told = False
+        shape.told, shape.watch = False, None
         if not shape.parked:
             heappush(cq.heap, (workload.rank, shape))
         elif not _parks_by_event(state):

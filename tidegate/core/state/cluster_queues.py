@@ -70,7 +70,8 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
     parked: bool = False
     aside: int = -1  # the tree's stamp at which its first workload was set aside
-    watch: Watch | None = None  # None: it is looked at again whenever its tree changes
+    watch: Watch | None = None  # of constraints that keep it from starting, offered or not
+    named: Watch | None = None  # of those it was told of; None: it is offered, or was not told any
     told: bool = False  # its first workload was looked at, and told which quota it lacks
 
     def __lt__(self, other: Shape) -> bool:

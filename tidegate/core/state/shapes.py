@@ -46,8 +46,14 @@ def is_offered(cq: ClusterQueueState, shape: Shape) -> bool:
 
 
 def unpark(cq: ClusterQueueState, shape: Shape) -> None:
-    """Put a shape back into the running."""
+    """Put a shape back into the running: nothing is known any more of why it could not start."""
     shape.watch = None
+    offer(cq, shape)
+
+
+def offer(cq: ClusterQueueState, shape: Shape) -> None:
+    """Put a shape back into the running: what it was told is not so any more."""
+    shape.named = None
     if cq.spec.strategy == "StrictFIFO":
         cq.blocked = None
     if not shape.parked:
