@@ -26,6 +26,7 @@ from tidegate.contracts.codec import encode as encode_event
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered
 from tidegate.core.decide import decide
 from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.preemption.bounds import Asking
 from tidegate.core.state.state import State
 
 Way: TypeAlias = Callable[[State], tuple[State, list[DecisionEvent]]]
@@ -150,9 +151,16 @@ def _settle(world: World, way: Way, rounds_max: int) -> None:
 
 @contextmanager
 def _exhaustive() -> Iterator[None]:
-    """Search victims for whoever might preempt, whatever the sums say."""
-    with patch("tidegate.core.preemption.search.may_suffice", lambda *_: True):
+    """Search victims for whoever might preempt, and in all queues, whatever the sums say."""
+    with (
+        patch("tidegate.core.preemption.search.may_suffice", lambda *_: True),
+        patch("tidegate.core.preemption.givers.givers", _everybody),
+    ):
         yield
+
+
+def _everybody(asking: Asking, _: object) -> set[str]:
+    return {one.name for one in asking.cq.tree.cluster_queues}
 
 
 def main(arguments: Sequence[str]) -> int:

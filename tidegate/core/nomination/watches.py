@@ -140,10 +140,10 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
 
     Tells whether there are such, and all that it was told of are violated.
     """
-    if shape.watch is None and not _prove(state, cq, shape, workload):
-        return False
     named = _named(cq, workload)
     if any(units <= free(cell) for cell, units in named):
+        return False
+    if shape.watch is None and not _prove(state, cq, shape, workload):
         return False
     shape.named = Watch()
     for cell, units in named:

@@ -7,7 +7,7 @@ bound is what the search of ``classic`` or ``fair`` could take if every single v
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -51,19 +51,30 @@ def may_suffice(asking: Asking, cell: Cell, units: int) -> bool:
         return False
     rules = cq.spec.preemption
     own = _below(cq.held.get(cell.fr), _limit(workload, rules.within_cluster_queue))
-    if cell.borrowing is not None and cell.parent is not None:
-        kept = max(cell.local - cell.usage, 0)
-        over = max(cell.usage - cell.local, 0)
-        if units - own - kept > cell.quota - cell.local + cell.borrowing - over:
-            return False
-    lacking = units - unused - own
-    if lacking <= 0:
-        return True
-    reclaim = rules.reclaim_within_cohort
-    if cell.parent is None or reclaim == "Never" or is_displaced(state, cq, workload):
+    if not _may_borrow(cell, units - own):
         return False
-    given = _given_fairly if state.policy.fair_sharing else _given_classic
-    return lacking <= given(asking, cell, units, own)
+    lacking = units - unused - own
+    return lacking <= 0 or lacking <= _given(asking, cell, units, own)
+
+
+def _may_borrow(cell: Cell, units: int) -> bool:
+    """Tell whether a borrowing limit lets an amount in, whatever others leave."""
+    if cell.borrowing is None or cell.parent is None:
+        return True
+    kept = max(cell.local - cell.usage, 0)
+    over = max(cell.usage - cell.local, 0)
+    return units - kept <= cell.quota - cell.local + cell.borrowing - over
+
+
+def _given(asking: Asking, cell: Cell, units: int, own: int) -> int:
+    """Return what other ClusterQueues could give."""
+    state, cq, workload = asking.state, asking.cq, asking.workload
+    reclaim = cq.spec.preemption.reclaim_within_cohort
+    if cell.parent is None or reclaim == "Never" or is_displaced(state, cq, workload):
+        return 0
+    if state.policy.fair_sharing:
+        return _given_fairly(asking, cell, units)
+    return _given_classic(asking, cell, units, own)
 
 
 def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
@@ -89,7 +100,7 @@ def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
     return found
 
 
-def _given_fairly(asking: Asking, cell: Cell, units: int, own: int) -> int:
+def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
     """Return what other ClusterQueues could give, as ``tidegate.core.preemption.fair`` asks.
 
     Whoever stays within its own quota may take from all that borrow, others from those who leave
@@ -105,7 +116,7 @@ def _given_fairly(asking: Asking, cell: Cell, units: int, own: int) -> int:
         )
     if not may_move_shares(asking.state, cq, workload):
         return 0
-    found, gone = 0, _own(cq, workload) if own else {}
+    found, gone = 0, _own(asking)
     for node, parent, remaining in _upwards(cq.node, fr, units):
         beside = [child for child in parent.children if child is not node]
         if gone or any(may_give(cq.tree, child, known(cq.tree, node).share) for child in beside):
@@ -118,14 +129,38 @@ def _given_fairly(asking: Asking, cell: Cell, units: int, own: int) -> int:
     return found
 
 
-def _own(cq: ClusterQueueState, workload: Workload) -> dict[FlavorResource, int]:
+def givers(asking: Asking, amounts: dict[FlavorResource, int]) -> set[str]:
+    """Return the ClusterQueues, the own one apart, of which somebody might leave for shares.
+
+    Each for itself, for all that is asked for: of the others nobody has a share to give.
+    """
+    tree, found, gone, left = asking.cq.tree, set[str](), _own(asking), dict(amounts)
+    node = asking.cq.node
+    while node.parent is not None:
+        extra = {fr: gone.get(fr, 0) + left.get(fr, 0) for fr in {**gone, **left}}
+        least = share(node, extra)
+        for child in node.parent.children:
+            if child is not node and may_give(tree, child, least):
+                leaving = _take(asking, gone, child, least)
+                found.update(one.cluster_queue for one in leaving)
+        left = {fr: max(0, units - kept_free(node.cells[fr])) for fr, units in left.items()}
+        node = node.parent
+    return found
+
+
+def _own(asking: Asking) -> dict[FlavorResource, int]:
     """Return what a workload may evict in its own ClusterQueue, negated."""
-    limit = _limit(workload, cq.spec.preemption.within_cluster_queue)
-    return {fr: -_below(held, limit) for fr, held in cq.held.items()}
+    limit = _limit(asking.workload, asking.cq.spec.preemption.within_cluster_queue)
+    if limit == -_ANY:
+        return {}
+    held = ((fr, _below(sums, limit)) for fr, sums in asking.cq.held.items())
+    return {fr: -units for fr, units in held if units}
 
 
-def _take(asking: Asking, gone: dict[FlavorResource, int], child: Node, least: Share) -> None:
-    """Add to what could leave, negated, what whoever may leave below a node holds."""
+def _take(
+    asking: Asking, gone: dict[FlavorResource, int], child: Node, least: Share
+) -> Iterable[Workload]:
+    """Add to what could leave, negated, what whoever may leave below a node holds; return those."""
     found = {
         one.workload.key: one.workload
         for fr in asking.needs
@@ -134,6 +169,7 @@ def _take(asking: Asking, gone: dict[FlavorResource, int], child: Node, least: S
     for one in found.values():
         for fr, units in one.charges:
             gone[fr] = gone.get(fr, 0) - units
+    return found.values()
 
 
 def _upwards(node: Node, fr: FlavorResource, units: int) -> Iterator[tuple[Node, Node, int]]:

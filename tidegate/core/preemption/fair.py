@@ -12,11 +12,11 @@ from heapq import heapify, heappop, heappush
 import msgspec
 
 from tidegate.contracts.decisions import PreemptionReason
-from tidegate.core.preemption.candidates import CandidateKey, of_room
+from tidegate.core.preemption.candidates import CandidateKey
+from tidegate.core.preemption.givers import fair_candidates
 from tidegate.core.preemption.trial import (
     Target,
     Trial,
-    may_move_shares,
     takes_more,
     within_quota,
 )
@@ -58,16 +58,16 @@ class _Fair(msgspec.Struct, kw_only=True, eq=False):
 def fair(trial: Trial) -> list[Target]:
     """Return a minimal set of victims in the order of the search, or nobody."""
     cq = trial.cq
-    candidates = sorted(_candidates(trial), key=trial.key)
-    if not candidates:
-        return []
-    state = _Fair(trial=trial, queues=_queues(candidates), path=_path(cq.node))
     amounts = trial.amounts.items()
     add(cq.node, amounts)
     reclaims = gate(trial.state.policy, "FairSharingPreemptWithinNominal")
     within = within_quota(cq.node, trial.needs) and reclaims
-    if not within and not may_move_shares(trial.state, cq, trial.workload):
-        state.queues = {name: left for name, left in state.queues.items() if name == cq.name}
+    remove(cq.node, amounts)
+    candidates = sorted(fair_candidates(trial, within=within), key=trial.key)
+    if not candidates:
+        return []
+    state = _Fair(trial=trial, queues=_queues(candidates), path=_path(cq.node))
+    add(cq.node, amounts)
     found = _first_pass(state, within=within)
     again = len(trial.state.policy.fair_sharing) > 1 and not _moves_for_good(trial.state)
     if not found and again:
@@ -82,18 +82,6 @@ def fair(trial: Trial) -> list[Target]:
 def _moves_for_good(state: State) -> bool:
     """Tell whether nobody leaves who would come back: the default mode's rule, docs/adr/0013."""
     return state.policy.compatibility != "kueue"
-
-
-def _candidates(trial: Trial) -> list[Workload]:
-    state, cq, needs = trial.state, trial.cq, trial.needs
-    preemption = cq.spec.preemption
-    found = of_room(state, cq, trial.workload, needs, preemption.within_cluster_queue)
-    if preemption.reclaim_within_cohort != "Never" and not trial.stays_home:
-        for other in cq.tree.cluster_queues:
-            if other is not cq and takes_more(other, needs):
-                reclaim = preemption.reclaim_within_cohort
-                found.extend(of_room(state, other, trial.workload, needs, reclaim))
-    return found
 
 
 def _queues(candidates: Iterable[Workload]) -> dict[str, deque[Workload]]:

@@ -1,0 +1,45 @@
+"""Who may be tried under fair sharing: the own queue's, and those of whom a share might be taken.
+
+Source: behaviour.md 6.4; docs/adr/0013.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.preemption.bounds import Asking, givers
+from tidegate.core.preemption.candidates import of_room
+from tidegate.core.preemption.trial import Trial, may_move_shares, takes_more
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import Workload
+
+
+def fair_candidates(trial: Trial, *, within: bool) -> list[Workload]:
+    """Return who may be preempted, in no particular order.
+
+    Args:
+        trial: the search; the preemptor's own usage is not in the tree.
+        within: the preemptor stays within its ClusterQueue's own quota.
+    """
+    state, cq, needs = trial.state, trial.cq, trial.needs
+    preemption = cq.spec.preemption
+    found = of_room(state, cq, trial.workload, needs, preemption.within_cluster_queue)
+    if preemption.reclaim_within_cohort != "Never" and not trial.stays_home:
+        for other in _others(trial, within=within):
+            if takes_more(other, needs):
+                reclaim = preemption.reclaim_within_cohort
+                found.extend(of_room(state, other, trial.workload, needs, reclaim))
+    return found
+
+
+def _others(trial: Trial, *, within: bool) -> list[ClusterQueueState]:
+    """Return the other ClusterQueues of which somebody might leave."""
+    state, cq = trial.state, trial.cq
+    others = [one for one in cq.tree.cluster_queues if one is not cq]
+    if within:
+        return others
+    if not may_move_shares(state, cq, trial.workload):
+        return []
+    if not cq.tree.shown:
+        return others
+    asking = Asking(state=state, cq=cq, workload=trial.workload, needs=trial.needs)
+    names = givers(asking, trial.amounts)
+    return [one for one in others if one.name in names]
