@@ -115,14 +115,19 @@ def watched(
     claims = Claims(device_classes)
     joins = JobIndex(kinds, scope, claims)
     sets = ServingSets(kinds, joins)
-    jobs = [_watched_job(kind, joins, sets) for kind in kinds if kind.name not in _NOT_WATCHED]
-    described = [_described(kind, plural, joins) for kind in kinds for plural in kind.referred]
+    told = (_watched_job(kind, joins, sets) for kind in kinds if kind.name not in _NOT_WATCHED)
+    about = {
+        one.resource: one
+        for kind in kinds
+        for one in (_described(kind, plural, joins) for plural in kind.referred)
+    }
+    jobs = [_both(about.pop(one.resource, None), one) for one in told]
     return (
         *DEFINITIONS,
         _namespaces(joins),
         _workloads(joins),
         _claim_templates(claims, joins),
-        *described,
+        *about.values(),
         *jobs,
     )
 
@@ -228,6 +233,26 @@ def _described(kind: JobKind[Any], plural: str, joins: JobIndex) -> Watched:
         listed=lambda present, _version: _told_again(joins, referred.listed(path, present)),
         optional=True,
     )
+
+
+def _both(described: Watched | None, job: Watched) -> Watched:
+    """Watch jobs that also say what the pods of other jobs are like; None: they do not."""
+    if described is None:
+        return job
+
+    def observe(found: Any) -> Iterator[ResourceObservation]:  # noqa: ANN401 - of the job's kind
+        yield from described.observe(found)
+        yield from job.observe(found)
+
+    def gone(uid: str, version: int) -> Iterator[ResourceObservation]:
+        yield from described.gone(uid, version)
+        yield from job.gone(uid, version)
+
+    def listed(present: Collection[str], version: int) -> Iterator[ResourceObservation]:
+        yield from described.listed(present, version)
+        yield from job.listed(present, version)
+
+    return msgspec.structs.replace(job, observe=observe, gone=gone, listed=listed)
 
 
 def _told_again(

@@ -1,6 +1,6 @@
 """Pods of elastic jobs: as many run as the Workload that stands for their job now was granted.
 
-A Workload counts only while its job is of the generation that it was written for: else the job may
+A Workload counts only while its job asks for the pods that it was written for: else the job may
 have shrunk since, and somebody else have the quota by now.
 
 Source: behaviour.md 13.
@@ -11,35 +11,49 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from actuator.calls import Calls
+from actuator.ordering.referenced import with_beside
 from actuator.projection.slices import known
+from actuator.ungating.owners import Owners, read_owner
 from actuator.ungating.pod_ungater import runs
-from tidegate.jobs.batch import batch_job
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workload import Workload
-from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.kinds.meta import OwnerReference, holding
 from tidegate.kinds.pods import Pod
 
 
 class ElasticPods:
     """See ``UngatingRule``."""
 
-    label = names.ELASTIC_POD
+    selector = names.ELASTIC_POD
     gate = names.ELASTIC_JOB
 
     def job_of(self, found: Pod) -> str:
-        """Return the uid of a pod's controller."""
+        """Return the uid of a pod's job."""
+        told = found.metadata.labels.get(names.ELASTIC_POD, "")
         owner = found.metadata.controller()
-        return "" if owner is None else owner.uid
+        by_owner = "" if owner is None else owner.uid
+        return by_owner if told == names.OF_CONTROLLER else told
 
     async def release(
         self, calls: Calls, standing: Mapping[str, Pod], waiting: Sequence[str]
     ) -> Sequence[tuple[Pod, Object]]:
         """See ``UngatingRule.release``."""
-        running = sum(runs(one, self.gate) for one in standing.values())
-        first = standing[waiting[0]]
-        room = await _granted(calls, self.job_of(first), first.metadata) - running
-        return [(standing[name], _ungated(standing[name])) for name in waiting[: max(room, 0)]]
+        owners = Owners(calls, self.job_of(standing[waiting[0]]))
+        jobs = {name: await owners.job_above(standing[name].metadata) for name in waiting}
+        job = next((one for one in jobs.values() if one is not None), None)
+        room = {} if job is None else await _granted(calls, job, standing[waiting[0]])
+        for one in standing.values():
+            podset = _podset(one, room)
+            if runs(one, self.gate) and podset in room:
+                room[podset] -= 1
+        found = list[tuple[Pod, Object]]()
+        for name in (name for name in waiting if jobs[name] is not None):
+            podset = _podset(standing[name], room)
+            if room.get(podset, 0) > 0:
+                room[podset] -= 1
+                found.append((standing[name], _ungated(standing[name])))
+        return found
 
 
 def _ungated(found: Pod) -> Object:
@@ -47,27 +61,35 @@ def _ungated(found: Pod) -> Object:
     return {"spec": {"schedulingGates": list(gates) or None}}
 
 
-async def _granted(calls: Calls, job: str, pod: ObjectMeta) -> int:
-    """Return how many pods the Workload that stands for a job now was granted; 0: none does."""
-    path = f"/apis/{names.API_VERSION}/namespaces/{pod.namespace}/workloads"
-    page = await calls.page(path, {"labelSelector": f"{names.JOB_UID}={job}"}, Workload)
-    generation = await _generation(calls, pod)  # read last: nothing older is compared with it
-    return max(
-        (
-            sum(granted(one).values())
-            for one in page.items
-            if isinstance(one, Workload) and known(one.metadata.annotations) == generation
-        ),
-        default=0,
-    )
+def _podset(pod: Pod, room: Mapping[str, int]) -> str:
+    """Return the podset that a pod is counted in: what its start says, or the one that there is."""
+    return next(iter(room)) if len(room) == 1 else pod.metadata.labels.get(names.PODSET, "")
 
 
-async def _generation(calls: Calls, pod: ObjectMeta) -> int:
-    """Return the generation of a pod's job; -1: there is none."""
-    owner = pod.controller()
-    name = "" if owner is None else owner.name
-    found = await calls.read(batch_job.KIND.path(pod.namespace, name))
-    return -1 if found is None else int(found["metadata"]["generation"])
+async def _granted(calls: Calls, job: OwnerReference, pod: Pod) -> dict[str, int]:
+    """Return how many pods of each podset a job's Workload was granted; empty: none stands for it.
+
+    Of several that do, as a slice takes over from another, the larger one counts.
+    """
+    path = f"/apis/{names.API_VERSION}/namespaces/{pod.metadata.namespace}/workloads"
+    page = await calls.page(path, {"labelSelector": f"{names.JOB_UID}={job.uid}"}, Workload)
+    version = await _version(calls, job, pod)  # read last: nothing older is compared with it
+    counts = [
+        granted(one)
+        for one in page.items
+        if isinstance(one, Workload) and known(one.metadata.annotations) == version
+    ]
+    return max(counts, key=lambda one: sum(one.values()), default={})
+
+
+async def _version(calls: Calls, job: OwnerReference, pod: Pod) -> int:
+    """Return the version of what says how many pods a job has; -1: there is no such job."""
+    found = await read_owner(calls, pod.metadata.namespace, job)
+    if found is None:
+        return -1
+    kind, seen = found
+    sized = kind.sized(await with_beside(calls, kind, seen))
+    return sized or int(seen["metadata"].get("generation", 0))
 
 
 def granted(found: Workload) -> dict[str, int]:

@@ -38,7 +38,7 @@ _log = get_log("ungater")
 class UngatingRule(Protocol):
     """Which pods wait behind a gate, and which of them may go."""
 
-    label: str  # that they bear, with the value true
+    selector: str  # of a label that they bear
     gate: str
 
     def job_of(self, found: Pod) -> str:
@@ -70,7 +70,7 @@ class PodUngater:
             Pod,
             self._note,
             self._changed.set,
-            selected={"labelSelector": f"{rule.label}=true"},
+            selected={"labelSelector": rule.selector},
             lists_again=True,
         )
         self._mirror = Informer(source, self._calls, random)

@@ -41,7 +41,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 class ServingPods:
     """See ``UngatingRule``."""
 
-    label = names.SERVING_POD
+    selector = f"{names.SERVING_POD}=true"
     gate = names.ADMISSION_GATE
 
     def job_of(self, found: Pod) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tidegate.contracts.observations import JobObserved
-from tidegate.jobs.job_metadata import asked
+from tidegate.jobs.job_metadata import asked, is_elastic
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds.meta import ObjectMeta
@@ -35,11 +35,14 @@ class Referred:
         self._jobs = dict[str, tuple[JobKind[Any], Loose]]()  # by uid
         self._by_path = defaultdict[str, dict[str, None]](dict)  # uids of jobs
 
-    def take(self, collection: str, found: Described) -> Iterator[tuple[JobKind[Any], Loose]]:
+    def take(
+        self, collection: str, found: Described | Loose
+    ) -> Iterator[tuple[JobKind[Any], Loose]]:
         """Remember an object; yield the jobs that refer to it."""
         path = _path(collection, found.metadata)
         self._paths[found.metadata.uid] = (collection, path)
-        before, self._objects[path] = self._objects.get(path), {"spec": found.spec}
+        told = {"metadata": _version(found.metadata), "spec": found.spec}
+        before, self._objects[path] = self._objects.get(path), told
         if before != self._objects[path]:
             yield from self._referring(path)
 
@@ -69,9 +72,10 @@ class Referred:
         self._jobs[uid] = (kind, found)
         for path in paths:
             self._by_path[path][uid] = None
-        if any(path not in self._objects for path in paths):
+        there = [path for path in paths if path in self._objects]
+        if kind.needs_referred and len(there) < len(paths):
             return waiting(kind, found)
-        beside = tuple(self._objects[path] for path in paths)
+        beside = tuple(self._objects[path] for path in there)
         return kind.observe(msgspec.structs.replace(found, beside=beside))
 
     def leave(self, uid: str) -> None:
@@ -93,7 +97,17 @@ def waiting(kind: JobKind[Any], found: Loose) -> JobObserved:
     alone = asked(kind, found.metadata)
     gates = tuple("/".join(path.split("/")[-2:]) for path in kind.refers(found.plain()))
     state = kind.standing(found.metadata, found.plain())
-    return msgspec.structs.replace(alone, gates=(*alone.gates, *gates), state=state)
+    return msgspec.structs.replace(
+        alone,
+        gates=(*alone.gates, *gates),
+        elastic=is_elastic(found.metadata.annotations),
+        state=state,
+    )
+
+
+def _version(meta: ObjectMeta) -> Object:
+    """Return what of an object's metadata says which version of its spec this is."""
+    return {"generation": meta.generation, "creationTimestamp": meta.creation_timestamp}
 
 
 def _path(collection: str, meta: ObjectMeta) -> str:

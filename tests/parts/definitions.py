@@ -97,7 +97,13 @@ RAY_JOB = definition(
         submitterPodTemplate=OPEN,
         rayClusterSpec=_CLUSTER,
     ),
-    fields(jobStatus=TEXT, jobDeploymentStatus=TEXT, message=TEXT, rayClusterStatus=OPEN),
+    fields(
+        jobStatus=TEXT,
+        jobDeploymentStatus=TEXT,
+        message=TEXT,
+        rayClusterName=TEXT,
+        rayClusterStatus=OPEN,
+    ),
 )
 RAY_SERVICE = definition(
     "ray.io/v1",

@@ -29,8 +29,14 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     orphaning: bool = False  # deleted so that its Workload stays behind
     decision: str = ""  # annotation tidegate.dev/decision, "<ledger id>/<seq>"
     generation: int = 0
+    sized: int = 0  # elastic jobs: the version of the object that says how many pods; 0: the job
     injected: bool = False  # suspended, and its template is not yet as its owner wrote it
     checkpoint_us: int = 0  # annotation tidegate.dev/checkpoint-at, its owner's word; 0: none
+
+    @property
+    def size_version(self) -> int:
+        """Return the number that rises whenever the job asks for other numbers of pods."""
+        return self.sized or self.generation
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -49,6 +49,7 @@ class Loose(msgspec.Struct, frozen=True, kw_only=True):
             "name": found.name,
             "namespace": found.namespace,
             "annotations": found.annotations,
+            "creationTimestamp": found.creation_timestamp,
         }
         beside = list(self.beside)
         return {"metadata": meta, "spec": self.spec, "status": self.status, "beside": beside}
@@ -97,6 +98,8 @@ class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """The kind's own choice; without one, the first podset that names a class decides."""
     writes_suspended: bool = False  # it may be unsuspended only in an update of its own
     elastic: bool = False  # its objects may grow and shrink while they run
+    sized: Callable[[Object], int] = lambda _: 0
+    """Return the version of what stands beside an object and says how many pods it has; 0: none."""
     check: Callable[[tuple[PodSet, ...]], None] = lambda _: None
     """Raise UndecodableError if the podsets do not fit together."""
     inject: Inject | None = None

@@ -155,6 +155,9 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
     Whoever calls the other functions puts them into the object, as a list under ``beside``.
     """
     referred: tuple[str, ...] = ()  # the plurals of those objects, of the kind's own group
+    needs_referred: bool = True  # a job waits until they are there
+    sized: Callable[[Object], int] = lambda _: 0
+    """Return the version of what stands beside an object and says how many pods it has; 0: none."""
     managed_by: ManagedBy | None = None  # None: an object cannot say who runs it
     elastic: bool = False  # it knows jobs that grow and shrink while they run
     optional: bool = True  # a CRD that a cluster may lack; False: built into Kubernetes

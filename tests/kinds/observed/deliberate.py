@@ -234,15 +234,8 @@ TABLE = (
         drops=("kueue.x-k8s.io/pod-suspending-parent",),
     ),
     Row(
-        (*_ANSWERS, "webhook.validateCreate"),
-        "only batch Jobs may be elastic: a cluster that grows by itself is refused, and stays"
-        " suspended",
-        kinds=("raycluster", "rayjob", "rayservice"),
-        when=is_elastic,
-    ),
-    Row(
         ("load",),
-        "the same: there are no finalizers to take off",
+        "there are no finalizers to take off",
         kinds=PODS,
     ),
     Row(

@@ -41,5 +41,5 @@ KIND = suspended_kind(
         plural="rayclusters",
         managed_by=ManagedBy(path=("spec", "managedBy"), own=CONTROLLER),
     ),
-    Layout(suspend=("spec", "suspend"), places=places, standing=standing),
+    Layout(suspend=("spec", "suspend"), places=places, standing=standing, elastic=True),
 )

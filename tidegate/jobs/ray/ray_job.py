@@ -14,11 +14,12 @@ from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import Object
 from tidegate.jobs.managed_by import ManagedBy
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows, with_container
+from tidegate.jobs.ray.growing import as_they_are, cluster_path, pods, sized
 from tidegate.jobs.ray.ray_cluster import CONTROLLER
 from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
 from tidegate.jobs.templates.paths import found_at, listed_at, text_at
 
-_CLUSTER = ("spec", "rayClusterSpec")
+_SUSPEND, _CLUSTER = ("spec", "suspend"), ("spec", "rayClusterSpec")
 _SUBMITTER = ("spec", "submitterPodTemplate")
 _HEAD_CONTAINERS = (*_CLUSTER, "headGroupSpec", "template", "spec", "containers")
 _SUBMITTING: Object = {
@@ -43,7 +44,7 @@ def places(obj: Object) -> tuple[Place, ...]:
         raise UndecodableError(
             "spec.shutdownAfterJobFinishes: the cluster of a queued RayJob ends with it: say true."
         )
-    head, *workers = cluster_places(obj, _CLUSTER, elastic=grows(obj))
+    head, *workers = as_they_are(obj, cluster_places(obj, _CLUSTER, elastic=grows(obj)))
     match text_at(obj, ("spec", "submissionMode")):
         case "K8sJobMode":
             return (head, *workers, _submitter(obj))
@@ -59,19 +60,34 @@ def standing(obj: Object) -> JobStatus:
     """Return how a RayJob stands, by what its deployment says."""
     state, job = text_at(obj, ("status", "jobDeploymentStatus")), ("status", "jobStatus")
     succeeded = text_at(obj, job) == "SUCCEEDED"
-    over = state in _ENDS
+    over, runs = state in _ENDS, state not in ("", "Suspended")
     return JobStatus(
         finished=("Succeeded" if succeeded else "Failed") if over else "",
         message=text_at(obj, ("status", "message")) if over else "",
-        active=int(state not in ("", "Suspended")),
+        active=_pods(obj) if runs else 0,
         ready=text_at(obj, ("status", "rayClusterStatus", "state")) == "ready",
         gates=(_VALIDATION_FAILED,) if state == "ValidationFailed" else (),
     )
 
 
+def refers(obj: Object) -> tuple[str, ...]:
+    """Return the path of the cluster of an elastic RayJob that runs."""
+    if text_at(obj, ("status", "jobDeploymentStatus")) in _ENDS:
+        return ()
+    return cluster_path(obj, _SUSPEND, [("status", "rayClusterName")])
+
+
 def runs_elsewhere(found: Loose) -> bool:
     """Tell whether a RayJob runs on a cluster that is there already."""
     return bool(found.spec.get("clusterSelector"))
+
+
+def _pods(obj: Object) -> int:
+    """Return how many pods a RayJob has that runs, one of which may submit."""
+    if not grows(obj):
+        return 1
+    submits = text_at(obj, ("spec", "submissionMode")) == "K8sJobMode"
+    return pods(obj, ("status", "rayClusterStatus"), others=1 + int(submits))
 
 
 def _submitter(obj: Object) -> Place:
@@ -99,6 +115,9 @@ KIND = suspended_kind(
         plural="rayjobs",
         managed_by=ManagedBy(path=("spec", "managedBy"), own=CONTROLLER),
         skips=runs_elsewhere,
+        refers=refers,
+        referred=("rayclusters",),
+        needs_referred=False,
     ),
-    Layout(suspend=("spec", "suspend"), places=places, standing=standing),
+    Layout(suspend=_SUSPEND, places=places, standing=standing, elastic=True, sized=sized),
 )

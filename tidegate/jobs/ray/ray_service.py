@@ -10,28 +10,39 @@ from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
 from tidegate.jobs.managed_by import ManagedBy
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows
+from tidegate.jobs.ray.growing import as_they_are, cluster_path, pods, sized
 from tidegate.jobs.ray.ray_cluster import CONTROLLER
 from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
 from tidegate.jobs.templates.paths import text_at
 
 _CLUSTER = ("spec", "rayClusterConfig")
-_STATES = [
-    ("status", service, "rayClusterStatus", "state")
-    for service in ("activeServiceStatus", "pendingServiceStatus")
-]
+_SUSPEND = (*_CLUSTER, "suspend")
+_SERVICES = [("status", service) for service in ("activeServiceStatus", "pendingServiceStatus")]
 """Of the cluster that serves, and of one that is to take over."""
 
 
 def places(obj: Object) -> tuple[Place, ...]:
     """Return the podsets of a RayService."""
-    return cluster_places(obj, _CLUSTER, elastic=grows(obj))
+    return as_they_are(obj, cluster_places(obj, _CLUSTER, elastic=grows(obj)))
 
 
 def standing(obj: Object) -> JobStatus:
     """Return how a RayService stands: it has pods while one of its clusters has."""
     ready = holding(obj, ("Ready",)) is not None
-    running = any(text_at(obj, path) not in ("", "suspended") for path in _STATES)
-    return JobStatus(active=int(ready or running), ready=ready)
+    running = [
+        (*service, "rayClusterStatus")
+        for service in _SERVICES
+        if text_at(obj, (*service, "rayClusterStatus", "state")) not in ("", "suspended")
+    ]
+    active = int(ready or bool(running))
+    if grows(obj) and running:
+        active = sum(pods(obj, status, others=1) for status in running)
+    return JobStatus(active=active, ready=ready)
+
+
+def refers(obj: Object) -> tuple[str, ...]:
+    """Return the path of the cluster of an elastic RayService: that which serves, if one does."""
+    return cluster_path(obj, _SUSPEND, [(*service, "rayClusterName") for service in _SERVICES])
 
 
 KIND = suspended_kind(
@@ -42,6 +53,9 @@ KIND = suspended_kind(
         kind="RayService",
         plural="rayservices",
         managed_by=ManagedBy(path=("spec", "managedBy"), own=CONTROLLER),
+        refers=refers,
+        referred=("rayclusters",),
+        needs_referred=False,
     ),
-    Layout(suspend=(*_CLUSTER, "suspend"), places=places, standing=standing),
+    Layout(suspend=_SUSPEND, places=places, standing=standing, elastic=True, sized=sized),
 )

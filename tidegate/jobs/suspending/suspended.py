@@ -107,6 +107,7 @@ class Engine(msgspec.Struct, frozen=True):
             suspended=self._is_suspended(found.plain()),
             active=standing.active,
             ready=pods if standing.ready else 0,
+            sized=self.layout.sized(found.plain()),
         )
 
     def _started(self, before: Object, start: Start) -> Object | Refused:

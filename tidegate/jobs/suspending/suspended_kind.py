@@ -25,6 +25,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     skips: Callable[[Loose], bool] = lambda _: False
     refers: Callable[[Object], tuple[str, ...]] = lambda _: ()
     referred: tuple[str, ...] = ()
+    needs_referred: bool = True
 
 
 def suspended_kind(who: Identity, layout: Layout) -> JobKind[Loose]:
@@ -43,5 +44,6 @@ def suspended_kind(who: Identity, layout: Layout) -> JobKind[Loose]:
         standing=engine.stands,
         podsets=engine.podsets,
         elastic=layout.elastic,
+        sized=layout.sized,
     )
     return kind

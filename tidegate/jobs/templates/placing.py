@@ -44,7 +44,7 @@ def placed(layout: Layout, before: Object, start: Start) -> tuple[Object, Note] 
     """Return a job with what a start puts in, and the note of it; or why it cannot."""
     places = layout.places(before)
     elastic = is_elastic(before["metadata"].get("annotations", {}))
-    told = (held_back(one) if elastic else one for one in start.order.podsets)
+    told = (held_back(one, start.order.job.uid) if elastic else one for one in start.order.podsets)
     given = {one.name: one for one in told}
     problem = _mismatch(before, places, given)
     if problem:

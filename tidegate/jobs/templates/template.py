@@ -109,9 +109,12 @@ def known(template: Object, start: PodSetStart) -> Added:
     )
 
 
-def held_back(start: PodSetStart) -> PodSetStart:
-    """Return what a podset of an elastic job is given: its pods wait behind a gate, and a label."""
-    labels = {**start.labels, names.ELASTIC_POD: "true"}
+def held_back(start: PodSetStart, job: str = names.OF_CONTROLLER) -> PodSetStart:
+    """Return what a podset of an elastic job is given: its pods wait behind a gate, and a label.
+
+    ``job`` is the uid that the label says, for pods whose controller is not the job itself.
+    """
+    labels = {**start.labels, names.ELASTIC_POD: job}
     gates = (*start.gates, names.ELASTIC_JOB)
     return msgspec.structs.replace(start, labels=labels, gates=gates)
 

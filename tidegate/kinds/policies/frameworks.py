@@ -69,7 +69,9 @@ def _kubeflow(kind: str, version: str = "v1") -> Framework:
     )
 
 
-def _ray(kind: str, suspend: str = "spec.suspend") -> Framework:
+def _ray(
+    kind: str, suspend: str = "spec.suspend", looks_at: tuple[str, ...] = ("rayclusters",)
+) -> Framework:
     return Framework(
         name=f"ray.io/{kind.lower()}",
         group="ray.io",
@@ -77,6 +79,7 @@ def _ray(kind: str, suspend: str = "spec.suspend") -> Framework:
         resource=f"{kind.lower()}s",
         kind=kind,
         suspend=suspend,
+        looks_at=looks_at,
     )
 
 
@@ -104,7 +107,7 @@ FRAMEWORKS: tuple[Framework, ...] = (
         looks_at=("clustertrainingruntimes", "trainingruntimes"),
     ),
     _ray("RayJob"),
-    _ray("RayCluster"),
+    _ray("RayCluster", looks_at=()),
     _ray("RayService", "spec.rayClusterConfig.suspend"),
     Framework(
         name="workload.codeflare.dev/appwrapper",

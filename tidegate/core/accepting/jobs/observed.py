@@ -285,10 +285,10 @@ def _is_idle(known: Workload) -> bool:
     return waits or (order is None and known.phase == "reserved")
 
 
-def _standing(state: JobState) -> tuple[bool, bool, bool, bool, bool, bool, str, int, int]:
+def _standing(state: JobState) -> tuple[bool, bool, bool, bool, bool, bool, str, int, int, int]:
     """Return of a job's state what a decision depends on: not each count of pods."""
     flags = state.suspended, state.partly, state.started, state.active > 0
-    told = state.decision, state.generation, state.checkpoint_us
+    told = state.decision, state.generation, state.sized, state.checkpoint_us
     return *flags, state.deleting, state.orphaning, *told
 
 

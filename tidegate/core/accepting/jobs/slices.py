@@ -20,7 +20,7 @@ from tidegate.model.gates import gate
 from tidegate.model.podset import PodSet
 
 _BASE_MAX = 240
-"""Characters of a Workload's name that a slice's name keeps; a generation has at most 19 digits."""
+"""Characters of a Workload's name that a slice's name keeps; a version has at most 19 digits."""
 
 
 def is_elastic(state: State, job: JobObserved) -> bool:
@@ -92,15 +92,15 @@ def _counts(job: JobObserved) -> dict[str, int]:
 def _slice(
     at_us: int, job: JobObserved, known: Workload, podsets: tuple[PodSet, ...]
 ) -> WorkloadSubmitted:
-    generation = job.state.generation
+    version = job.state.size_version
     return WorkloadSubmitted(
-        workload=f"{job.workload[:_BASE_MAX]}-{generation}",
-        uid=f"{job.uid}/{generation}",
+        workload=f"{job.workload[:_BASE_MAX]}-{version}",
+        uid=f"{job.uid}/{version}",
         job=known.job,
         queue=known.queue,
         created_us=at_us,
         podsets=podsets,
-        state=JobState(generation=generation),
+        state=JobState(generation=job.state.generation, sized=job.state.sized),
         elastic=True,
         resource=known.resource,
         **told(at_us, job, known.key),

@@ -1,0 +1,81 @@
+"""A Ray job that grows is told anew when its cluster changes, which no other object says."""
+
+from __future__ import annotations
+
+import pytest
+
+from ingest.scope import Scope
+from tests.ingest.scene import session
+from tests.parts.definitions import RAY_CLUSTER, RAY_JOB
+from tests.parts.foreign import pods_template
+from tests.parts.stage import CRDS, Object, Stage, alongside
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.observations import JobObserved
+
+RAY = "/apis/ray.io/v1/namespaces/default"
+OPEN = Scope(elastic=True)
+META: Object = {
+    "name": "train",
+    "labels": {"kueue.x-k8s.io/queue-name": "main"},
+    "annotations": {"kueue.x-k8s.io/elastic-job": "true"},
+}
+
+
+def cluster(crew: int) -> Object:
+    group = {"groupName": "crew", "replicas": crew, "template": pods_template()}
+    return {"headGroupSpec": {"template": pods_template()}, "workerGroupSpecs": [group]}
+
+
+def running(stage: Stage) -> None:
+    """Make a RayJob, and its cluster as KubeRay makes it."""
+    spec = {"rayClusterSpec": cluster(2), "submissionMode": "HTTPMode"}
+    spec |= {"shutdownAfterJobFinishes": True}
+    head = {"apiVersion": "ray.io/v1", "kind": "RayJob"}
+    job = stage.make(f"{RAY}/rayjobs", {**head, "metadata": META, "spec": spec})
+    status = {"jobDeploymentStatus": "Running", "rayClusterName": "train-x"}
+    stage.change(f"{RAY}/rayjobs/train/status", {"status": status})
+    owner = {**head, "name": "train", "uid": job["metadata"]["uid"], "controller": True}
+    meta = {**META, "name": "train-x", "ownerReferences": [owner]}
+    child = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": meta}
+    stage.make(f"{RAY}/rayclusters", {**child, "spec": cluster(2)})
+
+
+def workers(told: JobObserved) -> int:
+    return {one.name: one.count for one in told.podsets}.get("crew", -1)
+
+
+@pytest.mark.parametrize("grown", [5, 1])
+def test_a_ray_job_is_as_large_as_its_cluster(grown: int) -> None:
+    async def run() -> None:
+        stage = Stage()
+        for crd in (RAY_CLUSTER, RAY_JOB):
+            stage.make(CRDS, crd)
+        running(stage)
+        async with alongside(session(stage, scope=OPEN).run()):
+            told = await stage.hear(JobObserved, lambda one: one.state.sized and workers(one) == 2)
+            change = {"spec": cluster(grown)}
+            stage.change(f"{RAY}/rayclusters/train-x", change)
+            newer = await stage.hear(JobObserved, lambda one: workers(one) == grown)
+        assert newer.name == "train"
+        assert newer.state.size_version == told.state.size_version + 1
+        assert newer.state.generation == told.state.generation
+
+    run_virtually(run())
+
+
+def test_a_ray_job_whose_cluster_is_gone_is_as_large_as_it_was_made() -> None:
+    async def run() -> None:
+        stage = Stage()
+        for crd in (RAY_CLUSTER, RAY_JOB):
+            stage.make(CRDS, crd)
+        running(stage)
+        stage.change(f"{RAY}/rayclusters/train-x", {"spec": cluster(6)})
+        async with alongside(session(stage, scope=OPEN).run()):
+            await stage.hear(JobObserved, lambda one: workers(one) == 6)
+            stage.remove(f"{RAY}/rayclusters/train-x")
+            told = await stage.hear(
+                JobObserved, lambda one: workers(one) == 2 and one.name == "train" and one.podsets
+            )
+        assert told.elastic
+
+    run_virtually(run())

@@ -1,0 +1,152 @@
+"""Elastic Ray jobs: whose workers are counted, which version of them, and what a start gives."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.jobs.walking import carried_out
+from tests.parts.foreign import pods_template
+from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
+from tidegate.contracts.observations import JobObserved
+from tidegate.jobs.kind import Object, Patch, Start, Stop
+from tidegate.jobs.ray import ray_cluster, ray_job, ray_service
+from tidegate.kinds.decode import read
+from tidegate.model.ids import ObjectRef
+
+CREATED = "2026-03-01T08:00:00Z"
+ELASTIC = "kueue.x-k8s.io/elastic-job"
+KINDS = {"RayCluster": ray_cluster.KIND, "RayJob": ray_job.KIND, "RayService": ray_service.KIND}
+RUNNING: dict[str, Object] = {
+    "RayJob": {
+        "jobDeploymentStatus": "Running",
+        "rayClusterName": "train-x",
+        "rayClusterStatus": {"state": "ready", "availableWorkerReplicas": 3},
+    },
+    "RayService": {
+        "activeServiceStatus": {
+            "rayClusterName": "train-x",
+            "rayClusterStatus": {"state": "ready", "availableWorkerReplicas": 3},
+        },
+        "pendingServiceStatus": {"rayClusterName": "train-y"},
+    },
+}
+PATH = "/apis/ray.io/v1/namespaces/team/rayclusters/train-x"
+
+
+def cluster(crew: int, generation: int = 1, created: str = CREATED) -> Object:
+    group = {"groupName": "Crew", "replicas": crew, "template": pods_template()}
+    return {
+        "metadata": {"generation": generation, "creationTimestamp": created},
+        "spec": {
+            "enableInTreeAutoscaling": True,
+            "headGroupSpec": {"template": pods_template()},
+            "workerGroupSpecs": [group],
+        },
+    }
+
+
+def made(kind: str, crew: int = 2, *, runs: bool = True, **beside: Object) -> Object:
+    spec = cluster(crew)["spec"]
+    if kind == "RayJob":
+        spec = {"rayClusterSpec": spec, "submissionMode": "K8sJobMode"}
+        spec |= {"shutdownAfterJobFinishes": True, "suspend": not runs}
+    elif kind == "RayService":
+        spec = {"rayClusterConfig": {**spec, "suspend": not runs}}
+    else:
+        spec = {**spec, "suspend": not runs}
+    meta: Object = {"name": "train", "namespace": "team", "uid": "u1", "generation": 4}
+    meta |= {"creationTimestamp": CREATED, "resourceVersion": "9"}
+    meta |= {"labels": {"kueue.x-k8s.io/queue-name": "main"}, "annotations": {ELASTIC: "true"}}
+    status = RUNNING.get(kind, {"state": "ready", "availableWorkerReplicas": 3}) if runs else {}
+    return {"metadata": meta, "spec": spec, "status": status, **beside}
+
+
+def seen(kind: str, found: Object) -> JobObserved:
+    told: JobObserved = KINDS[kind].observe(read(found, KINDS[kind].seen))
+    return told
+
+
+def counts(told: JobObserved) -> dict[str, int]:
+    return {one.name: one.count for one in told.podsets}
+
+
+@pytest.mark.parametrize("kind", ["RayJob", "RayService"])
+def test_the_workers_of_one_that_runs_are_those_of_its_cluster(kind: str) -> None:
+    assert counts(seen(kind, made(kind)))["crew"] == 2
+    told = seen(kind, made(kind, beside=[cluster(5, generation=3)]))
+    assert counts(told)["crew"] == 5
+    assert told.elastic
+    assert told.state.size_version > told.state.generation
+
+
+@pytest.mark.parametrize("kind", ["RayJob", "RayService"])
+def test_its_cluster_is_looked_for_while_it_may_run(kind: str) -> None:
+    assert KINDS[kind].refers(made(kind)) == (PATH,)
+    assert KINDS[kind].refers(made(kind, runs=False)) == ()
+    fixed = made(kind)
+    fixed["metadata"]["annotations"] = {}
+    assert KINDS[kind].refers(fixed) == ()
+    over = made("RayJob")
+    over["status"] = {**over["status"], "jobDeploymentStatus": "Complete"}
+    assert ray_job.KIND.refers(over) == ()
+
+
+def test_no_name_leads_out_of_the_namespace() -> None:
+    found = made("RayJob")
+    found["status"] = {**found["status"], "rayClusterName": "../../other/rayclusters/x"}
+    assert ray_job.KIND.refers(found) == ()
+
+
+def test_a_cluster_that_follows_another_counts_more_than_any_change_of_that() -> None:
+    later = "2026-03-01T08:00:01Z"
+    first = ray_job.KIND.sized(made("RayJob", beside=[cluster(1, 900)]))
+    assert first < ray_job.KIND.sized(made("RayJob", beside=[cluster(1, 901)]))
+    assert first < ray_job.KIND.sized(made("RayJob", beside=[cluster(1, 1, later)]))
+    assert ray_job.KIND.sized(made("RayJob")) == 0
+
+
+@pytest.mark.parametrize(("kind", "active"), [("RayCluster", 4), ("RayJob", 5), ("RayService", 4)])
+def test_workers_that_are_there_count_though_none_is_asked_for(kind: str, active: int) -> None:
+    assert seen(kind, made(kind, beside=[cluster(0, 2)])).state.active == active
+
+
+def order(kind: str, uid: str = "u1") -> Start:
+    given = tuple(
+        PodSetStart(name=one.name, count=one.count, node_selector={"tide": "spring"})
+        for one in seen(kind, made(kind, runs=False)).podsets
+    )
+    job = ObjectRef(kind=KINDS[kind].name, namespace="team", name="train", uid=uid)
+    told = StartOrdered(at_us=1, workload="team/w", job=job, podsets=given)
+    return Start(order=told, ledger_id="L1", seq=5)
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_every_pod_waits_behind_the_gate_and_says_whose_it_is_until_a_stop(kind: str) -> None:
+    before = made(kind, runs=False)
+    started = carried_out(KINDS[kind], before, order(kind))
+    given = [str(one) for one in _templates(started["spec"])]
+    assert len(given) == (3 if kind == "RayJob" else 2)
+    assert all(ELASTIC in one and "'tidegate.dev/elastic': 'u1'" in one for one in given)
+    stop = StopOrdered(at_us=2, workload="team/w", job=order(kind).order.job)
+    stopped = carried_out(KINDS[kind], started, Stop(order=stop, ledger_id="L1", seq=7))
+    assert stopped["spec"] == before["spec"]
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_slice_that_takes_over_changes_nothing_but_the_mark(kind: str) -> None:
+    started = carried_out(KINDS[kind], made(kind, runs=False), order(kind))
+    again = Start(order=order(kind).order, ledger_id="L1", seq=9)
+    step = KINDS[kind].start(again, started)
+    assert isinstance(step, Patch)
+    assert step.body == {"metadata": {"annotations": {"tidegate.dev/decision": "L1/9"}}}
+
+
+def _templates(found: object) -> list[object]:
+    """Return every pod template in a spec."""
+    if isinstance(found, list):
+        return [template for one in found for template in _templates(one)]
+    if not isinstance(found, dict):
+        return []
+    if "containers" in found.get("spec", {}):
+        return [found]
+    return [template for one in found.values() for template in _templates(one)]

@@ -1,0 +1,82 @@
+"""Elastic Ray jobs: the cluster that KubeRay made of one says how many workers it has now.
+
+Ray's autoscaler changes the replicas of a RayCluster. Where that is the job itself nothing else is
+looked at; a RayJob and a RayService leave their own spec as it is, so their cluster is read beside
+them.
+
+Source: behaviour.md 13 and 16, RayJob and RayService.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from tidegate.errors import UndecodableError
+from tidegate.jobs.job_metadata import is_elastic
+from tidegate.jobs.job_status import Place
+from tidegate.jobs.kind import Object
+from tidegate.jobs.ray.cluster_pods import cluster_places
+from tidegate.jobs.templates.paths import Path, found_at, listed_at, number_at, text_at
+from tidegate.kinds.times import micros
+from tidegate.model.texts import is_name
+
+_GROUP_VERSION = "/apis/ray.io/v1"
+_CHANGES_MAX = 1_000_000
+"""More changes than a cluster's spec sees within a second of another cluster's creation."""
+_SECOND_US = 1_000_000
+
+
+def cluster_path(obj: Object, suspend: Path, named: Iterable[Path]) -> tuple[str, ...]:
+    """Return the path of the RayCluster of an elastic job that may run; empty: it has none.
+
+    ``named`` is where its status may name the cluster.
+    """
+    elastic = is_elastic(found_at(obj, ("metadata", "annotations")) or {})
+    if not elastic or found_at(obj, suspend) is True:
+        return ()
+    name = next((text for path in named if (text := text_at(obj, path))), "")
+    if not is_name(name):
+        return ()
+    namespace = text_at(obj, ("metadata", "namespace"))
+    return (f"{_GROUP_VERSION}/namespaces/{namespace}/rayclusters/{name}",)
+
+
+def as_they_are(obj: Object, places: tuple[Place, ...]) -> tuple[Place, ...]:
+    """Return the podsets of a job with as many workers as its cluster asks for now.
+
+    Raises:
+        UndecodableError: the cluster cannot be read.
+    """
+    cluster = next(iter(listed_at(obj, ("beside",))), None)
+    if cluster is None:
+        return places
+    counts = {one.name: one.count for one in cluster_places(cluster, ("spec",), elastic=True)}
+    return tuple(replace(one, count=counts.get(one.name, one.count)) for one in places)
+
+
+def sized(obj: Object) -> int:
+    """Return the version of the cluster that stands beside a job; 0: none does.
+
+    It rises with each change of the cluster, and with each cluster that follows another: one made
+    later counts more than any change of one before.
+    """
+    cluster = next(iter(listed_at(obj, ("beside",))), None)
+    if cluster is None:
+        return 0
+    age_s = (_created_us(cluster) - _created_us(obj)) // _SECOND_US
+    changes = number_at(cluster, ("metadata", "generation"))
+    return (max(age_s, 0) + 1) * _CHANGES_MAX + changes
+
+
+def pods(obj: Object, status: Path, others: int) -> int:
+    """Return how many pods an elastic job that runs has, ``others`` besides its workers."""
+    return others + number_at(obj, (*status, "availableWorkerReplicas"))
+
+
+def _created_us(obj: Object) -> int:
+    try:
+        return micros(text_at(obj, ("metadata", "creationTimestamp")))
+    except UndecodableError:
+        return 0
