@@ -8,18 +8,57 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 
 from tests.e2e.breaking import delete_stream, kill, pause
-from tests.e2e.cast import Object, eventually, job_of, make_queues, post, tidegate, told, until
+from tests.e2e.cast import (
+    KUEUE,
+    Object,
+    eventually,
+    job_of,
+    make_queues,
+    post,
+    tidegate,
+    told,
+    until,
+)
 from tests.e2e.living import GROUP, Living, conditions, configured
+from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, run_services
 from tidegate.contracts.decisions import WorkloadAdmitted
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real
+RESOURCES = [{"name": "cpu", "nominalQuota": "1"}, {"name": "memory", "nominalQuota": "2Gi"}]
 ELASTIC = "kueue.x-k8s.io/elastic-job"
 REPLACES = "kueue.x-k8s.io/workload-slice-replacement-for"
 OPEN = ""  # the gate is open by default, as with Kueue
+SAMPLE = """
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: sample-elastic-job
+  annotations:
+    kueue.x-k8s.io/elastic-job: "true"
+  labels:
+    kueue.x-k8s.io/queue-name: user-queue
+spec:
+  parallelism: 3
+  completions: 100
+  template:
+    spec:
+      containers:
+      - name: dummy-job
+        image: example.com/sleep
+        command: ["/bin/sh"]
+        args: ["-c", "sleep 60"]
+        resources:
+          requests:
+            cpu: "100m"
+            memory: "100Mi"
+      restartPolicy: Never
+"""
+"""The fields of Kueue's sample-scalable-job.yaml, in a namespace of the test's."""
 
 
 def jobs(namespace: str) -> str:
@@ -153,3 +192,31 @@ async def test_a_job_grows_though_events_were_lost_before_anybody_read_that_it_d
         await delete_stream(running.nats_url, "tidegate_local_events")
         await kill(running, "actuator")
         await has_pods(api, space, 4, 0)
+
+
+async def test_kueues_own_sample_runs_and_scales_unchanged(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    space = "sample"
+    async with elastic(api, own_api, tmp_path, {space: "1"}) as (life, _):
+        group = {"flavors": [{"name": "any", "resources": RESOURCES}]}
+        group |= {"coveredResources": ["cpu", "memory"]}
+        await life.change(f"{GROUP}/clusterqueues/{space}", spec={"resourceGroups": [group]})
+        await apply(api, user_queue(space))
+        made = yaml.safe_load(SAMPLE)
+        assert (await post(api, jobs(space), made)).status == 201
+        await has_pods(api, space, 3, 0)
+        path = f"{jobs(space)}/sample-elastic-job"
+        await life.change(path, spec={"parallelism": 5})
+        await has_pods(api, space, 5, 0)
+        await life.change(path, spec={"parallelism": 1})
+        await has_pods(api, space, 1, 0)
+        told = await slices(api, space)
+        assert "Finished=True WorkloadSliceReplaced" in told[""]
+
+
+def user_queue(space: str) -> Object:
+    """Return a queue as Kueue's samples name it."""
+    metadata = {"name": "user-queue", "namespace": space}
+    spec = {"clusterQueue": space}
+    return {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": metadata, "spec": spec}

@@ -1,0 +1,172 @@
+"""A stand-in for KubeRay and its autoscaler: clusters of jobs and services, and their pods.
+
+The pods of a head and of a worker group are here those of a Job each, whose parallelism follows the
+replicas. What the real one adds to a head is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tests.e2e.acts.ray import ROOTS
+from tidegate.errors import ApiUnreachableError
+from tidegate.jobs.templates.paths import found_at
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
+
+Object = dict[str, Any]
+LOOK_S = 0.2
+NONE: Object = {}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The pods of a head or of a worker group."""
+
+    pods: int
+    template: Object
+    there: bool
+
+
+class KubeRay:
+    """The controller of Ray's kinds in one namespace."""
+
+    def __init__(self, api: KubernetesApi, namespace: str) -> None:
+        self._api = api
+        self._ray = f"/apis/ray.io/v1/namespaces/{namespace}"
+        self._jobs = f"/apis/batch/v1/namespaces/{namespace}/jobs"
+
+    def path(self, kind: str, name: str = "") -> str:
+        """Return the path of one of Ray's objects, or of all of a kind."""
+        return f"{self._ray}/{kind.lower()}s" + (f"/{name}" if name else "")
+
+    async def run(self) -> None:
+        """Do its work until cancelled."""
+        while True:
+            with suppress(ApiUnreachableError):
+                for kind in ("RayJob", "RayService"):
+                    for found in await self._all(self.path(kind)):
+                        await self._lead(kind, found)
+                for found in await self._all(self.path("RayCluster")):
+                    await self._keep(found)
+            await asyncio.sleep(LOOK_S)
+
+    async def scale(self, name: str, replicas: int) -> None:
+        """Change the workers of a cluster, as Ray's autoscaler does."""
+        path = self.path("RayCluster", name)
+        groups = (await self._read(path))["spec"]["workerGroupSpecs"]
+        changed = [{**one, "replicas": replicas} for one in groups]
+        await self._patch(path, {"spec": {"workerGroupSpecs": changed}})
+
+    async def _lead(self, kind: str, found: Object) -> None:
+        """Let a job or a service have its cluster, or none."""
+        root, name = ROOTS[kind], f"{found['metadata']['name']}-x"
+        cluster = await self._read(self.path("RayCluster", name))
+        suspended = found["spec"].get("suspend") or found_at(found, (*root, "suspend"))
+        if suspended and cluster:
+            await self._delete(self.path("RayCluster", name))
+        elif not suspended and not cluster:
+            made = {"apiVersion": "ray.io/v1", "kind": "RayCluster"}
+            spec = found_at(found, root)
+            await self._make(self.path("RayCluster"), {**made, "spec": spec}, found, name)
+        has = {} if suspended else {"rayClusterName": name}
+        has |= {"rayClusterStatus": cluster.get("status", NONE)} if cluster else {}
+        ready = found_at(cluster, ("status", "state")) == "ready"
+        told: Object = {**has, "jobDeploymentStatus": "Running" if cluster else "Suspended"}
+        if kind == "RayService":
+            told = {"activeServiceStatus": has, "conditions": [_ready()] if ready else []}
+        await self._tell(self.path(kind, found["metadata"]["name"]), found, told)
+
+    async def _keep(self, cluster: Object) -> None:
+        """Let a cluster have its pods, or none."""
+        meta, spec = cluster["metadata"], cluster["spec"]
+        going = bool(spec.get("suspend")) or "deletionTimestamp" in meta
+        head = Wanted(1, spec["headGroupSpec"]["template"], there=not going)
+        wanted = {"head": head} | {
+            one["groupName"]: Wanted(one.get("replicas", 0), one["template"], there=not going)
+            for one in spec["workerGroupSpecs"]
+        }
+        there = {one["metadata"]["name"]: one for one in await self._all(self._jobs)}
+        active = {role: there.get(f"{meta['name']}-{role}") for role in wanted}
+        for role, one in wanted.items():
+            await self._group(cluster, role, one, active[role])
+        await self._tell(self.path("RayCluster", meta["name"]), cluster, _standing(active, going))
+
+    async def _group(self, cluster: Object, role: str, wanted: Wanted, job: Object | None) -> None:
+        name = f"{cluster['metadata']['name']}-{role}"
+        if job is None and wanted.there:
+            made = {"spec": {"parallelism": wanted.pods, "template": wanted.template}}
+            await self._make(self._jobs, made, cluster, name)
+        elif job is not None and not wanted.there:
+            await self._delete(f"{self._jobs}/{name}")
+        elif job is not None and job["spec"]["parallelism"] != wanted.pods:
+            await self._patch(f"{self._jobs}/{name}", {"spec": {"parallelism": wanted.pods}})
+
+    async def _make(self, path: str, made: Object, above: Object, name: str) -> None:
+        reference = {key: above["metadata"][key] for key in ("name", "uid")}
+        owner = {"apiVersion": "ray.io/v1", "kind": above["kind"], "controller": True}
+        labels = {key: above["metadata"].get(key, NONE) for key in ("labels", "annotations")}
+        marks = {"annotations": _without_ours(labels["annotations"]), "labels": labels["labels"]}
+        metadata = {**marks, "name": name, "ownerReferences": [{**owner, **reference}]}
+        await self._api.request(
+            "POST", path, body=msgspec.json.encode({**made, "metadata": metadata})
+        )
+
+    async def _tell(self, path: str, found: Object, told: Object) -> None:
+        if told != found.get("status", {}):
+            left = {key: None for key in found.get("status", {}) if key not in told}
+            await self._patch(f"{path}/status", {"status": {**left, **told}})
+
+    async def _all(self, path: str) -> list[Object]:
+        kind = (found := await self._read(path)).get("kind", "").removesuffix("List")
+        return [{**one, "kind": kind} for one in found.get("items", [])]
+
+    async def _read(self, path: str) -> Object:
+        answer = await self._api.request("GET", path)
+        return msgspec.json.decode(answer.body, type=dict) if answer.status == 200 else {}
+
+    async def _patch(self, path: str, body: Object) -> None:
+        text = msgspec.json.encode(body)
+        await self._api.request("PATCH", path, body=text, content_type=MERGE_PATCH)
+
+    async def _delete(self, path: str) -> None:
+        body = msgspec.json.encode({"propagationPolicy": "Background"})
+        await self._api.request("DELETE", path, body=body)
+
+
+@asynccontextmanager
+async def kuberay(api: KubernetesApi, namespace: str) -> AsyncGenerator[KubeRay]:
+    """Let the controller work beside a test."""
+    found = KubeRay(api, namespace)
+    task = asyncio.create_task(found.run())
+    yield found
+    assert not task.done(), task.exception()
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+def _standing(jobs: dict[str, Object | None], going: bool) -> Object:  # noqa: FBT001 - a state
+    """Return the status of a cluster of these Jobs, by role."""
+    status = {role: {} if job is None else job.get("status", {}) for role, job in jobs.items()}
+    pods = {role: one.get("active", 0) for role, one in status.items()}
+    head = pods.pop("head")
+    if going and not (head or any(pods.values()) or any(jobs.values())):
+        return {"state": "suspended"}
+    ready = {"state": "ready"} if status["head"].get("ready") else {}
+    return {**ready, "availableWorkerReplicas": sum(pods.values())}
+
+
+def _without_ours(annotations: Object) -> Object:
+    return {key: one for key, one in annotations.items() if not key.startswith("tidegate.dev/")}
+
+
+def _ready() -> Object:
+    at = "2026-01-01T00:00:00Z"
+    fields = {"type": "Ready", "status": "True", "reason": "R", "message": "m"}
+    return {**fields, "lastTransitionTime": at}
