@@ -1,0 +1,172 @@
+"""From a running Kueue to Tidegate and back: every kind runs on, on the quota that it had.
+
+What was admitted is taken over as it is: no pod ends, no object's spec changes, and the queue is as
+full as before. What Tidegate leaves differs from that in its own marks alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.cast import Object, submit, tidegate, told, until
+from tests.e2e.kinds import ACTS
+from tests.e2e.left_behind import Kueue, define_kinds, served
+from tests.e2e.living import configured
+from tests.e2e.lws import leader_worker_sets, numbering
+from tests.e2e.operators import at_work
+from tests.e2e.test_job_kinds import kueue, nodes
+from tests.parts.foreign import foreign_crd
+from tidegate.cli.commands.manifests import of_configuration
+from tidegate.cluster.install import apply
+from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.contracts.decisions import StopOrdered, WorkloadEvicted
+from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
+from tidegate.service.configuration import read_configuration
+
+pytestmark = pytest.mark.real
+NAMESPACE = "migrated"
+KINDS = tuple(act for act in ACTS if act.declared is None)
+SERVED = ("pod", "deployment", *served(NAMESPACE))
+FRAMEWORKS = tuple(dict.fromkeys((*(act.framework for act in KINDS), *SERVED)))
+CONFIGURATION = (
+    f"integrations: {{frameworks: [{', '.join(FRAMEWORKS)}]}}\n"
+    "featureGates: {SparkApplicationIntegration: true}\n"
+)
+PODS = 2 * len(KINDS) + 1 + 2 + 2 + 2 + 2
+"""Each act has two; then a pod, a group, a Deployment, a StatefulSet, a LeaderWorkerSet."""
+QUEUE = f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{NAMESPACE}"
+
+
+async def test_every_kind_runs_on_under_tidegate_and_is_left_as_it_was(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    async with operators(api):
+        before = await leave(api)
+        await until(lambda: all_run(before), "all that Kueue started runs", patience_s=120)
+        pods, objects, shown = await states(before)
+        wanted = configured(tmp_path, own_api, CONFIGURATION)
+        await install(api, wanted)
+        async with run_services(wanted, print) as running:
+            await until(lambda: is_taken_over(before, running, len(shown)), "all is adopted")
+            await submit(api, NAMESPACE, "late", cpu="1", seconds=1)
+            await until(lambda: is_held(before), "the queue is full")
+            assert told(running.ledger, StopOrdered) == []
+            assert told(running.ledger, WorkloadEvicted) == []
+            tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
+        assert await states(before) == (pods, objects, shown)
+
+
+@asynccontextmanager
+async def operators(api: KubernetesApi) -> AsyncGenerator[None]:
+    """Let the controllers of all kinds work beside the test."""
+    path = f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/{NAMESPACE}/leaderworkersets"
+    async with AsyncExitStack() as stack:
+        for act in KINDS:
+            operator = replace(act, namespace=NAMESPACE).operator
+            await stack.enter_async_context(at_work(api, operator))
+        await stack.enter_async_context(leader_worker_sets(api, path))
+        yield
+
+
+async def leave(api: KubernetesApi) -> Kueue:
+    """Make a job of each kind as Kueue left it, and a queue that they fill."""
+    await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    await define_kinds(api, KINDS, foreign_crd("leaderworkerset"), *numbering())
+    for node in await nodes(api):
+        path = f"/api/v1/nodes/{node['metadata']['name']}"
+        body = b'{"metadata": {"labels": {"tide": "spring"}}}'
+        await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
+    made = Kueue(api, NAMESPACE)
+    for act in KINDS:
+        await made.start(act)
+    await made.alone("alone")
+    await made.group("together")
+    await made.deploy("web")
+    for name, (path, found) in served(NAMESPACE).items():
+        await made.serve(name, path, found)
+    quota = [{"name": "cpu", "nominalQuota": str(made.cpus)}]
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": NAMESPACE, "resources": quota}]}
+    spec = {"namespaceSelector": {}, "resourceGroups": [group]}
+    for one in (
+        kueue("ResourceFlavor", NAMESPACE, spec={"nodeLabels": {"tide": "spring"}}),
+        kueue("ClusterQueue", NAMESPACE, spec=spec),
+        kueue("LocalQueue", NAMESPACE, NAMESPACE, spec={"clusterQueue": NAMESPACE}),
+    ):
+        await apply(api, one)
+    return made
+
+
+async def install(api: KubernetesApi, wanted: Wanted) -> None:
+    """Give the cluster what the configuration asks for, as the guide says."""
+    for one in of_configuration(read_configuration(wanted.config)):
+        await apply(api, one)
+
+
+async def all_run(made: Kueue) -> bool:
+    return len(await made.running()) == PODS
+
+
+async def states(made: Kueue) -> tuple[dict[str, str], list[Object], dict[str, Object]]:
+    """Return the pods that run, the jobs without marks, and what their Workloads say."""
+    paths = {replace(act, namespace=NAMESPACE).collection: None for act in KINDS}
+    objects = [one for path in paths for one in (await made.read(path))["items"]]
+    objects += [
+        one for path, _ in served(NAMESPACE).values() for one in (await made.read(path))["items"]
+    ]
+    workloads = {
+        one["metadata"]["name"]: {
+            "spec": one["spec"],
+            "admission": one["status"]["admission"],
+            "owners": one["metadata"]["ownerReferences"],
+            "holds": sorted(
+                condition["type"]
+                for condition in one["status"]["conditions"]
+                if condition["status"] == "True"
+                and condition["type"] in ("QuotaReserved", "Admitted", "Evicted", "Finished")
+            ),
+        }
+        for one in (await made.read(made.path))["items"]
+        if one.get("status", {}).get("admission")
+    }
+    ours = [one for one in objects if one["metadata"]["name"] != "late"]
+    return await made.running(), [unmarked(one) for one in ours], workloads
+
+
+def unmarked(found: Object) -> Object:
+    """Return an object's spec, and its metadata without what the API server or Tidegate wrote."""
+    meta = found["metadata"]
+    notes = {
+        key: value
+        for key, value in meta.get("annotations", {}).items()
+        if not key.startswith("tidegate.dev/")
+    }
+    kept = {key: meta.get(key) for key in ("name", "uid", "generation", "labels", "finalizers")}
+    return {"metadata": {**kept, "annotations": notes}, "spec": found["spec"]}
+
+
+async def is_taken_over(made: Kueue, running: Running, count: int) -> bool:
+    """Tell whether everything was adopted, and the queue shows just the quota that it had."""
+    adopted = {one.workload for one in told(running.ledger, WorkloadAdopted)}
+    status = (await made.read(QUEUE)).get("status", {})
+    used = [
+        resource["total"]
+        for flavor in status.get("flavorsUsage", ())
+        for resource in flavor["resources"]
+    ]
+    return len(adopted) == count and used == [str(made.cpus)]
+
+
+async def is_held(made: Kueue) -> bool:
+    items = (await made.read(made.path))["items"]
+    late = [one for one in items if one["metadata"]["name"].startswith("job-late-")]
+    return any(
+        (one["type"], one["status"], one["reason"]) == ("QuotaReserved", "False", "WaitingForQuota")
+        for found in late
+        for one in found["status"].get("conditions", ())
+    )
