@@ -42,7 +42,9 @@ LWS_TEMPLATES: tuple[Path, ...] = (
     ("spec", "leaderWorkerTemplate", "workerTemplate"),
 )
 LONG_S = 3_600.0
-CPU_MILLI = 1_000
+MILLI_NANO = 1_000_000
+SMALL_MILLI = 200
+"""CPU of a pod: the nodes have room for as many as there are kinds."""
 
 
 class Kueue:
@@ -52,13 +54,13 @@ class Kueue:
         self.api, self.namespace = api, namespace
         self.path = f"/apis/{KUEUE}/namespaces/{namespace}/workloads"
         self.pods = f"/api/v1/namespaces/{namespace}/pods"
-        self.cpus = 0  # that are admitted
+        self.cpu_milli = 0  # that is admitted
 
     async def start(self, act: Act) -> None:
         """Make a job of a kind that a field suspends, and start it."""
         here, kind = replace(act, namespace=self.namespace), JOB_KINDS[act.framework]
-        found = here.make(here.name, self.namespace, LONG_S)
-        found = with_value(found, parsed(here.suspend), value=True)
+        found = here.make(act.name, self.namespace, LONG_S)
+        found = with_value(_small(found), parsed(here.suspend), value=True)
         answer = await post(self.api, here.collection, found)
         assert answer.status == 201, answer.body
         made = {"status": {}, **msgspec.json.decode(answer.body)}
@@ -69,16 +71,16 @@ class Kueue:
         order = StartOrdered(
             at_us=1,
             workload="w",
-            job=ObjectRef(kind=kind.name, namespace=self.namespace, name=here.name, uid="u"),
+            job=ObjectRef(kind=kind.name, namespace=self.namespace, name=act.name, uid="u"),
             podsets=tuple(map(self.given, seen)),
         )
         started = carried_out(kind, made, Start(order=order, ledger_id="k", seq=1))
-        path = f"{here.collection}/{here.name}"
+        path = f"{here.collection}/{act.name}"
         await self.change(path, without_marks(difference(made, started)))
 
     async def pod(self, name: str, group: str = "", total: str = "") -> Object:
         """Make a pod that was let go, perhaps one of a group; return it."""
-        found = pods_template("1", LONG_S)
+        found = _small(pods_template("1", LONG_S))
         labels = {QUEUE: self.namespace, MANAGED: "true"} | ({GROUP: group} if group else {})
         notes = found["metadata"]["annotations"] | ({TOTAL: total} if total else {})
         meta = {"name": name, "labels": labels, "annotations": notes, "finalizers": [MANAGED]}
@@ -105,7 +107,9 @@ class Kueue:
         podsets, owners = kind.podsets({"items": pods}), [_owner("v1", "Pod", one) for one in pods]
         seen = [PodSet(name=one["name"], count=one["count"]) for one in podsets]
         meta = {"name": name, "annotations": {"kueue.x-k8s.io/is-group-workload": "true"}}
-        await self.admit({**meta, "ownerReferences": owners}, podsets, [(1, one) for one in seen])
+        await self.admit(
+            {**meta, "ownerReferences": owners}, podsets, [(SMALL_MILLI, one) for one in seen]
+        )
 
     async def serve(self, name: str, path: str, found: Object) -> None:
         """Make a set whose pods are let go, and the Workload of its pods."""
@@ -120,7 +124,7 @@ class Kueue:
 
     async def deploy(self, name: str) -> None:
         """Make a Deployment of two pods that are let go, and the Workload of each."""
-        found = marked(of_apps("Deployment", name, self.namespace, 2), "deployment")
+        found = marked(_small(of_apps("Deployment", name, self.namespace, 2)), "deployment")
         path = f"/apis/apps/v1/namespaces/{self.namespace}/deployments"
         assert (await post(self.api, path, found)).status == 201
         pods = list[Object]()
@@ -159,7 +163,7 @@ class Kueue:
         labels = {"kueue.x-k8s.io/job-uid": meta["uid"]}
         told = {"name": name, "labels": labels, "ownerReferences": [{**owner, "controller": True}]}
         counts = [(one.min_count or one.count, one) for one in seen]
-        cpus = [pod_total(one).get("cpu", 0) // CPU_MILLI for _, one in counts]
+        cpus = [pod_total(one).get("cpu", 0) // MILLI_NANO for _, one in counts]
         await self.admit(
             told,
             podsets,
@@ -172,7 +176,7 @@ class Kueue:
     async def admit(
         self, meta: Object, podsets: list[Object], asked: list[tuple[int, PodSet]]
     ) -> None:
-        """Make a Workload with quota for so many CPUs a pod, and let it be admitted."""
+        """Make a Workload with quota for so much CPU a pod, and let it be admitted."""
         head: Object = {"apiVersion": KUEUE, "kind": "Workload"}
         spec = {"queueName": self.namespace, "priority": 0, "podSets": podsets}
         made = {**head, "metadata": {**meta, "finalizers": [IN_USE]}, "spec": spec}
@@ -183,11 +187,11 @@ class Kueue:
                 "name": one.name,
                 "count": one.count,
                 "flavors": {"cpu": self.namespace},
-                "resourceUsage": {"cpu": str(cpu * one.count)},
+                "resourceUsage": {"cpu": _written(cpu * one.count)},
             }
             for cpu, one in asked
         ]
-        self.cpus += sum(cpu * one.count for cpu, one in asked)
+        self.cpu_milli += sum(cpu * one.count for cpu, one in asked)
         told = [_condition(one) for one in ("QuotaReserved", "Admitted")]
         admission = {"clusterQueue": self.namespace, "podSetAssignments": given}
         status = {"status": {"conditions": told, "admission": admission}}
@@ -208,6 +212,13 @@ class Kueue:
         """Return the names of all pods that run, by uid."""
         items = (await self.read(self.pods))["items"]
         return {one["metadata"]["uid"]: one["metadata"]["name"] for one in items if runs(one)}
+
+
+def _small(found: Object) -> Object:
+    """Return an object whose pods ask for less than a core."""
+    text = msgspec.json.encode(found).replace(b'"cpu":"1"', f'"cpu":"{SMALL_MILLI}m"'.encode())
+    small: Object = msgspec.json.decode(text)
+    return small
 
 
 def marked(found: Object, parent: str, *places: Path) -> Object:
@@ -249,13 +260,19 @@ def served(namespace: str) -> dict[str, tuple[str, Object]]:
     return {
         "statefulset": (
             f"/apis/apps/v1/namespaces/{namespace}/statefulsets",
-            marked(stateful, "statefulset"),
+            marked(_small(stateful), "statefulset"),
         ),
         named: (
             f"/apis/leaderworkerset.x-k8s.io/v1/namespaces/{namespace}/leaderworkersets",
-            marked(lws, named, *LWS_TEMPLATES),
+            marked(_small(lws), named, *LWS_TEMPLATES),
         ),
     }
+
+
+def _written(milli: int) -> str:
+    """Return CPU as Kubernetes writes it."""
+    cores, rest = divmod(milli, 1_000)
+    return f"{milli}m" if rest else str(cores)
 
 
 def _owner(version: str, kind: str, found: Object) -> Object:

@@ -26,6 +26,7 @@ from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, Wanted, run_services
 from tidegate.contracts.decisions import StopOrdered, WorkloadEvicted
 from tidegate.contracts.facts import WorkloadAdopted
+from tidegate.core.quota.limit_ranges import nano
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 from tidegate.service.configuration import read_configuration
 
@@ -46,6 +47,7 @@ QUEUE = f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{NAMESPACE}"
 async def test_every_kind_runs_on_under_tidegate_and_is_left_as_it_was(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
+    await define(api)
     async with operators(api):
         before = await leave(api)
         await until(lambda: all_run(before), "all that Kueue started runs", patience_s=120)
@@ -54,7 +56,7 @@ async def test_every_kind_runs_on_under_tidegate_and_is_left_as_it_was(
         await install(api, wanted)
         async with run_services(wanted, print) as running:
             await until(lambda: is_taken_over(before, running, len(shown)), "all is adopted")
-            await submit(api, NAMESPACE, "late", cpu="1", seconds=1)
+            await submit(api, NAMESPACE, "late", cpu="200m", seconds=1)
             await until(lambda: is_held(before), "the queue is full")
             assert told(running.ledger, StopOrdered) == []
             assert told(running.ledger, WorkloadEvicted) == []
@@ -74,14 +76,18 @@ async def operators(api: KubernetesApi) -> AsyncGenerator[None]:
         yield
 
 
-async def leave(api: KubernetesApi) -> Kueue:
-    """Make a job of each kind as Kueue left it, and a queue that they fill."""
+async def define(api: KubernetesApi) -> None:
+    """Define the kinds, a namespace, and nodes of the flavor."""
     await apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     await define_kinds(api, KINDS, foreign_crd("leaderworkerset"), *numbering())
     for node in await nodes(api):
         path = f"/api/v1/nodes/{node['metadata']['name']}"
         body = b'{"metadata": {"labels": {"tide": "spring"}}}'
         await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
+
+
+async def leave(api: KubernetesApi) -> Kueue:
+    """Make a job of each kind as Kueue left it, and a queue that they fill."""
     made = Kueue(api, NAMESPACE)
     for act in KINDS:
         await made.start(act)
@@ -90,7 +96,7 @@ async def leave(api: KubernetesApi) -> Kueue:
     await made.deploy("web")
     for name, (path, found) in served(NAMESPACE).items():
         await made.serve(name, path, found)
-    quota = [{"name": "cpu", "nominalQuota": str(made.cpus)}]
+    quota = [{"name": "cpu", "nominalQuota": f"{made.cpu_milli}m"}]
     group = {"coveredResources": ["cpu"], "flavors": [{"name": NAMESPACE, "resources": quota}]}
     spec = {"namespaceSelector": {}, "resourceGroups": [group]}
     for one in (
@@ -155,11 +161,11 @@ async def is_taken_over(made: Kueue, running: Running, count: int) -> bool:
     adopted = {one.workload for one in told(running.ledger, WorkloadAdopted)}
     status = (await made.read(QUEUE)).get("status", {})
     used = [
-        resource["total"]
+        nano(resource["total"])
         for flavor in status.get("flavorsUsage", ())
         for resource in flavor["resources"]
     ]
-    return len(adopted) == count and used == [str(made.cpus)]
+    return len(adopted) == count and used == [nano(f"{made.cpu_milli}m")]
 
 
 async def is_held(made: Kueue) -> bool:
@@ -168,5 +174,5 @@ async def is_held(made: Kueue) -> bool:
     return any(
         (one["type"], one["status"], one["reason"]) == ("QuotaReserved", "False", "WaitingForQuota")
         for found in late
-        for one in found["status"].get("conditions", ())
+        for one in found.get("status", {}).get("conditions", ())
     )

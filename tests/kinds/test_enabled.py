@@ -7,6 +7,8 @@ from pathlib import Path
 from tests.parts.foreign import CONFIGURATION, declarations
 from tidegate.cli.commands.manifests import wanted
 from tidegate.kinds.manifests import policies
+from tidegate.kinds.policies.forms import Manifest
+from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kinds.policies.serving import NAMES as SERVING_NAMES
 from tidegate.kinds.roles import kind_roles
 
@@ -36,6 +38,20 @@ def test_the_default_kinds_need_no_rights_besides() -> None:
     assert role["rules"][0]["resources"] == ["resourceclaimtemplates"]
     given = kind_roles(("batch/job", "pod"))
     assert [one["kind"] for one in given] == ["ClusterRole", "ClusterRoleBinding"] * 2
+
+
+def test_where_every_kind_is_enabled_no_policy_is_about_the_others() -> None:
+    for enabled in (NAMES, (*NAMES, *SERVING_NAMES)):
+        told = [one["spec"] for one in policies(enabled) if _is_about_disabled(one)]
+        assert bool(told) == (enabled == NAMES)
+        assert all(one["matchConstraints"]["resourceRules"] for one in told)
+
+
+def test_ray_jobs_and_services_read_the_clusters_that_are_made_of_them() -> None:
+    roles = kind_roles(("batch/job", "ray.io/rayjob"))
+    rules = [rule for one in roles for rule in one.get("rules", ())]
+    about = [one["verbs"] for one in rules if one["resources"] == ["rayclusters"]]
+    assert about == [["list", "watch"], ["get"]]
 
 
 def test_gates_are_kept_where_pods_have_any() -> None:
@@ -69,3 +85,8 @@ def test_what_is_queued_through_pods_takes_policies_and_rights_over_both() -> No
         for verb in rule["verbs"]
     }
     assert {("statefulsets", "patch"), ("pods", "watch"), ("pods", "delete")} <= verbs
+
+
+def _is_about_disabled(found: Manifest) -> bool:
+    named = found["metadata"]["name"] == "tidegate-disabled-kinds"
+    return named and not found["kind"].endswith("Binding")

@@ -72,9 +72,13 @@ def warn_of_disabled(
 ) -> list[Manifest]:
     """Return the policy about objects that name a queue and whose kind is not enabled.
 
-    Of an object that has a controller its maker is told, and one that named the queue before may
+    None where every kind is enabled: the API server refuses a policy that is about nothing. Of an
+    object that has a controller its maker is told, and one that named the queue before may
     still change: its finalizers must come off.
     """
+    targets = list(disabled_kinds(enabled).values())
+    if not targets:
+        return []
     named = f"{label(QUEUE_NAME)} != ''"
     conditions = {
         "names-a-queue": named,
@@ -83,7 +87,7 @@ def warn_of_disabled(
         ".exists(o, o.?controller.orValue(false))",
     }
     scope = Scope(
-        targets=list(disabled_kinds(enabled).values()),
+        targets=targets,
         conditions=conditions,
         namespaces=namespaces,
         actions=actions,
