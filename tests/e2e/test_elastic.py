@@ -199,7 +199,7 @@ async def test_kueues_own_sample_runs_and_scales_unchanged(
 ) -> None:
     space = "sample"
     async with elastic(api, own_api, tmp_path, {space: "1"}) as (life, _):
-        group = {"flavors": [{"name": "any", "resources": RESOURCES}]}
+        group: Object = {"flavors": [{"name": "any", "resources": RESOURCES}]}
         group |= {"coveredResources": ["cpu", "memory"]}
         await life.change(f"{GROUP}/clusterqueues/{space}", spec={"resourceGroups": [group]})
         await apply(api, user_queue(space))

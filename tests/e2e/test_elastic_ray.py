@@ -34,7 +34,7 @@ def elastic(kind: str, space: str) -> Object:
     spec: Object = {**cluster(LONG_S), "enableInTreeAutoscaling": True}
     spec["autoscalerOptions"] = {"resources": {"requests": {"cpu": "0"}}}
     if kind != "RayCluster":
-        spec = {ROOTS[kind][-1]: spec}
+        spec = {str(ROOTS[kind][-1]): spec}
     if kind == "RayJob":
         spec |= {"submissionMode": "HTTPMode", "shutdownAfterJobFinishes": True}
     found = made(kind, "train", space, spec)

@@ -28,7 +28,7 @@ from tidegate.contracts.decisions import StopOrdered, WorkloadEvicted
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.core.quota.limit_ranges import nano
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
-from tidegate.service.configuration import read_configuration
+from tidegate.service.config.configuration import read_configuration
 
 pytestmark = pytest.mark.real
 NAMESPACE = "migrated"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.scope import Scope
+from ingest.jobs.scope import Scope
 from tests.ingest.scene import session
 from tests.parts.definitions import RAY_CLUSTER, RAY_JOB
 from tests.parts.foreign import pods_template
@@ -28,7 +28,7 @@ def cluster(crew: int) -> Object:
 
 def running(stage: Stage) -> None:
     """Make a RayJob, and its cluster as KubeRay makes it."""
-    spec = {"rayClusterSpec": cluster(2), "submissionMode": "HTTPMode"}
+    spec: Object = {"rayClusterSpec": cluster(2), "submissionMode": "HTTPMode"}
     spec |= {"shutdownAfterJobFinishes": True}
     head = {"apiVersion": "ray.io/v1", "kind": "RayJob"}
     job = stage.make(f"{RAY}/rayjobs", {**head, "metadata": META, "spec": spec})

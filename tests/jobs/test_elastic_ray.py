@@ -45,7 +45,7 @@ def cluster(crew: int, generation: int = 1, created: str = CREATED) -> Object:
     }
 
 
-def made(kind: str, crew: int = 2, *, runs: bool = True, **beside: Object) -> Object:
+def made(kind: str, crew: int = 2, *, runs: bool = True, **beside: list[Object]) -> Object:
     spec = cluster(crew)["spec"]
     if kind == "RayJob":
         spec = {"rayClusterSpec": spec, "submissionMode": "K8sJobMode"}
