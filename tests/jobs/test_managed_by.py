@@ -1,0 +1,67 @@
+"""``managedBy`` of each kind: another controller's objects are left alone, and named gates keep."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.kinds.observed.answers import with_beside
+from tests.kinds.observed.cases import Case, Object, kinds
+from tidegate.contracts.observations import JobObserved
+from tidegate.errors import TidegateError
+from tidegate.jobs.kind import JobKind
+from tidegate.jobs.managed_by import MULTIKUEUE
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.jobs.templates.paths import with_value
+from tidegate.kinds.decode import read
+
+KINDS = {name: kind for name, kind in JOB_KINDS.items() if kind.managed_by is not None}
+CASES = {case.object["kind"]: cases for _, cases in kinds() for case in cases[:1]}
+
+
+def observed(kind: JobKind[object], found: Object) -> JobObserved | None:
+    """Observe an object, None if it makes no sense."""
+    try:
+        return kind.observe(read(found, kind.seen))
+    except TidegateError:
+        return None
+
+
+def queued(kind: JobKind[object]) -> Object:
+    """Return an object of a kind that is queued."""
+    cases: list[Case] = [with_beside(one) for one in CASES[kind.kind]]
+    told = (one.object for one in cases if (seen := observed(kind, one.object)) and seen.queue)
+    return next(told)
+
+
+def run_by(kind: JobKind[object], controller: str) -> JobObserved:
+    assert kind.managed_by is not None, "only such kinds"
+    found = observed(kind, with_value(queued(kind), kind.managed_by.path, controller))
+    assert found is not None
+    return found
+
+
+def test_most_kinds_can_say_who_runs_them() -> None:
+    assert len(KINDS) >= 10
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_another_controller_runs_is_left_alone(name: str) -> None:
+    told = run_by(KINDS[name], "example.com/somebody")
+    assert (told.queue, told.podsets) == ("", ())
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_its_own_controller_changes_nothing(name: str) -> None:
+    kind = KINDS[name]
+    assert kind.managed_by is not None, "only such kinds"
+    told = run_by(kind, kind.managed_by.own)
+    assert told.queue
+    assert told.podsets
+    assert MULTIKUEUE not in told.gates
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_what_another_cluster_is_to_run_waits(name: str) -> None:
+    told = run_by(KINDS[name], MULTIKUEUE)
+    assert told.queue
+    assert MULTIKUEUE in told.gates
