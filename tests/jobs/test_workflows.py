@@ -37,7 +37,7 @@ def test_the_page_has_one_of_each() -> None:
     assert kinds == ["Workflow", "PipelineRun", "JobSet", "JobSet"]
 
 
-@pytest.mark.parametrize("found", list(manifests()), ids=lambda one: one["kind"])
+@pytest.mark.parametrize("found", list(manifests()), ids=["argo", "tekton", "airflow", "metaflow"])
 def test_each_names_its_queue_where_its_controller_reads_that(found: dict[str, Any]) -> None:
     assert found_at(found, LABELS[found["kind"]]) == "main"
 
