@@ -23,13 +23,17 @@ class Standby:
         self._lease, self._lease_s, self._begin = lease, lease_s, begin
         self._ours, self._lost = asyncio.Event(), asyncio.Event()
         self._session: Session | None = None
+        self._runs = False
 
     def waits_for(self) -> str:
         """Return what the session waits for; empty also while another process tells."""
+        if not self._runs:
+            return "not known yet whose cluster this is"
         return self._session.waits_for() if self._session else ""
 
     async def run(self) -> None:
         """Tell whenever the lease is ours, until cancelled; it is released at the end."""
+        self._runs = True
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(keep(self._lease, self._lease_s, self._change))
             tasks.create_task(self._tell())

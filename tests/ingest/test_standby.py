@@ -47,6 +47,18 @@ def test_one_tells_and_the_other_is_ready_and_silent() -> None:
     run_virtually(run())
 
 
+def test_who_was_not_let_in_yet_is_not_ready() -> None:
+    async def run() -> None:
+        stage = Stage()
+        one = standby(stage, "a")
+        assert one.waits_for()
+        async with alongside(one.run()):
+            await until_tells(stage, "a-1")
+            assert not one.waits_for()
+
+    run_virtually(run())
+
+
 def test_the_other_takes_over_at_once_from_who_ends_and_tells_what_came_since() -> None:
     async def run() -> None:
         stage = Stage()
