@@ -54,6 +54,7 @@ COMMANDS = (
     Command("doctor", "doctor", "doctor"),
     Command("top", "top", "top"),
     Command("events", "events", "events"),
+    Command("notify", "notify", "notify"),
     Command("report", "report", "report"),
     Command("reports", "reports", "app"),
     Command("replay", "decisions.replay", "replay"),

@@ -1,0 +1,117 @@
+"""``tidegate notify``: webhooks for those who want to hear of admissions, preemptions and waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+
+from tidegate.cli.instance import state_folder
+from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, ClusterOption
+from tidegate.cli.output import json_line
+from tidegate.errors import NotSupportedError
+
+if TYPE_CHECKING:
+    from tidegate.notify.configuration import Receiver
+    from tidegate.notify.notifier import Sends
+    from tidegate.notify.rules import Notice
+
+_DAY_S = 86_400.0
+_FOLDER = "notify"
+
+
+def notify(  # noqa: PLR0913 - each is an option
+    config: Annotated[Path, typer.Option(help="The file of receivers and rules.")],
+    *,
+    bus: Annotated[
+        str, typer.Option(envvar="TIDEGATE_NATS_URL", help="Follow EVENTS at this nats:// URL.")
+    ] = "nats://127.0.0.1:4222",
+    ledger: Annotated[
+        str,
+        typer.Option(help="Read here, after a long absence, what EVENTS no longer holds."),
+    ] = "",
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder of the positions; default: notify in the folder of the instance."
+        ),
+    ] = None,
+    since: Annotated[
+        int,
+        typer.Option(help="A receiver without a position begins at this seq; 0: now.", min=0),
+    ] = 0,
+    give_up_s: Annotated[
+        float, typer.Option(help="Seconds after which a notice that nobody takes is given up.")
+    ] = _DAY_S,
+    check: Annotated[bool, typer.Option("--check", help="Only check the file.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print notices, send and remember nothing.")
+    ] = False,
+    cluster: ClusterOption = "local",
+    bus_credentials: BusCredentialsOption = None,
+    bus_ca: BusCaOption = None,
+) -> None:
+    """Send what happens to workloads to webhooks: CloudEvents, or Slack's form.
+
+    Each receiver has a position of its own, so that a restart goes on where it was and a receiver
+    that is away delays nobody else. A notice has a key that stays the same if it is sent again.
+
+    Examples:
+      tidegate notify --config notify.yaml --check
+
+      tidegate notify --config notify.yaml --dry-run
+
+      tidegate notify --config notify.yaml --bus nats://nats.tidegate:4222 --state /var/lib/notify
+    """
+    try:
+        from tidegate.notify import configuration, running, sending  # noqa: PLC0415 - loads aiohttp
+        from tidegate.service.logs import configure_logs  # noqa: PLC0415
+    except ImportError as error:
+        raise NotSupportedError(
+            f"This installation sends no notices ({error}): pip install 'tidegate[notify]'."
+        ) from error
+    read = configuration.read_configuration(config)
+    if check:
+        typer.echo(f"{config}: all of it is understood; receivers: {len(read.receivers)}.")
+        return
+
+    def webhook(receiver: Receiver) -> AbstractAsyncContextManager[Sends]:
+        return sending.open_webhook(receiver, f"/tidegate/{cluster}", give_up_s)
+
+    source = running.Source(
+        bus=bus,
+        ledger=ledger,
+        cluster=cluster,
+        credentials=str(bus_credentials or ""),
+        ca=str(bus_ca or ""),
+    )
+    if dry_run:
+        with TemporaryDirectory() as nowhere:
+            asyncio.run(running.serve(read, source, Path(nowhere), _printer, since))
+        return
+    configure_logs("notify")
+    folder = state or state_folder() / _FOLDER
+    asyncio.run(running.serve(read, source, folder, webhook, since))
+
+
+class _Printed:
+    """A dry run's receiver: standard output."""
+
+    def __init__(self, receiver: str) -> None:
+        self._receiver = receiver
+
+    async def send(self, notice: Notice) -> bool:
+        """Print it."""
+        typer.echo(json_line({"receiver": self._receiver, **msgspec.to_builtins(notice)}))
+        return True
+
+
+@asynccontextmanager
+async def _printer(receiver: Receiver) -> AsyncGenerator[Sends]:
+    yield _Printed(receiver.name)

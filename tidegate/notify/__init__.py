@@ -1,0 +1,1 @@
+"""Notifications: what happens to workloads, sent to webhooks of those who asked."""

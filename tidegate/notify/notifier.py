@@ -1,0 +1,139 @@
+"""One receiver's course: events in the ledger's order, its rules, its webhook, its position.
+
+Each receiver has a subscription and a position of its own, so that one that is away delays nobody
+else. A notice is noted as sent after the receiver took it: a crash between the two sends it again,
+under the same key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import suppress
+from typing import Protocol
+
+from tidegate.errors import BusUnreachableError
+from tidegate.notify.configuration import Rule
+from tidegate.notify.position import Position, Served
+from tidegate.notify.rules import Notice, Rules
+from tidegate.subscribe import LedgerEvent
+
+AHEAD = 100
+EACH = 1_000
+"""After so many events without a notice the position is written all the same."""
+
+Events = Callable[[int], AsyncIterator[LedgerEvent]]
+
+
+class Sends(Protocol):
+    """What takes a notice."""
+
+    async def send(self, notice: Notice) -> bool:
+        """Send it; return whether it was taken."""
+        ...
+
+
+def wall_us() -> int:
+    """Return the time, UTC microseconds."""
+    return time.time_ns() // 1_000
+
+
+class Notifier:
+    """Serves one receiver for as long as it is let."""
+
+    def __init__(
+        self,
+        rules: tuple[Rule, ...],
+        sender: Sends,
+        position: Position,
+        now_us: Callable[[], int] = wall_us,
+    ) -> None:
+        self._sender, self._position, self._now_us = sender, position, now_us
+        served = position.read()
+        self._is_new = served is None
+        self._rules = Rules(rules, served.waiting if served else None)
+        self._seq = self._written = served.seq if served else 0
+
+    async def run(self, events: Events, newest: int, since: int = 0) -> None:
+        """Go on from the position until cancelled.
+
+        Without one it begins at the seq ``since``, or behind ``newest`` if that is 0.
+
+        Raises:
+            MissedEventsError: what comes next is gone from EVENTS, and no ledger is named.
+            TidegateError: the bus or the ledger cannot be read.
+        """
+        if self._is_new:
+            self._seq = since - 1 if since else newest
+            self._write()
+        queue = asyncio.Queue[LedgerEvent](AHEAD)
+        reading = asyncio.create_task(_read(events(self._seq + 1), queue))
+        try:
+            while True:
+                # A wait that ended meanwhile must not be noticed: first all that there is is read.
+                await self._step(queue, reading, is_caught_up=self._seq >= newest)
+        finally:
+            reading.cancel()
+            with suppress(asyncio.CancelledError):
+                await reading
+
+    async def _step(
+        self,
+        queue: asyncio.Queue[LedgerEvent],
+        reading: asyncio.Task[None],
+        *,
+        is_caught_up: bool,
+    ) -> None:
+        """Handle the next event, or the waits that became too long before it."""
+        heard = await self._next(queue, reading, self._left_s() if is_caught_up else None)
+        if heard is None:
+            await self._send(self._rules.due(self._now_us()))
+        else:
+            notices = list(self._rules.take(heard))
+            self._seq = heard.seq
+            await self._send(notices)
+
+    def _left_s(self) -> float | None:
+        next_us = self._rules.next_us()
+        return None if next_us is None else max(0.0, (next_us - self._now_us()) / 1e6)
+
+    async def _next(
+        self,
+        queue: asyncio.Queue[LedgerEvent],
+        reading: asyncio.Task[None],
+        within_s: float | None,
+    ) -> LedgerEvent | None:
+        """Return the next event; None if there is none in time."""
+        if not queue.empty():
+            return queue.get_nowait()
+        getting = asyncio.ensure_future(queue.get())
+        try:
+            done, _ = await asyncio.wait(
+                {getting, reading}, timeout=within_s, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            if not getting.done():
+                getting.cancel()
+        if getting in done:
+            return getting.result()
+        if reading in done:
+            reading.result()
+            raise BusUnreachableError("The subscription to EVENTS ended.")
+        return None
+
+    async def _send(self, notices: Iterable[Notice]) -> None:
+        for notice in notices:
+            await self._sender.send(notice)
+            self._write()
+        if self._seq - self._written >= EACH:
+            self._write()
+
+    def _write(self) -> None:
+        self._position.write(Served(seq=self._seq, waiting=self._rules.waiting))
+        self._written = self._seq
+
+
+async def _read(events: AsyncIterator[LedgerEvent], queue: asyncio.Queue[LedgerEvent]) -> None:
+    async for heard in events:
+        await queue.put(heard)

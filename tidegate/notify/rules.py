@@ -1,0 +1,158 @@
+"""What each event means to a receiver's rules: notices at once, and notices that come with time.
+
+Pure: the caller gives the events in the ledger's order, and the time. A workload waits from its
+submission or requeueing to its admission, as in the report ``waits``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tidegate.contracts import decisions, facts
+from tidegate.notify.configuration import Rule, When
+from tidegate.replay.story.sentences import Told, sentence
+from tidegate.service.config.durations import duration_us
+from tidegate.subscribe import LedgerEvent
+
+WAITING = "WaitingLong"
+TEXT = 1_000
+
+_WHEN = {
+    decisions.WorkloadAdmitted: When.ADMITTED,
+    decisions.WorkloadPreempted: When.PREEMPTED,
+    decisions.WorkloadEvicted: When.EVICTED,
+    decisions.WorkloadDeactivated: When.DEACTIVATED,
+    facts.WorkloadFinished: When.FINISHED,
+}
+_BEGIN = (facts.WorkloadSubmitted, decisions.WorkloadRequeued)
+_END = (
+    facts.WorkloadAdopted,
+    facts.WorkloadFinished,
+    facts.WorkloadRemoved,
+    decisions.WorkloadAdmitted,
+    decisions.WorkloadEvicted,
+    decisions.WorkloadDeactivated,
+)
+
+
+class Notice(msgspec.Struct, frozen=True, kw_only=True):
+    """One notification; ``key`` stays the same however often it is sent."""
+
+    key: str
+    type: str  # Admitted, …, WaitingLong
+    workload: str  # "<namespace>/<name>"
+    cluster_queue: str  # empty where the event has none
+    seq: int  # of the event; of a wait: of its beginning
+    at_us: int  # UTC microseconds: of the event, or when the wait had become too long
+    text: str
+
+
+class Wait(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A workload that waits, and which limits it has passed."""
+
+    seq: int  # of the event that it waits since
+    since_us: int
+    key: str
+    cluster_queue: str = ""
+    noticed: frozenset[str] = frozenset()  # limits, as the rules say them
+
+
+class Rules:
+    """The rules of one receiver, and the workloads that wait and may have to be noticed."""
+
+    def __init__(self, rules: tuple[Rule, ...], waiting: dict[str, Wait] | None = None) -> None:
+        self._rules = rules
+        self._limits = [
+            (rule, duration_us(rule.waiting_longer_than, "waitingLongerThan"))
+            for rule in rules
+            if rule.waiting_longer_than
+        ]
+        self.waiting = waiting or {}
+
+    def take(self, heard: LedgerEvent) -> Iterator[Notice]:
+        """Note what an event says of waits, and yield its own notice if a rule asks for it."""
+        workload = getattr(heard.event, "workload", "")
+        if not workload:
+            return
+        self._note(heard, workload)
+        when = _WHEN.get(type(heard.event))
+        queue = getattr(heard.event, "cluster_queue", "")
+        if when is not None and any(
+            when in r.when and _covers(r, workload, queue) for r in self._rules
+        ):
+            yield _notice(heard, when, workload, queue)
+
+    def due(self, now_us: int) -> Iterator[Notice]:
+        """Yield a notice for each wait that has become too long, once a limit."""
+        for workload, wait, limit, at_us in list(self._ahead()):
+            if at_us <= now_us and limit not in wait.noticed:
+                wait.noticed |= {limit}
+                yield _too_long(workload, wait, limit, at_us)
+
+    def next_us(self) -> int | None:
+        """Return when ``due`` has something, UTC microseconds; None: not before an event."""
+        return min((at_us for _, _, _, at_us in self._ahead()), default=None)
+
+    def _ahead(self) -> Iterator[tuple[str, Wait, str, int]]:
+        for workload, wait in self.waiting.items():
+            for rule, limit_us in self._limits:
+                limit = rule.waiting_longer_than
+                if limit not in wait.noticed and _covers(rule, workload, wait.cluster_queue):
+                    yield workload, wait, limit, wait.since_us + limit_us
+
+    def _note(self, heard: LedgerEvent, workload: str) -> None:
+        event = heard.event
+        if isinstance(event, _END):
+            self.waiting.pop(workload, None)
+        elif isinstance(event, _BEGIN) and self._may_be_long(workload):
+            queue = getattr(event, "cluster_queue", "")
+            self.waiting[workload] = Wait(
+                seq=heard.seq, since_us=event.at_us, key=_key(heard), cluster_queue=queue
+            )
+        elif isinstance(event, decisions.WorkloadPending) and workload in self.waiting:
+            self.waiting[workload].cluster_queue = event.cluster_queue
+
+    def _may_be_long(self, workload: str) -> bool:
+        return any(_in_namespace(rule, workload) for rule, _ in self._limits)
+
+
+def _too_long(workload: str, wait: Wait, limit: str, at_us: int) -> Notice:
+    return Notice(
+        key=f"{wait.key}/waiting/{limit}",
+        type=WAITING,
+        workload=workload,
+        cluster_queue=wait.cluster_queue,
+        seq=wait.seq,
+        at_us=at_us,
+        text=f"{workload} has waited for {limit}.",
+    )
+
+
+def _notice(heard: LedgerEvent, when: When, workload: str, queue: str) -> Notice:
+    assert isinstance(heard.event, Told)
+    said = sentence(heard.event, workload)
+    return Notice(
+        key=_key(heard),
+        type=when.value,
+        workload=workload,
+        cluster_queue=queue,
+        seq=heard.seq,
+        at_us=heard.event.at_us,
+        text=f"{workload}: {said}"[:TEXT],
+    )
+
+
+def _key(heard: LedgerEvent) -> str:
+    """Name an event: by its place, and by its hash, which two ledgers do not share."""
+    return f"{heard.entry.cluster}/{heard.seq}/{heard.entry.hash[:8].hex()}"
+
+
+def _covers(rule: Rule, workload: str, queue: str) -> bool:
+    in_queue = not rule.cluster_queues or queue in rule.cluster_queues
+    return in_queue and _in_namespace(rule, workload)
+
+
+def _in_namespace(rule: Rule, workload: str) -> bool:
+    return not rule.namespaces or workload.partition("/")[0] in rule.namespaces
