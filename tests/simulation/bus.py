@@ -6,8 +6,8 @@ import asyncio
 from random import Random
 
 from tests.parts.nats.connection import Blows, Connection
-from tests.parts.nats.server import Server
 from tests.simulation.faults.life import Life
+from tests.simulation.judging.wire import Post, Taken, WatchedServer
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.streams import Streams, names_of
 
@@ -27,22 +27,24 @@ class Bus:
         self._loop = asyncio.get_running_loop()
         self.ahead_us = 0  # of the true time: clocks are stepped
         self.latest_us = 0  # that was told and is believed
-        self.server = Server(self.now_us)
+        self.taken, self.post = Taken(), Post()
+        self.server = WatchedServer(self.now_us, self.taken, self.post)
         self.streams = Streams(observations_messages=observations_max)
         self._connections = list[Connection]()
 
     def now_us(self) -> int:
         """Return the server's time, UTC microseconds."""
-        told_us = self._true_us() + self.ahead_us
+        told_us = self.true_us() + self.ahead_us
         if self.ahead_us <= BELIEVED_US:
             self.latest_us = max(self.latest_us, told_us)
         return told_us
 
     def told_ahead(self) -> bool:
         """Tell whether somebody was told a time that has not come yet, and believes it."""
-        return self.latest_us > self._true_us()
+        return self.latest_us > self.true_us()
 
-    def _true_us(self) -> int:
+    def true_us(self) -> int:
+        """Return the time by a clock that nobody steps, UTC microseconds."""
         return EPOCH_US + round(self._loop.time() * 1_000_000)
 
     def connect(self, random: Random, life: Life | None = None) -> NatsBus:

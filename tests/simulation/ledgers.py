@@ -12,6 +12,7 @@ from store.ledger import SqlLedger
 from store.schema.migrate import upgrade
 from store.snapshots import SqlSnapshots
 from tests.simulation.judging.ledger_watch import WatchedLedger
+from tests.simulation.judging.wire import Taken
 
 
 class LedgerBackup(NamedTuple):
@@ -25,8 +26,8 @@ class LedgerBackup(NamedTuple):
 class Ledgers:
     """Every ledger that there was, in order; the last one counts."""
 
-    def __init__(self, clock_us: Callable[[], int]) -> None:
-        self._clock_us = clock_us
+    def __init__(self, clock_us: Callable[[], int], taken: Taken) -> None:
+        self._clock_us, self._taken = clock_us, taken
         self.all = list[WatchedLedger]()
         self._engines = list[Engine]()
 
@@ -69,7 +70,7 @@ class Ledgers:
 
     def _over(self, engine: Engine) -> WatchedLedger:
         ledger = SqlLedger(engine, clock_us=self._clock_us)
-        return WatchedLedger(ledger, SqlSnapshots(engine), engine)
+        return WatchedLedger(ledger, SqlSnapshots(engine), engine, self._taken)
 
 
 def _sqlite(connection: Any) -> Any:  # noqa: ANN401 - sqlite3's own

@@ -85,7 +85,7 @@ def scheduler(
 def ingest(
     bus: Bus,
     api: KubernetesApi,
-    kinds: tuple[str, ...] = ("batch/job",),
+    kinds: Callable[[], tuple[str, ...]],
     *,
     elastic: bool = False,
 ) -> Body:
@@ -95,7 +95,7 @@ def ingest(
     async def body(life: Life, session: str) -> None:
         nats = bus.connect(_random(life), life)
         outlet, metrics = (
-            LivingOutlet(nats.outlet(), life, bus.lose_an_observation),
+            LivingOutlet(nats.outlet(), life, bus.post, bus.lose_an_observation),
             IngestMetrics(CollectorRegistry()),
         )
         publisher = Publisher(
@@ -103,7 +103,7 @@ def ingest(
         )
         pace = IngestPace(page_max=7, watch_s=30.0, relist_s=RELIST_S)
         deps = IngestMeans(LivingApi(api, life), publisher, pace, _random(life), metrics)
-        await IngestSession(watched([*map(job_kind, kinds)], scope), deps, outlet).run()
+        await IngestSession(watched([*map(job_kind, kinds())], scope), deps, outlet).run()
 
     return body
 
@@ -117,7 +117,7 @@ def actuator(
         nats = bus.connect(_random(life), life)
         metrics = ActuatorMetrics(CollectorRegistry())
         reporter = Reporter(
-            LivingOutlet(nats.outlet(), life, bus.lose_an_observation),
+            LivingOutlet(nats.outlet(), life, bus.post, bus.lose_an_observation),
             cluster=CLUSTER,
             session=session,
             random=_random(life),

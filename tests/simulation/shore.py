@@ -38,7 +38,7 @@ class Shore(ABC):
         self.engine = open_engine("sqlite://")
         upgrade(self.engine)
         ledger = SqlLedger(self.engine, clock_us=self.bus.now_us)
-        self.ledger = WatchedLedger(ledger, SqlSnapshots(self.engine), self.engine)
+        self.ledger = WatchedLedger(ledger, SqlSnapshots(self.engine), self.engine, self.bus.taken)
         self.deaths, self.said = 0, ""
 
     @abstractmethod
@@ -78,7 +78,7 @@ class Shore(ABC):
     def _bodies(self) -> dict[str, processes.Body]:
         decide, _ = processes.scheduler(self.bus, lambda: self.ledger, lambda: "ledger", Policy())
         api = self.cluster.api
-        observe = processes.ingest(self.bus, api, self.kinds)
+        observe = processes.ingest(self.bus, api, lambda: self.kinds)
         act = processes.actuator(self.bus, api, provisions=self.provisions)
         return {"s": decide, "i": observe, "a": act}
 

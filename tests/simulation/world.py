@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -23,8 +24,9 @@ from tests.simulation.actors.makers import Makers, makes
 from tests.simulation.actors.owners import Owners
 from tests.simulation.actors.people import People, finished
 from tests.simulation.actors.removers import Removers
+from tests.simulation.actors.switchers import Switchers
 from tests.simulation.actors.triers import GATES, Triers, tries
-from tests.simulation.bus import Bus
+from tests.simulation.bus import NAMES, Bus
 from tests.simulation.cluster import QUEUE_LABEL, Cluster
 from tests.simulation.faults.disasters import Disasters, strikes
 from tests.simulation.faults.life import Life
@@ -34,13 +36,14 @@ from tests.simulation.judging.differences import Differences
 from tests.simulation.judging.ledger_watch import LedgerWatch, WatchedLedger
 from tests.simulation.judging.needless import SETTLED_S, Needless
 from tests.simulation.judging.observer import Observer
-from tests.simulation.judging.verdict import demand, insist
+from tests.simulation.judging.rest import Rest
+from tests.simulation.judging.verdict import insist
+from tests.simulation.judging.wire import is_complete
 from tests.simulation.ledgers import LedgerBackup, Ledgers
 from tidegate.contracts.entry import Published
 from tidegate.errors import TidegateError
 
 JOBS_MAX = 10
-REST_S_MAX = 1_200.0  # repetitions back off to 300 s
 
 
 class World:
@@ -50,8 +53,8 @@ class World:
         self.random = Random(seed)
         self.weather = Weather()
         self.bus = Bus(observations_max=150)
-        self.cluster = Cluster(self.bus.now_us, Random(self.random.random()))
-        self._kept = Ledgers(self.bus.now_us)
+        self.cluster = Cluster(self.bus.true_us, Random(self.random.random()))
+        self._kept = Ledgers(self.bus.now_us, self.bus.taken)
         self.ledgers = self._kept.all
         self.lives = dict[str, Life]()
         self.seen = list[Published]()
@@ -62,6 +65,8 @@ class World:
         self.begin_ledger()
         self.differences = Differences(self.cluster, self.watch, self.observer.running)
         self.needless = Needless(lambda: self.ledger, self.observer.touched_s)
+        state, running = self.cluster.api.registry.state, self.observer.running
+        self.rest = Rest(state, running, self.bus.true_us)
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
         self.storms = Storms(self, Random(self.random.random()), lossy=strikes(seed))
         self.disasters = Disasters(self, seed)
@@ -70,8 +75,10 @@ class World:
         self.makers = Makers(self.cluster, seed)
         self.growers, self._grows = Growers(self.cluster, seed), grows(seed)
         self.triers = Triers(self.cluster, seed)
-        self.editors, self.foresters = Editors(self.cluster, seed), Foresters(self.cluster, seed)
+        self.editors = Editors(self.cluster, seed, self.watch)
+        self.foresters = Foresters(self.cluster, seed)
         self.removers = Removers(self.cluster, self.weather, seed)
+        self.switchers = Switchers(self.weather, seed, self._restart_ingest)
         self._policy = replace(self.owners.policy, gates=GATES if tries(seed) else {})
         self._kinds = ("batch/job", "workload") if makes(seed) else ("batch/job",)
 
@@ -122,6 +129,7 @@ class World:
             self.editors.settle()
             self.foresters.settle()
             self.removers.settle()
+            self.switchers.settle()
             await self._rest()
             for task in around:
                 task.cancel()
@@ -131,7 +139,8 @@ class World:
         decide, self.statuses = processes.scheduler(
             bus, lambda: self.ledger, self._new_ledger_id, self._policy
         )
-        observe = processes.ingest(bus, api, self._kinds, elastic=self._grows)
+        kinds = partial(self.switchers.kinds, self._kinds)
+        observe = processes.ingest(bus, api, kinds, elastic=self._grows)
         act = processes.actuator(bus, api, elastic=self._grows)
         kept = [("scheduler-1", decide), ("scheduler-2", decide), ("ingest-1", observe)]
         kept += [("actuator-1", act), ("actuator-2", act)]
@@ -150,6 +159,7 @@ class World:
             self.editors.work(),
             self.foresters.work(),
             self.removers.work(),
+            self.switchers.work(),
             self._subscribe(),
             self._tick(),
         ]
@@ -194,8 +204,16 @@ class World:
     def _all_is_well(self) -> bool:
         now_s = asyncio.get_running_loop().time()
         steady = all(life.alive and life.stalled_until_s <= now_s for life in self.lives.values())
-        blind = now_s < self.weather.blind_until_s
-        return steady and not (self.storms.raging or blind or self.bus.told_ahead())
+        weather = self.weather
+        blind = now_s < weather.blind_until_s or weather.is_away(now_s)
+        quiet = not (self.storms.raging or self.switchers.off)
+        return steady and quiet and not (blind or self.bus.told_ahead())
+
+    def _restart_ingest(self) -> None:
+        self.disturbed()
+        for name, life in sorted(self.lives.items()):
+            if name.startswith("ingest"):
+                life.die()
 
     def disturbed(self) -> None:
         """Note that something failed just now."""
@@ -204,9 +222,10 @@ class World:
     async def _rest(self) -> None:
         """Wait until every Job is done and everything is told, written and published."""
         loop = asyncio.get_running_loop()
-        began_s = loop.time()
+        self.rest.begin(loop.time())
         while why := self._unrest():
-            demand(loop.time() - began_s < REST_S_MAX, "rest", why)
+            waits = why.startswith("retention/") or not self._all_is_well()
+            self.rest.tick(loop.time(), why, waits=waits)
             await asyncio.sleep(1)
 
     def _unrest(self) -> str:
@@ -223,7 +242,14 @@ class World:
             return f"{next(iter(self.watch().holding))} holds quota"
         if not self.seen or self.seen[-1].seq < self.ledger.entries[-1].seq:
             return "not everything is published"
-        return self._under_way()
+        return self._unpublished() or self._under_way()
+
+    def _unpublished(self) -> str:
+        """Tell what EVENTS lacks of the ledger, whoever read it before; empty: nothing."""
+        watch, stream = self.watch(), self.bus.server.streams.get(NAMES.events)
+        seqs = (entry.seq for entry in self.ledger.entries if entry.seq >= watch.opened)
+        whole = stream is not None and is_complete(stream, watch.ledger_id, seqs)
+        return "" if whole else "EVENTS lacks entries"
 
     def _under_way(self) -> str:
         """Tell what the leader has still to do though every Job is done; empty: nothing."""

@@ -120,6 +120,11 @@ class Stream:
         every = reversed(self._kept.values())
         return next((one for one in every if matches(pattern, one.subject)), None)
 
+    def newest_with(self, header: str, start: str) -> Kept | None:
+        """Return the newest message that is kept whose header begins so."""
+        every = reversed(self._kept.values())
+        return next((one for one in every if one.headers.get(header, "").startswith(start)), None)
+
     def expire(self) -> None:
         """Remove what has outlived its time."""
         now_us, age_us = self._clock(), self.config.get("max_age", 0) // 1_000

@@ -7,10 +7,12 @@ too long, of the wrong kind, or says that Tidegate had decided what it did not.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from random import Random
 
 from tests.simulation.actors.people import finished
 from tests.simulation.cluster import HOSTILE, JOBS, Cluster, Object, job
+from tests.simulation.judging.ledger_watch import LedgerWatch
 from tests.simulation.judging.observer import DECISION
 
 TEAM, QUOTA_MILLI = "team-x", 2_000
@@ -36,8 +38,9 @@ def edits(seed: int) -> bool:
 class Editors:
     """Everybody who may edit Jobs of one namespace, and does."""
 
-    def __init__(self, cluster: Cluster, seed: int) -> None:
+    def __init__(self, cluster: Cluster, seed: int, ledger: Callable[[], LedgerWatch]) -> None:
         self._cluster, self._random = cluster, Random(f"editors {seed}")
+        self._ledger = ledger
         self._left = _JOBS_MAX if edits(seed) else 0
         self._names = list[str]()
         if self._left:
@@ -76,6 +79,8 @@ class Editors:
         chosen = self._random.random()
         if chosen < 0.35:
             self._patch(name, {"spec": {"parallelism": self._random.randint(1, _SIZE_MAX)}})
+            later_s = self._random.uniform(0.05, 2)
+            asyncio.get_running_loop().call_later(later_s, self._mimic, name)
         elif chosen < 0.5:
             self._patch(name, {"spec": {"template": {"spec": self._podspec(one)}}})
         elif chosen < 0.8:
@@ -96,6 +101,15 @@ class Editors:
         decision = f"{self._random.choice(['ledger1', 'ledger2', 'another'])}/{number}"
         lie: Object = {"metadata": {"annotations": {DECISION: decision}}}
         self._patch(name, {**lie, "spec": {"suspend": False}})
+
+    def _mimic(self, name: str) -> None:
+        """Say that another ledger had stopped a Job, by the number that ours has for that."""
+        one = self._cluster.api.registry.state.get("jobs.batch", TEAM, name)
+        uid = "" if one is None else one["metadata"]["uid"]
+        seqs = [seq for seq, order in self._ledger().orders.items() if order.job.uid == uid]
+        if seqs and name in self._names:
+            lie: Object = {"metadata": {"annotations": {DECISION: f"another/{max(seqs)}"}}}
+            self._patch(name, {**lie, "spec": {"suspend": True}})
 
     def _patch(self, name: str, change: Object) -> None:
         self._cluster.act("user", "PATCH", f"{JOBS.format(TEAM)}/{name}", change)

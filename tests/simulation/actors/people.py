@@ -36,6 +36,8 @@ class People:
             chosen = random.random()
             if chosen < 0.7:
                 self._submit()
+                while self._left and random.random() < 0.3:
+                    self._submit()  # at once: they compete for what is free
             elif chosen < 0.95:
                 self._meddle()
             else:

@@ -27,6 +27,7 @@ class Life:
         self.main: asyncio.Task[None] | None = None
         self.ends = list[Callable[[], None]]()  # what breaks when the process is gone
         self.stalled_until_s = 0.0
+        self.closed_s = dict[str, float]()  # watches that ended, and when
 
     def strikes(self, fault: Fault, share: float = 1.0) -> bool:
         return self.weather.strikes(fault, self.random, share)

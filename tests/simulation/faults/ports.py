@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import asynccontextmanager
 
 from tests.simulation.faults.life import Life
+from tests.simulation.judging.verdict import demand
+from tests.simulation.judging.wire import Post
 from tidegate.bus.ports import (
     EventFeed,
     EventPublisher,
@@ -27,7 +29,7 @@ from tidegate.errors import (
 )
 from tidegate.kube.ports import JSON, KubernetesApi, Response
 
-REPEATED = 3
+REPEATED, BLIND_S_MAX = 3, 3.0
 RELIST_S = 120.0
 RELISTED_S = 1.2 * RELIST_S  # within that everything is listed again, whatever was missed
 
@@ -72,18 +74,29 @@ class LivingLedger:
 class LivingOutlet:
     """``ObservationPublisher`` of a process."""
 
-    def __init__(self, outlet: ObservationPublisher, life: Life, lose: Callable[[], None]) -> None:
-        self._outlet, self._life = outlet, life
+    def __init__(
+        self, outlet: ObservationPublisher, life: Life, post: Post, lose: Callable[[], None]
+    ) -> None:
+        self._outlet, self._life, self._post = outlet, life, post
         self._lose = lose  # takes the newest observation out of the stream
 
     async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
         # The order of the calls counts, so nothing may be late before the port.
         if not self._life.alive:
             raise asyncio.CancelledError
+        if self._post.hand_over(message_id) and b'"Heartbeat/1"' in payload[:40]:
+            self._object_to_blindness()
         await self._outlet.publish(subject, payload, message_id)
+        self._post.object_to_lie(message_id)
         if self._life.strikes("hole"):
             self._lose()
         await self._life.cross(0)
+
+    def _object_to_blindness(self) -> None:
+        """Object if time goes on though nobody has looked at Jobs for a while."""
+        for path, since_s in self._life.closed_s.items():
+            blind = path.endswith("/jobs") and _now_s() - since_s > BLIND_S_MAX
+            demand(not blind, "past", f"time goes on since {since_s:.1f} s without {path}")
 
     async def resyncs(self) -> AsyncIterator[str]:
         async for reason in self._outlet.resyncs():
@@ -190,7 +203,7 @@ class LivingApi:
         if method == "PATCH" and life.strikes("patch_stalls"):
             life.stall()
         await life.cross()
-        if life.strikes("unanswered"):
+        if life.strikes("unanswered") or life.weather.is_away(_now_s()):
             raise ApiUnreachableError("the request was lost")
         if life.strikes("busy"):
             return Response(life.random.choice([429, 500, 503]), b'{"message":"too busy"}')
@@ -207,24 +220,28 @@ class LivingApi:
         self, path: str, query: Mapping[str, str]
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
         await self._life.cross()
-        if self._life.strikes("unanswered"):
+        if self._life.strikes("unanswered") or self._life.weather.is_away(_now_s()):
             raise ApiUnreachableError("the watch was not opened")
         if self._life.strikes("busy"):
             raise ApiStatusError(429, "too busy")
         async with self._api.watch(path, query) as lines:
-            yield self._told(lines)
+            self._life.closed_s.pop(path, None)
+            try:
+                yield self._told(lines)
+            finally:
+                self._life.closed_s[path] = _now_s()
 
     async def _told(self, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        life, asked_s = self._life, -1.0
+        life, asked_s, opened_s = self._life, -1.0, _now_s()
         async for line in lines:
-            now_s = asyncio.get_running_loop().time()
+            now_s = _now_s()
             # What waited while another line was late is not later than that one.
             await life.cross(life.watch_lag_s_max if now_s > asked_s else None)
-            asked_s = asyncio.get_running_loop().time()
-            if life.strikes("watch_breaks"):
+            asked_s = _now_s()
+            if life.strikes("watch_breaks") or life.weather.is_away(_now_s(), opened_s):
                 raise ApiUnreachableError("the watch broke")
             if b'"DELETED"' in line[:20] and life.strikes("deletion_missed"):
-                life.weather.blind_until_s = asyncio.get_running_loop().time() + RELISTED_S
+                life.weather.blind_until_s = _now_s() + RELISTED_S
                 continue
             yield line
 
@@ -232,3 +249,7 @@ class LivingApi:
 def _precedes(one: Message, last: Message) -> bool:
     """Tell whether a repeated message skips none: after a step back some are ahead."""
     return one.at.incarnation == last.at.incarnation and one.at.seq <= last.at.seq
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()

@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 
+SHARES = 0.15, 0.3, 0.6
+"""Of all faults, those that a storm brings: by world, for many at once hide each other's."""
+AWAY_S = 2.0, 12.0
+
+
 class Storms:
     """Makes and ends bad weather in one world."""
 
@@ -20,6 +25,7 @@ class Storms:
         self.lossless = (
             random.random() < 0.4 and not lossy
         )  # whatever dies, nothing that was told is lost
+        self._share = random.choice(SHARES)
         self._ledger_lost = self.lossless or random.random() < 0.6  # at most once, if at all
 
     async def run(self) -> None:
@@ -38,7 +44,7 @@ class Storms:
 
     def _begin(self) -> None:
         self.raging = True
-        self._world.weather.worsen(self._random, lossless=self.lossless)
+        self._world.weather.worsen(self._random, share=self._share, lossless=self.lossless)
 
     def _calm(self) -> None:
         self.raging = False
@@ -57,6 +63,8 @@ class Storms:
         chosen = random.random()
         if chosen < 0.4:
             world.lives[random.choice(sorted(world.lives))].die()
+        elif chosen < 0.45:
+            world.lives[random.choice(sorted(world.lives))].stall()
         elif chosen < 0.5:
             world.cluster.api.compact()
         elif chosen < 0.6 and not self.lossless:
@@ -65,6 +73,15 @@ class Storms:
             world.bus.recreate_events()
         elif 0.65 <= chosen < 0.7 and not self._ledger_lost:
             self._lose_the_ledger()
+        elif chosen >= 0.85:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Let the API server be away for a while; when it comes back its history is forgotten."""
+        loop, lasting_s = asyncio.get_running_loop(), self._random.uniform(*AWAY_S)
+        self._world.weather.struck["API server away"] += 1
+        self._world.weather.away_s = loop.time(), loop.time() + lasting_s
+        loop.call_later(lasting_s, self._world.cluster.api.compact)
 
     def _lose_the_ledger(self) -> None:
         """Do as an operator does whose database is gone: begin anew."""

@@ -61,6 +61,7 @@ class Weather:
     def __init__(self, chances: Mapping[Fault, float] | None = None) -> None:
         self.chances = dict[Fault, float](chances or {})
         self.struck = Counter[str]()
+        self.away_s = 0.0, 0.0  # since when and until when the API server is not reached
         self.blind_until_s = 0.0  # somebody takes for present what is gone, until the next list
 
     def strikes(self, fault: Fault, random: Random, share: float = 1.0) -> bool:
@@ -70,10 +71,15 @@ class Weather:
         self.struck[fault] += hit
         return hit
 
-    def worsen(self, random: Random, *, lossless: bool) -> None:
-        """Draw which faults may strike from now on."""
+    def is_away(self, now_s: float, since_s: float | None = None) -> bool:
+        """Tell whether the API server is not reached now, or was not since a moment."""
+        from_s, until_s = self.away_s
+        return from_s <= now_s < until_s or (since_s is not None and since_s < from_s)
+
+    def worsen(self, random: Random, *, share: float, lossless: bool) -> None:
+        """Draw which faults may strike from now on; of few each is seen by itself."""
         for fault, most in MOST.items():
-            if random.random() < 0.6 and not (lossless and fault in LOSSES):
+            if random.random() < share and not (lossless and fault in LOSSES):
                 self.chances[fault] = random.random() * most
 
     def calm(self) -> None:

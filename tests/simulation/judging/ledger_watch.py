@@ -5,7 +5,8 @@ It shares no code with the core. It is told of each commit as it happens and obj
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 import msgspec
 from sqlalchemy import Engine
@@ -13,6 +14,7 @@ from sqlalchemy import Engine
 from scheduler.dependencies import Snapshots
 from tests.simulation.judging.quota_tree import QuotaTree
 from tests.simulation.judging.verdict import demand
+from tests.simulation.judging.wire import Taken
 from tidegate.bus.ports import Ledger
 from tidegate.contracts.codec import decode, type_name
 from tidegate.contracts.decisions import (
@@ -41,6 +43,12 @@ from tidegate.contracts.facts import (
 from tidegate.model.podset import PodSetAssignment
 
 
+class OnRelease(Protocol):
+    """Told that a job's quota is free, by a stop or because another workload took it over."""
+
+    def __call__(self, uid: str, *, by_stop: bool) -> None: ...
+
+
 class Holding(msgspec.Struct, frozen=True):
     """Quota that somebody holds."""
 
@@ -60,6 +68,7 @@ class LedgerWatch:
     """Follows one ledger from its first entry."""
 
     def __init__(self) -> None:
+        self._at_us = 0  # of the newest entry
         self.ledger_id, self.opened = "", 0  # its name of now, and the seq that gave it
         self.holding = dict[str, Holding]()  # by workload
         self.uids = dict[str, str]()  # workload to its job's uid, of whoever holds
@@ -74,13 +83,15 @@ class LedgerWatch:
         self._tree = QuotaTree()
         self._elastic = set[str]()  # workloads that may shrink
         self._versions = dict[str, int]()  # of each object that is known, by uid
-        self.on_release: Callable[[str], None] | None = None  # told a job's uid: its quota is free
+        self.on_release: OnRelease | None = None
         self.reserved = 0
         self.evicted = 0
 
     def take_in(self, entry: Entry) -> None:
         """Follow one entry, and object if it reserves what is not there."""
         event = decode(entry.payload)
+        demand(entry.at_us >= self._at_us, "past", f"time runs back at {entry.seq}")
+        self._at_us = entry.at_us
         self._object_to_the_past(event, entry.seq)
         self._follow_size(event)
         self._tree.take_in(event)
@@ -128,11 +139,18 @@ class LedgerWatch:
             case _:
                 pass
 
+    def stops_since_start(self, uid: str) -> set[str]:
+        """Return the marks of the stops that were ordered behind a job's newest start."""
+        orders = [(seq, one) for seq, one in self.orders.items() if one.job.uid == uid]
+        starts = [seq for seq, one in orders if isinstance(one, StartOrdered)]
+        since = max(starts, default=0)
+        return {f"{self.ledger_id}/{seq}" for seq, _ in orders if seq > since}
+
     def _let_go(self, event: QuotaReleased | WorkloadFinished | WorkloadRemoved) -> None:
         self.holding.pop(event.workload, None)
         uid = self.uids.pop(event.workload, "").partition("/")[0]
         if self.on_release is not None and isinstance(event, QuotaReleased) and not self.holds(uid):
-            self.on_release(uid)
+            self.on_release(uid, by_stop=event.reason != "WorkloadSliceReplaced")
         self.evicting.discard(event.workload)
         if not isinstance(event, QuotaReleased):
             self.jobs.pop(event.workload, None)
@@ -200,13 +218,16 @@ class LedgerWatch:
 class WatchedLedger:
     """``Ledger`` that tells a watch of each commit."""
 
-    def __init__(self, ledger: Ledger, snapshots: Snapshots, engine: Engine) -> None:
+    def __init__(self, ledger: Ledger, snapshots: Snapshots, engine: Engine, taken: Taken) -> None:
         self._ledger, self.watch, self.snapshots = ledger, LedgerWatch(), snapshots
+        self._taken, self._epoch = taken, 0  # the newest term
         self.engine = engine  # where it is kept
         self.entries = list[Entry]()
 
     def lead(self, holder: str, lease_us: int) -> Term | None:
-        return self._ledger.lead(holder, lease_us)
+        term = self._ledger.lead(holder, lease_us)
+        self._epoch = self._epoch if term is None else term.epoch
+        return term
 
     def renew(self, epoch: int, lease_us: int) -> None:
         self._ledger.renew(epoch, lease_us)
@@ -215,6 +236,9 @@ class WatchedLedger:
         self, epoch: int, after: int, entries: Sequence[Entry], positions: Positions
     ) -> None:
         self._ledger.append(epoch, after, entries, positions)
+        demand(epoch == self._epoch, "past", f"term {epoch} writes in term {self._epoch}")
+        if positions.observations is not None:
+            self._taken.commit(positions.observations)
         self.entries += entries
         for entry in entries:
             self.watch.take_in(entry)

@@ -31,9 +31,11 @@ class Observer:
         self._queues = dict[str, str]()  # a job's uid to its team
         self._applied = set[tuple[str, str]]()  # of starts: job and decision
         self._newest = dict[tuple[str, str], int]()  # job and ledger to the newest seq seen on it
+        self._marks = dict[str, set[str]]()  # of a job, every decision that it ever bore
         self._since_s = dict[str, float]()  # jobs that run without quota, and since when
         self._by_hand = set[str]()  # jobs that somebody started past us
         self.touched_s = dict[str, float]()  # jobs that somebody changed past us, and when
+        self._resized_s = dict[str, float]()  # jobs that somebody enlarged past us, and when
         self._most = dict(NOMINAL_MILLI)  # the largest quota that each team ever had
         self.starts = self.stops = self.unadmitted_s = 0.0
         cluster.api.registry.state.listeners.append(self.see)
@@ -78,12 +80,15 @@ class Observer:
             self._queues[uid] = team
         was = True if before is None else before["spec"].get("suspend", False)
         suspended = after["spec"].get("suspend", False)
+        decision = metadata.get("annotations", {}).get(DECISION, "")
+        self._marks.setdefault(uid, set()).add(decision)
         if self._cluster.acting:
-            self.touched_s[uid] = asyncio.get_running_loop().time()
+            self.touched_s[uid] = _now_s()
+            if before is not None and _size(before) != _size(after):
+                self._resized_s[uid] = _now_s()
             if was and not suspended:
                 self._by_hand.add(uid)
             return
-        decision = metadata.get("annotations", {}).get(DECISION, "")
         old = {} if before is None else before["metadata"].get("annotations", {})
         # A start suspends a Job that runs already, to change its template: a step, not an order.
         if (was and not suspended) or decision != old.get(DECISION, ""):
@@ -96,12 +101,18 @@ class Observer:
         self._applied.clear()
         self._newest.clear()
 
-    def object_to_release(self, uid: str) -> None:
-        """Object if quota is given back while pods run that nobody started past us just now."""
-        since_s = asyncio.get_running_loop().time() - self.touched_s.get(uid, -UNADMITTED_S_MAX)
+    def object_to_release(self, uid: str, *, by_stop: bool) -> None:
+        """Object if quota is given back while pods run, or to whose job no stop ever came.
+
+        Pods that somebody started past us just now do not count.
+        """
+        since_s = _now_s() - self.touched_s.get(uid, -UNADMITTED_S_MAX)
         past_us = uid in self._by_hand or since_s < UNADMITTED_S_MAX
         runs = self.running().get(uid, 0)
         demand(past_us or not runs, "quota", f"{uid} runs {runs}m cpu and its quota is free")
+        if uid in self._queues and by_stop:
+            bore, stops = self._marks[uid], self._ledger().stops_since_start(uid)
+            demand(bore & stops, "once", f"{uid} lost its quota, and bore none of {sorted(stops)}")
 
     def running(self) -> dict[str, int]:
         """Return what the pods of each job take now, by its uid, in milli-CPU."""
@@ -145,6 +156,11 @@ class Observer:
         if not self._cluster.acting:
             self._object_to_excess(owners[0]["uid"])
 
+    def _is_past_us(self, job: str) -> bool:
+        """Tell whether somebody else started a job, or enlarged it just now."""
+        resized_s = self._resized_s.get(job, -UNADMITTED_S_MAX)
+        return job in self._by_hand or _now_s() - resized_s < UNADMITTED_S_MAX
+
     def _object_to_excess(self, job: str) -> None:
         """Object if a team and its cohort run more than all their quota together."""
         team = self._queues.get(job)
@@ -155,10 +171,18 @@ class Observer:
         used = sum(
             cpu
             for owner, cpu in self._pods.values()
-            if self._queues.get(owner) in teams and owner not in self._by_hand
+            if self._queues.get(owner) in teams and not self._is_past_us(owner)
         )
         limit = sum(self._most[name] for name in teams)
         demand(used <= limit, "quota", f"{sorted(teams)} run {used}m cpu of {limit}m")
+
+
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _size(job: Object) -> object:
+    return job["spec"].get("parallelism")
 
 
 def _ended(pod: Object) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
+from tests.simulation.judging.owners import check_owners_first
 from tests.simulation.judging.verdict import demand
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
@@ -23,11 +24,13 @@ def check_nobody_is_stuck(entries: Iterable[Entry]) -> int:
     """Fold a ledger turn by turn and assert it of everybody; return how often that was asked."""
     state, asked = State(), 0
     for _, turn in groupby(entries, key=lambda entry: entry.turn):
-        for entry in turn:
-            apply(state, decode(entry.payload))
+        told = [decode(entry.payload) for entry in turn]
+        for event in told:
+            apply(state, event)
         if _decides(state):
             forest(state)
             _check_charges(state)
+            check_owners_first(state, told)
             for workload in state.workloads.values():
                 moves = what_moves(state, workload)
                 demand(moves, "stuck", f"{workload.key} is at {state.seq}")
@@ -47,7 +50,8 @@ def _check_charges(state: State) -> None:
         for fr, cell in cq.node.cells.items()
         if cell.usage
     }
-    known = {key: amount for key, amount in held.items() if key[0] in state.forest.cluster_queues}
+    queues = state.forest.cluster_queues
+    known = {key: amount for key, amount in held.items() if amount and key[0] in queues}
     demand(used == known, "quota", f"at {state.seq} {used} is counted as used, and held is {known}")
 
 
@@ -64,7 +68,7 @@ def what_moves(state: State, workload: Workload) -> str:
         case "evicting":
             return "its stop" if _is_watched(state, workload) else ""
         case "admitted":
-            return _ends(state, workload)
+            return "" if _is_drained(state, workload) else _ends(state, workload)
         case "reserved":
             ready = {name for name, told in workload.checks.items() if told.state == "Ready"}
             defined = state.objects.cluster_queues.get(workload.cluster_queue)
@@ -81,6 +85,15 @@ def _stays_out(state: State, workload: Workload) -> str:
         return "somebody who activates it"
     moves = any(key in state.intents for key in parent.variants)
     return "its sibling" if parent.acting or moves else ""
+
+
+def _is_drained(state: State, workload: Workload) -> bool:
+    """Tell whether nobody may stay in its queue."""
+    objects, namespace = state.objects, workload.key.partition("/")[0]
+    cq = objects.cluster_queues.get(workload.cluster_queue)
+    local = objects.local_queues.get(f"{namespace}/{workload.queue}")
+    policies = [one.spec.stop_policy for one in (cq, local) if one is not None]
+    return "HoldAndDrain" in policies
 
 
 def _ends(state: State, workload: Workload) -> str:

@@ -1,0 +1,149 @@
+"""What is done to streams, as a server sees it: what no service may do, whatever has failed.
+
+The server of the world asks here behind each message that it stores and before each purge. Nothing
+of this is read from a service, and nothing waits until somebody notices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import count
+from typing import Any
+
+from tests.parts.nats.server import Server
+from tests.parts.nats.stream import Clock, Incoming, Kept, Stream
+from tests.simulation.judging.verdict import demand
+from tidegate.contracts.entry import Position
+
+Object = dict[str, Any]
+EVENT = "ce-id"
+"""The header that names an entry: ledger and seq."""
+
+
+class Taken:
+    """How far each stream of observations is in some ledger, by its incarnation."""
+
+    def __init__(self) -> None:
+        self._seqs = dict[int, int]()
+        self._ends = dict[int, int]()
+
+    def commit(self, position: Position) -> None:
+        """Note a committed position, and object if it is one of what was never stored."""
+        end = self._ends.get(position.incarnation, 0)
+        found = f"observation {position.seq} counts as read, and {end} is the newest there was"
+        demand(position.seq <= end, "loss", found)
+        known = self._seqs.get(position.incarnation, 0)
+        self._seqs[position.incarnation] = max(known, position.seq)
+
+    def store(self, stream: Stream) -> None:
+        """Note how far a stream is."""
+        known = self._ends.get(stream.created_us, 0)
+        self._ends[stream.created_us] = max(known, stream.last_seq)
+
+    def object_to_purge(self, stream: Stream, below: int) -> None:
+        """Object to the removal of what no ledger has, and to one that moves the stream's end."""
+        taken = self._seqs.get(stream.created_us, 0)
+        kept = next(stream.after(max(taken, 0)), None)
+        lost = kept is not None and kept.seq < below
+        found = f"observations below {below} are purged, and {taken} is the newest in a ledger"
+        demand(not lost, "loss", found)
+        demand(below - 1 <= stream.last_seq, "loss", f"{below} is beyond the end")
+
+
+class Post:
+    """What is handed over to be stored, in which order, and what came of it; by message id."""
+
+    def __init__(self) -> None:
+        self._calls = dict[str, int]()  # the newest call of each
+        self._newest = dict[tuple[int, str], int]()  # by stream and session, of what was stored
+        self._stored = set[str]()
+        self._numbers = count(1)
+
+    def hand_over(self, name: str) -> bool:
+        """Note that somebody wants a message stored; tell whether that is the first time."""
+        first = name not in self._calls
+        self._calls[name] = next(self._numbers)
+        return first
+
+    def store(self, name: str, incarnation: int) -> None:
+        """Note that a message was stored, and object if it was handed over before another."""
+        session = incarnation, name.rpartition(":")[0]
+        call = self._calls.get(name, 0)
+        known = self._newest.get(session, 0)
+        demand(call >= known, "past", f"{name} is stored behind what was told after it")
+        self._newest[session] = call
+        self._stored.add(name)
+
+    def object_to_lie(self, name: str) -> None:
+        """Object if a message counts as stored that never was."""
+        demand(name in self._stored, "loss", f"{name} counts as stored, and never was")
+
+
+class WatchedServer(Server):
+    """A server that objects to what is asked of it."""
+
+    def __init__(self, clock: Clock, taken: Taken, post: Post) -> None:
+        super().__init__(clock)
+        self._taken, self._post = taken, post
+        self._ids = dict[tuple[int, str], bytes]()  # by incarnation and id, what was stored first
+        self._rules: dict[str, Callable[[Stream, Incoming, Object], None]] = {
+            "observations": self._observed,
+            "events": _published,
+        }
+
+    def _store(self, found: Stream, message: Incoming) -> Object:
+        kind = found.config["name"].rpartition("_")[2]
+        newest = _newest(found, message) if kind == "events" else ""
+        holds = found.newest(message.subject) if kind == "leases" else None
+        told = super()._store(found, message)
+        self._rules.get(kind, _nothing)(found, message, told | {"newest": newest})
+        if holds is not None:
+            _object_to_theft(holds, message)
+        return told
+
+    def _purge(self, name: str, body: Object) -> Object:
+        if name.endswith("_observations") and body.get("seq"):
+            self._taken.object_to_purge(self.stream(name), body["seq"])
+        return super()._purge(name, body)
+
+    def _observed(self, found: Stream, message: Incoming, told: Object) -> None:
+        """Object if one observation is taken for the repetition of another."""
+        self._taken.store(found)
+        key = found.created_us, message.headers.get("Nats-Msg-Id", "")
+        if not told.get("duplicate"):
+            self._ids[key] = message.payload
+            self._post.store(key[1], key[0])
+        same = self._ids.get(key, message.payload) == message.payload
+        demand(same, "loss", f"{key[1]} names two observations, and the second is dropped")
+
+
+def _published(found: Stream, message: Incoming, told: Object) -> None:
+    """Object if EVENTS has an entry of one ledger twice, or not in order."""
+    ledger_id, _, seq = message.headers.get(EVENT, "").rpartition("/")
+    before = told["newest"]
+    follows = not before or int(seq) == int(before) + 1
+    what = f"{found.config['name']} has {ledger_id}/{seq} behind {ledger_id}/{before}"
+    demand(follows or told.get("duplicate"), "events", what)
+
+
+def _newest(found: Stream, message: Incoming) -> str:
+    """Return the seq of the newest entry of a message's ledger that a stream keeps; "": none."""
+    ledger_id = message.headers.get(EVENT, "").rpartition("/")[0]
+    kept = found.newest_with(EVENT, f"{ledger_id}/")
+    return "" if kept is None else kept.headers[EVENT].rpartition("/")[2]
+
+
+def is_complete(stream: Stream, ledger_id: str, seqs: Iterable[int]) -> bool:
+    """Tell whether EVENTS has each of some entries of a ledger."""
+    marks = {one.headers.get(EVENT, "") for one in stream.after(0)}
+    return all(f"{ledger_id}/{seq}" in marks for seq in seqs)
+
+
+def _object_to_theft(holds: Kept, message: Incoming) -> None:
+    """Object if somebody writes over a lease that another holds; who gives it up writes nothing."""
+    free = holds.payload in (b"", message.payload) or not message.payload
+    demand(free, "once", f"{message.payload!r} takes a lease that {holds.payload!r} holds")
+
+
+def _nothing(found: Stream, message: Incoming, told: Object) -> None:
+    del found, message, told
