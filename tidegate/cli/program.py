@@ -32,6 +32,7 @@ from tidegate.urls import shown
 
 NO, USED_WRONGLY, UNREACHABLE = 1, 2, 3
 _WRONG_USE: Any = typer.BadParameter.__base__  # click's UsageError, which typer does not name
+_COMMANDS = "tidegate.cli.commands"
 _UNREACHABLE = (LedgerUnreachableError, BusUnreachableError, ApiUnreachableError)
 
 
@@ -39,7 +40,8 @@ class Command(NamedTuple):
     """A row of the table of commands."""
 
     name: str
-    module: str  # below ``tidegate.cli.commands``; imported when the command is run, not before
+    module: str  # below ``tidegate.cli.commands``, or its full name where it stands above the
+    # command line; imported when the command is run, not before
     attribute: str  # a function, or an app of its own with sub-commands
 
 
@@ -60,6 +62,7 @@ COMMANDS = (
     Command("replay", "decisions.replay", "replay"),
     Command("ledger", "ledger.app", "app"),
     Command("shadow", "decisions.shadow", "shadow"),
+    Command("serve", "tidegate.serve.command", "serve"),
     Command("up", "local.up", "up"),
     Command("down", "local.up", "down"),
     Command("demo", "local.demo", "demo"),
@@ -153,7 +156,8 @@ def _root(
 
 
 def _load(row: Command) -> Any:  # noqa: ANN401 - click's Command or Group
-    loaded = getattr(import_module(f"tidegate.cli.commands.{row.module}"), row.attribute)
+    place = row.module if row.module.startswith("tidegate.") else f"{_COMMANDS}.{row.module}"
+    loaded = getattr(import_module(place), row.attribute)
     if isinstance(loaded, typer.Typer):
         group = get_group(loaded)
         group.name = row.name

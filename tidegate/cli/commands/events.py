@@ -98,7 +98,7 @@ def events(  # noqa: PLR0913 - each is an option
     """
     if as_of and (follow or bus):
         raise typer.BadParameter("--as-of looks back, and neither --follow nor --bus does.")
-    wanted = Wish(_types(type_), queue, namespace)
+    wanted = Wish(event_types(type_), queue, namespace)
     if workload and (follow or bus):
         raise typer.BadParameter("A workload's events are looked up, not followed.")
     if bus:
@@ -157,7 +157,12 @@ def _pattern(wanted: Wish) -> str:
     return "%." + ".".join(token(one) if one else "%" for one in place) + ".%"
 
 
-def _types(text: str) -> set[str]:
+def event_types(text: str) -> set[str]:
+    """Return the types that a text names, comma between them.
+
+    Raises:
+        UnknownNameError: there is no such type.
+    """
     wanted = set(filter(None, text.split(",")))
     if unknown := sorted(wanted.difference(TYPES)):
         raise UnknownNameError(

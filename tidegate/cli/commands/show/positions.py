@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, TypeAlias
 
 import typer
@@ -139,9 +139,13 @@ def paces(waits: list[Row]) -> dict[str, int]:
     for row in waits:
         if row["outcome"] == "admitted" and row["to_at"]:
             times[row["cluster_queue"]].append(parse_utc(row["to_at"]))
-    recent = {queue: sorted(found)[-RECENT:] for queue, found in times.items()}
+    return mean_gaps({queue: sorted(found)[-RECENT:] for queue, found in times.items()})
+
+
+def mean_gaps(times: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """Return the mean distance between times that are in order; nothing of fewer than two."""
     return {
         queue: (found[-1] - found[0]) // (len(found) - 1)
-        for queue, found in recent.items()
+        for queue, found in times.items()
         if len(found) > 1
     }

@@ -1,0 +1,1 @@
+"""Tests of the read API, on the ledger of ``tidegate ledger sample``."""

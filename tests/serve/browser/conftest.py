@@ -1,0 +1,66 @@
+"""A browser, and servers of this process on ports of loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Literal
+
+import pytest
+from playwright.async_api import Browser, async_playwright
+
+from tests.serve.conftest import judged
+from tests.serve.people import ReviewingApi
+from tidegate.ports import free_ports
+from tidegate.serve.app import application, parts_of
+from tidegate.serve.auth.callers import Callers
+from tidegate.serve.auth.pace import Pace
+from tidegate.serve.auth.rights import Rights
+from tidegate.serve.server import Place, server
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_ANYBODY = Callers(None, None, Pace(1_000))
+Open = Callable[[Literal["asking", "local"]], Awaitable[str]]
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    """Lend a browser; skip the test if this machine has none."""
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(
+            "No browser to look at the page with: install chromium (Debian: apt install chromium)."
+        )
+    async with async_playwright() as driver:
+        opened = await driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        await opened.close()
+
+
+@pytest.fixture
+async def pages(ledger: str) -> AsyncIterator[Open]:
+    """Lend what gives the page's address: of a server that asks who asks, or of an open one."""
+    async with AsyncExitStack() as servers:
+
+        async def opened(who: Literal["asking", "local"]) -> str:
+            asked = who == "asking"
+            found = judged(ReviewingApi()) if asked else (_ANYBODY, Rights(None))
+            return await servers.enter_async_context(_served(ledger, found))
+
+        yield opened
+
+
+@asynccontextmanager
+async def _served(ledger: str, who: tuple[Callers, Rights]) -> AsyncIterator[str]:
+    (port,) = free_ports(1)
+    parts = parts_of(ledger, *who)
+    running = server(application(parts), Place(host="127.0.0.1", port=port))
+    working = asyncio.create_task(running.serve())
+    async with asyncio.timeout(30):
+        while not running.started or parts.live.fault:
+            await asyncio.sleep(0.02)
+    yield f"http://127.0.0.1:{port}/look/"
+    running.should_exit = True
+    await working

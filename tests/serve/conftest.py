@@ -1,0 +1,77 @@
+"""A server in this process over the sample's ledger, for people with rights or for this machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.parts.sample import TURNS, filled
+from tests.serve.people import ReviewingApi
+from tidegate.serve.app import application, parts_of
+from tidegate.serve.auth.callers import Callers
+from tidegate.serve.auth.front_proxy import FrontProxy
+from tidegate.serve.auth.pace import Pace
+from tidegate.serve.auth.reviews import Reviews
+from tidegate.serve.auth.rights import Rights
+from tidegate.serve.visibility.routes import visibility_routes
+
+DEADLINE_S = 30
+Client = Callable[[str], TestClient]
+
+
+@pytest.fixture(scope="session")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the path of the sample's ledger; nobody writes to it."""
+    path = tmp_path_factory.mktemp("serve") / "ledger.db"
+    with filled(f"sqlite:///{path}", TURNS):
+        return str(path)
+
+
+@pytest.fixture(scope="session")
+def served(ledger: str) -> Iterator[Client]:
+    """Lend what gives clients: each for whoever's token is named."""
+    with running(ledger, *judged(ReviewingApi())) as client:
+        yield client
+
+
+def judged(api: ReviewingApi, per_s: float = 1_000) -> tuple[Callers, Rights]:
+    """Return who asks and what they may, as an API server says it."""
+    reviews = Reviews(api)
+    return Callers(reviews, FrontProxy(authority=""), Pace(per_s)), Rights(reviews)
+
+
+@pytest.fixture(scope="session")
+def local(ledger: str) -> Iterator[TestClient]:
+    """Lend a client of a server that answers this machine alone."""
+    with running(ledger, Callers(None, None, Pace(1_000)), Rights(None)) as client:
+        yield client("")
+
+
+class running:  # noqa: N801 - a context
+    """A server that has folded its ledger."""
+
+    def __init__(self, ledger: str, callers: Callers, rights: Rights) -> None:
+        self._parts = parts_of(ledger, callers, rights)
+        self._app = application(self._parts, visibility_routes(self._parts))
+        self._opened = ExitStack()
+
+    def __enter__(self) -> Client:
+        first = self._client("")
+        self._opened.enter_context(first)
+        until = time.monotonic() + DEADLINE_S
+        while first.get("/readyz").status_code != 200:
+            assert time.monotonic() < until, first.get("/readyz").text
+        return self._client
+
+    def __exit__(self, *_: object) -> None:
+        self._opened.close()
+
+    def _client(self, token: str) -> TestClient:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        client = TestClient(self._app, base_url="http://127.0.0.1", headers=headers)
+        client.headers.pop("user-agent")
+        return client

@@ -1,0 +1,36 @@
+"""The index finds what a search through all events finds, and no more."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.parts.sample import TOLD
+from tidegate.cli.ledger.name_lookup import naming
+from tidegate.cli.ledger.reading import open_reader
+from tidegate.serve.ledger.index import Index, IndexedLedger, IndexedReader
+
+KEYS = sorted(
+    {event.split('"')[0] for entry in TOLD for event in entry.payload.split('"workload":"')[1:]}
+)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_index_finds_what_a_search_finds(ledger: str, key: str) -> None:
+    index = Index()
+    for entry in TOLD:
+        index.add(entry)
+    with open_reader(ledger, reports=False) as reader:
+        fields = reader._replace(ledger=IndexedLedger(reader.ledger, index))
+        indexed = IndexedReader(*fields)
+        name = key.partition("/")[2]
+        assert list(indexed.submissions(name)) == list(reader.submissions(name))
+        assert naming(indexed, key) == naming(reader, key)
+        early = reader._replace(end=50)
+        assert naming(indexed._replace(end=50), key) == naming(early, key)
+
+
+def test_what_the_index_has_not_come_to_is_searched(ledger: str) -> None:
+    with open_reader(ledger, reports=False) as reader:
+        behind = IndexedReader(*reader._replace(ledger=IndexedLedger(reader.ledger, Index())))
+        assert naming(behind, KEYS[0]) == naming(reader, KEYS[0])
+        assert naming(behind, KEYS[0])

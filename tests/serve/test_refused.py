@@ -1,0 +1,150 @@
+"""What somebody may not see stays unseen, by whatever way it is asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from tests.serve.conftest import Client, judged, running
+from tests.serve.people import ReviewingApi
+from tidegate.serve.api.endpoints import ENDPOINTS
+from tidegate.serve.auth.hiding import HIDDEN
+
+OF_ANN = {
+    "/v1/workloads/{namespace}/{name}/why": [
+        f"/v1/workloads/a/{name}/why?detail={detail}"
+        for name in ("sweep", "huge", "tune", "train")
+        for detail in ("usual", "brief", "whole")
+    ],
+    "/v1/workloads/{namespace}/{name}/why-not": ["/v1/workloads/a/huge/why-not"],
+    "/v1/queues": ["/v1/queues?namespace=a"],
+    "/v1/positions": ["/v1/positions?namespace=a", "/v1/positions?namespace=a&asOf=50"],
+    "/v1/tree": [],
+    "/v1/shares": [],
+    "/v1/usage": [],
+    "/v1/reports": ["/v1/reports"],
+    "/v1/reports/{report}": [
+        f"/v1/reports/{name}?namespace=a"
+        for name in ("queue_now", "admitted_now", "waits", "preemptions", "chargeback")
+    ],
+    "/v1/events": ["/v1/events?namespace=a&after=0&limit=1000"],
+    "/v1/ledger": ["/v1/ledger"],
+    "/v1/me": ["/v1/me"],
+}
+"""Everything that may be asked by who may list the Workloads of namespace a alone."""
+ATTEMPTS = (
+    ("", "/v1/queues", 401),
+    ("forged", "/v1/queues", 401),
+    ("x" * 20_000, "/v1/queues", 401),
+    ("nobody", "/v1/queues", 403),
+    ("nobody", "/v1/workloads/a/huge/why", 403),
+    ("ann", "/v1/workloads/b/urgent/why", 403),
+    ("ann", "/v1/workloads/b/urgent/why?asOf=46", 403),
+    ("ann", "/v1/workloads/b/urgent/why?detail=whole&format=table", 403),
+    ("ann", "/v1/workloads/b/urgent/why-not", 403),
+    ("ann", "/v1/workloads/b/no-such/why", 403),
+    ("ann", "/v1/workloads/a%2F..%2Fb/urgent/why", 404),
+    ("ann", "/v1/workloads/b%2Furgent/why", 403),
+    ("ann", "/v1/workloads/a/urgent/why", 404),
+    ("ann", "/v1/workloads/a/urgent/why?namespace=b", 400),
+    ("ann", "/v1/workloads/a/b%00/why", 400),
+    ("ann", "/v1/positions", 403),
+    ("ann", "/v1/positions?namespace=b", 403),
+    ("ann", "/v1/positions?namespace=b&asOf=46", 403),
+    ("ann", "/v1/positions?namespace=", 403),
+    ("ann", "/v1/queues", 403),
+    ("ann", "/v1/queues?namespace=b", 403),
+    ("ann", "/v1/tree", 403),
+    ("ann", "/v1/shares?asOf=46", 403),
+    ("ann", "/v1/usage", 403),
+    ("ann", "/v1/reports/waits", 403),
+    ("ann", "/v1/reports/waits?namespace=b", 403),
+    ("ann", "/v1/reports/quota_now?namespace=a", 422),
+    ("ann", "/v1/reports/waits?namespace=a'%20OR%20'1'='1", 403),
+    ("root", "/v1/reports/waits?namespace=a'%20OR%20'1'='1", 404),
+    ("root", "/v1/reports/ledger_event", 404),
+    ("ann", "/v1/events", 403),
+    ("ann", "/v1/events?namespace=b", 403),
+    ("ann", "/v1/events?namespace=b&asOf=46", 403),
+    ("jobs", "/v1/positions?namespace=a", 403),
+    ("jobs", "/v1/events?namespace=a", 403),
+    ("jobs", "/v1/workloads/a/huge/why?kind=pytorchjob", 403),
+    ("queues", "/v1/workloads/a/huge/why", 403),
+    ("queues", "/v1/positions?queue=team-a", 403),
+    ("root", "/v1/tree?asOf=1000", 400),
+    ("root", "/v1/tree?asOf=0", 400),
+    ("root", "/v1/tree?of=nothing", 404),
+    ("root", "/v1/tree?limit=-1", 400),
+    ("root", "/v1/events?type=Nosuch", 404),
+    ("root", "/look/../command.py", 404),
+    ("root", "/look/%2e%2e/command.py", 404),
+    ("ann", "/apis/read.tidegate.dev/v1/namespaces/b/workloads/urgent/why", 403),
+    ("ann", "/apis/visibility.kueue.x-k8s.io/v1beta2/clusterqueues/team-a/pendingworkloads", 403),
+    (
+        "local",
+        "/apis/visibility.kueue.x-k8s.io/v1beta1/namespaces/b/localqueues/main/pendingworkloads",
+        403,
+    ),
+)
+NAMED = re.compile(r"\bb/|\bjob-(urgent|report)|\bzoe\b")
+"""What belongs to namespace b in the sample."""
+
+
+def test_every_endpoint_is_tried() -> None:
+    assert OF_ANN.keys() == {row.path for row in ENDPOINTS}
+
+
+@pytest.mark.parametrize(("who", "path", "status"), ATTEMPTS)
+def test_who_may_not_is_refused(served: Client, who: str, path: str, status: int) -> None:
+    answer = served(who).get(path)
+    assert (answer.status_code, answer.json()["kind"]) == (status, "Status"), answer.text
+    assert not re.search(r"\bjob-(urgent|report)", answer.text)
+
+
+def test_who_may_see_one_namespace_is_told_no_name_of_another(served: Client) -> None:
+    hidden = 0
+    for paths in OF_ANN.values():
+        for path in paths:
+            answer = served("ann").get(path)
+            assert answer.status_code == 200, (path, answer.text)
+            assert NAMED.findall(answer.text) == [], path
+            hidden += answer.text.count(HIDDEN)
+    assert hidden > 0  # others' workloads had their part in what was told
+
+
+def test_who_may_see_all_is_told_all(served: Client) -> None:
+    text = served("root").get("/v1/workloads/a/sweep/why?detail=whole").text
+    assert "b/job-urgent" in text
+    assert HIDDEN not in text
+
+
+def test_who_may_list_queues_alone_sees_no_name_in_them(served: Client) -> None:
+    answer = served("queues").get("/v1/queues")
+    heads = {one["head"] for one in answer.json()["items"]} - {None}
+    assert heads == {HIDDEN}
+    usage = served("queues").get("/v1/usage").json()["items"]
+    assert [one["usedBy"] for one in usage] == [[]] * len(usage)
+    assert served("root").get("/v1/usage").json()["items"][0]["usedBy"]
+
+
+def test_who_may_get_jobs_is_told_of_such_jobs(served: Client) -> None:
+    answer = served("jobs").get("/v1/workloads/a/huge/why")
+    assert answer.status_code == 200
+    assert answer.json()["job"]["kind"] == "batch/job"
+
+
+def test_without_an_answer_of_the_api_server_nobody_is_told(ledger: str) -> None:
+    api = ReviewingApi()
+    api.answers = False
+    with running(ledger, *judged(api)) as client:
+        answer = client("root").get("/v1/tree")
+    assert answer.status_code == 503
+    assert json.loads(answer.text)["reason"] == "ServiceUnavailable"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+@pytest.mark.parametrize("path", sorted(OF_ANN))
+def test_nothing_can_be_changed(served: Client, method: str, path: str) -> None:
+    assert served("root").request(method, path).status_code == 405

@@ -1,0 +1,92 @@
+"""Who asks, as the API server says it: remembered for seconds, and never guessed."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.serve.people import ReviewingApi
+from tidegate.serve.auth.front_proxy import FrontProxy
+from tidegate.serve.auth.pace import BURST_S, Pace
+from tidegate.serve.auth.reviews import REMEMBERED_S, Person, Reviews, Right
+from tidegate.serve.refusals import RefusalError
+
+LIST = Right(verb="list", resource="workloads", namespace="a")
+PROXY = FrontProxy(authority="", names=("front",))
+SAYS = [("x-remote-user", "ann"), ("x-remote-group", "people"), ("x-remote-extra-a%2fb", "c")]
+
+
+class Clock:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+async def test_a_right_that_is_taken_away_is_gone_after_seconds() -> None:
+    api, clock = ReviewingApi(), Clock()
+    reviews = Reviews(api, now_s=clock)
+    ann = await reviews.person("ann")
+    assert ann == Person(name="ann", groups=("people",))
+    assert ann is not None
+    assert await reviews.may(ann, LIST)
+    api.rights["ann"] = set()
+    clock.now_s = REMEMBERED_S - 0.1
+    assert await reviews.may(ann, LIST)
+    clock.now_s = REMEMBERED_S
+    assert not await reviews.may(ann, LIST)
+    assert api.asked == {"tokenreviews": 1, "subjectaccessreviews": 2}
+
+
+async def test_a_token_that_is_taken_back_is_gone_after_seconds() -> None:
+    api, clock = ReviewingApi(), Clock()
+    reviews = Reviews(api, now_s=clock)
+    assert await reviews.person("new") is None
+    api.rights["new"] = set()
+    assert await reviews.person("new") is None
+    clock.now_s = REMEMBERED_S
+    assert await reviews.person("new") is not None
+
+
+async def test_what_one_may_is_not_what_another_of_the_name_may() -> None:
+    api = ReviewingApi()
+    reviews = Reviews(api)
+    assert await reviews.may(Person(name="ann"), LIST)
+    api.rights["ann"] = set()
+    assert not await reviews.may(Person(name="ann", groups=("people",)), LIST)
+
+
+@pytest.mark.parametrize(
+    ("peer", "headers", "who"),
+    [
+        ("front", SAYS, "ann"),
+        (None, SAYS, ""),  # without a certificate anybody could say so
+        ("other", SAYS, ""),
+        ("front", SAYS[1:], ""),
+        ("front", [*SAYS, ("x-remote-user", "root")], ""),
+        ("front", [("x-remote-user", "")], ""),
+    ],
+)
+def test_headers_count_from_the_api_server_alone(
+    peer: str | None, headers: list[tuple[str, str]], who: str
+) -> None:
+    found = PROXY.person(peer, headers)
+    assert ("" if found is None else found.name) == who
+    if found is not None:
+        assert found.extra == {"a/b": ("c",)}
+        assert not found.local
+
+
+def test_who_asks_too_often_waits_and_nobody_else_does() -> None:
+    clock = Clock()
+    pace = Pace(2, clock)
+    for _ in range(2 * BURST_S):
+        pace.take("ann")
+    with pytest.raises(RefusalError) as caught:
+        pace.take("ann")
+    assert caught.value.status == 429
+    pace.take("bob")
+    clock.now_s += 0.5
+    pace.take("ann")

@@ -1,0 +1,134 @@
+"""A question and how it may be asked: a row of the table of endpoints, and what its run gets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from tidegate.cli.ledger.reading import Reader
+from tidegate.core.state.state import State
+from tidegate.model.numbers import whole
+from tidegate.serve.api.shapes import Listed
+from tidegate.serve.auth.rights import Sight
+from tidegate.serve.ledger.live import Live
+from tidegate.serve.ledger.notes import Notes
+from tidegate.serve.refusals import RefusalError
+
+Scope: TypeAlias = Literal[
+    "anyone",
+    "workload",
+    "namespace",
+    "queues",
+    "queues or namespace",
+    "pending in cluster queue",
+    "pending in local queue",
+]
+"""Who may ask. workload: who may get it or its job; namespace: who may list the Workloads of the
+parameter ``namespace``, or of all without it; queues: who may list ClusterQueues; pending: who may
+get that queue's ``pendingworkloads`` in Kueue's visibility API."""
+
+VALUE_CHARS_MAX = 400
+LIMIT, LIMIT_MAX = 500, 5_000
+
+
+class Parameter(NamedTuple):
+    """A parameter of the query."""
+
+    name: str
+    about: str
+    choices: tuple[str, ...] = ()  # the first one is the default; empty: any text
+    number: bool = False
+
+
+AS_OF = Parameter("asOf", "As it was after this event, at this time, or so long ago: 41, 2h.")
+NAMESPACE = Parameter("namespace", "Only of this namespace; all: only for who may see all.")
+OFFSET = Parameter("offset", "Leave out so many of the first.", number=True)
+LIMITED = Parameter("limit", f"At most so many, up to {LIMIT_MAX}; {LIMIT}.", number=True)
+PAGED = (OFFSET, LIMITED)
+
+
+class Question(NamedTuple):
+    """A request that may be answered."""
+
+    reader: Reader
+    live: Live
+    notes: Notes
+    values: Mapping[str, str]  # parameters of path and query; those not given are empty
+    sight: Sight
+    past: bool  # it is asked of a moment of the past
+
+    @contextmanager
+    def state(self) -> Generator[State]:
+        """Lend the state that is asked about; it is not to be changed."""
+        if self.past:
+            yield self.reader.state()
+        else:
+            with self.live.state() as state:
+                yield state
+
+    def paces(self) -> dict[str, int] | None:
+        """Return how fast ClusterQueues admit now; None: of the past the reports tell it."""
+        return None if self.past else self.live.paces()
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the table of endpoints."""
+
+    path: str
+    about: str
+    answer: Any  # the type of an item, or of the answer itself
+    run: Callable[[Question], Any] | None  # None: it is answered without the ledger
+    scope: Scope
+    parameters: tuple[Parameter, ...] = ()
+    listed: bool = False  # it answers with parts of a list
+    reports: bool = False  # it reads SQL reports
+
+    def values(self, path: Mapping[str, str], query: Mapping[str, str]) -> dict[str, str]:
+        """Return the parameters that a request has, each bounded and known.
+
+        Raises:
+            RefusalError: one is not known, too long, no number, or none of the choices.
+        """
+        known = {one.name: one for one in self.allowed()}
+        if unknown := sorted(query.keys() - known.keys()):
+            listed = ", ".join(known) or "none"
+            raise _bad(f"There is no parameter {unknown[0][:80]!r} here. There are: {listed}.")
+        found = {name: one.choices[0] if one.choices else "" for name, one in known.items()}
+        for name, value in {**query, **path}.items():
+            _check(known.get(name), name, value)
+            found[name] = value
+        return found
+
+    def form(self) -> Any:  # noqa: ANN401 - a type
+        """Return the type of what is answered."""
+        generic: Any = Listed
+        return generic[self.answer] if self.listed else self.answer
+
+    def allowed(self) -> tuple[Parameter, ...]:
+        """Return the parameters that may stand in the query."""
+        return (*self.parameters, *(PAGED if self.listed else ()))
+
+
+def part_of(values: Mapping[str, str]) -> tuple[int, int]:
+    """Return offset and limit."""
+    limit = whole(values["limit"]) if values["limit"] else LIMIT
+    return whole(values["offset"]) or 0, min(LIMIT if limit is None else limit, LIMIT_MAX)
+
+
+def _check(known: Parameter | None, name: str, value: str) -> None:
+    if len(value) > VALUE_CHARS_MAX or not value.isprintable():
+        raise _bad(f"{name} is too long, or no text.")
+    if known is None or not value:
+        return
+    if known.number and whole(value) is None:
+        raise _bad(f"{name} {value[:32]!r} is no number.")
+    if known.choices and value not in known.choices:
+        raise _bad(f"{name} {value[:32]!r} is none of {', '.join(known.choices)}.")
+
+
+def _bad(message: str) -> RefusalError:
+    return RefusalError(HTTPStatus.BAD_REQUEST, message)

@@ -1,0 +1,136 @@
+"""The table of endpoints: path, who may ask, parameters, and which answer it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tidegate.serve.api import answering as answers
+from tidegate.serve.api import shapes
+from tidegate.serve.api.asking import AS_OF, NAMESPACE, Endpoint, Parameter
+
+_KIND = Parameter(
+    "kind", "Kind of its job, where the name alone may mean several: job, pytorchjob."
+)
+_QUEUE = Parameter("queue", "Only of this ClusterQueue.")
+_OF = Parameter("of", "Only the tree of this ClusterQueue or Cohort.")
+_DETAIL = Parameter(
+    "detail",
+    "brief: its own events alone; usual: what stood around the newest; whole: around all.",
+    choices=("usual", "brief", "whole"),
+)
+_FORMAT = Parameter(
+    "format",
+    "table and wide are text, as the command prints it.",
+    choices=("json", "table", "wide"),
+)
+_AFTER = Parameter("after", "Behind this seq; default: the newest.", number=True)
+_EVENTS_LIMIT = Parameter("limit", "At most so many, up to 1000; 100.", number=True)
+_TYPE = Parameter("type", "Only these types: WorkloadAdmitted,WorkloadEvicted.")
+EVENTS, ME = "/v1/events", "/v1/me"
+WHY = Endpoint(
+    path="/v1/workloads/{namespace}/{name}/why",
+    about="Why a workload waits, runs or was stopped. The name is its own or its job's.",
+    answer=shapes.Why,
+    run=answers.answer_why,
+    scope="workload",
+    parameters=(_KIND, _DETAIL, _FORMAT, AS_OF),
+)
+ENDPOINTS = (
+    WHY,
+    Endpoint(
+        path="/v1/workloads/{namespace}/{name}/why-not",
+        about="What would have to change for a pending workload to start now.",
+        answer=shapes.WhyNot,
+        run=answers.answer_why_not,
+        scope="workload",
+        parameters=(_KIND, AS_OF),
+    ),
+    Endpoint(
+        path="/v1/queues",
+        about="The ClusterQueues: how many wait and run, and why the first one waits.",
+        answer=shapes.Queue,
+        run=answers.answer_queues,
+        scope="queues or namespace",
+        parameters=(NAMESPACE, AS_OF),
+        listed=True,
+        reports=True,
+    ),
+    Endpoint(
+        path="/v1/positions",
+        about="Where workloads stand that wait, who is ahead, and when each might start.",
+        answer=shapes.Position,
+        run=answers.answer_positions,
+        scope="namespace",
+        parameters=(_QUEUE, NAMESPACE, AS_OF),
+        listed=True,
+        reports=True,
+    ),
+    Endpoint(
+        path="/v1/tree",
+        about="The cohort trees: quota, usage, what is borrowed and what is lent.",
+        answer=shapes.Node,
+        run=answers.answer_tree,
+        scope="queues",
+        parameters=(_OF, AS_OF),
+        listed=True,
+    ),
+    Endpoint(
+        path="/v1/shares",
+        about="The fair shares: what each node borrows of what it could, by its weight.",
+        answer=shapes.Share,
+        run=answers.answer_shares,
+        scope="queues",
+        parameters=(_OF, AS_OF),
+        listed=True,
+    ),
+    Endpoint(
+        path="/v1/usage",
+        about="Nominal, used, borrowed and lent quota of each ClusterQueue, flavor and resource.",
+        answer=shapes.Usage,
+        run=answers.answer_usage,
+        scope="queues",
+        parameters=(_QUEUE, AS_OF),
+        listed=True,
+        reports=True,
+    ),
+    Endpoint(
+        path="/v1/reports",
+        about="The SQL reports that there are.",
+        answer=shapes.Report,
+        run=answers.answer_reports,
+        scope="anyone",
+        listed=True,
+    ),
+    Endpoint(
+        path="/v1/reports/{report}",
+        about="The rows of a SQL report; its columns stand in docs/sql.md.",
+        answer=dict[str, Any],
+        run=answers.answer_report,
+        scope="namespace",
+        parameters=(NAMESPACE, AS_OF),
+        listed=True,
+        reports=True,
+    ),
+    Endpoint(
+        path=EVENTS,
+        about="Events of the ledger; with Accept: text/event-stream they go on as they come.",
+        answer=list[shapes.Event],
+        run=answers.answer_events,
+        scope="namespace",
+        parameters=(_AFTER, _EVENTS_LIMIT, _TYPE, _QUEUE, NAMESPACE, AS_OF),
+    ),
+    Endpoint(
+        path="/v1/ledger",
+        about="Which ledger it is, and how far it got.",
+        answer=shapes.Ledger,
+        run=answers.answer_ledger,
+        scope="anyone",
+    ),
+    Endpoint(
+        path=ME,
+        about="Whom the server takes you for, and what you may see.",
+        answer=shapes.Me,
+        run=None,
+        scope="anyone",
+    ),
+)

@@ -1,0 +1,196 @@
+"""One request from its headers to its answer: who asks, if they may, and what they are told."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tidegate.jobs.kind import JobKind
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.serve.api.asking import Endpoint, Question, part_of
+from tidegate.serve.api.shapes import Me
+from tidegate.serve.auth.callers import Callers
+from tidegate.serve.auth.hiding import hide
+from tidegate.serve.auth.reviews import Person
+from tidegate.serve.auth.rights import LIST_QUEUES, LIST_WORKLOADS, Rights, Sight
+from tidegate.serve.ledger.live import Live
+from tidegate.serve.ledger.notes import Notes
+from tidegate.serve.ledger.readers import Readers
+from tidegate.serve.ledger.replies import Replies, Reply
+from tidegate.serve.refusals import RefusalError
+
+THREADS, WAITING_MAX = 2, 64
+"""Answers are worked out by so many threads; whoever comes when so many wait is sent away."""
+Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
+JSON, TEXT = "application/json", "text/plain; charset=utf-8"
+
+
+class Parts(NamedTuple):
+    """What requests are answered from."""
+
+    callers: Callers
+    rights: Rights
+    live: Live
+    readers: Readers
+    notes: Notes
+    replies: Replies
+    threads: CapacityLimiter
+
+
+class Asked(NamedTuple):
+    """A request that was let in."""
+
+    endpoint: Endpoint
+    values: Mapping[str, str]
+    person: Person
+    sight: Sight
+
+
+async def let_in(parts: Parts, endpoint: Endpoint, request: Request) -> Asked:
+    """Return a request of somebody who may ask it.
+
+    Raises:
+        RefusalError: they may not, or it is asked wrongly.
+    """
+    person = await parts.callers.person(request)
+    values = endpoint.values(request.path_params, dict(request.query_params))
+    return Asked(endpoint, values, person, await sight_of(parts.rights, endpoint, values, person))
+
+
+async def sight_of(
+    rights: Rights, endpoint: Endpoint, values: Mapping[str, str], person: Person
+) -> Sight:
+    """Return what somebody may be told of.
+
+    Raises:
+        RefusalError: they may not ask this.
+    """
+    namespace = values.get("namespace", "")
+    match endpoint.scope:
+        case "anyone":
+            return Sight()
+        case "workload":
+            return await rights.workload(person, namespace, _jobs(values["kind"]))
+        case "queues" | "queues or namespace" if not namespace:
+            return await rights.queues(person)
+        case "pending in cluster queue" | "pending in local queue":
+            return await rights.pending(person, namespace, values["name"])
+        case _:
+            asked = rights.namespace(person, namespace) if namespace else rights.everything(person)
+            return await asked
+
+
+async def answer(parts: Parts, asked: Asked, request: Request) -> Response:
+    """Answer a request that was let in: from what is remembered, or worked out in a thread.
+
+    Raises:
+        RefusalError: there is no such thing, or too many wait already.
+    """
+    if parts.threads.statistics().tasks_waiting >= WAITING_MAX:
+        message = "Too many requests wait: try again."
+        raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
+    if parts.live.fault:
+        message = "The ledger is being read: try again."
+        raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=2)
+    seq, past = await to_thread.run_sync(_moment, parts, asked, limiter=parts.threads)
+    tag = _tag(parts.live.ledger_id, seq, asked.sight)
+    headers = {
+        "ETag": tag,
+        "Tidegate-Seq": str(seq),
+        "Cache-Control": "private, no-cache",
+        "Vary": "Authorization, Accept",
+    }
+    if tag in request.headers.get("if-none-match", "").split(", "):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    key = (asked.endpoint.path, *sorted(asked.values.items()), tag)
+    reply = parts.replies.get(key)
+    if reply is None:
+        reply = await to_thread.run_sync(
+            _worked_out, parts, asked, seq, past, limiter=parts.threads
+        )
+        parts.replies.put(key, reply)
+    return Response(reply.body, media_type=reply.kind, headers=headers)
+
+
+def answered(parts: Parts, endpoint: Endpoint) -> Handler:
+    """Return what handles requests of an endpoint."""
+
+    async def handle(request: Request) -> Response:
+        return await answer(parts, await let_in(parts, endpoint, request), request)
+
+    return handle
+
+
+def me(parts: Parts, endpoint: Endpoint) -> Handler:
+    """Return what tells people whom the server takes them for."""
+
+    async def handle(request: Request) -> Response:
+        person = (await let_in(parts, endpoint, request)).person
+        told = Me(
+            name=person.name,
+            everything=await parts.rights.may(person, LIST_WORKLOADS),
+            queues=await parts.rights.may(person, LIST_QUEUES),
+        )
+        return Response(msgspec.json.encode(told), media_type=JSON)
+
+    return handle
+
+
+def _jobs(kind: str) -> list[JobKind[Any]]:
+    """Return the kinds of job that a word means; empty: batch/v1's Job."""
+    wanted = kind or "batch/job"
+    return [row for name, row in JOB_KINDS.items() if wanted in {name, name.rpartition("/")[2]}]
+
+
+def _moment(parts: Parts, asked: Asked) -> tuple[int, bool]:
+    """Return the seq that is asked about, and whether that is of the past."""
+    text = asked.values.get("asOf", "")
+    if not text:
+        return parts.live.seq, False
+    with parts.readers.lend() as reader:
+        return reader.seq_of(text, "asOf"), True
+
+
+def _tag(ledger_id: str, seq: int, sight: Sight) -> str:
+    digest = hashlib.sha256(f"{ledger_id} {sight.key()}".encode()).hexdigest()[:12]
+    return f'"{seq}-{digest}"'
+
+
+def _worked_out(parts: Parts, asked: Asked, seq: int, past: bool) -> Reply:  # noqa: FBT001 - of a thread
+    row = asked.endpoint
+    assert row.run is not None, "it is answered from the ledger"
+    with parts.readers.lend(seq if past else 0, reports=row.reports) as reader:
+        question = Question(reader, parts.live, parts.notes, asked.values, asked.sight, past)
+        found = row.run(question)
+    if row.listed:
+        found = _listed(found, asked, seq)
+    seen = hide(msgspec.to_builtins(found), asked.sight)
+    if isinstance(seen, str):
+        return Reply(TEXT, seen.encode())
+    return Reply(JSON, msgspec.json.encode(_held(seen, row.form())))
+
+
+def _listed(found: list[Any], asked: Asked, seq: int) -> dict[str, Any]:
+    offset, limit = part_of(asked.values)
+    end = offset + limit
+    return {
+        "seq": seq,
+        "total": len(found),
+        "items": found[offset:end],
+        "nextOffset": end if end < len(found) else None,
+    }
+
+
+def _held(seen: Any, kind: Any) -> Any:  # noqa: ANN401 - any answer, and its type
+    """Return an answer in the form that is documented for it."""
+    try:
+        return msgspec.convert(seen, kind)
+    except msgspec.ValidationError as error:
+        raise AssertionError(f"an answer is not of its form: {error}") from error

@@ -1,0 +1,81 @@
+"""The OpenAPI document, made of the table of endpoints and the types of the answers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from tidegate.serve.api.asking import Endpoint, Parameter
+
+_PLACE = re.compile(r"\{(\w+)\}")
+_REFUSALS = {
+    "400": "a parameter is wrong",
+    "401": "no token, or nobody's",
+    "403": "the asker may not see this",
+    "404": "there is no such thing",
+    "422": "this is too much for a server, or not to be had",
+    "429": "too many requests",
+    "503": "the ledger or the API server does not answer",
+}
+
+
+def document(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
+    """Return the document, as OpenAPI 3.1 has it."""
+    rows = list(endpoints)
+    types = [row.form() for row in rows]
+    schemas, components = msgspec.json.schema_components(
+        types, ref_template="#/components/schemas/{name}"
+    )
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Tidegate's read API",
+            "version": version,
+            "description": "What the ledger says, for whoever may see it. Nothing can be changed.",
+        },
+        "paths": {
+            row.path: {"get": _operation(row, schema)}
+            for row, schema in zip(rows, schemas, strict=True)
+        },
+        "components": {
+            "schemas": components,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+        "security": [{"token": []}],
+    }
+
+
+def _operation(row: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
+    refused = {status: {"description": why} for status, why in _REFUSALS.items()}
+    content = {"application/json": {"schema": schema}}
+    return {
+        "summary": row.about,
+        "description": f"Who may ask: {row.scope}.",
+        "parameters": [*map(_in_path, _PLACE.findall(row.path)), *map(_in_query, row.allowed())],
+        "responses": {
+            "200": {
+                "description": "the answer",
+                "headers": {
+                    "ETag": {"schema": {"type": "string"}},
+                    "Tidegate-Seq": {"schema": {"type": "integer"}},
+                },
+                "content": content,
+            },
+            "304": {"description": "nothing was written to the ledger since"},
+            **refused,
+        },
+    }
+
+
+def _in_path(name: str) -> dict[str, Any]:
+    return {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+def _in_query(one: Parameter) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "integer", "minimum": 0} if one.number else {"type": "string"}
+    if one.choices:
+        schema |= {"enum": list(one.choices), "default": one.choices[0]}
+    return {"name": one.name, "in": "query", "description": one.about, "schema": schema}

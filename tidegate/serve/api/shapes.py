@@ -1,0 +1,257 @@
+"""The forms of answers: what OpenAPI is made from, and what each answer is held against."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from tidegate.contracts.decisions import FlavorTried
+from tidegate.model.ids import ObjectRef
+
+Item = TypeVar("Item")
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """Root of all answers."""
+
+
+class Listed(Answer, Generic[Item], frozen=True, kw_only=True):
+    """A part of a list, as it was after an event of the ledger."""
+
+    seq: int  # the newest event that it follows from
+    total: int  # how many there are in all
+    items: list[Item]
+    next_offset: int | None = None  # where the next part begins; none: this is the last
+
+
+class Freed(Answer, frozen=True, kw_only=True):
+    """Something after which there was more quota than before."""
+
+    seq: int
+    at: str
+    type: str
+    who: str
+    amounts: dict[str, dict[str, str]]  # flavor to resource to quantity
+
+
+class Line(Answer, frozen=True, kw_only=True):
+    """One thing that happened to a workload."""
+
+    seq: int
+    at: str
+    type: str
+    text: str
+    reason: str
+    tried: list[FlavorTried]
+    ahead: int = 0
+    ahead_first: list[str] = []
+    freed_by: list[Freed] = []
+    priority: int | None = None
+    preemptor_priority: int | None = None
+    intent_seq: int = 0
+    borrowed: dict[str, dict[str, str]] = {}
+
+
+class Wait(Answer, frozen=True, kw_only=True):
+    """A time in which a workload waited."""
+
+    from_seq: int
+    from_: str = msgspec.field(name="from")
+    to_seq: int | None
+    to: str | None
+    seconds: float | None
+    outcome: str
+    reason: str
+    held_seq: int | None
+    tried: list[FlavorTried]
+    checks: dict[str, str]
+    ahead: int
+    ahead_first: list[str]
+    freed_by: list[Freed]
+
+
+class Why(Answer, frozen=True, kw_only=True):
+    """The life of one workload, with the numbers that decided it."""
+
+    workload: str
+    uid: str
+    job: ObjectRef | None
+    phase: str
+    cluster_queue: str
+    lines: list[Line]
+    waits: list[Wait]
+    left_out: int = 0  # what stood around it before this seq is left out; 0: nothing is
+
+
+class Obstacle(Answer, frozen=True, kw_only=True):
+    """What keeps a workload from being tried."""
+
+    what: str
+    text: str
+    since: str | None
+    until: str | None
+
+
+class Raise(Answer, frozen=True, kw_only=True):
+    """By how much a nominal quota would have to be raised."""
+
+    flavor: str
+    resource: str
+    nominal: str
+    needed: str
+    more: str
+
+
+class QuotaChange(Answer, frozen=True, kw_only=True):
+    """A change of quota with which a workload would start."""
+
+    cluster_queue: str
+    raises: list[Raise]
+    preempts: list[str]
+
+
+class Endings(Answer, frozen=True, kw_only=True):
+    """Workloads at whose end another would start."""
+
+    workloads: list[str]
+    smallest: bool
+    preempts: list[str]
+
+
+class WhyNot(Answer, frozen=True, kw_only=True):
+    """What would have to change for a workload to start now."""
+
+    workload: str
+    cluster_queue: str
+    reason: str
+    obstacles: list[Obstacle]
+    starts_now: bool
+    preempts: list[str]
+    quota: list[QuotaChange]
+    endings: Endings | None
+    trials: int
+
+
+class Queue(Answer, frozen=True, kw_only=True):
+    """A ClusterQueue: how many wait and run, and why the first one waits."""
+
+    name: str
+    cohort: str
+    strategy: str
+    stop_policy: str
+    stopped_at: str | None
+    stopped_by: str | None
+    pending: int
+    reserving: int
+    admitted: int
+    longest_wait_seconds: float | None
+    head: str | None
+    reason: str | None
+
+
+class Position(Answer, frozen=True, kw_only=True):
+    """Where a workload stands that waits."""
+
+    reason: str
+    position: int | None  # from 1; none: it has quota, and waits for its checks
+    position_in_local_queue: int | None
+    workload: str
+    namespace: str
+    cluster_queue: str
+    local_queue: str
+    priority: int
+    waited_seconds: float
+    ahead: list[str]  # the first of them
+    estimated_start: str | None  # by the pace of the last admissions; no promise
+
+
+class Node(Answer, frozen=True, kw_only=True):
+    """A Cohort or ClusterQueue with its quota of one flavor and resource."""
+
+    name: str
+    kind: str
+    depth: int
+    parent: str
+    flavor: str
+    resource: str
+    nominal: str
+    quota: str  # with what is below
+    used: str
+    borrowed: str
+    lent: str
+    bar: str
+
+
+class Share(Answer, frozen=True, kw_only=True):
+    """The fair share of a Cohort or ClusterQueue."""
+
+    name: str
+    kind: str
+    depth: int
+    parent: str
+    weight: str
+    share: int | None
+    precise: str | float | None
+    resource: str
+    borrowing: bool
+
+
+class Usage(Answer, frozen=True, kw_only=True):
+    """A ClusterQueue's quota of one flavor and resource, and what becomes of it."""
+
+    cluster_queue: str
+    cohort: str
+    flavor: str
+    resource: str
+    nominal: str | None
+    used: str | None
+    borrowed: str | None
+    lent: str | None
+    borrowing_limit: str | None
+    lending_limit: str | None
+    workloads: int
+    used_by: list[str]
+    quota_by: str
+
+
+class Event(Answer, frozen=True, kw_only=True):
+    """One event of the ledger."""
+
+    seq: int
+    at: str
+    type: str
+    turn: int
+    cluster_queue: str
+    workload: str
+    event: dict[str, Any]  # as docs/events.md has it
+
+
+class Report(Answer, frozen=True, kw_only=True):
+    """A SQL report that can be asked for."""
+
+    name: str
+    about: str
+    by_namespace: bool  # who sees one namespace alone may ask for it
+
+
+class Ledger(Answer, frozen=True, kw_only=True):
+    """What the ledger says of itself."""
+
+    ledger_id: str
+    cluster: str
+    software: str
+    head_seq: int
+    head_hash: str
+    head_at: str | None
+    turns: int
+    archived_seq: int
+    snapshot_seq: int | None
+
+
+class Me(Answer, frozen=True, kw_only=True):
+    """Whom the server takes the asker for."""
+
+    name: str
+    everything: bool  # may see all workloads
+    queues: bool  # may see all queues

@@ -1,0 +1,141 @@
+"""Events as they are written, to whoever may see them: server-sent, from any seq on.
+
+Rights are asked for again while a stream lasts, so one that is taken away ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
+from http import HTTPStatus
+
+import msgspec
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from store.reading.entries import PAGE_ROWS
+from tidegate.errors import TidegateError
+from tidegate.model.numbers import whole
+from tidegate.serve.api.answering import event_records, wish_of
+from tidegate.serve.api.asking import Endpoint
+from tidegate.serve.api.handling import Asked, Handler, Parts, answer, let_in, sight_of
+from tidegate.serve.auth.hiding import hide
+from tidegate.serve.auth.reviews import REMEMBERED_S
+from tidegate.serve.refusals import RefusalError, refusal_of
+from tidegate.subscribe import Wish
+
+STREAM = "text/event-stream"
+POLL_S, ALIVE_S = 0.25, 15.0
+STREAMS_MAX, STREAMS_OF_ONE_MAX = 200, 8
+
+
+class Streams:
+    """The streams that are open, and how many each person has."""
+
+    def __init__(self) -> None:
+        self._open = Counter[str]()
+
+    @contextmanager
+    def opened(self, person: str) -> Generator[None]:
+        """Count a stream while it lasts.
+
+        Raises:
+            RefusalError: there are too many.
+        """
+        if self._open.total() >= STREAMS_MAX or self._open[person] >= STREAMS_OF_ONE_MAX:
+            message = f"At most {STREAMS_OF_ONE_MAX} streams each: close one."
+            raise RefusalError(HTTPStatus.TOO_MANY_REQUESTS, message, retry_after_s=5)
+        self._open[person] += 1
+        try:
+            yield
+        finally:
+            self._open[person] -= 1
+            if not self._open[person]:
+                del self._open[person]
+
+
+def events(parts: Parts, endpoint: Endpoint, streams: Streams) -> Handler:
+    """Return what handles requests for events: a page of them, or a stream."""
+
+    async def handle(request: Request) -> Response:
+        asked = await let_in(parts, endpoint, request)
+        if STREAM in request.headers.get("accept", ""):
+            return stream(parts, streams, asked, request)
+        return await answer(parts, asked, request)
+
+    return handle
+
+
+def stream(parts: Parts, streams: Streams, asked: Asked, request: Request) -> StreamingResponse:
+    """Return a response that goes on as events are written.
+
+    Raises:
+        RefusalError: it begins at no seq, or is asked of the past.
+        UnknownNameError: there is no such type of event.
+    """
+    if asked.values["asOf"]:
+        raise RefusalError(HTTPStatus.BAD_REQUEST, "asOf looks back, and a stream does not.")
+    begun = request.headers.get("last-event-id") or asked.values["after"]
+    after = whole(begun) if begun else parts.live.seq
+    if after is None:
+        raise RefusalError(HTTPStatus.BAD_REQUEST, "A stream begins behind a seq: after=41.")
+    wish = wish_of(asked.values)
+    told = _told(parts, streams, asked, request, wish, after)
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(told, media_type=STREAM, headers=headers)
+
+
+async def _told(  # noqa: PLR0913, PLR0917 - a stream is all of this
+    parts: Parts, streams: Streams, asked: Asked, request: Request, wish: Wish, after: int
+) -> AsyncGenerator[str]:
+    now_s = asyncio.get_running_loop().time
+    checked_s = told_s = now_s()
+    try:
+        with streams.opened(asked.person.name):
+            yield ": begun\n\n"
+            while True:
+                if now_s() - checked_s >= REMEMBERED_S:
+                    asked, checked_s = await _again(parts, asked, request), now_s()
+                page, end = await to_thread.run_sync(
+                    _page, parts, asked, wish, after, limiter=parts.threads
+                )
+                if page or now_s() - told_s >= ALIVE_S:
+                    yield page or ": alive\n\n"
+                    told_s = now_s()
+                if end == after:
+                    await asyncio.sleep(POLL_S)
+                after = end
+    except TidegateError as error:
+        refusal = refusal_of(error)
+        record = {} if refusal is None else refusal.record()
+        yield f"event: refused\ndata: {msgspec.json.encode(record).decode()}\n\n"
+
+
+async def _again(parts: Parts, asked: Asked, request: Request) -> Asked:
+    """Return the request as it would be let in now.
+
+    Raises:
+        RefusalError: it would not.
+    """
+    person = await parts.callers.person(request)
+    sight = await sight_of(parts.rights, asked.endpoint, asked.values, person)
+    return asked._replace(person=person, sight=sight)
+
+
+def _page(parts: Parts, asked: Asked, wish: Wish, after: int) -> tuple[str, int]:
+    """Return the wanted events of a page behind one, and how far was looked."""
+    end = min(after + PAGE_ROWS, parts.live.seq)
+    if end <= after:
+        return "", after
+    with parts.readers.lend() as reader:
+        found = event_records(filter(wish.takes, reader.ledger.read(after, end)))
+    lines = list[str]()
+    for one in found:
+        seen = hide(msgspec.to_builtins(one), asked.sight)
+        data = msgspec.json.encode(seen).decode()
+        lines.append(f"id: {one['seq']}\nevent: {one['type']}\ndata: {data}\n\n")
+    # Where nothing was wanted the reader still learns how far it is.
+    return "".join(lines) or f"id: {end}\n: looked\n\n", end

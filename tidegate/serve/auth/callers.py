@@ -1,0 +1,66 @@
+"""From a request to a person: by a token, by the API server's word, or because it is local."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.requests import Request
+
+from tidegate.serve.auth.front_proxy import FrontProxy
+from tidegate.serve.auth.pace import Pace
+from tidegate.serve.auth.reviews import Person, Reviews
+from tidegate.serve.refusals import RefusalError
+
+PEER = "tidegate.peer"
+"""Where a connection's certificate is named in the ASGI scope: ``tidegate.serve.server``."""
+LOCAL = Person(name="local", local=True)
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+
+class Callers:
+    """Says who asks, and counts how often."""
+
+    def __init__(self, reviews: Reviews | None, proxy: FrontProxy | None, pace: Pace) -> None:
+        """``reviews`` None: whoever reaches this server is let in, and only this machine does."""
+        self._reviews, self._proxy, self._pace = reviews, proxy, pace
+
+    async def person(self, request: Request) -> Person:
+        """Return who asks.
+
+        Raises:
+            RefusalError: nobody that is known, or too often.
+        """
+        person = await self._known(request)
+        self._pace.take(person.name)
+        return person
+
+    async def _known(self, request: Request) -> Person:
+        if self._reviews is None:
+            # A page of another site may send a browser here under a name of its own.
+            if _host(request) not in _LOOPBACK:
+                message = "Without authentication only http://127.0.0.1 is answered."
+                raise RefusalError(HTTPStatus.FORBIDDEN, message)
+            return LOCAL
+        found = self._passed_on(request) or await self._reviews.person(_token(request))
+        if found is None:
+            # Those who are nobody share one bucket, so guessing is slow.
+            self._pace.take("")
+            message = "Who asks? Send a token that this cluster knows: Authorization: Bearer TOKEN."
+            raise RefusalError(HTTPStatus.UNAUTHORIZED, message)
+        return found
+
+    def _passed_on(self, request: Request) -> Person | None:
+        if self._proxy is None:
+            return None
+        return self._proxy.person(request.scope.get(PEER), request.headers.items())
+
+
+def _host(request: Request) -> str:
+    host = request.headers.get("host", "")
+    name, colon, port = host.rpartition(":")
+    return name if colon and port.isdecimal() else host
+
+
+def _token(request: Request) -> str:
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""

@@ -1,0 +1,61 @@
+"""Answers without what somebody may not see: workloads of other namespaces lose their names.
+
+An answer about one's own workload tells of others: who was ahead, who preempted it, what freed its
+quota. That there was one, and its numbers, is told; which one is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tidegate.serve.auth.rights import Sight
+
+HIDDEN = "(another namespace's)"
+_KEY = re.compile(r"(?<![\w.\-/])([a-z0-9](?:[-a-z0-9]*[a-z0-9])?)/[a-z0-9][-a-z0-9.]*(?![\w/])")
+_PLAIN = frozenset({"kind", "jobKind", "job_kind"})
+"""Fields that hold a kind of job, such as batch/job, which looks like a workload's key."""
+_PERSONS = frozenset({"author", "usedBy", "quotaBy"})
+_OWN_PLACE = "namespace"
+
+
+def hide(value: Any, sight: Sight) -> Any:  # noqa: ANN401 - whatever JSON can say
+    """Return what JSON says, without the names of workloads that are out of sight.
+
+    Everything is built anew; nothing of what was given is changed.
+    """
+    return value if sight.everything else _hidden(value, sight, "")
+
+
+def _hidden(value: Any, sight: Sight, field: str) -> Any:  # noqa: ANN401 - whatever JSON can say
+    match value:
+        case str():
+            return value if field in _PLAIN else _text(value, sight)
+        case Mapping():
+            return _mapping(value, sight)
+        case list() | tuple():
+            return [_hidden(one, sight, field) for one in value]
+        case _:
+            return value
+
+
+def _mapping(value: Mapping[Any, Any], sight: Sight) -> dict[Any, Any]:
+    found = {
+        (_text(name, sight) if isinstance(name, str) else name): _hidden(one, sight, str(name))
+        for name, one in value.items()
+    }
+    place = value.get(_OWN_PLACE)
+    if isinstance(place, str) and place and place not in sight.namespaces:
+        found[_OWN_PLACE] = HIDDEN
+        found |= {name: HIDDEN for name in ("name", "localQueue", "uid") if name in found}
+        found |= {name: [] if isinstance(found[name], list) else "" for name in _PERSONS & {*found}}
+    return found
+
+
+def _text(text: str, sight: Sight) -> str:
+    return _KEY.sub(lambda found: _kept(found, sight), text)
+
+
+def _kept(found: re.Match[str], sight: Sight) -> str:
+    return found[0] if found[1] in sight.namespaces else HIDDEN

@@ -1,0 +1,39 @@
+"""How often one person may ask: so many requests at once, and so many a second after that."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from http import HTTPStatus
+
+from tidegate.serve.refusals import RefusalError
+
+PEOPLE_MAX = 10_000
+BURST_S = 3
+"""So many seconds' requests may come at once."""
+
+
+class Pace:
+    """A bucket of requests for each person, which fills again as time passes."""
+
+    def __init__(self, per_s: float, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._per_s, self._now_s = per_s, now_s
+        self._left = OrderedDict[str, tuple[float, float]]()
+
+    def take(self, person: str) -> None:
+        """Count one request.
+
+        Raises:
+            RefusalError: it is one too many.
+        """
+        now_s, burst = self._now_s(), self._per_s * BURST_S
+        left, at_s = self._left.get(person, (burst, now_s))
+        left = min(burst, left + (now_s - at_s) * self._per_s)
+        self._left[person] = (max(0.0, left - 1), now_s)
+        self._left.move_to_end(person)
+        if len(self._left) > PEOPLE_MAX:
+            self._left.popitem(last=False)
+        if left < 1:
+            message = f"At most {self._per_s:g} requests a second: wait."
+            raise RefusalError(HTTPStatus.TOO_MANY_REQUESTS, message, retry_after_s=1)

@@ -1,0 +1,136 @@
+"""TokenReview and SubjectAccessReview: the API server says who asks, and what they may.
+
+Nothing is decided here: whoever may not in Kubernetes may not here. Both answers are remembered for
+some seconds, the refusals too, so a right that is taken away is gone as soon.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from hashlib import sha256
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+
+from tidegate.errors import ApiStatusError
+from tidegate.kube.answers import status_message
+from tidegate.kube.ports import KubernetesApi
+from tidegate.serve.auth.remembered import Remembered
+
+REMEMBERED_S, REMEMBERED_MAX = 10.0, 10_000
+TOKEN_BYTES_MAX = 16_384
+_AUTHENTICATION = "/apis/authentication.k8s.io/v1/tokenreviews"
+_AUTHORIZATION = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks, as Kubernetes knows them: a user, or a service account."""
+
+    name: str = msgspec.field(name="username", default="")
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
+    local: bool = False  # whoever is on this machine, where nobody is asked for a token
+
+    def key(self) -> bytes:
+        """Return what no two people have in common."""
+        return sha256(msgspec.json.encode(self, order="sorted")).digest()
+
+
+class Right(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that somebody may do in Kubernetes."""
+
+    verb: str
+    resource: str
+    group: str = "kueue.x-k8s.io"
+    subresource: str = ""
+    namespace: str = ""  # empty: all namespaces, or of the cluster
+    name: str = ""
+
+
+class _TokenStatus(msgspec.Struct, frozen=True):
+    authenticated: bool = False
+    user: Person = Person()
+
+
+class _TokenReview(msgspec.Struct, frozen=True):
+    status: _TokenStatus = _TokenStatus()
+
+
+class _AccessStatus(msgspec.Struct, frozen=True):
+    allowed: bool = False
+    denied: bool = False
+
+
+class _AccessReview(msgspec.Struct, frozen=True):
+    status: _AccessStatus = _AccessStatus()
+
+
+class Reviews:
+    """Asks an API server who somebody is, and what they may."""
+
+    def __init__(
+        self, api: KubernetesApi, audience: str = "", now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._api, self._audience = api, audience
+        self._people = Remembered[bytes, Person | bool](REMEMBERED_S, REMEMBERED_MAX, now_s)
+        self._rights = Remembered[tuple[bytes, Right], bool](REMEMBERED_S, REMEMBERED_MAX, now_s)
+
+    async def person(self, token: str) -> Person | None:
+        """Return whose token it is; None: nobody's.
+
+        Raises:
+            ApiStatusError: the API server does not let this server ask.
+            ApiUnreachableError: no answer came.
+        """
+        if not token or len(token) > TOKEN_BYTES_MAX:
+            return None
+        key = sha256(token.encode()).digest()  # no token stays in memory
+        found = self._people.get(key)
+        if found is None:
+            found = await self._asked(token) or False
+            self._people.put(key, found)
+        return found if isinstance(found, Person) else None
+
+    async def may(self, person: Person, right: Right) -> bool:
+        """Tell whether somebody may do something.
+
+        Raises:
+            ApiStatusError: the API server does not let this server ask.
+            ApiUnreachableError: no answer came.
+        """
+        key = person.key(), right
+        found = self._rights.get(key)
+        if found is None:
+            spec = {
+                "user": person.name,
+                "uid": person.uid,
+                "groups": person.groups,
+                "extra": person.extra,
+                "resourceAttributes": right,
+            }
+            body = await self._post(_AUTHORIZATION, "SubjectAccessReview", spec)
+            status = msgspec.json.decode(body, type=_AccessReview).status
+            found = status.allowed and not status.denied
+            self._rights.put(key, found)
+        return found
+
+    async def _asked(self, token: str) -> Person | None:
+        spec: dict[str, Any] = {"token": token}
+        if self._audience:
+            spec["audiences"] = [self._audience]
+        body = await self._post(_AUTHENTICATION, "TokenReview", spec)
+        status = msgspec.json.decode(body, type=_TokenReview).status
+        # ``local`` is ours alone to say.
+        person = msgspec.structs.replace(status.user, local=False)
+        return person if status.authenticated and person.name else None
+
+    async def _post(self, path: str, kind: str, spec: dict[str, Any]) -> bytes:
+        version = path.removeprefix("/apis/").rpartition("/")[0]
+        asked = {"apiVersion": version, "kind": kind, "spec": spec}
+        answer = await self._api.request("POST", path, body=msgspec.json.encode(asked))
+        if answer.status != HTTPStatus.CREATED:
+            raise ApiStatusError(answer.status, status_message(answer.body))
+        return answer.body

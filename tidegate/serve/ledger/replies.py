@@ -1,0 +1,46 @@
+"""Answers that were sent, remembered by what was asked: a ledger's past never changes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+from typing import NamedTuple, TypeAlias
+
+BYTES_MAX = 16 * 2**20
+"""What all of them together may take; one alone an eighth of it."""
+_Key: TypeAlias = tuple[object, ...]
+
+
+class Reply(NamedTuple):
+    """An answer as it is sent."""
+
+    kind: str
+    body: bytes
+
+
+class Replies:
+    """The answers that were asked for last, up to so many bytes."""
+
+    def __init__(self, bytes_max: int = BYTES_MAX) -> None:
+        self._bytes_max, self._bytes = bytes_max, 0
+        self._found = OrderedDict[_Key, Reply]()
+        self._lock = Lock()
+
+    def get(self, key: _Key) -> Reply | None:
+        """Return the answer to a question; None: it is not remembered."""
+        with self._lock:
+            found = self._found.get(key)
+            if found is not None:
+                self._found.move_to_end(key)
+            return found
+
+    def put(self, key: _Key, reply: Reply) -> None:
+        """Remember an answer, unless it is a large one."""
+        if len(reply.body) > self._bytes_max // 8:
+            return
+        with self._lock:
+            before = self._found.pop(key, None)
+            self._bytes += len(reply.body) - (len(before.body) if before else 0)
+            self._found[key] = reply
+            while self._bytes > self._bytes_max:
+                self._bytes -= len(self._found.popitem(last=False)[1].body)

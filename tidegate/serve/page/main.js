@@ -1,0 +1,97 @@
+// The page's frame: the address holds view, what is asked and the moment, so a link shows the same.
+
+import { Refused, ask, token } from "./ask.js";
+import { element } from "./parts.js";
+import * as cohorts from "./views/cohorts.js";
+import * as job from "./views/job.js";
+import * as money from "./views/money.js";
+import * as queue from "./views/queue.js";
+import * as trust from "./views/trust.js";
+
+const VIEWS = { job, queue, cohorts, money, trust };
+const LIVE_MS = 5000;
+const answer = document.getElementById("answer");
+const slider = document.getElementById("slider");
+let drawn = 0;
+
+function state() {
+  return Object.fromEntries(new URLSearchParams(location.search));
+}
+
+function address(changes) {
+  const merged = { ...state(), ...changes };
+  return `?${new URLSearchParams(Object.entries(merged).filter(([, value]) => value))}`;
+}
+
+function go(changes, replace = false) {
+  history[replace ? "replaceState" : "pushState"](null, "", address(changes));
+  draw();
+}
+
+function tabs(current) {
+  document.getElementById("views").replaceChildren(
+    ...Object.entries(VIEWS).map(([name, view]) =>
+      element("li", {}, element("a", { href: address({ view: name }), "aria-current": name === current ? "page" : null }, view.title))),
+  );
+}
+
+async function moment(asOf) {
+  const ledger = await ask("ledger");
+  slider.max = ledger.headSeq;
+  if (document.activeElement !== slider || !asOf) slider.value = asOf || ledger.headSeq;
+  slider.setAttribute("aria-valuetext", asOf ? `after event ${asOf}` : "now");
+  document.getElementById("when").textContent = asOf ? `after ${asOf} of ${ledger.headSeq}` : `now: ${ledger.headSeq} events, ${ledger.headAt}`;
+  document.getElementById("now").disabled = !asOf;
+}
+
+function login(message) {
+  const form = element("form", { onsubmit: (event) => {
+    event.preventDefault();
+    token.set(new FormData(form).get("token").trim());
+    draw();
+  } },
+  element("label", { for: "token" }, "Token"),
+  element("input", { id: "token", name: "token", type: "password", autocomplete: "off", required: true }),
+  element("button", {}, "Sign in"));
+  answer.replaceChildren(element("h2", {}, "Who asks?"), element("p", { class: "wrong", role: "alert" }, message),
+    element("p", {}, "Paste a token of this cluster, such as `kubectl create token NAME` prints. It is kept until this tab is closed."), form);
+}
+
+async function draw() {
+  const turn = ++drawn;
+  const now = state();
+  const name = VIEWS[now.view] ? now.view : "job";
+  document.title = `${VIEWS[name].title} – Tidegate`;
+  tabs(name);
+  try {
+    await moment(now.asOf);
+    const [me, made] = await Promise.all([ask("me"), VIEWS[name].view(now, go)]);
+    if (turn !== drawn) return;
+    document.getElementById("who").replaceChildren(me.name === "local" ? "This machine" : `Signed in as ${me.name} `,
+      me.name === "local" ? "" : element("button", { type: "button", onclick: () => { token.set(""); draw(); } }, "Sign out"));
+    answer.replaceChildren(...made.flat());
+  } catch (error) {
+    if (turn !== drawn) return;
+    if (error instanceof Refused && error.status === 401) login(token.get() ? error.message : "");
+    else answer.replaceChildren(element("h2", {}, VIEWS[name].title), element("p", { class: "wrong", role: "alert" }, error.message),
+      ...(VIEWS[name].form ? [VIEWS[name].form(now, go)] : []));
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href^='?']");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  event.preventDefault();
+  history.pushState(null, "", link.getAttribute("href"));
+  draw().then(() => answer.focus());
+});
+slider.addEventListener("change", () => go({ asOf: slider.value === slider.max ? "" : slider.value }));
+document.getElementById("moment").addEventListener("submit", (event) => event.preventDefault());
+document.getElementById("now").addEventListener("click", () => go({ asOf: "" }));
+window.addEventListener("popstate", draw);
+// A view of now is a live one, unless somebody writes in it.
+setInterval(() => {
+  const writing = answer.contains(document.activeElement) && document.activeElement !== answer;
+  if (!state().asOf && !document.hidden && !writing && state().view === "queue") draw();
+}, LIVE_MS);
+draw();

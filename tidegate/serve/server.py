@@ -1,0 +1,92 @@
+"""The server's process: sockets, TLS, and the name in the certificate of who connects."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+import msgspec
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from tidegate.serve.auth.callers import PEER
+
+HEAD_BYTES_MAX, IDLE_S, DRAIN_S = 65_536, 30, 5
+CONNECTIONS_MAX = 500
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the server listens, and with which certificate."""
+
+    host: str
+    port: int
+    certificate: str = ""  # paths in PEM; empty: without TLS
+    key: str = ""
+    authority: str = ""  # PEM: whose clients' certificates are believed; empty: nobody's
+
+
+def server(app: ASGIApp, place: Place) -> uvicorn.Server:
+    """Return a server that is run with ``serve()``."""
+    config = uvicorn.Config(
+        app,
+        host=place.host,
+        port=place.port,
+        http=NamingProtocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # whoever stands between says nothing that is believed
+        limit_concurrency=CONNECTIONS_MAX,
+        timeout_keep_alive=IDLE_S,
+        timeout_graceful_shutdown=DRAIN_S,
+        h11_max_incomplete_event_size=HEAD_BYTES_MAX,
+        ssl_context_factory=partial(_context, place) if place.certificate else None,
+    )
+    return uvicorn.Server(config)
+
+
+def _context(place: Place, _config: uvicorn.Config, _default: Callable[[], Any]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(place.certificate, place.key)
+    if place.authority:
+        # Who shows a certificate has to show one of this authority; nobody has to show any.
+        context.verify_mode = ssl.CERT_OPTIONAL
+        context.load_verify_locations(cadata=place.authority)
+    return context
+
+
+class NamingProtocol(H11Protocol):
+    """HTTP/1.1 that tells the application the common name of its peer's certificate."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as H11Protocol has it
+        """Note who connected."""
+        super().connection_made(transport)
+        self.app = _named(self.app, _peer(transport))
+
+
+def _named(app: Any, peer: str | None) -> Callable[[Scope, Receive, Send], Awaitable[None]]:  # noqa: ANN401 - uvicorn's
+    async def call(scope: Scope, receive: Receive, send: Send) -> None:
+        await app({**scope, PEER: peer}, receive, send)
+
+    return call
+
+
+def _peer(transport: asyncio.Transport) -> str | None:
+    """Return the common name of a certificate that TLS has verified; None: there is none."""
+    certificate = transport.get_extra_info("peercert")
+    if not certificate:
+        return None
+    names = [
+        value
+        for part in certificate.get("subject", ())
+        for key, value in part
+        if key == "commonName"
+    ]
+    return str(names[0]) if names else ""

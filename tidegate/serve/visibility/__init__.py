@@ -1,0 +1,1 @@
+"""Kueue's visibility API, and ``why``, behind the API server's aggregation layer."""

@@ -1,0 +1,116 @@
+"""Pending workloads as Kueue's visibility API tells them: positions from 0, and nothing of why.
+
+Source: Kueue's documentation, "Pending Workloads on-demand"; both versions have one form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from http import HTTPStatus
+from typing import Any
+
+from tidegate.cli.commands.show.positions import position_rows
+from tidegate.cli.times import utc
+from tidegate.core.state.state import State, Workload
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.model.numbers import whole
+from tidegate.serve.api.asking import Question
+from tidegate.serve.refusals import RefusalError
+from tidegate.serve.visibility.discovery import SUMMARY, VISIBILITY
+
+LIMIT, LIMIT_MAX = 1_000, 100_000
+AHEAD_MAX = 0
+
+
+def of_cluster_queue(asked: Question) -> dict[str, Any]:
+    """Return who waits in a ClusterQueue.
+
+    Raises:
+        RefusalError: there is no such ClusterQueue, or a number is none.
+    """
+    queue = asked.values["name"]
+    with asked.state() as state:
+        if queue not in state.objects.cluster_queues:
+            raise _unknown("clusterqueues", queue)
+    return _summary(asked, queue, "")
+
+
+def of_local_queue(asked: Question) -> dict[str, Any]:
+    """Return who waits in a LocalQueue.
+
+    Raises:
+        RefusalError: there is no such LocalQueue, or a number is none.
+    """
+    namespace, name = asked.values["namespace"], asked.values["name"]
+    with asked.state() as state:
+        local = state.objects.local_queues.get(f"{namespace}/{name}")
+    if local is None:
+        raise _unknown("localqueues", name)
+    return _summary(asked, local.spec.cluster_queue, f"{namespace}/{name}")
+
+
+def _summary(asked: Question, queue: str, door: str) -> dict[str, Any]:
+    offset, limit = _number(asked, "offset", 0), _number(asked, "limit", LIMIT)
+    rows = position_rows(asked.reader, {}, queue=queue, named_max=AHEAD_MAX)
+    waiting = [
+        row
+        for row in rows
+        if row["position"] is not None and door in {"", f"{row['namespace']}/{row['localQueue']}"}
+    ]
+    shown = waiting[offset : offset + min(limit, LIMIT_MAX)]
+    with asked.state() as state:
+        items = list(_items(state, shown))
+    return {
+        "kind": SUMMARY,
+        "apiVersion": f"{VISIBILITY}/{asked.values['version']}",
+        "metadata": {},
+        "items": items,
+    }
+
+
+def _items(state: State, rows: Iterable[dict[str, Any]]) -> Iterable[dict[str, Any]]:
+    for row in rows:
+        namespace, _, name = row["workload"].partition("/")
+        yield {
+            "metadata": {"name": name, "namespace": namespace, **_known(state, row["workload"])},
+            "priority": row["priority"],
+            "localQueueName": row["localQueue"],
+            "positionInClusterQueue": row["position"] - 1,
+            "positionInLocalQueue": row["positionInLocalQueue"] - 1,
+        }
+
+
+def _known(state: State, key: str) -> dict[str, Any]:
+    """Return what the state knows beside a row, which may be a moment younger."""
+    workload = state.workloads.get(key)
+    if workload is None:
+        return {"creationTimestamp": None}
+    return {"creationTimestamp": utc(workload.created_us), "ownerReferences": _owners(workload)}
+
+
+def _owners(workload: Workload) -> list[dict[str, Any]]:
+    kind = JOB_KINDS.get(workload.job.kind)
+    if kind is None:
+        return []
+    version = f"{kind.group}/{kind.version}" if kind.group else kind.version
+    return [
+        {
+            "apiVersion": version,
+            "kind": kind.kind,
+            "name": workload.job.name,
+            "uid": workload.job.uid,
+        }
+    ]
+
+
+def _number(asked: Question, name: str, default: int) -> int:
+    text = asked.values[name]
+    number = whole(text) if text else default
+    if number is None:
+        raise RefusalError(HTTPStatus.BAD_REQUEST, f"{name} {text[:32]!r} is no number.")
+    return number
+
+
+def _unknown(resource: str, name: str) -> RefusalError:
+    message = f'{resource}.{VISIBILITY} "{name}" not found'
+    return RefusalError(HTTPStatus.NOT_FOUND, message)

@@ -1,0 +1,77 @@
+"""Paths below /apis: what the API server passes on to this server, with the person who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tidegate.serve.api.answering import answer_why
+from tidegate.serve.api.asking import LIMITED, OFFSET, Endpoint, Question
+from tidegate.serve.api.endpoints import WHY
+from tidegate.serve.api.handling import JSON, Handler, Parts, answered
+from tidegate.serve.visibility import discovery, pending
+from tidegate.serve.visibility.discovery import READ, VERSIONS, VISIBILITY
+
+_ANY = dict[str, Any]
+
+
+def visibility_routes(parts: Parts) -> list[Route]:
+    """Return the routes of both groups, in all their versions."""
+    found = [Route("/apis", _document(discovery.groups()))]
+    for group, versions in VERSIONS.items():
+        found.append(Route(f"/apis/{group}", _document(discovery.group(group))))
+        for version in versions:
+            place = f"/apis/{group}/{version}"
+            found.append(Route(place, _document(discovery.resources(group, version))))
+    for version in VERSIONS[VISIBILITY]:
+        root = f"/apis/{VISIBILITY}/{version}"
+        found += [Route(row.path, answered(parts, row)) for row in _pending(root, version)]
+    why = msgspec.structs.replace(
+        WHY, path=f"/apis/{READ}/v1/namespaces/{{namespace}}/workloads/{{name}}/why"
+    )
+    assert why.run is answer_why
+    return [*found, Route(why.path, answered(parts, why))]
+
+
+def _pending(root: str, version: str) -> list[Endpoint]:
+    return [
+        Endpoint(
+            path=f"{root}/clusterqueues/{{name}}/pendingworkloads",
+            about="Who waits in a ClusterQueue.",
+            answer=_ANY,
+            run=_of(version, pending.of_cluster_queue),
+            scope="pending in cluster queue",
+            parameters=(LIMITED, OFFSET),
+            reports=True,
+        ),
+        Endpoint(
+            path=f"{root}/namespaces/{{namespace}}/localqueues/{{name}}/pendingworkloads",
+            about="Who waits in a LocalQueue.",
+            answer=_ANY,
+            run=_of(version, pending.of_local_queue),
+            scope="pending in local queue",
+            parameters=(LIMITED, OFFSET),
+            reports=True,
+        ),
+    ]
+
+
+def _of(version: str, run: Callable[[Question], Any]) -> Callable[[Question], Any]:
+    def told(asked: Question) -> Any:  # noqa: ANN401 - whatever JSON can say
+        return run(asked._replace(values={**asked.values, "version": version}))
+
+    return told
+
+
+def _document(record: dict[str, Any]) -> Handler:
+    body = msgspec.json.encode(record)
+
+    async def handle(_request: Request) -> Response:
+        return Response(body, media_type=JSON)
+
+    return handle
