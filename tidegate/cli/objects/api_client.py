@@ -71,6 +71,18 @@ class Asking:
         found: Object = msgspec.json.decode(answer.body)
         return found
 
+    def raw(self, path: str, query: Mapping[str, str]) -> bytes:
+        """Return an answer as it came.
+
+        Raises:
+            ApiStatusError: the API server refused it.
+            ApiUnreachableError: it does not answer.
+        """
+        answer = self._runner.run(self._api.request("GET", path, query=query))
+        if answer.status >= _REFUSED:
+            raise ApiStatusError(answer.status, status_message(answer.body))
+        return answer.body
+
     def find(self, path: str) -> Object | None:
         """Return the object at a path; None if there is none."""
         try:

@@ -10,6 +10,8 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from tidegate.cluster.go.credentials import NAME
+
 _LAZY_PERCENT, _MEMORY_SHARE = 400, 4
 _LOOPBACK = "http://127.0.0.1"
 
@@ -103,6 +105,14 @@ def _api_server(layout: Layout, ports: Ports) -> tuple[str, ...]:
         "--service-cluster-ip-range=10.96.0.0/24",
         "--endpoint-reconciler-type=none",  # endpoints may not be on loopback
         "--disable-admission-plugins=ServiceAccount",  # a pod may come right after its namespace
+        # What is passed on to an aggregated API is said to come from here, and for whom.
+        f"--requestheader-client-ca-file={folder / 'tls.crt'}",
+        f"--requestheader-allowed-names={NAME}",
+        "--requestheader-username-headers=X-Remote-User",
+        "--requestheader-group-headers=X-Remote-Group",
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+        f"--proxy-client-cert-file={folder / 'tls.crt'}",
+        f"--proxy-client-key-file={folder / 'tls.key'}",
         "--profiling=false",
     )
 

@@ -35,7 +35,7 @@ class Freed(Answer, frozen=True, kw_only=True):
     amounts: dict[str, dict[str, str]]  # flavor to resource to quantity
 
 
-class Line(Answer, frozen=True, kw_only=True):
+class Line(Answer, frozen=True, kw_only=True, omit_defaults=True):
     """One thing that happened to a workload."""
 
     seq: int
@@ -71,7 +71,7 @@ class Wait(Answer, frozen=True, kw_only=True):
     freed_by: list[Freed]
 
 
-class Why(Answer, frozen=True, kw_only=True):
+class Why(Answer, frozen=True, kw_only=True, omit_defaults=True):
     """The life of one workload, with the numbers that decided it."""
 
     workload: str

@@ -5,12 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
+import msgspec
 import typer
 
 from tidegate.cli.ledger.name_lookup import WithinOption, WorkloadArgument, find, naming
-from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
+from tidegate.cli.ledger.reading import (
+    AsOfOption,
+    LedgerOption,
+    Reader,
+    ledger_url,
+    open_reader,
+)
+from tidegate.cli.objects.serving import ServerOption, is_absent, named, why_of
 from tidegate.cli.output import Output, OutputOption, coloured, print_record, say
 from tidegate.cli.times import span, utc
+from tidegate.errors import (
+    ApiStatusError,
+    ApiUnreachableError,
+    LedgerUnreachableError,
+    NotSupportedError,
+)
 from tidegate.replay.story.context import Around, Freed, around
 from tidegate.replay.story.waits import Wait, freed_text, lines, needed_text, waits
 from tidegate.replay.story.why import Line, Story
@@ -46,13 +60,15 @@ def why(  # noqa: PLR0913 - each is an option
     ] = False,
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
+    server: ServerOption = "",
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Tell why a workload waits, runs or was stopped.
 
     Prints what happened to it since its submission: each wait with its reason in numbers and who
     was ahead of it, its admission and what made room for it, who preempted it and what had been
-    borrowed, each with the seq of the event of the ledger that says so.
+    borrowed, each with the seq of the event of the ledger that says so. Without a ledger it asks a
+    `tidegate serve`: the one of --server, else the cluster's (docs/serve.md).
 
     Examples:
       tidegate why job/train -n team-a
@@ -60,7 +76,14 @@ def why(  # noqa: PLR0913 - each is an option
       tidegate why team-a/job-train-5f2c9 -o json
 
       tidegate why job/train --ledger postgresql://reader@db/tidegate
+
+      kubectl tidegate why job/train -n team-a
     """
+    detail = "brief" if brief else "whole" if whole else "usual"
+    if server or not ledger:
+        answered = _served(name, namespace, server, detail, as_of, output)
+        if answered:
+            return
     with open_reader(ledger, as_of, reports=False) as reader:
         key = find(reader, f"{namespace}/{name}" if namespace else name)
         story = story_of(naming(reader, key), key)
@@ -73,6 +96,41 @@ def why(  # noqa: PLR0913 - each is an option
             typer.echo(line)
     else:
         print_record(record(story, notes), output, name="workload")
+
+
+def _served(  # noqa: PLR0913, PLR0917 - all that a server is asked
+    text: str, namespace: str, server: str, detail: str, as_of: str, output: Output
+) -> bool:
+    """Print a server's answer; tell whether one was asked: not where a ledger is to be read.
+
+    Raises:
+        ApiStatusError: it refused.
+        ApiUnreachableError: the server that was named does not answer.
+        LedgerUnreachableError: there is neither a ledger nor a server.
+    """
+    try:
+        if not server and ledger_url(""):
+            return False
+    except LedgerUnreachableError as error:
+        missing: Exception | None = error
+    else:
+        missing = None
+    texts = output in {Output.TABLE, Output.WIDE}
+    query = {"detail": detail, "asOf": as_of, "format": str(output) if texts else "json"}
+    try:
+        body = why_of(server, named(text, namespace), query)
+    except (ApiStatusError, ApiUnreachableError, NotSupportedError) as error:
+        if missing is not None and is_absent(error):
+            raise missing from error
+        raise
+    if texts:
+        typer.echo(body.decode(), nl=False)
+        return True
+    found = msgspec.json.decode(body)
+    if left_out := found.pop("leftOut", 0):
+        say(left_out_text(Surroundings({}, left_out)))
+    print_record(found, output, name="workload")
+    return True
 
 
 class Surroundings(NamedTuple):

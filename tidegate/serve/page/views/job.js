@@ -72,9 +72,9 @@ function timeline(story, now) {
 
 function more(line) {
   const told = [line.text];
-  if (line.ahead) told.push(`Ahead: ${line.ahead} (${line.aheadFirst.join(", ")}).`);
-  if (line.priority !== null && line.preemptorPriority !== null) told.push(`Its priority ${line.priority}, its preemptor's ${line.preemptorPriority}.`);
-  for (const one of line.freedBy) told.push(`Room was made by ${one.type} of ${one.who}, seq ${one.seq}.`);
+  if (line.ahead) told.push(`Ahead: ${line.ahead} (${(line.aheadFirst ?? []).join(", ")}).`);
+  if (line.priority != null && line.preemptorPriority != null) told.push(`Its priority ${line.priority}, its preemptor's ${line.preemptorPriority}.`);
+  for (const one of line.freedBy ?? []) told.push(`Room was made by ${one.type} of ${one.who}, seq ${one.seq}.`);
   return told.join(" ");
 }
 

@@ -1,0 +1,187 @@
+"""The read API behind a real API server: as an aggregated API, with a person's own rights.
+
+The server reads the sample's ledger. The Service is a name of this machine, so no pod is needed.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import ssl
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+import yaml
+
+from tests.e2e.cast import until
+from tests.parts.sample import TURNS, filled
+from tests.serve.certificates import write_certificate
+from tidegate.cluster.go.plane import ControlPlane
+from tidegate.cluster.processes import spawn, stop
+from tidegate.kube.client import Access, KubernetesClient, connect
+from tidegate.ports import free_ports
+
+pytestmark = pytest.mark.real
+DEPLOY = Path(__file__).parents[2] / "deploy" / "components" / "visibility"
+VISIBILITY = "/apis/visibility.kueue.x-k8s.io"
+WHY = "/apis/read.tidegate.dev/v1/namespaces/{}/workloads/{}/why"
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+NAMES = ["tidegate-serve.tidegate-system.svc", "localhost"]
+RULES = [
+    {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads"], "verbs": ["get", "list"]},
+    {"apiGroups": ["read.tidegate.dev"], "resources": ["workloads/why"], "verbs": ["get"]},
+    {
+        "apiGroups": ["visibility.kueue.x-k8s.io"],
+        "resources": ["localqueues/pendingworkloads"],
+        "verbs": ["get"],
+    },
+]
+
+
+class Served(NamedTuple):
+    """A server of the sample's ledger, and the API server that passes on to it."""
+
+    admin: KubernetesClient
+    ann: KubernetesClient
+    process: Any
+    port: int
+    certificate: Path
+
+
+@pytest.fixture
+async def served(own_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Served]:
+    """Lend a registered server; ann may view namespace a."""
+    (port,) = free_ports(1)
+    certificate, key = write_certificate(tmp_path, NAMES)
+    with filled(f"sqlite:///{tmp_path / 'ledger.db'}", TURNS):
+        words = ["serve", "--auth", "--visibility", "--port", str(port)]
+        words += ["--tls-cert", str(certificate), "--tls-key", str(key)]
+        command = [sys.executable, "-m", "tidegate.cli.main", *words]
+        given = {
+            **os.environ,
+            "KUBECONFIG": str(own_plane.kubeconfig),
+            "TIDEGATE_LEDGER": str(tmp_path / "ledger.db"),
+        }
+        process = spawn("serve", command, tmp_path / "serve.log", given)
+    kubeconfig = str(own_plane.kubeconfig)
+    async with (
+        connect(Access(kubeconfig=kubeconfig)) as admin,
+        connect(Access(kubeconfig=kubeconfig, impersonate="ann")) as ann,
+    ):
+        await register(admin, port, certificate)
+        for name in ("v1beta1.visibility.kueue.x-k8s.io", "v1.read.tidegate.dev"):
+            await until(partial(available, admin, name, "True"), name, 60)
+        yield Served(admin, ann, process, port, certificate)
+        await unregister(admin)
+    stop(process, signal.SIGTERM)
+
+
+async def register(admin: KubernetesClient, port: int, certificate: Path) -> None:
+    bundle = base64.b64encode(certificate.read_bytes()).decode()
+    for name in ("tidegate-system", "a"):
+        await post(admin, "/api/v1/namespaces", {"metadata": {"name": name}})
+    service = {
+        "metadata": {"name": "tidegate-serve"},
+        "spec": {"type": "ExternalName", "externalName": "localhost"},
+    }
+    await post(admin, "/api/v1/namespaces/tidegate-system/services", service)
+    for one in yaml.safe_load_all((DEPLOY / "services.yaml").read_text()):
+        one["spec"] |= {"caBundle": bundle}
+        one["spec"]["service"]["port"] = port
+        await post(admin, SERVICES, one)
+    await post(admin, f"{RBAC}/namespaces/a/roles", {"metadata": {"name": "view"}, "rules": RULES})
+    binding = {
+        "metadata": {"name": "view"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "view"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "ann"}],
+    }
+    await post(admin, f"{RBAC}/namespaces/a/rolebindings", binding)
+
+
+async def unregister(admin: KubernetesClient) -> None:
+    for one in yaml.safe_load_all((DEPLOY / "services.yaml").read_text()):
+        await admin.request("DELETE", f"{SERVICES}/{one['metadata']['name']}")
+
+
+async def post(admin: KubernetesClient, path: str, body: dict[str, Any]) -> None:
+    answer = await admin.request("POST", path, body=msgspec.json.encode(body))
+    assert answer.status in {201, 409}, answer.body
+
+
+async def available(admin: KubernetesClient, name: str, wanted: str) -> bool:
+    answer = await admin.request("GET", f"{SERVICES}/{name}")
+    conditions = msgspec.json.decode(answer.body).get("status", {}).get("conditions", [])
+    return [one["status"] for one in conditions if one["type"] == "Available"] == [wanted]
+
+
+async def told(api: KubernetesClient, path: str) -> tuple[int, Any]:
+    answer = await api.request("GET", path)
+    return answer.status, msgspec.json.decode(answer.body)
+
+
+async def test_kueues_paths_answer_through_the_api_server(served: Served) -> None:
+    for version in ("v1beta1", "v1beta2"):
+        root = f"{VISIBILITY}/{version}"
+        status, found = await told(served.admin, f"{root}/clusterqueues/team-a/pendingworkloads")
+        assert status == 200, found
+        assert found["apiVersion"] == f"visibility.kueue.x-k8s.io/{version}"
+        assert [one["metadata"]["name"] for one in found["items"]] == ["job-huge-d526e"]
+    status, found = await told(
+        served.ann, f"{VISIBILITY}/v1beta2/namespaces/a/localqueues/main/pendingworkloads"
+    )
+    assert (status, len(found["items"])) == (200, 1)
+
+
+async def test_a_person_is_told_why_by_their_own_rights(served: Served) -> None:
+    status, found = await told(served.ann, WHY.format("a", "sweep"))
+    assert (status, found["clusterQueue"]) == (200, "team-a")
+    assert "job-urgent" not in str(found)
+    refused = [
+        WHY.format("b", "urgent"),
+        f"{VISIBILITY}/v1beta2/clusterqueues/team-a/pendingworkloads",
+        f"{VISIBILITY}/v1beta2/namespaces/b/localqueues/main/pendingworkloads",
+    ]
+    for path in refused:
+        assert (await told(served.ann, path))[0] == 403, path
+
+
+async def test_headers_of_a_stranger_count_for_nothing(served: Served) -> None:
+    context = ssl.create_default_context(cafile=str(served.certificate))
+    url = (
+        f"https://localhost:{served.port}{VISIBILITY}/v1beta2/clusterqueues/team-a/pendingworkloads"
+    )
+    headers = {"X-Remote-User": "admin", "X-Remote-Group": "system:masters"}
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(urllib.request.Request(url, headers=headers), context=context)  # noqa: ASYNC210 - our server
+    caught.value.close()
+    assert caught.value.code == 401
+
+
+async def test_while_it_is_away_namespaces_wait_until_it_is_unregistered(served: Served) -> None:
+    stop(served.process, signal.SIGKILL)
+    name = "v1beta2.visibility.kueue.x-k8s.io"
+    await until(lambda: available(served.admin, name, "False"), "it is missed", 90)
+    await post(served.admin, "/api/v1/namespaces", {"metadata": {"name": "leaves"}})
+    await served.admin.request("DELETE", "/api/v1/namespaces/leaves")
+
+    async def waits() -> bool:
+        _, found = await told(served.admin, "/api/v1/namespaces/leaves")
+        conditions = found.get("status", {}).get("conditions", [])
+        kinds = {one["type"]: one["status"] for one in conditions}
+        return kinds.get("NamespaceDeletionDiscoveryFailure") == "True"
+
+    async def gone() -> bool:
+        return (await told(served.admin, "/api/v1/namespaces/leaves"))[0] == 404
+
+    await until(waits, "the namespace waits for the discovery", 60)
+    await unregister(served.admin)
+    await until(gone, "the namespace goes", 90)
