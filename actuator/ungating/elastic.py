@@ -17,8 +17,9 @@ from actuator.ungating.owners import Owners, read_owner
 from actuator.ungating.pod_ungater import runs
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
+from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workload import Workload
-from tidegate.kinds.meta import OwnerReference, holding
+from tidegate.kinds.meta import ObjectMeta, OwnerReference, holding
 from tidegate.kinds.pods import Pod
 
 
@@ -89,7 +90,7 @@ async def _version(calls: Calls, job: OwnerReference, pod: Pod) -> int:
         return -1
     kind, seen = found
     sized = kind.sized(await with_beside(calls, kind, seen))
-    return sized or int(seen["metadata"].get("generation", 0))
+    return sized or read(seen["metadata"], ObjectMeta).generation
 
 
 def granted(found: Workload) -> dict[str, int]:

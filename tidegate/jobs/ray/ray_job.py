@@ -87,7 +87,7 @@ def _pods(obj: Object) -> int:
     if not grows(obj):
         return 1
     submits = text_at(obj, ("spec", "submissionMode")) == "K8sJobMode"
-    return pods(obj, ("status", "rayClusterStatus"), others=1 + int(submits))
+    return pods(obj, ("status", "rayClusterStatus"), others=2 if submits else 1)
 
 
 def _submitter(obj: Object) -> Place:
