@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from bench.real.arrivals import Job, jobs
+from bench.real.cluster import Cluster as RealCluster
+from bench.real.objects import beginning as real_beginning
+from bench.real.steps import arrivals_a_second
 from bench.virtual.driving import Cluster as BenchCluster
 from bench.virtual.loads import NAMESPACE
 from tests.core.cohort import Cluster
 from tests.core.test_cycle_rules import arrive, cohort, end, running
 from tests.parts.drawn import drawn
 from tidegate.contracts import facts
-from tidegate.contracts.decisions import PreemptionIntended
+from tidegate.contracts.decisions import (
+    DecisionEvent,
+    PreemptionIntended,
+    QuotaReserved,
+    WorkloadPreempted,
+)
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.core.preemption.trial import may_move_shares
 
 SEEDS = st.integers(min_value=0, max_value=10**9)
 STEPS = 60
+QUEUES, QUEUED, PAUSE_US = 5, 84, 20_000_000
 
 
 def test_a_difference_of_shares_smaller_than_what_moves_moves_nobody() -> None:
@@ -82,9 +95,66 @@ def test_there_are_no_more_moves_for_shares_than_changes_from_outside(seed: int)
     for _ in range(STEPS):
         cluster.step()
         moves = [
-            one
-            for one in cluster.told
-            if isinstance(one, PreemptionIntended)
-            and any(victim.reason == "InCohortFairSharing" for victim in one.victims)
+            one for one in cluster.told if isinstance(one, PreemptionIntended) and _for_shares(one)
         ]
         assert len(moves) <= cluster.changes
+
+
+class Observed(RealCluster):
+    """A cluster of two levels and three resources that keeps who moved others at each change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[DecisionEvent] = []
+        self.displaced: set[str] = set()
+        self.moves: list[list[tuple[str, str]]] = []
+
+    def step(self, arriving: Job | None = None) -> None:
+        """Let one change happen, and decide."""
+        super().step(arriving)
+        self.moves.append(_movers(self.told, self.displaced))
+        self.told.clear()
+
+    def _obey(self, decision: DecisionEvent) -> None:
+        self.told.append(decision)
+        super()._obey(decision)
+
+
+@pytest.mark.parametrize("seed", [0, 6, 9])
+def test_one_change_moves_each_fresh_workload_once_and_one_displaced_of_each_queue(
+    seed: int,
+) -> None:
+    cluster = Observed()
+    cluster.fold(real_beginning(QUEUES, "tidegate", fair=True))
+    cluster.decide()
+    coming = jobs("heavy", QUEUES, arrivals_a_second(QUEUES), seed)
+    for number, job in enumerate(islice(coming, 2 * QUEUED)):
+        cluster.run_until(cluster.now_us + (PAUSE_US if number >= QUEUED else 0))
+        asked = replace(job.asked, at_us=cluster.now_us, created_us=cluster.now_us)
+        cluster.step(Job(asked, job.run_us, job.cpu))
+    assert any(cluster.moves)
+    for movers in cluster.moves:
+        assert len(movers) == len(dict(movers))
+        queues = [queue for _, queue in movers if queue]
+        assert len(queues) == len(set(queues))
+
+
+def _movers(told: list[DecisionEvent], displaced: set[str]) -> list[tuple[str, str]]:
+    """Return who displaced others for shares, with its queue if it had been displaced itself."""
+    movers = list[tuple[str, str]]()
+    for one in told:
+        match one:
+            case WorkloadPreempted():
+                displaced.add(one.workload)
+            case QuotaReserved():
+                displaced.discard(one.workload)
+            case PreemptionIntended() if _for_shares(one):
+                queue = one.cluster_queue if one.workload in displaced else ""
+                movers.append((one.workload, queue))
+            case _:
+                pass
+    return movers
+
+
+def _for_shares(intended: PreemptionIntended) -> bool:
+    return any(victim.reason == "InCohortFairSharing" for victim in intended.victims)
