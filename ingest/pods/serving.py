@@ -46,7 +46,7 @@ class ServingSets:
         self._objects = dict[Key, Loose]()
         self._keys = dict[str, Key]()  # by an object's uid
         self._gone = set[Key]()  # deleted, and its pods are still there
-        self._pods = dict[Part, dict[str, Pod]]()  # by uid
+        self._pods = dict[Key, dict[int | None, dict[str, Pod]]]()  # by their job and their uid
         self._of = dict[str, Part]()  # a pod's uid to its job
         self._told = dict[Key, dict[int | None, str]]()  # an object's jobs to their Workloads
         self._newest = dict[Part, int]()  # version
@@ -67,7 +67,8 @@ class ServingSets:
         uid = pod.metadata.uid
         if self._of.get(uid, part) != part:
             yield from self.forget(uid, pod.metadata.version)
-        self._pods.setdefault(part, {})[uid] = pod
+        key, index = part
+        self._pods.setdefault(key, {}).setdefault(index, {})[uid] = pod
         self._of[uid] = part
         yield from self._told_again([part], pod.metadata.version)
 
@@ -80,9 +81,12 @@ class ServingSets:
         """Forget a pod that is gone, and yield its job."""
         part = self._of.pop(uid, None)
         if part is not None:
-            self._pods[part].pop(uid)
-            if not self._pods[part]:
-                del self._pods[part]
+            key, index = part
+            self._pods[key][index].pop(uid)
+            if not self._pods[key][index]:
+                del self._pods[key][index]
+            if not self._pods[key]:
+                del self._pods[key]
             yield from self._told_again([part], version)
 
     def listed(self, present: Collection[str], version: int) -> Iterator[ResourceObservation]:
@@ -154,18 +158,26 @@ class ServingSets:
         return None
 
     def _told_again(self, parts: Sequence[Part], version: int) -> Iterator[ResourceObservation]:
-        for key in dict.fromkeys(key for key, _ in parts):
+        changed = dict[Key, set[int | None]]()
+        for key, index in parts:
+            changed.setdefault(key, set()).add(index)
+        for key, indexes in changed.items():
             if key in self._objects and self._listed:
-                yield from self._safely(key, version)
+                yield from self._safely(key, version, indexes)
 
-    def _safely(self, key: Key, version: int) -> Iterator[ResourceObservation]:
+    def _safely(
+        self, key: Key, version: int, changed: Collection[int | None] | None = None
+    ) -> Iterator[ResourceObservation]:
         """Yield an object's jobs; one that makes no sense stays as it was told."""
         try:
-            yield from self._jobs(key, version)
+            yield from self._jobs(key, version, changed)
         except TidegateError:
             return
 
-    def _jobs(self, key: Key, version: int) -> Iterator[ResourceObservation]:
+    def _jobs(
+        self, key: Key, version: int, changed: Collection[int | None] | None = None
+    ) -> Iterator[ResourceObservation]:
+        """Yield an object's jobs: all, or those that changed, that are new and that are gone."""
         kind, found = self._sets[key[0]], self._objects[key]
         if not self._joins.asks(kind.row, found.metadata):
             yield from self._dropped(key, version, list(self._told.get(key, ())))
@@ -173,29 +185,33 @@ class ServingSets:
             return
         if not self._listed:  # half its pods look like one that lost some
             return
-        wanted = self._indexes(kind, key)
-        jobs = [self._job(kind, found, (key, index), version) for index in wanted]
-        gone = [index for index in self._told.get(key, ()) if index not in wanted]
-        yield from self._dropped(key, version, gone)
-        for index, job in zip(wanted, jobs, strict=True):
+        wanted, told = self._indexes(kind, key), self._told.get(key, {})
+        jobs = {
+            index: self._job(kind, found, (key, index), version)
+            for index in wanted
+            if changed is None or index in changed or index not in told
+        }
+        yield from self._dropped(key, version, [one for one in told if one not in wanted])
+        for index, job in jobs.items():
             self._told.setdefault(key, {})[index] = job.alone.workload
             yield self._joins.put(job, workload=job.alone.workload)
         if not wanted and key in self._gone:
             self._forget_object(key)
 
-    def _indexes(self, kind: ServingSet, key: Key) -> list[int | None]:
-        """Return which jobs an object has: those it asks for, and those that have pods."""
-        there = {index for (of, index), pods in self._pods.items() if of == key and pods}
+    def _indexes(self, kind: ServingSet, key: Key) -> dict[int | None, None]:
+        """Return in order which jobs an object has: those it asks for, and those with pods."""
+        there = self._pods.get(key, {})
         if key in self._gone:
-            return sorted(there, key=lambda index: index or 0)
+            return dict.fromkeys(sorted(there, key=lambda index: index or 0))
         if not kind.layout.grouped:
-            return [None]
+            return {None: None}
         asked = min(kind.layout.replicas(self._objects[key].plain()), GROUPS_MAX)
-        return [*range(asked), *sorted(one for one in there if one is not None and one >= asked)]
+        more = sorted(one for one in there if one is not None and one >= asked)
+        return dict.fromkeys([*range(asked), *more])
 
     def _job(self, kind: ServingSet, found: Loose, part: Part, version: int) -> Asking:
         key, index = part
-        pods = tuple(self._pods.get(part, {}).values())
+        pods = tuple(self._pods_of(part))
         self._newest[part] = self._version(part, version)
         standing = Standing(
             pods=pods,
@@ -212,9 +228,13 @@ class ServingSets:
         )
         return Asking(kind=kind.row, meta=meta, alone=seen)
 
+    def _pods_of(self, part: Part) -> Collection[Pod]:
+        key, index = part
+        return self._pods.get(key, {}).get(index, {}).values()
+
     def _version(self, part: Part, version: int) -> int:
         """Return a version that is not below any that a job was told at."""
-        key, pods = part[0], self._pods.get(part, {}).values()
+        key, pods = part[0], self._pods_of(part)
         known = self._newest.get(part, 0), self._floor.get(key[0], 0)
         newest = max((one.metadata.version for one in pods), default=0)
         return max(version, self._objects[key].metadata.version, newest, *known)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from ingest.jobs.job_index import JobIndex
+from ingest.jobs.scope import Scope
+from ingest.pods.resource_claims import Claims
+from ingest.pods.serving import ServingSets
 from tests.ingest.scene import gone, jobs, rounds, session
 from tests.parts.foreign import foreign_crd, pods_template
 from tests.parts.stage import Object, Stage, alongside
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved, ObjectGone
+from tidegate.jobs.registry import JOB_KINDS
+from tidegate.kinds.decode import read
 from tidegate.kinds.names import SUSPENDING_PARENT
+from tidegate.kinds.pods import Pod
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 SETS = "/apis/apps/v1/namespaces/default/statefulsets"
@@ -125,3 +132,18 @@ def test_a_set_without_a_queue_is_nobodys_and_may_come_back() -> None:
             await stage.hear(JobObserved, lambda one: one.queue == "other")
 
     run_virtually(run())
+
+
+def test_a_pod_tells_of_its_own_group_and_of_no_other() -> None:
+    kinds = list(JOB_KINDS.values())
+    sets = ServingSets(kinds, JobIndex(kinds, Scope(), Claims({})))
+    owner, made = stateful("llm", queue=""), leader_worker_set(replicas=300)
+    made["metadata"] |= {"uid": "u", "namespace": "default", "resourceVersion": "5"}
+    owner["metadata"] |= {"uid": "s", "namespace": "default"}
+    found = pod("llm-7", owner, gated=False, name="llm", group_index="7")
+    found["metadata"] |= {"uid": "p", "namespace": "default", "resourceVersion": "9"}
+    assert not list(sets.observe(JOB_KINDS[LWS], read(made, JOB_KINDS[LWS].seen)))
+    assert len(list(sets.listed((), 6))) == 300
+    told = [one for _, one in sets.take(read(found, Pod))]
+    assert [one.uid for one in told if isinstance(one, JobObserved)] == ["u.7"]
+    assert [one.uid for _, one in sets.forget("p", 10) if isinstance(one, JobObserved)] == ["u.7"]
