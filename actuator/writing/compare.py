@@ -5,7 +5,7 @@ Where EVENTS has lost its beginning, what is found also fills in what nobody tol
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 from actuator.calls import Calls
@@ -85,20 +85,25 @@ class Comparison:
         if shown is None:
             return False
         shown.object_uid = found["metadata"]["uid"]
-        try:
-            return self.writer.is_shown(shown, found)
-        except Exception as error:  # noqa: BLE001 - of one object: the others go on
-            _log.warning("cannot be compared", name=_key(found), error=str(error))
-            return False
+        return self._holds("Workload", found, lambda: self.writer.is_shown(shown, found))
 
     def _is_left_alone(self, found: Object) -> bool:
         """Tell whether a Workload's job is gone, and nobody said yet that it is finished."""
         unknown = _key(found) not in self.read_model.workloads
-        return unknown and is_left(found) and not is_finished(found)
+        return unknown and self._holds(
+            "Workload", found, lambda: is_left(found) and not is_finished(found)
+        )
 
     def _queue_is_same(self, kind: str, found: Object) -> bool:
+        return self._holds(
+            kind, found, lambda: not self.writer.queue_patch(kind, _key(found), found)
+        )
+
+    @staticmethod
+    def _holds(kind: str, found: Object, question: Callable[[], bool]) -> bool:
+        """Return an answer about one object; False of one that makes no sense."""
         try:
-            return not self.writer.queue_patch(kind, _key(found), found)
+            return question()
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
             _log.warning("cannot be compared", kind=kind, name=_key(found), error=str(error))
             return False

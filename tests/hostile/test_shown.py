@@ -13,10 +13,11 @@ from actuator.projection import objects as shown_as
 from actuator.projection.k8s_events import event_object, told
 from actuator.projection.read_model import ReadModel
 from tests.actuator.scene import LEDGER, Scene, ref, start
+from tests.actuator.story import QUEUES, Story
 from tests.hostile.drawing import KINDS, objects
 from tests.hostile.test_objects import observed
 from tests.parts.drawn import drawn
-from tests.parts.stage import JOBS, alongside, eventually, job
+from tests.parts.stage import JOBS, KUEUE, alongside, eventually, job
 from tests.parts.virtual import run_virtually
 from tests.replay.world import World
 from tidegate.contracts.codec import encode
@@ -78,5 +79,22 @@ def test_an_order_that_meets_nonsense_is_reported_and_others_are_carried_out() -
             await eventually(lambda: not scene.job("other")["spec"]["suspend"])
         assert (failed.reason, failed.job.name) == ("invalid", "odd")
         assert "Error" in failed.message
+
+    run_virtually(run())
+
+
+def test_a_workload_that_makes_no_sense_does_not_keep_others_from_being_shown() -> None:
+    async def run() -> None:
+        story = Story()
+        odd = {"metadata": {"name": "odd", "namespace": "a", "uid": "u"}, "spec": 5}
+        body = msgspec.json.encode({"metadata": {"resourceVersion": "1"}, "items": [odd]})
+
+        async def garble(method: str, path: str) -> Response | None:
+            return Response(200, body) if (method, path) == ("GET", f"{KUEUE}/workloads") else None
+
+        story.api.before = garble
+        await story.write(*QUEUES, story.submitted())
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: story.shows() is not None)
 
     run_virtually(run())
