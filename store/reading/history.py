@@ -54,9 +54,10 @@ class History:
         while True:
             with self._lend() as select:
                 found = page_before(select, self._partition, until, rows, narrow)
-                held = archive_ranges.parts(select, self._partition)
+                last = len(found) < rows
+                held = archive_ranges.parts(select, self._partition) if last else []
             yield from found
-            if len(found) < rows:
+            if last:
                 break
             until = found[-1].seq - 1
         for part in reversed(held):
