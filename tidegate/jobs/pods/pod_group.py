@@ -16,7 +16,7 @@ import msgspec
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs.job_metadata import asked
-from tidegate.jobs.kind import Delete, JobKind, Members, Object, Refused, Start, Step, Stop
+from tidegate.jobs.kind import Delete, Members, Object, Refused, Start, Step, Stop
 from tidegate.jobs.pods import pod as single
 from tidegate.jobs.pods.group_state import group_state, is_over
 from tidegate.jobs.pods.grouping import (
@@ -169,21 +169,12 @@ def _refused(*_: object) -> Step:
     return Refused(reason="invalid", message="A group is started and stopped as a whole.")
 
 
-KIND = JobKind(
+KIND = msgspec.structs.replace(
+    single.KIND,
     name=NAME,
-    group="",
-    version="v1",
-    kind="Pod",
-    plural="pods",
-    seen=Pod,
     observe=_alone,
     start=_refused,
     stop=_refused,
-    standing=single.standing,
     podsets=podsets,
-    asks=single.is_marked,
-    finalizer=names.MANAGED,
-    owns=False,
-    optional=False,
     members=Members(selectors=_selectors, belongs=_belongs, start=start_members, stop=stop_members),
 )
