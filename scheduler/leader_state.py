@@ -1,8 +1,8 @@
 """What one term of a scheduler holds, and how it comes by it: rebuilt from the ledger alone.
 
-The state belongs to the desk. Between ``accept`` and the commit it is ahead of the ledger; whoever
-fails there must throw the desk away (``sound`` says so). Everywhere else it stands where the ledger
-stands, and a failure of the bus may be waited out.
+Between ``accept`` and the commit the state is ahead of the ledger: after a failure there the leader
+state must be thrown away (``sound`` says so). Everywhere else it stands where the ledger stands,
+and a failure of the bus may be waited out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tidegate.errors import BusUnreachableError, LostTailError, PublishRefusedEr
 from tidegate.service.logs import get_log
 
 TRIES_MAX = 5
-_log = get_log("desk")
+_log = get_log("leader")
 
 
 @dataclass(slots=True)

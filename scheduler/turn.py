@@ -55,9 +55,9 @@ async def turn(leader: LeaderState) -> int:
     Raises:
         FencedError, SequenceConflictError: another term has begun: stand by.
         LostTailError: EVENTS is ahead of the ledger: do not lead.
-        CommitUnknownError, LedgerUnreachableError: open a new desk.
-        BusUnreachableError: if the desk is still sound, try again; else open a new one.
-        PoisonedTurnError: open a new desk; what is to blame is refused then, or found.
+        CommitUnknownError, LedgerUnreachableError: open a new leader state.
+        BusUnreachableError: if the leader state is sound, try again; else open a new one.
+        PoisonedTurnError: open a new one; what is to blame is refused then, or found.
     """
     deps, pace = leader.deps, leader.deps.pace
     await look(leader)

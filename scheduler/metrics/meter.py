@@ -142,7 +142,7 @@ class Meter:
             if count is not None:
                 count(self, event, state)
 
-    def submitted(self, event: facts.WorkloadSubmitted, _draft: State) -> None:
+    def submitted(self, event: facts.WorkloadSubmitted, _state: State) -> None:
         """Begin a life."""
         namespace = event.workload.partition("/")[0]
         who = Who("", namespace, event.queue, event.priority_class or event.pod_priority_class)
@@ -156,7 +156,7 @@ class Meter:
             named = event.priority_class or event.pod_priority_class
             life.who = life.who._replace(queue=event.queue, priority_class=named)
 
-    def removed(self, event: facts.WorkloadRemoved, _draft: State) -> None:
+    def removed(self, event: facts.WorkloadRemoved, _state: State) -> None:
         """End a life."""
         self._lives.pop(event.workload, None)
 
@@ -225,7 +225,7 @@ class Meter:
         if life is not None:
             life.queued_us = event.at_us
 
-    def preempted(self, event: decisions.WorkloadPreempted, _draft: State) -> None:
+    def preempted(self, event: decisions.WorkloadPreempted, _state: State) -> None:
         """Count a preemption for who preempted."""
         self._preempted.labels(event.by_cluster_queue, event.reason, ROLE).inc()
 
@@ -239,12 +239,12 @@ class Meter:
         self._ran.add(life.who, (life.executed_us + running_us) * _S)
         life.admitted_us = life.executed_us = 0
 
-    def queue_gone(self, event: facts.ClusterQueueRemoved, _draft: State) -> None:
+    def queue_gone(self, event: facts.ClusterQueueRemoved, _state: State) -> None:
         """Forget the series of a ClusterQueue."""
         self._maker.forget_cluster_queue(event.name)
         self._preempted.remove_by_labels({"preempting_cluster_queue": event.name})
 
-    def local_queue_gone(self, event: facts.LocalQueueRemoved, _draft: State) -> None:
+    def local_queue_gone(self, event: facts.LocalQueueRemoved, _state: State) -> None:
         """Forget the series of a LocalQueue."""
         self._maker.forget_local_queue(event.namespace, event.name)
 

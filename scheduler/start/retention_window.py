@@ -40,7 +40,7 @@ def begin(read: Read, head: Entry, window: Window, now_us: int) -> int:
     Raises:
         LedgerUnreachableError: the newest entries cannot be read.
     """
-    after, cq = head.seq, window.bytes_max
+    after, bytes_left = head.seq, window.bytes_max
     if head.at_us <= now_us - window.age_us:
         return after
     while after > 0:
@@ -52,8 +52,8 @@ def begin(read: Read, head: Entry, window: Window, now_us: int) -> int:
             _log.warning("EVENTS gets no more again", before=after, why=str(error))
             return after
         for entry in reversed(chunk):
-            cq -= len(entry.payload) + len(entry.subject) + ENVELOPE_BYTES
-            if cq < 0 or entry.at_us <= now_us - window.age_us:
+            bytes_left -= len(entry.payload) + len(entry.subject) + ENVELOPE_BYTES
+            if bytes_left < 0 or entry.at_us <= now_us - window.age_us:
                 return entry.seq
             if entry.type == _OPENED:
                 return entry.seq - 1

@@ -1,1 +1,1 @@
-"""The scheduler's desk, turn and term on a real ledger and a bus in memory, in virtual time."""
+"""The scheduler's leader state, turn and term on a real ledger, a bus in memory and virtual time."""

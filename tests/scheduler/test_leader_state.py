@@ -1,4 +1,4 @@
-"""A desk begins where the ledger ends, whatever EVENTS holds of it."""
+"""A term begins where the ledger ends, whatever EVENTS holds of it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ DAY_US = 24 * 3600 * 1_000_000
 
 
 async def told(stage: Stage) -> LeaderState:
-    """Return the desk of a ledger that has something to tell."""
+    """Return the leader state of a ledger that has something to tell."""
     leader = await stage.leader()
     await stage.say(*first_round())
     await turn(leader)

@@ -40,7 +40,7 @@ class Shares:
 
     def __init__(self, numbers: Mapping[str, Numbers]) -> None:
         """``numbers`` is by ClusterQueue, and kept up by the owner."""
-        self._draft = State()  # of it only the definitions and the forest are used
+        self._state = State()  # of it only the definitions and the forest are used
         self._numbers = numbers
         self._configured = False  # EVENTS told the configuration; else it is the default
         self._told = dict[tuple[str, str], int | None]()  # by kind and name
@@ -48,7 +48,7 @@ class Shares:
 
     def define(self, event: Redefined) -> None:
         """Take in a definition; shares are built anew when they are asked for next."""
-        objects = self._draft.objects
+        objects = self._state.objects
         match event:
             case ClusterQueueDefined():
                 objects.cluster_queues[event.name] = event
@@ -60,7 +60,7 @@ class Shares:
                 objects.cohorts.pop(event.name, None)
             case PolicyConfigured():
                 self._configured, self.on = True, bool(event.policy.fair_sharing)
-        self._draft.forest.stale = True
+        self._state.forest.stale = True
 
     def shown(self) -> None:
         """Take fair sharing for on, unless EVENTS told the configuration."""
@@ -68,17 +68,17 @@ class Shares:
 
     def charge(self, cluster_queue: str, usage: Mapping[tuple[str, str], int], sign: int) -> None:
         """Add usage, by (flavor, resource), to a queue and its cohorts, or take it off (-1)."""
-        trees = self._draft.forest
+        trees = self._state.forest
         if not trees.stale and (at := trees.cluster_queues.get(cluster_queue)) is not None:
             _charge(at.node, usage, sign)
 
     def cohorts_above(self, cluster_queue: str) -> Iterator[str]:
         """Yield the Cohorts whose share a queue's usage may change; none before a rebuild."""
-        trees = self._draft.forest
+        trees = self._state.forest
         at = None if trees.stale else trees.cluster_queues.get(cluster_queue)
         node = None if at is None else at.node.parent
         while node is not None:
-            if node.name in self._draft.objects.cohorts:
+            if node.name in self._state.objects.cohorts:
                 yield node.name
             node = node.parent
 
@@ -94,7 +94,7 @@ class Shares:
 
     def moved(self) -> list[tuple[str, str]]:
         """Return the kind and name of each whose share is not what it was when this was asked."""
-        queues, cohorts = self._draft.objects.cluster_queues, self._draft.objects.cohorts
+        queues, cohorts = self._state.objects.cluster_queues, self._state.objects.cohorts
         found = {("ClusterQueue", name): self.of_queue(name) for name in queues}
         found |= {("Cohort", name): self.of_cohort(name) for name in cohorts}
         moved = [place for place, now in found.items() if self._told.get(place) != now]
@@ -102,9 +102,9 @@ class Shares:
         return moved
 
     def _trees(self) -> Forest:
-        if not self._draft.forest.stale:
-            return self._draft.forest
-        trees = forest.forest(self._draft)
+        if not self._state.forest.stale:
+            return self._state.forest
+        trees = forest.forest(self._state)
         for name, numbers in self._numbers.items():
             if name in trees.cluster_queues:
                 _charge(trees.cluster_queues[name].node, numbers.reserved_usage, 1)

@@ -46,7 +46,7 @@ class _Morning:
     """The scheduler, and a cluster in which everything that is ordered happens in a second."""
 
     def __init__(self) -> None:
-        self._draft, self._head, self._position = State(), GENESIS, Position(START_US, 0)
+        self._state, self._head, self._position = State(), GENESIS, Position(START_US, 0)
         self._told = 0  # messages so far: position, resourceVersion and heartbeat count with it
         self._jobs = dict[str, seen.JobObserved]()  # by workload, as last observed
         self._due = list[tuple[int, seen.JobObserved]]()
@@ -59,7 +59,7 @@ class _Morning:
         configured = PolicyConfigured(at_us=START_US, name="tidegate", policy=Policy())
         facts: list[FactEvent] = [opened, configured]
         for fact in facts:
-            apply(self._draft, fact)
+            apply(self._state, fact)
         return self._write(facts)
 
     def tell(self, at_us: int, told: tuple[seen.Observation, ...]) -> list[Entry]:
@@ -67,7 +67,7 @@ class _Morning:
         seconds = (at_us - START_US) // SECOND_US
         beat = seen.Heartbeat(session=SESSION, beat=seconds + 1, resources=tuple(LISTED))
         messages = [self._message(at_us, one) for one in (beat, *told)]
-        facts, self._position = accept(self._draft, self._position, messages)
+        facts, self._position = accept(self._state, self._position, messages)
         return self._write(facts)
 
     def until(self, at_us: int) -> Iterator[list[Entry]]:
@@ -79,7 +79,7 @@ class _Morning:
             yield self.tell(now_us, told)
 
     def _write(self, facts: list[FactEvent]) -> list[Entry]:
-        decided = decide(self._draft)
+        decided = decide(self._state)
         entries = seal(self._head, EPOCH, CLUSTER, [*facts, *decided])
         for entry, event in zip(entries[len(facts) :], decided, strict=True):
             if isinstance(event, StartOrdered | StopOrdered):

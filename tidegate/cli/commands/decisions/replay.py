@@ -104,7 +104,7 @@ class _Replay:
 
     def __init__(self, reader: Reader, asked: Range, *, verify: bool) -> None:
         self._reader, self._asked, self._verify = reader, asked, verify
-        self._draft, self._head = State(), GENESIS
+        self._state, self._head = State(), GENESIS
         self._events = self._turns = self._decisions = 0
 
     def run(self, show: Callable[[Entry, Event], None]) -> tuple[dict[str, Any], Divergence | None]:
@@ -112,7 +112,7 @@ class _Replay:
         what = "deciding again" if self._verify else "replaying"
         entries = watched(self._reader.ledger.read(until=self._reader.end), what, self._asked.last)
         met = not self._asked.until
-        for turn in play(entries, self._draft, redecide=self._verify):
+        for turn in play(entries, self._state, redecide=self._verify):
             for entry, event in self._asked.shown(turn):
                 self._events += 1
                 met = met or entry.type == self._asked.until
@@ -133,7 +133,7 @@ class _Replay:
         return self._record(None), None
 
     def _record(self, divergence: Divergence | None) -> dict[str, Any]:
-        phases = Counter(one.phase for one in self._draft.workloads.values())
+        phases = Counter(one.phase for one in self._state.workloads.values())
         said: Any = divergence is None if self._verify else None
         return {
             "ledger": self._reader.url,
