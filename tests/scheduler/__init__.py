@@ -1,1 +1,1 @@
-"""The scheduler's leader state, turn and term on a real ledger, a bus in memory and virtual time."""
+"""The scheduler on a real ledger and a bus in memory, in virtual time: leader state, turn, term."""
