@@ -136,10 +136,10 @@ def _consumer(
     return consumer
 
 
-def _refuse(metrics: Metrics, one: Published, at: Position) -> None:
+def _refuse(metrics: Metrics, message: Published, at: Position) -> None:
     """Tell of a message in EVENTS that is not carried out, since no ledger wrote it."""
     metrics.forged.inc()
-    get_log("events").error("forged event", stream_sequence=at.seq, subject=one.subject)
+    get_log("events").error("forged event", stream_sequence=at.seq, subject=message.subject)
 
 
 def _lease(bus: NatsBus, settings: Settings, holder: str) -> Lease:

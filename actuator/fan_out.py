@@ -16,12 +16,12 @@ class FanOut:
     def __init__(self, *learners: Subscriber) -> None:
         self._learners = learners
 
-    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Subscriber.learn``."""
         failed = list[Exception]()
         for one in self._learners:
             try:
-                one.learn(told, event, live=live)
+                one.learn(message, event, live=live)
             except Exception as error:  # noqa: BLE001 - the others learn it
                 failed.append(error)
         if failed:

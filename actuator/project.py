@@ -80,18 +80,18 @@ class Projector:
         self._busy_elsewhere: Callable[[], bool] = lambda: False
         metrics.showing.set_function(lambda: len(self._workqueue))
 
-    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Subscriber.learn``."""
         if not self._first:
-            self._first, self._read_model.fills_in = told.seq, told.seq > 1
-            self._compared = self._compared and told.seq == 1
-        self._read_model.learn(event, f"{told.ledger_id}/{told.seq}")
+            self._first, self._read_model.fills_in = message.seq, message.seq > 1
+            self._compared = self._compared and message.seq == 1
+        self._read_model.learn(event, f"{message.ledger_id}/{message.seq}")
         changed, acts = self._read_model.take_changed(), live and self._working
-        self._recorder.learn(event, told.seq, now=acts)
+        self._recorder.learn(event, message.seq, now=acts)
         if acts:
             self._note_order(event)
             self._add(changed, now=isinstance(event, NOW))
-            self._note_events(event, told.seq)
+            self._note_events(event, message.seq)
 
     def carried_out(self, workload: str) -> None:
         """See ``Subscriber.carried_out``: two writes at once would only meet."""

@@ -43,14 +43,14 @@ def who(meta: ObjectMeta) -> dict[str, Any]:
     }
 
 
-def cluster_queue(found: ClusterQueue) -> ClusterQueueObserved:
+def cluster_queue(queue: ClusterQueue) -> ClusterQueueObserved:
     """Observe a ClusterQueue."""
     return ClusterQueueObserved(
-        **who(found.metadata),
-        spec=cluster_queue_spec(found),
-        created_us=micros(found.metadata.creation_timestamp or ""),
-        deleting=found.metadata.deleting,
-        author=_author(found.metadata),
+        **who(queue.metadata),
+        spec=cluster_queue_spec(queue),
+        created_us=micros(queue.metadata.creation_timestamp or ""),
+        deleting=queue.metadata.deleting,
+        author=_author(queue.metadata),
     )
 
 
@@ -63,13 +63,13 @@ def cohort(found: Cohort) -> CohortObserved:
     )
 
 
-def local_queue(found: LocalQueue) -> LocalQueueObserved:
+def local_queue(queue: LocalQueue) -> LocalQueueObserved:
     """Observe a LocalQueue."""
     return LocalQueueObserved(
-        **who(found.metadata),
-        spec=local_queue_spec(found),
-        deleting=found.metadata.deleting,
-        author=_author(found.metadata),
+        **who(queue.metadata),
+        spec=local_queue_spec(queue),
+        deleting=queue.metadata.deleting,
+        author=_author(queue.metadata),
     )
 
 
@@ -83,12 +83,12 @@ def workload_priority_class(found: WorkloadPriorityClass) -> WorkloadPriorityCla
     return WorkloadPriorityClassObserved(**who(found.metadata), value=found.value)
 
 
-def admission_check(found: AdmissionCheck) -> CheckObserved:
+def admission_check(check: AdmissionCheck) -> CheckObserved:
     """Observe an AdmissionCheck."""
     return CheckObserved(
-        **who(found.metadata),
-        controller=found.spec.controller_name,
-        active=holding(found.status.conditions, "Active") is not None,
+        **who(check.metadata),
+        controller=check.spec.controller_name,
+        active=holding(check.status.conditions, "Active") is not None,
     )
 
 

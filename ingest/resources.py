@@ -200,8 +200,8 @@ def _job(kind: JobKind[Any], joins: JobIndex) -> Watched:
 def _claim_templates(claims: Claims, joins: JobIndex) -> Watched:
     """Watch what changes jobs and is told of nobody: the templates themselves are no facts."""
 
-    def observe(found: seen.ResourceClaimTemplate) -> Iterator[ResourceObservation]:
-        yield from joins.claimed(claims.take(found))
+    def observe(template: seen.ResourceClaimTemplate) -> Iterator[ResourceObservation]:
+        yield from joins.claimed(claims.take(template))
 
     def gone(uid: str, _version: int) -> Iterator[ResourceObservation]:
         yield from joins.claimed(claims.forget(uid))
@@ -269,9 +269,9 @@ def _told_again(
 def _namespaces(joins: JobIndex) -> Watched:
     resource = "namespaces"
 
-    def observe(found: seen.Namespace) -> Iterator[ResourceObservation]:
-        yield resource, definitions.namespace(found)
-        yield from joins.namespace(found)
+    def observe(namespace: seen.Namespace) -> Iterator[ResourceObservation]:
+        yield resource, definitions.namespace(namespace)
+        yield from joins.namespace(namespace)
 
     return Watched(
         resource=resource, path="/api/v1/namespaces", kind=seen.Namespace, observe=observe

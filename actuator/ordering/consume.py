@@ -34,7 +34,7 @@ _log = get_log("consume")
 class Subscriber(Protocol):
     """Somebody who follows the ledger beside the orders: the projection."""
 
-    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """Take in one entry; ``live`` is False for what was history when the actuator started."""
 
     def carried_out(self, workload: str) -> None:
@@ -137,48 +137,48 @@ class Consumer:
             self._former.add(ledger_id)
         return ledger_id in self._former
 
-    def _missed(self, told: Published) -> bool:
+    def _missed(self, message: Published) -> bool:
         """Tell whether entries before this one did not come, and are to be looked for."""
-        if told.seq <= self._read + 1 or self._read == 0:
+        if message.seq <= self._read + 1 or self._read == 0:
             return False
         behind, looks = self._looked
         self._looked = self._read, 1 if behind != self._read else looks + 1
         return self._looked[1] <= LOOKS_MAX
 
-    def _take_in(self, told: Published) -> None:
-        self._read = told.seq
-        self._metrics.seq.set(told.seq)
+    def _take_in(self, message: Published) -> None:
+        self._read = message.seq
+        self._metrics.seq.set(message.seq)
         try:
-            event = decode(told.payload)
+            event = decode(message.payload)
         except UndecodableError as error:
             # A newer scheduler writes events that this actuator does not know: readers roll first.
-            _log.warning("entry not understood", seq=told.seq, error=str(error))
+            _log.warning("entry not understood", seq=message.seq, error=str(error))
             return
-        self._learn(told, event)
-        order = self._ordered(told, event)
+        self._learn(message, event)
+        order = self._ordered(message, event)
         if isinstance(event, WorkloadRemoved | WorkloadFinished):
             self._book.withdraw(event.uid)
         if order is not None and self._live and self._active:
             self._book.offer(order)
         self._catch_up()
 
-    def _learn(self, told: Published, event: FactEvent | DecisionEvent) -> None:
+    def _learn(self, message: Published, event: FactEvent | DecisionEvent) -> None:
         try:
-            self.subscriber.learn(told, event, live=self._live)
+            self.subscriber.learn(message, event, live=self._live)
         except Exception:  # noqa: BLE001 - of one object: the others go on
-            self._pass_over(told)
+            self._pass_over(message)
 
-    def _ordered(self, told: Published, event: FactEvent | DecisionEvent) -> Order | None:
+    def _ordered(self, message: Published, event: FactEvent | DecisionEvent) -> Order | None:
         try:
-            return self._outstanding.learn(told, event)
+            return self._outstanding.learn(message, event)
         except Exception:  # noqa: BLE001 - of one object: the others go on
-            self._pass_over(told)
+            self._pass_over(message)
             return None
 
-    def _pass_over(self, told: Published) -> None:
+    def _pass_over(self, message: Published) -> None:
         """Note that an entry makes no sense to this actuator: it stands in EVENTS for ever."""
         self._metrics.passed_over.inc()
-        _log.exception("entry passed over", seq=told.seq, subject=told.subject)
+        _log.exception("entry passed over", seq=message.seq, subject=message.subject)
 
     async def is_ahead(self, seq: int) -> bool:
         """See ``actuator.ordering.apply.Ahead``."""

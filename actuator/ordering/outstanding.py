@@ -31,9 +31,9 @@ class Outstanding:
         """Yield what is to be done, oldest first."""
         return iter(sorted(self._orders.values(), key=lambda order: order.seq))
 
-    def learn(self, told: Published, event: FactEvent | DecisionEvent) -> Order | None:
+    def learn(self, message: Published, event: FactEvent | DecisionEvent) -> Order | None:
         """Take in one entry of the ledger; return the order that it is, if it is one."""
-        order = as_order(event, told.ledger_id, told.seq)
+        order = as_order(event, message.ledger_id, message.seq)
         if order is not None:
             self._orders[order.order.workload] = order
             return order

@@ -11,11 +11,11 @@ from tidegate.jobs.kind import Object
 from tidegate.kinds import names
 
 
-def put(wanted: Object, shown: WorkloadView, found: Object) -> None:
-    """Put into a Workload as it shall be whether it is active; ``found`` is as it is."""
+def put(wanted: Object, shown: WorkloadView, obj: Object) -> None:
+    """Put into a Workload as it shall be whether it is active; ``obj`` is as it is."""
     if not shown.deactivated:
         return
-    noted = found["metadata"].get("annotations", {}).get(names.DEACTIVATED, "")
+    noted = obj["metadata"].get("annotations", {}).get(names.DEACTIVATED, "")
     written = noted == shown.deactivated_by != ""
-    wanted["spec"]["active"] = found["spec"].get("active", True) if written else False
+    wanted["spec"]["active"] = obj["spec"].get("active", True) if written else False
     wanted["metadata"]["annotations"][names.DEACTIVATED] = shown.deactivated_by

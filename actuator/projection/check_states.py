@@ -45,16 +45,16 @@ def _failed(event: WorkloadEvicted | QuotaReleased) -> bool:
     return isinstance(event, WorkloadEvicted) and _CHECK in (event.reason, event.cause)
 
 
-def put(status: Object, shown: WorkloadView, found: Object) -> None:
-    """Put into a status how the checks shall stand; ``found`` is the Workload as it is."""
+def put(status: Object, shown: WorkloadView, obj: Object) -> None:
+    """Put into a status how the checks shall stand; ``obj`` is the Workload as it is."""
     if shown.phase == "finished" or not (shown.checks_since or shown.checks):
         return
     told: dict[str, Object] = {
-        one["name"]: one for one in found.get("status", {}).get("admissionChecks", ())
+        one["name"]: one for one in obj.get("status", {}).get("admissionChecks", ())
     }
     holds = shown.phase in ("reserved", "admitted")
     wanted = shown.checks if holds else tuple(sorted({*told, *shown.checks}))
-    again = _noted(found) != shown.checks_since
+    again = _noted(obj) != shown.checks_since
     states = [_state(shown, name, told.get(name), again=again) for name in wanted]
     if states:
         status["admissionChecks"] = states
@@ -65,8 +65,8 @@ def put(status: Object, shown: WorkloadView, found: Object) -> None:
         status["conditions"] = [*others, _note(shown)]
 
 
-def _noted(found: Object) -> str:
-    told = found.get("status", {}).get("conditions", ())
+def _noted(obj: Object) -> str:
+    told = obj.get("status", {}).get("conditions", ())
     return next((one["message"] for one in told if one["type"] == names.CHECKS_SINCE), "")
 
 

@@ -72,11 +72,11 @@ def told(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
             return _of_its_job(event) or _of_family(event)
 
 
-def event_object(one: EventText, shown: WorkloadView, seq: int, at_us: int) -> Object:
+def event_object(text: EventText, shown: WorkloadView, seq: int, at_us: int) -> Object:
     """Return the core/v1 Event that tells it."""
-    regarding = _job(shown) if one.about_job else _workload(shown)
-    end = f"{seq:x}.{'j' if one.about_job else 'w'}"
-    return event_about(regarding, end, at_us, (one.kind, one.reason, one.message))
+    regarding = _job(shown) if text.about_job else _workload(shown)
+    end = f"{seq:x}.{'j' if text.about_job else 'w'}"
+    return event_about(regarding, end, at_us, (text.kind, text.reason, text.message))
 
 
 def event_about(regarding: Object, end: str, at_us: int, told: tuple[str, str, str]) -> Object:

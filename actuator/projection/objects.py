@@ -92,20 +92,20 @@ def _owners(job: Object, kind: JobKind[Any]) -> list[Object]:
     return [{**head, "name": meta["name"], "uid": meta["uid"], **rights}]
 
 
-def may_be_owned(shown: WorkloadView, found: Object) -> bool:
+def may_be_owned(shown: WorkloadView, obj: Object) -> bool:
     """Tell whether a prebuilt Workload is its job's to own: no other controller has it."""
     return all(
         owner["uid"] == shown.uid
-        for owner in found["metadata"].get("ownerReferences", ())
+        for owner in obj["metadata"].get("ownerReferences", ())
         if owner.get("controller", False)
     )
 
 
-def goes_with(shown: WorkloadView, found: Object) -> bool:
+def goes_with(shown: WorkloadView, obj: Object) -> bool:
     """Tell whether a Workload object is the one that stands for a job, and may be deleted."""
-    meta = found["metadata"]
+    meta = obj["metadata"]
     if shown.prebuilt:
-        return shown.object_uid in ("", meta["uid"]) and may_be_owned(shown, found)
+        return shown.object_uid in ("", meta["uid"]) and may_be_owned(shown, obj)
     owners = [owner["uid"] for owner in meta.get("ownerReferences", ())]
     return shown.uid in owners or meta.get("labels", {}).get(names.JOB_UID) == shown.uid
 
@@ -183,9 +183,9 @@ def _ours(shown: WorkloadView) -> tuple[str, ...]:
     return (*_OURS, "Finished") if orphaned else _OURS
 
 
-def is_over(shown: WorkloadView, found: Object) -> bool:
+def is_over(shown: WorkloadView, obj: Object) -> bool:
     """Tell whether a Workload that was made directly is finished, as its user says."""
-    told = found.get("status", {}).get("conditions", ())
+    told = obj.get("status", {}).get("conditions", ())
     return shown.direct and any(
         one["type"] == "Finished" and one["status"] == "True" for one in told
     )
@@ -223,9 +223,14 @@ def _admission(shown: WorkloadView) -> Object | None:
     return {"clusterQueue": shown.cluster_queue, "podSetAssignments": assigned}
 
 
-def _assigned(one: PodSetAssignment) -> Object:
-    usage = {resource: render(resource, units) for resource, units in one.usage.items()}
-    return {"name": one.name, "count": one.count, "flavors": one.flavors, "resourceUsage": usage}
+def _assigned(assignment: PodSetAssignment) -> Object:
+    usage = {resource: render(resource, units) for resource, units in assignment.usage.items()}
+    return {
+        "name": assignment.name,
+        "count": assignment.count,
+        "flavors": assignment.flavors,
+        "resourceUsage": usage,
+    }
 
 
 def _requests(shown: WorkloadView) -> list[Object]:

@@ -46,13 +46,13 @@ from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import amount
 
 
-def workload(found: Workload) -> WorkloadView | None:
+def workload(wl: Workload) -> WorkloadView | None:
     """Return what a Workload shows; None if Tidegate never wrote it.
 
     Raises:
         QuantityError: an amount in it is none.
     """
-    meta, status = found.metadata, found.status
+    meta, status = wl.metadata, wl.status
     if DECISION not in meta.annotations:
         return None
     job = _job(meta)
@@ -62,20 +62,20 @@ def workload(found: Workload) -> WorkloadView | None:
         uid=job.uid,
         job=job,
         prebuilt="" if _is_elastic(meta) else _prebuilt(meta, job),
-        **variants.read_back(found),
+        **variants.read_back(wl),
         elastic=_is_elastic(meta),
         replaces=meta.annotations.get(SLICE_REPLACES, ""),
         first=meta.annotations.get(SLICE_NAME, ""),
         generation=slices.known(meta.annotations),
-        counts={one.name: one.count for one in found.spec.pod_sets} if _is_elastic(meta) else {},
+        counts={one.name: one.count for one in wl.spec.pod_sets} if _is_elastic(meta) else {},
         object_uid=meta.uid,
         decision=meta.annotations[DECISION],
-        queue=found.spec.queue_name or "",
-        priority_class=class_of(found, "WorkloadPriorityClass"),
-        pod_priority_class=class_of(found, "PriorityClass"),
-        own_priority=found.spec.priority,
-        max_execution_s=found.spec.maximum_execution_time_seconds or 0,
-        active=found.spec.active,
+        queue=wl.spec.queue_name or "",
+        priority_class=class_of(wl, "WorkloadPriorityClass"),
+        pod_priority_class=class_of(wl, "PriorityClass"),
+        own_priority=wl.spec.priority,
+        max_execution_s=wl.spec.maximum_execution_time_seconds or 0,
+        active=wl.spec.active,
         phase=_phase(status.conditions, family=names.CONCURRENT_PARENT in meta.labels),
         cluster_queue=status.admission.cluster_queue if status.admission else "",
         assignment=_assignment(status.admission) if status.admission else (),
@@ -83,7 +83,7 @@ def workload(found: Workload) -> WorkloadView | None:
         requeue_count=(requeue.count or 0) if requeue else 0,
         requeue_after_us=micros(requeue.requeue_at or "") if requeue else 0,
         checks=tuple(sorted(one.name for one in status.admission_checks)),
-        checks_since=checks_since(found),
+        checks_since=checks_since(wl),
         reclaimable={one.name: one.count for one in status.reclaimable_pods},
         evictions={
             (one.reason, one.underlying_cause): one.count
@@ -92,15 +92,15 @@ def workload(found: Workload) -> WorkloadView | None:
     )
 
 
-def cluster_queue(found: ClusterQueue) -> tuple[ClusterQueueDefined, ClusterQueueReadinessChanged]:
+def cluster_queue(queue: ClusterQueue) -> tuple[ClusterQueueDefined, ClusterQueueReadinessChanged]:
     """Return a ClusterQueue's definition, and how it says that it stands.
 
     Raises:
         UndecodableError: an amount in it is none.
     """
-    name = found.metadata.name
-    active = next((one for one in found.status.conditions if one.type == "Active"), None)
-    defined = ClusterQueueDefined(at_us=0, name=name, spec=cluster_queue_spec(found))
+    name = queue.metadata.name
+    active = next((one for one in queue.status.conditions if one.type == "Active"), None)
+    defined = ClusterQueueDefined(at_us=0, name=name, spec=cluster_queue_spec(queue))
     return defined, ClusterQueueReadinessChanged(
         at_us=micros(active.last_transition_time) if active else 0,
         cluster_queue=name,
@@ -119,14 +119,14 @@ def cohort(found: Cohort) -> CohortDefined:
     return CohortDefined(at_us=0, name=found.metadata.name, spec=cohort_spec(found))
 
 
-def local_queue(found: LocalQueue) -> LocalQueueDefined:
+def local_queue(queue: LocalQueue) -> LocalQueueDefined:
     """Return a LocalQueue's definition.
 
     Raises:
         UndecodableError: its weight is no number.
     """
-    meta = found.metadata
-    spec = local_queue_spec(found)
+    meta = queue.metadata
+    spec = local_queue_spec(queue)
     return LocalQueueDefined(at_us=0, namespace=meta.namespace, name=meta.name, spec=spec)
 
 

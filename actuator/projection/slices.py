@@ -75,16 +75,16 @@ def counted(podsets: list[Object], shown: WorkloadView) -> list[Object]:
     return [{**one, "count": shown.counts.get(one["name"], one["count"])} for one in podsets]
 
 
-def outgrows(shown: WorkloadView, found: Object) -> bool:
+def outgrows(shown: WorkloadView, obj: Object) -> bool:
     """Tell whether more pods are asked for than a Workload says, which shows that it holds quota.
 
     It left and came back, both unseen: while it holds quota its podsets only become smaller.
     """
-    held = found.get("status", {}).get("conditions", ())
+    held = obj.get("status", {}).get("conditions", ())
     if not any((one["type"], one["status"]) == ("QuotaReserved", "True") for one in held):
         return False
     asked = shown.counts if shown.phase != "finished" else {}
-    return any(asked.get(one["name"], 0) > one["count"] for one in found["spec"]["podSets"])
+    return any(asked.get(one["name"], 0) > one["count"] for one in obj["spec"]["podSets"])
 
 
 def unreserved(found: Object) -> Object:

@@ -133,20 +133,20 @@ def gate_states(shown: WorkloadView, states: list[Object]) -> list[Object]:
     return [*others, {"name": PREEMPTION_GATE, "position": "Open", "lastTransitionTime": at}]
 
 
-def read_back(found: Workload) -> dict[str, Any]:
+def read_back(workload: Workload) -> dict[str, Any]:
     """Return what a Workload shows of its family, by the fields of ``WorkloadView``."""
-    meta = found.metadata
+    meta = workload.metadata
     told: dict[str, Any] = {"family": names.CONCURRENT_PARENT in meta.labels}
     if job_of(meta) is not None:
         told["parent"] = variant_of(meta)
         told["flavor"] = meta.annotations.get(names.ALLOWED_FLAVORS, "")
-        told["ungated_us"] = ungated_us(found)
+        told["ungated_us"] = ungated_us(workload)
     return told
 
 
-def ungated_us(found: Workload) -> int:
+def ungated_us(workload: Workload) -> int:
     """Return since when a variant may preempt, as its Workload says; 0: it may not."""
-    opened = (one for one in found.status.preemption_gates if one.name == PREEMPTION_GATE)
+    opened = (one for one in workload.status.preemption_gates if one.name == PREEMPTION_GATE)
     return max((micros(one.last_transition_time) for one in opened), default=0)
 
 

@@ -73,22 +73,22 @@ class Carrier:
                 await self._tell(found, "Normal", "AdmissionCheckUpdated", _moved(old, new))
         return written
 
-    async def _make(self, found: Object, ask: Ask) -> None:
+    async def _make(self, obj: Object, ask: Ask) -> None:
         """Make a request behind its templates, and hand them over to it."""
         about = f'ProvisioningRequest "{ask.name}"'
         try:
             for part in ask.parts:
                 about = f'PodTemplate "{template_name(ask.name, part.names[0])}"'
                 flavors = [await self._flavor(name) for name in part.flavors]
-                await self._make_template(template_object(found, ask, part, flavors))
+                await self._make_template(template_object(obj, ask, part, flavors))
             about = f'ProvisioningRequest "{ask.name}"'
-            path = _path(found["metadata"]["namespace"])
-            made = await self.calls.create(path, request_object(found, ask))
+            path = _path(obj["metadata"]["namespace"])
+            made = await self.calls.create(path, request_object(obj, ask))
         except (ApiStatusError, NotSupportedError) as error:
-            await self._say_why(found, ask, f"Error creating {about}: {error}", error)
+            await self._say_why(obj, ask, f"Error creating {about}: {error}", error)
             raise
         told = f'Created ProvisioningRequest: "{ask.name}"'
-        await self._tell(found, "Normal", "ProvisioningRequestCreated", told)
+        await self._tell(obj, "Normal", "ProvisioningRequestCreated", told)
         _log.info("asked for nodes", request=ask.name, check=ask.check)
         request = read(made, ProvisioningRequest)
         self.made[request.metadata.uid] = request
@@ -143,10 +143,10 @@ class Carrier:
                 await self.calls.patch(path, pinned(body, found))
         self.handed.add(meta.uid)
 
-    async def _tell(self, found: Object, kind: str, reason: str, message: str) -> None:
+    async def _tell(self, obj: Object, kind: str, reason: str, message: str) -> None:
         """Make a Kubernetes Event about a Workload; the same is told once."""
-        meta = found["metadata"]
-        regarding = {"apiVersion": found["apiVersion"], "kind": "Workload"}
+        meta = obj["metadata"]
+        regarding = {"apiVersion": obj["apiVersion"], "kind": "Workload"}
         regarding |= {field: meta[field] for field in ("namespace", "name", "uid")}
         version = "" if kind == "Warning" else meta["resourceVersion"]
         text = f"{reason}\n{message}\n{version}".encode()
@@ -167,8 +167,8 @@ def _moved(old: Object, new: Object) -> str:
     return f"{told} with message: {new['message']}" if new.get("message") else told
 
 
-def _workload(found: Object) -> str:
-    meta = found["metadata"]
+def _workload(obj: Object) -> str:
+    meta = obj["metadata"]
     return f"{KUEUE}/namespaces/{meta['namespace']}/workloads/{meta['name']}"
 
 

@@ -73,27 +73,27 @@ def plan(
 
 
 def _checked(
-    found: Object,
+    obj: Object,
     state: Object,
     config: ProvisioningRequestConfigSpec | None,
     requests: Sequence[ProvisioningRequest],
 ) -> _Steps:
     """Return the steps for one check."""
-    name, check, ready = found["metadata"]["name"], state["name"], state["state"] == "Ready"
+    name, check, ready = obj["metadata"]["name"], state["name"], state["state"] == "Ready"
     numbers = {one.metadata.uid: attempt_of(one.metadata.name, name, check) for one in requests}
     known = [one for one in requests if numbers[one.metadata.uid]]
-    wanted = () if config is None else parts(found, config)
+    wanted = () if config is None else parts(obj, config)
     if config is None or not wanted:
         kept = _newest(known, numbers) if ready else None
         if wanted is None:
             return _Steps(state, _newest(known, numbers))
         return _Steps(unconfigured(state) if config is None else unneeded(state), kept)
-    asked = parameters(found, config)
+    asked = parameters(obj, config)
     fitting = known if ready else [one for one in known if _agrees(one, config, asked)]
     newest = _newest(fitting, numbers)
     attempt = numbers[newest.metadata.uid] if newest is not None else 0
     if newest is not None:
-        state = judged(state, _case(found, newest, attempt), config, wanted)
+        state = judged(state, _case(obj, newest, attempt), config, wanted)
     ask = None
     if state["state"] == "Pending" and (newest is None or _is_over(newest)):
         follows = attempt + 1 if newest is not None else state.get("retryCount", 0) + 1
@@ -117,12 +117,12 @@ def _ask(
     )
 
 
-def _case(found: Object, request: ProvisioningRequest, attempt: int) -> Case:
+def _case(obj: Object, request: ProvisioningRequest, attempt: int) -> Case:
     return Case(
         request=request,
         attempt=attempt,
-        admitted="Admitted" in _true(found),
-        active=found["spec"].get("active", True),
+        admitted="Admitted" in _true(obj),
+        active=obj["spec"].get("active", True),
     )
 
 
@@ -144,6 +144,6 @@ def _is_over(request: ProvisioningRequest) -> bool:
     return bool(request.holds("Failed") or request.holds("BookingExpired"))
 
 
-def _true(found: Object) -> set[str]:
-    told = found.get("status", {}).get("conditions", ())
+def _true(obj: Object) -> set[str]:
+    told = obj.get("status", {}).get("conditions", ())
     return {one["type"] for one in told if one["status"] == "True"}

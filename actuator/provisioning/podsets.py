@@ -32,15 +32,15 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     flavors: tuple[str, ...]
 
 
-def parts(found: Object, config: ProvisioningRequestConfigSpec) -> tuple[Part, ...] | None:
+def parts(obj: Object, config: ProvisioningRequestConfigSpec) -> tuple[Part, ...] | None:
     """Return what a request for a Workload consists of; empty: none is needed.
 
     None means that the Workload's podsets and its admission do not fit together: it is being
     changed.
     """
-    assigned = {one["name"]: one for one in _admission(found).get("podSetAssignments", ())}
+    assigned = {one["name"]: one for one in _admission(obj).get("podSetAssignments", ())}
     merged = list[Part]()
-    for podset in found["spec"]["podSets"]:
+    for podset in obj["spec"]["podSets"]:
         name, count = podset.get("name", "main"), podset.get("count", 1)
         if count <= 0 or not _manages(config.managed_resources, podset["template"]):
             continue
@@ -68,8 +68,8 @@ def _add(merged: list[Part], part: Part, policy: str | None) -> None:
     merged.append(part)
 
 
-def _admission(found: Object) -> Object:
-    admission: Object = found.get("status", {}).get("admission") or {}
+def _admission(obj: Object) -> Object:
+    admission: Object = obj.get("status", {}).get("admission") or {}
     return admission
 
 

@@ -32,7 +32,7 @@ class Provisioner:
         self._calls = calls.only_while(lambda: self._working)
         self._random, self._now_us, self._cleans = random, now_us, cleans
 
-    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """Take no notice."""
 
     def carried_out(self, workload: str) -> None:

@@ -42,9 +42,9 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[Part, ...]
 
 
-def parameters(found: Object, config: ProvisioningRequestConfigSpec) -> dict[str, str]:
+def parameters(obj: Object, config: ProvisioningRequestConfigSpec) -> dict[str, str]:
     """Return a request's parameters: the config's, and over them those of the Workload."""
-    told: dict[str, str] = found["metadata"].get("annotations", {})
+    told: dict[str, str] = obj["metadata"].get("annotations", {})
     own = {
         key.removeprefix(names.REQUEST_PARAMETER): value
         for key, value in told.items()
@@ -100,11 +100,11 @@ def owned_by_request(meta: Object) -> list[Object]:
     return [_owner(f"{GROUP}/{VERSION}", "ProvisioningRequest", meta)]
 
 
-def _metadata(found: Object, name: str) -> Object:
-    owner = _owner(f"{names.GROUP}/{names.VERSIONS[0]}", "Workload", found["metadata"])
+def _metadata(obj: Object, name: str) -> Object:
+    owner = _owner(f"{names.GROUP}/{names.VERSIONS[0]}", "Workload", obj["metadata"])
     return {
         "name": name,
-        "namespace": found["metadata"]["namespace"],
+        "namespace": obj["metadata"]["namespace"],
         "labels": _LABELS,
         "ownerReferences": [owner],
     }

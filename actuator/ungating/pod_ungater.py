@@ -41,7 +41,7 @@ class UngatingRule(Protocol):
     selector: str  # of a label that they bear
     gate: str
 
-    def job_of(self, found: Pod) -> str:
+    def job_of(self, pod: Pod) -> str:
         """Return what pods have in common that are let go together."""
         ...
 
@@ -75,9 +75,9 @@ class PodUngater:
         )
         self._mirror = Informer(source, self._calls, random)
 
-    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Subscriber.learn``."""
-        del told
+        del message
         if live and isinstance(event, StartOrdered):
             self._changed.set()
 
@@ -144,33 +144,31 @@ class PodUngater:
             if not passed:
                 _log.warning("cannot let pods go", job=job, error=str(error))
 
-    async def _release(self, job: str, found: Pod, body: Object) -> None:
-        meta = found.metadata
+    async def _release(self, job: str, pod: Pod, body: Object) -> None:
+        meta = pod.metadata
         known = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}}
         path = pods.KIND.path(meta.namespace, meta.name)
         await self._calls.patch(path, pinned(body, known))
-        left = tuple(
-            one for one in found.spec.scheduling_gates if one.get("name") != self._rule.gate
-        )
-        spec = msgspec.structs.replace(found.spec, scheduling_gates=left)
+        left = tuple(one for one in pod.spec.scheduling_gates if one.get("name") != self._rule.gate)
+        spec = msgspec.structs.replace(pod.spec, scheduling_gates=left)
         if meta.name in self._pods.get(job, {}):
-            self._pods[job][meta.name] = msgspec.structs.replace(found, spec=spec)
+            self._pods[job][meta.name] = msgspec.structs.replace(pod, spec=spec)
 
 
 _PASSED = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)
 """The pod has changed, or is gone: the watch tells how it is now."""
 
 
-def runs(found: Pod, gate: str) -> bool:
+def runs(pod: Pod, gate: str) -> bool:
     """Tell whether a pod was let go and has not ended."""
-    return not is_behind(found, gate) and not pods.is_finished(found)
+    return not is_behind(pod, gate) and not pods.is_finished(pod)
 
 
-def is_behind(found: Pod, gate: str) -> bool:
+def is_behind(pod: Pod, gate: str) -> bool:
     """Tell whether a pod has a gate."""
-    return any(one.get("name") == gate for one in found.spec.scheduling_gates)
+    return any(one.get("name") == gate for one in pod.spec.scheduling_gates)
 
 
-def _waits(found: Pod, gate: str) -> bool:
-    waits = not found.metadata.deleting and not pods.is_finished(found)
-    return waits and is_behind(found, gate)
+def _waits(pod: Pod, gate: str) -> bool:
+    waits = not pod.metadata.deleting and not pods.is_finished(pod)
+    return waits and is_behind(pod, gate)

@@ -44,9 +44,9 @@ class ServingPods:
     selector = f"{names.SERVING_POD}=true"
     gate = names.ADMISSION_GATE
 
-    def job_of(self, found: Pod) -> str:
+    def job_of(self, pod: Pod) -> str:
         """Return the name of the job that a pod is of; empty: it is of none."""
-        meta = found.metadata
+        meta = pod.metadata
         for kind, one in SETS.items():
             member = one.layout.member(meta)
             if member is not None:

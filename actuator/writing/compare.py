@@ -80,12 +80,12 @@ class Comparison:
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
             _log.warning("cannot be read back", kind=kind, name=_key(found), error=str(error))
 
-    def _workload_is_same(self, found: Object) -> bool:
-        shown = self.read_model.workloads.get(_key(found))
+    def _workload_is_same(self, obj: Object) -> bool:
+        shown = self.read_model.workloads.get(_key(obj))
         if shown is None:
             return False
-        shown.object_uid = found["metadata"]["uid"]
-        return self._holds("Workload", found, lambda: self.writer.is_shown(shown, found))
+        shown.object_uid = obj["metadata"]["uid"]
+        return self._holds("Workload", obj, lambda: self.writer.is_shown(shown, obj))
 
     def _is_left_alone(self, found: Object) -> bool:
         """Tell whether a Workload's job is gone, and nobody said yet that it is finished."""
@@ -124,6 +124,6 @@ def _seeds(kind: str, found: Object) -> list[Seed]:
             return [] if shown is None else [shown]
 
 
-def _key(found: Object) -> str:
-    meta = found["metadata"]
+def _key(obj: Object) -> str:
+    meta = obj["metadata"]
     return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])

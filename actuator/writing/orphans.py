@@ -30,14 +30,14 @@ def is_orphaning(job: Object) -> bool:
     return msgspec.convert(job["metadata"], ObjectMeta).orphaning
 
 
-def without_owner(found: Object, uid: str) -> Object:
+def without_owner(obj: Object, uid: str) -> Object:
     """Return the patch that takes an owner out, as the garbage collector does; empty: no need."""
-    owners = found["metadata"].get("ownerReferences", [])
+    owners = obj["metadata"].get("ownerReferences", [])
     others = [one for one in owners if one["uid"] != uid]
     return {"metadata": {"ownerReferences": others or None}} if others != owners else {}
 
 
-def finished(found: Object, at_us: int) -> Object:
+def finished(obj: Object, at_us: int) -> Object:
     """Return the patch of a Workload's status that says so; what it was granted stays to read."""
     condition = {
         "type": "Finished",
@@ -46,6 +46,6 @@ def finished(found: Object, at_us: int) -> Object:
         "message": "Its job was deleted and left it behind.",
         "lastTransitionTime": stamp(at_us),
     }
-    told = found.get("status", {}).get("conditions", [])
+    told = obj.get("status", {}).get("conditions", [])
     others = [one for one in told if one["type"] != "Finished"]
     return {"status": {"conditions": [*others, condition]}}

@@ -91,16 +91,16 @@ class Removal:
             found = await self.calls.patch(workload_path(shown.key), pinned(patch, found))
         await self._finish(found)
 
-    async def _finish(self, found: Object) -> None:
-        if orphans.is_finished(found):
+    async def _finish(self, obj: Object) -> None:
+        if orphans.is_finished(obj):
             return
-        meta = found["metadata"]
+        meta = obj["metadata"]
         path = workload_path(f"{meta['namespace']}/{meta['name']}")
-        patch = pinned(orphans.finished(found, self.read_model.now_us), found)
-        found = await self.calls.patch(f"{path}/status", patch)
-        if found["metadata"].get("finalizers"):
+        patch = pinned(orphans.finished(obj, self.read_model.now_us), obj)
+        obj = await self.calls.patch(f"{path}/status", patch)
+        if obj["metadata"].get("finalizers"):
             none: Object = {"metadata": {"finalizers": None}}
-            await self.calls.patch(path, pinned(none, found))
+            await self.calls.patch(path, pinned(none, obj))
 
     async def _is_orphaning(self, shown: WorkloadView) -> bool:
         """Tell whether the job goes and leaves its Workload: then it is finished, not deleted."""
@@ -109,11 +109,11 @@ class Removal:
             return False
         return any(orphans.is_orphaning(one) for one in await self.job(shown, kind))
 
-    async def _delete(self, shown: WorkloadView, found: Object) -> None:
-        if found["metadata"].get("finalizers"):
+    async def _delete(self, shown: WorkloadView, obj: Object) -> None:
+        if obj["metadata"].get("finalizers"):
             none = {"metadata": {"finalizers": None}}
-            found = await self.calls.patch(workload_path(shown.key), pinned(none, found))
-        meta = found["metadata"]
+            obj = await self.calls.patch(workload_path(shown.key), pinned(none, obj))
+        meta = obj["metadata"]
         known = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
         options = {"preconditions": known}
         await self.calls.delete(workload_path(shown.key), options)

@@ -76,22 +76,20 @@ class Writer:
                 raise
             return None
 
-    async def _bring(self, shown: WorkloadView, path: str, found: Object) -> bool:
+    async def _bring(self, shown: WorkloadView, path: str, obj: Object) -> bool:
         """Patch a Workload where it differs; tell whether it did."""
-        if shown.prebuilt and not objects.may_be_owned(shown, found):
+        if shown.prebuilt and not objects.may_be_owned(shown, obj):
             return False  # somebody else has it
-        before, shown.object_uid = found, found["metadata"]["uid"]
-        if slices.outgrows(shown, found):
-            found = await self.calls.patch(
-                f"{path}/status", pinned(slices.unreserved(found), found)
-            )
-        about = self.about_patch(shown, found)
+        before, shown.object_uid = obj, obj["metadata"]["uid"]
+        if slices.outgrows(shown, obj):
+            obj = await self.calls.patch(f"{path}/status", pinned(slices.unreserved(obj), obj))
+        about = self.about_patch(shown, obj)
         if about:
-            found = await self.calls.patch(path, pinned(about, found))
-        status = self.status_patch(shown, found)
+            obj = await self.calls.patch(path, pinned(about, obj))
+        status = self.status_patch(shown, obj)
         if status:
-            found = await self.calls.patch(f"{path}/status", pinned(status, found))
-        return found is not before
+            obj = await self.calls.patch(f"{path}/status", pinned(status, obj))
+        return obj is not before
 
     async def queue(self, kind: str, key: str) -> None:
         """Write the status of a ClusterQueue, a Cohort or a LocalQueue."""
@@ -103,11 +101,11 @@ class Writer:
         if found is not None and patch:
             await self.calls.patch(f"{path}/status", pinned(patch, found))
 
-    def queue_patch(self, kind: str, key: str, found: Object) -> Object:
+    def queue_patch(self, kind: str, key: str, obj: Object) -> Object:
         """Return what the status of a queue or cohort lacks; empty if nothing."""
         if not self._is_defined(kind, key):
             return {}
-        status = found.get("status", {})
+        status = obj.get("status", {})
         match kind:
             case "ClusterQueue":
                 wanted = self._cluster_queue(key, status)
@@ -117,19 +115,19 @@ class Writer:
                 wanted = self._local_queue(key, status)
         return difference({"status": status}, {"status": wanted})
 
-    async def event(self, found: Object) -> None:
+    async def event(self, obj: Object) -> None:
         """Make a Kubernetes Event; one that is there was told before."""
-        path = f"/api/v1/namespaces/{found['metadata']['namespace']}/events"
+        path = f"/api/v1/namespaces/{obj['metadata']['namespace']}/events"
         try:
-            await self.calls.tell(path, found)
+            await self.calls.tell(path, obj)
         except ApiStatusError as error:
             if error.status != HTTPStatus.CONFLICT:
                 raise
 
-    def about_patch(self, shown: WorkloadView, found: Object) -> Object:
+    def about_patch(self, shown: WorkloadView, obj: Object) -> Object:
         """Return what metadata and spec of a Workload lack; empty if nothing."""
-        meta = found["metadata"]
-        wanted: Object = {"metadata": {**meta}, "spec": {**found["spec"]}}
+        meta = obj["metadata"]
+        wanted: Object = {"metadata": {**meta}, "spec": {**obj["spec"]}}
         annotations = meta.get("annotations", {})
         marks = {**slices.marks(shown), **annotations}
         if not shown.direct:  # else its status says so
@@ -145,31 +143,31 @@ class Writer:
         if shown.prebuilt:
             wanted["metadata"] |= objects.ownership(shown, meta)
         if shown.elastic and shown.phase != "finished":
-            wanted["spec"]["podSets"] = slices.counted(found["spec"]["podSets"], shown)
+            wanted["spec"]["podSets"] = slices.counted(obj["spec"]["podSets"], shown)
         if not shown.direct:
             told = objects.wanted_spec(shown, self.read_model.priorities)
-            wanted["spec"] |= objects.with_class_kept(told, found["spec"])
+            wanted["spec"] |= objects.with_class_kept(told, obj["spec"])
         variants.put(wanted, shown)
-        activity.put(wanted, shown, found)
-        return difference({"metadata": meta, "spec": found["spec"]}, wanted)
+        activity.put(wanted, shown, obj)
+        return difference({"metadata": meta, "spec": obj["spec"]}, wanted)
 
-    def status_patch(self, shown: WorkloadView, found: Object) -> Object:
+    def status_patch(self, shown: WorkloadView, obj: Object) -> Object:
         """Return what a Workload's status lacks; empty if nothing.
 
         One that its user has finished stays as it was then: what was decided meanwhile is void.
         """
-        if objects.is_over(shown, found):
+        if objects.is_over(shown, obj):
             return {}
-        status = found.get("status", {})
-        return difference({"status": status}, {"status": self._status(shown, found, status)})
+        status = obj.get("status", {})
+        return difference({"status": status}, {"status": self._status(shown, obj, status)})
 
-    def along(self, key: str, found: Object, patch: Object) -> Object:
+    def along(self, key: str, obj: Object, patch: Object) -> Object:
         """Return the patch of a direct Workload's order with all that its status shall show."""
         shown = self.read_model.workloads.get(key)
         if shown is None or not shown.direct or self.read_model.fills_in:
             return patch
-        status = found.get("status", {})
-        wanted = self._status(shown, found, {**status, **patch["status"]})
+        status = obj.get("status", {})
+        wanted = self._status(shown, obj, {**status, **patch["status"]})
         return difference({"status": status}, {"status": wanted})
 
     def _status(self, shown: WorkloadView, found: Object, status: Object) -> Object:

@@ -51,12 +51,12 @@ class JobIndex:
         self._direct = any(kind.name == workload.NAME for kind in kinds)
         self._alone = DirectWorkloads(self._lineage.knows, self._claims)
 
-    def stands_for(self, found: Workload) -> str:
+    def stands_for(self, wl: Workload) -> str:
         """Return the uid of the job that a Workload stands for; empty: it was made directly.
 
         A group of pods is called by the key of its Workload, which has its name.
         """
-        meta = found.metadata
+        meta = wl.metadata
         if meta.annotations.get(names.IS_GROUP_WORKLOAD) == "true":
             return f"{meta.namespace}/{meta.name}"
         owner = meta.controller()
@@ -137,9 +137,9 @@ class JobIndex:
         self._scope.check_elastic(alone)
         return Asking(kind=kind, meta=found.metadata, alone=alone)
 
-    def namespace(self, found: Namespace) -> Iterator[ResourceObservation]:
+    def namespace(self, namespace: Namespace) -> Iterator[ResourceObservation]:
         """Remember a namespace's labels, and yield the jobs in it if that changes them."""
-        name, labels = found.metadata.name, found.metadata.labels
+        name, labels = namespace.metadata.name, namespace.metadata.labels
         before = self._scope.covers(name, self._labels.get(name))
         self._labels[name] = labels
         if self._scope.covers(name, labels) != before:
@@ -162,20 +162,20 @@ class JobIndex:
                 yield self._told(job)
         yield from self._alone.claimed(namespace)
 
-    def workload(self, found: Workload) -> Iterator[ResourceObservation]:
+    def workload(self, wl: Workload) -> Iterator[ResourceObservation]:
         """Remember a Workload, and yield what it changes: the job that it stands for, or itself."""
-        if is_made(found.metadata):
-            yield from self._varied([self._variants.take(found)])
+        if is_made(wl.metadata):
+            yield from self._varied([self._variants.take(wl)])
             return
-        key = self._prebuilt.take(found)
+        key = self._prebuilt.take(wl)
         claimants = self._prebuilt.claimants(key)
-        uid = self.stands_for(found)
-        if uid and uid not in claimants and not is_beside(found):
-            yield from self._override(uid, overrides_of(found))
+        uid = self.stands_for(wl)
+        if uid and uid not in claimants and not is_beside(wl):
+            yield from self._override(uid, overrides_of(wl))
         yield from self._retold(claimants)
         if claimants or not self._direct:
             return
-        yield from self._alone.withdraw(found.metadata) if uid else self._alone.take(found)
+        yield from self._alone.withdraw(wl.metadata) if uid else self._alone.take(wl)
 
     def _varied(self, jobs: Iterable[str]) -> Iterator[ResourceObservation]:
         """Yield jobs of whose variants something else is said now."""

@@ -32,28 +32,28 @@ NONE = WorkloadOverrides(workload="")
 """What is said of a job without a Workload."""
 
 
-def overrides_of(found: Workload) -> WorkloadOverrides:
+def overrides_of(workload: Workload) -> WorkloadOverrides:
     """Return what a Workload says about its job."""
-    annotations = found.metadata.annotations
+    annotations = workload.metadata.annotations
     return WorkloadOverrides(
-        workload=found.metadata.uid,
-        active=found.spec.active,
-        held_quota=holds_quota_of_another(found),
-        priority_boost=boost(found),
+        workload=workload.metadata.uid,
+        active=workload.spec.active,
+        held_quota=holds_quota_of_another(workload),
+        priority_boost=boost(workload),
         gates=listed(annotations.get(names.ADMISSION_GATED_BY, "")),
-        preemption_gates=closed_gates(found),
-        checks=check_states(found),
-        checks_since=checks_since(found),
+        preemption_gates=closed_gates(workload),
+        checks=check_states(workload),
+        checks_since=checks_since(workload),
         deactivated=annotations.get(names.DEACTIVATED, ""),
     )
 
 
-def is_beside(found: Workload) -> bool:
+def is_beside(workload: Workload) -> bool:
     """Tell whether an elastic job is another Workload: this was replaced, or waits to replace it.
 
     One that was evicted had taken over before.
     """
-    annotations, conditions = found.metadata.annotations, found.status.conditions
+    annotations, conditions = workload.metadata.annotations, workload.status.conditions
     had = holding(conditions, "QuotaReserved") or holding(conditions, "Evicted")
     waits = names.SLICE_REPLACES in annotations and not had
     elastic = annotations.get(names.ELASTIC_JOB) == "true"

@@ -39,21 +39,21 @@ class DirectWorkloads:
         self._told = set[str]()  # uids
         self._claiming = dict[str, JobObserved]()  # those whose pods claim devices
 
-    def take(self, found: Workload) -> Iterator[ResourceObservation]:
+    def take(self, wl: Workload) -> Iterator[ResourceObservation]:
         """Yield a Workload as a job, or that it is none."""
-        if is_orphan(found.metadata):
-            if found.metadata.uid in self._told:  # else it was never a job itself
-                yield RESOURCE, replace(workload.observe(found), finished=OWNER_NOT_FOUND)
+        if is_orphan(wl.metadata):
+            if wl.metadata.uid in self._told:  # else it was never a job itself
+                yield RESOURCE, replace(workload.observe(wl), finished=OWNER_NOT_FOUND)
             return
-        owner = unmanaged_owner(found.metadata, self._is_watched)
+        owner = unmanaged_owner(wl.metadata, self._is_watched)
         if owner is None:
-            yield self.tell(workload.observe(found))
+            yield self.tell(workload.observe(wl))
             return
-        yield from self.withdraw(found.metadata)
+        yield from self.withdraw(wl.metadata)
         yield (
             RESOURCE,
             ObjectRefused(
-                **who(found.metadata),
+                **who(wl.metadata),
                 resource=RESOURCE,
                 reason=UNMANAGED_OWNER,
                 error=unmanaged_sentence(owner),

@@ -35,13 +35,13 @@ class Prebuilt:
         self._claims = dict[str, dict[str, None]]()  # a Workload's key to the jobs that name it
         self._named = dict[str, str]()  # a job's uid to that key
 
-    def take(self, found: Workload) -> str:
+    def take(self, wl: Workload) -> str:
         """Remember a Workload unless it was made of a job; return its key."""
-        meta = found.metadata
+        meta = wl.metadata
         key = f"{meta.namespace}/{meta.name}"
-        if not _is_projected(found):
+        if not _is_projected(wl):
             owner = meta.controller()
-            seen = workload.observe(found)
+            seen = workload.observe(wl)
             uid = "" if owner is None else owner.uid
             self._made[key] = Made(owner=uid, seen=seen, was_owned=workload.is_orphan(meta))
             self._keys[meta.uid] = key
@@ -103,9 +103,9 @@ class Prebuilt:
         return prebuilt.joined(job, made.seen)
 
 
-def _is_projected(found: Workload) -> bool:
+def _is_projected(wl: Workload) -> bool:
     """Tell whether a Workload bears the name that one made of its owner has, or is a group's."""
-    meta = found.metadata
+    meta = wl.metadata
     marks = (names.IS_GROUP_WORKLOAD, names.ELASTIC_JOB)
     if any(meta.annotations.get(mark) == "true" for mark in marks):
         return True

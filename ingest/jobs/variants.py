@@ -36,15 +36,15 @@ class Variants:
         self._said = dict[str, Said]()
         self._of = dict[str, dict[str, None]]()  # a job to its variants
 
-    def take(self, found: Workload) -> str:
+    def take(self, workload: Workload) -> str:
         """Remember a variant; return its job if that is told otherwise now, or else ""."""
-        uid, job = found.metadata.uid, job_of(found.metadata)
+        uid, job = workload.metadata.uid, job_of(workload.metadata)
         before = self.checks(job)
         self._said[uid] = Said(
             job=job,
-            reserved=holding(found.status.conditions, "QuotaReserved") is not None,
-            since=checks_since(found),
-            checks=check_states(found),
+            reserved=holding(workload.status.conditions, "QuotaReserved") is not None,
+            since=checks_since(workload),
+            checks=check_states(workload),
         )
         self._of.setdefault(job, {})[uid] = None
         return job if self.checks(job) != before else ""

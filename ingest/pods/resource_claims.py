@@ -39,11 +39,11 @@ class Claims:
         self._charges = dict[tuple[str, str], Charge]()  # by namespace and name
         self._keys = dict[str, tuple[str, str]]()  # by uid
 
-    def take(self, found: ResourceClaimTemplate) -> str:
+    def take(self, template: ResourceClaimTemplate) -> str:
         """Remember a template; return its namespace, whose jobs it may change."""
-        meta = found.metadata
+        meta = template.metadata
         self._keys[meta.uid] = key = (meta.namespace, meta.name)
-        charge = self._charge(found.spec.spec.devices.requests)
+        charge = self._charge(template.spec.spec.devices.requests)
         if charge is None:
             self._charges.pop(key, None)
         else:
@@ -60,19 +60,19 @@ class Claims:
         """Forget the templates that a list no longer has; return their namespaces."""
         return {self.forget(uid) for uid in list(self._keys) if uid not in present}
 
-    def joined(self, told: JobObserved) -> JobObserved:
+    def joined(self, job: JobObserved) -> JobObserved:
         """Return a job with what its podsets claim, or behind the gates of what is missing."""
-        if not claims_devices(told):
-            return told
-        gates = dict.fromkeys(gate for podset in told.podsets for gate in self._gates(told, podset))
-        podsets = tuple(self._charged(told.namespace, podset) for podset in told.podsets)
-        return msgspec.structs.replace(told, podsets=podsets, gates=(*told.gates, *gates))
+        if not claims_devices(job):
+            return job
+        gates = dict.fromkeys(gate for podset in job.podsets for gate in self._gates(job, podset))
+        podsets = tuple(self._charged(job.namespace, podset) for podset in job.podsets)
+        return msgspec.structs.replace(job, podsets=podsets, gates=(*job.gates, *gates))
 
-    def _gates(self, told: JobObserved, podset: PodSet) -> Iterator[str]:
+    def _gates(self, job: JobObserved, podset: PodSet) -> Iterator[str]:
         for name in podset.shared_claims:
             yield f"ResourceClaim/{name}"
         for name in podset.claims:
-            charge = self._charges.get((told.namespace, name))
+            charge = self._charges.get((job.namespace, name))
             if charge is None:
                 yield f"ResourceClaimTemplate/{name}"
             else:
@@ -102,6 +102,6 @@ class Claims:
         return Charge(devices=devices, unmapped=tuple(unmapped))
 
 
-def claims_devices(told: JobObserved) -> bool:
+def claims_devices(job: JobObserved) -> bool:
     """Tell whether any pods of a job claim devices."""
-    return any(podset.claims or podset.shared_claims for podset in told.podsets)
+    return any(podset.claims or podset.shared_claims for podset in job.podsets)

@@ -97,19 +97,19 @@ class ServingSets:
         for key in list(self._objects):
             yield from self._safely(key, version)
 
-    def observe(self, kind: JobKind[Any], found: Loose) -> Iterator[ResourceObservation]:
+    def observe(self, kind: JobKind[Any], obj: Loose) -> Iterator[ResourceObservation]:
         """Remember an object, and yield its jobs.
 
         Raises:
             UndecodableError, NotSupportedError: it makes no sense.
         """
-        key = _key(kind.name, found.metadata)
-        before = self._keys.get(found.metadata.uid)
+        key = _key(kind.name, obj.metadata)
+        before = self._keys.get(obj.metadata.uid)
         if before is not None and before != key:
             del self._objects[before]
-        self._objects[key], self._keys[found.metadata.uid] = found, key
-        yield from self._joins.parent(kind, found.metadata)
-        yield from self._jobs(key, found.metadata.version)
+        self._objects[key], self._keys[obj.metadata.uid] = obj, key
+        yield from self._joins.parent(kind, obj.metadata)
+        yield from self._jobs(key, obj.metadata.version)
 
     def remove(self, uid: str, version: int) -> Iterator[ResourceObservation]:
         """Take in that an object is gone; its jobs stay until their pods are gone as well."""
@@ -209,20 +209,20 @@ class ServingSets:
         more = sorted(one for one in there if one is not None and one >= asked)
         return dict.fromkeys([*range(asked), *more])
 
-    def _job(self, kind: ServingSet, found: Loose, part: Part, version: int) -> Asking:
+    def _job(self, kind: ServingSet, obj: Loose, part: Part, version: int) -> Asking:
         key, index = part
         pods = tuple(self._pods_of(part))
         self._newest[part] = self._version(part, version)
         standing = Standing(
             pods=pods,
             version=self._newest[part],
-            certain=self._is_certain(part, found, pods),
+            certain=self._is_certain(part, obj, pods),
             going=key in self._gone,
         )
-        seen = observe_set(kind.row, kind.layout, found, index, standing)
+        seen = observe_set(kind.row, kind.layout, obj, index, standing)
         meta = msgspec.structs.replace(
-            found.metadata,
-            name=job_name(found.metadata.name, index),
+            obj.metadata,
+            name=job_name(obj.metadata.name, index),
             uid=seen.uid,
             resource_version=str(seen.version),
         )
@@ -239,13 +239,13 @@ class ServingSets:
         newest = max((one.metadata.version for one in pods), default=0)
         return max(version, self._objects[key].metadata.version, newest, *known)
 
-    def _is_certain(self, part: Part, found: Loose, pods: Sequence[Pod]) -> bool:
+    def _is_certain(self, part: Part, obj: Loose, pods: Sequence[Pod]) -> bool:
         """Tell whether all pods are known as they were when the newest decision was written."""
-        decision = marks.decision(found.metadata.annotations, part[1])
+        decision = marks.decision(obj.metadata.annotations, part[1])
         before = self._marked.get(part)
         if before is None or before[0] != decision:
-            self._marked[part] = before = decision, found.metadata.version
-        none = not pods and not number_at(found.plain(), ("status", "replicas"))
+            self._marked[part] = before = decision, obj.metadata.version
+        none = not pods and not number_at(obj.plain(), ("status", "replicas"))
         certain = not decision or none or self._seen >= before[1]
         (self._uncertain.discard if certain else self._uncertain.add)(part)
         return certain

@@ -11,9 +11,9 @@ class Once:
     def __init__(self) -> None:
         self._ledger_id, self._seq = "", 0
 
-    def is_new(self, one: Published) -> bool:
+    def is_new(self, message: Published) -> bool:
         """Tell whether an entry follows what was told, which it then counts as."""
-        if one.ledger_id == self._ledger_id and one.seq <= self._seq:
+        if message.ledger_id == self._ledger_id and message.seq <= self._seq:
             return False
-        self._ledger_id, self._seq = one.ledger_id, one.seq
+        self._ledger_id, self._seq = message.ledger_id, message.seq
         return True

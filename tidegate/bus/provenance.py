@@ -71,45 +71,45 @@ class Provenance:
         self._at = self._seen = Position(known._at.incarnation, after + known.counts)
         return True
 
-    def knows(self, one: Published) -> bool:
+    def knows(self, message: Published) -> bool:
         """Tell whether an entry is one that was proven before."""
-        return one.ledger_id == self.ledger_id and self._hashes.get(one.seq) == one.hash
+        return message.ledger_id == self.ledger_id and self._hashes.get(message.seq) == message.hash
 
     def pass_by(self, at: Position) -> None:
         """Note a message that is not even shaped like an event."""
         self._seen = at
 
-    def refuse(self, one: Published, at: Position) -> None:
+    def refuse(self, message: Published, at: Position) -> None:
         """Take a message for forged."""
         self._seen = at
-        self._forged(one, at)
+        self._forged(message, at)
 
-    def take(self, one: Published, at: Position) -> tuple[Published, ...]:
+    def take(self, message: Published, at: Position) -> tuple[Published, ...]:
         """Return what is to be told by now, in order: nothing, this entry, or the doubted and it.
 
         What was told before is not told again.
         """
-        if self._is_again(one):
+        if self._is_again(message):
             self._seen = at
             return ()
-        row = row_of(one)
+        row = row_of(message)
         if row is None:
-            self.refuse(one, at)
+            self.refuse(message, at)
             return ()
         doubted, self._doubted = self._doubted, None
         seen, self._seen = self._seen, at
-        if self._is_proven(one, row) or (seen == self._at and self._is_in_place(one, at)):
+        if self._is_proven(message, row) or (seen == self._at and self._is_in_place(message, at)):
             if doubted is not None:
                 self.refuse(doubted.one, doubted.at)
-            self._accept(one, at)
-            return (one,)
-        if doubted is not None and _follows(doubted, one, row):
+            self._accept(message, at)
+            return (message,)
+        if doubted is not None and _follows(doubted, message, row):
             self._accept(doubted.one, doubted.at)
-            self._accept(one, at)
-            return (doubted.one, one)
+            self._accept(message, at)
+            return (doubted.one, message)
         if doubted is not None:
             self.refuse(doubted.one, doubted.at)
-        self._doubted = _Doubted(one, row, at)
+        self._doubted = _Doubted(message, row, at)
         return ()
 
     def end(self) -> None:
@@ -118,41 +118,41 @@ class Provenance:
         if doubted is not None:
             self.refuse(doubted.one, doubted.at)
 
-    def _is_again(self, one: Published) -> bool:
-        same = one.ledger_id == self.ledger_id and one.seq <= self.seq
-        return same and self._hashes.get(one.seq, one.hash) == one.hash
+    def _is_again(self, message: Published) -> bool:
+        same = message.ledger_id == self.ledger_id and message.seq <= self.seq
+        return same and self._hashes.get(message.seq, message.hash) == message.hash
 
-    def _is_proven(self, one: Published, row: Entry) -> bool:
-        if self.knows(one):
+    def _is_proven(self, message: Published, row: Entry) -> bool:
+        if self.knows(message):
             return True
-        before = START if one.seq == 1 else self._hashes.get(one.seq - 1)
+        before = START if message.seq == 1 else self._hashes.get(message.seq - 1)
         if not self.ledger_id:
-            return before is None or digest_of(before, row) == one.hash
-        if one.ledger_id != self.ledger_id:
-            return before is not None and digest_of(before, row) == one.hash
-        if one.seq <= self.seq or before is None:
+            return before is None or digest_of(before, row) == message.hash
+        if message.ledger_id != self.ledger_id:
+            return before is not None and digest_of(before, row) == message.hash
+        if message.seq <= self.seq or before is None:
             return False  # another entry than the one told, or one behind a hole
-        return digest_of(before, row) == one.hash
+        return digest_of(before, row) == message.hash
 
-    def _is_in_place(self, one: Published, at: Position) -> bool:
+    def _is_in_place(self, message: Published, at: Position) -> bool:
         """Tell whether an entry behind a hole stands as far behind the newest told as it must."""
-        if self._at is None or one.ledger_id != self.ledger_id or one.seq <= self.seq + 1:
+        if self._at is None or message.ledger_id != self.ledger_id or message.seq <= self.seq + 1:
             return False
         same = self._at.incarnation == at.incarnation
-        return same and at.seq - one.seq == self.counts
+        return same and at.seq - message.seq == self.counts
 
-    def _accept(self, one: Published, at: Position) -> None:
+    def _accept(self, message: Published, at: Position) -> None:
         first = not self.ledger_id
-        if one.ledger_id != self.ledger_id:
-            before = self._hashes.get(one.seq - 1)
-            self._hashes = {} if before is None else {one.seq - 1: before}
-        self.ledger_id, self.seq, self._at = one.ledger_id, one.seq, at
-        self._hashes[one.seq] = one.hash
+        if message.ledger_id != self.ledger_id:
+            before = self._hashes.get(message.seq - 1)
+            self._hashes = {} if before is None else {message.seq - 1: before}
+        self.ledger_id, self.seq, self._at = message.ledger_id, message.seq, at
+        self._hashes[message.seq] = message.hash
         self.chained = 0 if first else self.chained + 1
         if len(self._hashes) > HASHES_MAX:
             del self._hashes[next(iter(self._hashes))]
 
 
-def _follows(doubted: _Doubted, one: Published, row: Entry) -> bool:
-    same = doubted.one.ledger_id == one.ledger_id and doubted.one.seq == one.seq - 1
-    return same and digest_of(doubted.one.hash, row) == one.hash
+def _follows(doubted: _Doubted, message: Published, row: Entry) -> bool:
+    same = doubted.one.ledger_id == message.ledger_id and doubted.one.seq == message.seq - 1
+    return same and digest_of(doubted.one.hash, row) == message.hash

@@ -22,34 +22,34 @@ class _Time(msgspec.Struct, frozen=True):
 _time = msgspec.json.Decoder(_Time)
 
 
-def entry_of(one: Published) -> Entry:
+def entry_of(message: Published) -> Entry:
     """Return the row of a message.
 
     Raises:
         UndecodableError: its event is newer than this version knows.
     """
-    decode(one.payload)
-    row = row_of(one)
+    decode(message.payload)
+    row = row_of(message)
     if row is None:
-        raise UndecodableError(f"The message on {one.subject} is no row of a ledger.")
+        raise UndecodableError(f"The message on {message.subject} is no row of a ledger.")
     return row
 
 
-def row_of(one: Published) -> Entry | None:
+def row_of(message: Published) -> Entry | None:
     """Return the row of a message, whatever its event says; None: it cannot be one."""
     try:
-        _, cluster, _, kind, *_ = one.subject.split(".")
+        _, cluster, _, kind, *_ = message.subject.split(".")
         return Entry(
             partition=PARTITION,
-            seq=one.seq,
-            epoch=one.epoch,
-            turn=one.turn,
-            at_us=_time.decode(one.payload).at_us,
+            seq=message.seq,
+            epoch=message.epoch,
+            turn=message.turn,
+            at_us=_time.decode(message.payload).at_us,
             cluster=name_of(cluster),
             type=kind,
-            subject=one.subject,
-            payload=one.payload.decode(),
-            hash=one.hash,
+            subject=message.subject,
+            payload=message.payload.decode(),
+            hash=message.hash,
         )
     except (msgspec.DecodeError, ValueError):
         return None

@@ -59,13 +59,13 @@ def _named(found: list[str]) -> str:
     return ", ".join(found[:_NAMED_MAX]) + more
 
 
-def _key(found: Object) -> str:
-    return f"{found['metadata']['namespace']}/{found['metadata']['name']}"
+def _key(obj: Object) -> str:
+    return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
 
 
-def _controlled(found: Object) -> bool:
+def _controlled(obj: Object) -> bool:
     """Tell whether another object made it: of that one its maker is told."""
-    return any(one.get("controller") for one in found["metadata"].get("ownerReferences", ()))
+    return any(one.get("controller") for one in obj["metadata"].get("ownerReferences", ()))
 
 
 def left_behind(items: Iterable[Object], told: Configuration) -> list[str]:
@@ -76,10 +76,10 @@ def left_behind(items: Iterable[Object], told: Configuration) -> list[str]:
     return [said for one in items if (said := _left(one, enabled))]
 
 
-def _left(found: Object, enabled: set[tuple[str, str]]) -> str:
-    meta = found["metadata"]
+def _left(obj: Object, enabled: set[tuple[str, str]]) -> str:
+    meta = obj["metadata"]
     owners = [one for one in meta.get("ownerReferences", ()) if one["kind"] != "Workload"]
-    told = found.get("status", {}).get("conditions", ())
+    told = obj.get("status", {}).get("conditions", ())
     if not owners or any((one["type"], one["status"]) == ("Finished", "True") for one in told):
         return ""
     owner = next((one for one in owners if one.get("controller")), owners[0])

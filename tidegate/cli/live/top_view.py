@@ -47,8 +47,8 @@ def _waiting(state: State, queues: set[str]) -> list[Workload]:
         if one.phase in {"pending", "reserved"} and one.cluster_queue in queues
     ]
 
-    def order(one: Workload) -> tuple[str, bool, tuple[int, int, str, str]]:
-        return one.cluster_queue, one.phase == "reserved", rank(state.policy, one)
+    def order(workload: Workload) -> tuple[str, bool, tuple[int, int, str, str]]:
+        return workload.cluster_queue, workload.phase == "reserved", rank(state.policy, workload)
 
     return sorted(found, key=order)
 
@@ -97,10 +97,10 @@ def _events(newest: Sequence[Told]) -> Table:
     return table
 
 
-def _reason(one: Workload) -> str:
-    if one.phase == "reserved":
+def _reason(workload: Workload) -> str:
+    if workload.phase == "reserved":
         return UNSATISFIED_CHECKS
-    return one.held.reason if one.held is not None else "NotTried"
+    return workload.held.reason if workload.held is not None else "NotTried"
 
 
 def _table(*headings: str) -> Table:

@@ -37,11 +37,11 @@ DryRunOption = Annotated[
 ]
 
 
-def full_name(found: Object) -> str:
+def full_name(obj: Object) -> str:
     """Return what ``-o name`` prints: ``clusterqueue.kueue.x-k8s.io/team-a``."""
-    group = found.get("apiVersion", "").rpartition("/")[0]
-    kind = str(found.get("kind", "")).lower()
-    return f"{kind}.{group}/{found['metadata']['name']}" if group else f"{kind}/{_name(found)}"
+    group = obj.get("apiVersion", "").rpartition("/")[0]
+    kind = str(obj.get("kind", "")).lower()
+    return f"{kind}.{group}/{obj['metadata']['name']}" if group else f"{kind}/{_name(obj)}"
 
 
 def print_done(found: Object, done: str, output: Output, dry: DryRun = DryRun.NONE) -> None:
@@ -61,9 +61,9 @@ def typed(objects: Sequence[Object], api_version: str, kind: str) -> list[Object
     return sorted(({**head, **one} for one in objects), key=lambda one: (_space(one), _name(one)))
 
 
-def _name(found: Object) -> str:
-    return str(found["metadata"]["name"])
+def _name(obj: Object) -> str:
+    return str(obj["metadata"]["name"])
 
 
-def _space(found: Object) -> str:
-    return str(found["metadata"].get("namespace", ""))
+def _space(obj: Object) -> str:
+    return str(obj["metadata"].get("namespace", ""))

@@ -40,33 +40,33 @@ def priority(
     print_record(record, output, name="workload")
 
 
-def _parts(state: State, found: Workload) -> dict[str, Any]:
-    reason, named = _source(state, found)
+def _parts(state: State, workload: Workload) -> dict[str, Any]:
+    reason, named = _source(state, workload)
     counts = gate(state.policy, "PriorityBoost")
-    boost = found.priority_boost if counts else 0
+    boost = workload.priority_boost if counts else 0
     return {
         "reason": reason,
-        "workload": found.key,
-        "priority": found.priority,
-        "value": found.priority - boost,
+        "workload": workload.key,
+        "priority": workload.priority,
+        "value": workload.priority - boost,
         "class": named,
-        "boost": found.priority_boost,
+        "boost": workload.priority_boost,
         "boostCounts": counts,
-        "neverPreempts": found.never_preempts,
+        "neverPreempts": workload.never_preempts,
     }
 
 
-def _source(state: State, found: Workload) -> tuple[str, str]:
+def _source(state: State, workload: Workload) -> tuple[str, str]:
     """Return the reason code, and the class by which it goes."""
     objects = state.objects
-    if found.own_priority is not None:
-        return "FromWorkload", found.priority_class or found.pod_priority_class
-    if found.priority_class:
-        there = found.priority_class in objects.workload_priority_classes
-        return ("FromWorkloadPriorityClass" if there else "ClassMissing"), found.priority_class
-    if found.pod_priority_class:
-        there = found.pod_priority_class in objects.priority_classes
-        return ("FromPriorityClass" if there else "ClassMissing"), found.pod_priority_class
+    if workload.own_priority is not None:
+        return "FromWorkload", workload.priority_class or workload.pod_priority_class
+    if workload.priority_class:
+        there = workload.priority_class in objects.workload_priority_classes
+        return ("FromWorkloadPriorityClass" if there else "ClassMissing"), workload.priority_class
+    if workload.pod_priority_class:
+        there = workload.pod_priority_class in objects.priority_classes
+        return ("FromPriorityClass" if there else "ClassMissing"), workload.pod_priority_class
     defaults = [one for one in objects.priority_classes.values() if one.is_default]
     if defaults:
         lowest = min(defaults, key=lambda one: (one.value, one.name))
