@@ -5,8 +5,6 @@ Source: behaviour.md 8.7.
 
 from __future__ import annotations
 
-import msgspec
-
 from tidegate.jobs.kind import Object
 from tidegate.jobs.workload import OWNER_NOT_FOUND, is_orphan
 from tidegate.kinds.decode import read
@@ -17,7 +15,7 @@ from tidegate.kinds.times import stamp
 
 def is_left(found: Object) -> bool:
     """Tell whether a Workload is what is left of a job."""
-    return is_orphan(read(found, Workload).metadata)
+    return is_orphan(read(found["metadata"], ObjectMeta))
 
 
 def is_finished(found: Object) -> bool:
@@ -27,7 +25,7 @@ def is_finished(found: Object) -> bool:
 
 def is_orphaning(job: Object) -> bool:
     """Tell whether a job is being deleted in such a way that its Workload stays."""
-    return msgspec.convert(job["metadata"], ObjectMeta).orphaning
+    return read(job["metadata"], ObjectMeta).orphaning
 
 
 def without_owner(obj: Object, uid: str) -> Object:

@@ -34,6 +34,7 @@ from tidegate.jobs.pods.pod_templates import pod_podset, pod_template
 from tidegate.jobs.suspending.model_podsets import PODSETS_MAX
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.podsets import pod_set
 from tidegate.model.ids import ObjectRef
@@ -158,7 +159,7 @@ def _selectors(job: ObjectRef) -> tuple[str, ...]:
 
 
 def _belongs(job: ObjectRef, found: Object) -> bool:
-    return group_name(read(found, Pod).metadata) == job.name
+    return group_name(read(found["metadata"], ObjectMeta)) == job.name
 
 
 def _alone(pod: Pod) -> JobObserved:

@@ -19,7 +19,6 @@ from tidegate.jobs.templates.written import written_podset
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
-from tidegate.kinds.pods import Pod
 from tidegate.model.ids import ObjectRef
 
 
@@ -73,7 +72,7 @@ _PARENT = Parent(name=parent_name, uid=parent_uid, index=group_index, view=_view
 
 def _belongs(layout: SetLayout, job: ObjectRef, found: Object) -> bool:
     """Tell whether a pod is one of a job's."""
-    meta = read(found, Pod).metadata
+    meta = read(found["metadata"], ObjectMeta)
     member = layout.member(meta)
     if member is None or member.parent != parent_name(job):
         return False
