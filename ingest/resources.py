@@ -117,11 +117,11 @@ def watched(
     sets = ServingSets(kinds, joins)
     told = (_watched_job(kind, joins, sets) for kind in kinds if kind.name not in _NOT_WATCHED)
     about = {
-        one.resource: one
+        one.path: one
         for kind in kinds
         for one in (_described(kind, plural, joins) for plural in kind.referred)
     }
-    jobs = [_both(about.pop(one.resource, None), one) for one in told]
+    jobs = [_both(about.pop(one.path, None), one) for one in told]
     return (
         *DEFINITIONS,
         _namespaces(joins),
@@ -222,10 +222,13 @@ def _claim_templates(claims: Claims, joins: JobIndex) -> Watched:
 
 
 def _described(kind: JobKind[Any], plural: str, joins: JobIndex) -> Watched:
-    """Watch what says what the pods of a kind's jobs are like."""
+    """Watch what says what the pods of a kind's jobs are like.
+
+    It is called otherwise than jobs are: those of a kind that is not enabled are not watched by it.
+    """
     path, referred = f"/apis/{kind.group}/{kind.version}/{plural}", joins.referred
     return Watched(
-        resource=f"{plural}.{kind.group}",
+        resource=f"described-{plural}.{kind.group}",
         path=path,
         kind=Described,
         observe=lambda found: _told_again(joins, referred.take(path, found)),

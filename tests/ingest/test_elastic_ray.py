@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from ingest.jobs.scope import Scope
+from ingest.resources import watched
 from tests.ingest.scene import session
 from tests.parts.definitions import RAY_CLUSTER, RAY_JOB
 from tests.parts.foreign import pods_template
 from tests.parts.stage import CRDS, Object, Stage, alongside
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import JobObserved
+from tidegate.jobs.registry import JOB_KINDS
 
 RAY = "/apis/ray.io/v1/namespaces/default"
 OPEN = Scope(elastic=True)
@@ -79,3 +81,12 @@ def test_a_ray_job_whose_cluster_is_gone_is_as_large_as_it_was_made() -> None:
         assert told.elastic
 
     run_virtually(run())
+
+
+def test_clusters_of_a_kind_that_is_not_enabled_do_not_count_as_its_jobs() -> None:
+    def resources(*names: str) -> list[str]:
+        found = watched([JOB_KINDS[name] for name in names])
+        return [one.resource for one in found if one.path.endswith("/rayclusters")]
+
+    assert resources("ray.io/rayjob", "ray.io/rayservice") == ["described-rayclusters.ray.io"]
+    assert resources("ray.io/rayjob", "ray.io/raycluster") == ["rayclusters.ray.io"]
