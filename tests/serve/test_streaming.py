@@ -1,0 +1,121 @@
+"""A stream tells what is written, to whoever may see it, for as long as they may."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import msgspec
+import pytest
+
+from tests.parts.sample import TOLD, TURNS, append, filled
+from tests.serve.conftest import judged
+from tests.serve.people import ReviewingApi
+from tidegate.ports import free_ports
+from tidegate.serve.api import streaming
+from tidegate.serve.app import application, parts_of
+from tidegate.serve.server import Place, server
+
+EVENTS = "/v1/events"
+
+
+@asynccontextmanager
+async def served(path: Path, api: ReviewingApi) -> AsyncIterator[httpx2.AsyncClient]:
+    """Lend a client of a server over a ledger."""
+    (port,) = free_ports(1)
+    parts = parts_of(str(path), *judged(api))
+    running = server(application(parts), Place(host="127.0.0.1", port=port))
+    working = asyncio.create_task(running.serve())
+    async with asyncio.timeout(60):
+        while not running.started or parts.live.fault:
+            await asyncio.sleep(0.02)
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        yield client
+    running.should_exit = True
+    await working
+
+
+@asynccontextmanager
+async def opened(
+    client: httpx2.AsyncClient, who: str, query: str, **headers: str
+) -> AsyncIterator[AsyncIterator[tuple[str, str]]]:
+    given = {"Authorization": f"Bearer {who}", "Accept": streaming.STREAM, **headers}
+    async with client.stream("GET", f"{EVENTS}?{query}", headers=given) as answer:
+        assert answer.status_code == 200, await answer.aread()
+        yield told(answer)
+
+
+async def told(answer: httpx2.Response) -> AsyncIterator[tuple[str, str]]:
+    """Yield each event's name and data."""
+    event = ""
+    async for line in answer.aiter_lines():
+        field, _, value = line.partition(": ")
+        event = value if field == "event" else event
+        if field == "data":
+            yield event, value
+
+
+async def taken(stream: AsyncIterator[tuple[str, str]], count: int) -> list[tuple[str, str]]:
+    async with asyncio.timeout(60):
+        return [await anext(stream) for _ in range(count)]
+
+
+async def test_a_stream_goes_on_as_events_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with filled(f"sqlite:///{path}", TURNS[:-1]) as ledger:
+        before = TURNS[-1][0].seq - 1
+        async with served(path, ReviewingApi()) as client:
+            async with opened(client, "root", f"after={before - 3}") as stream:
+                found = await taken(stream, 3)
+                append(ledger, TURNS[-1])
+                found += await taken(stream, len(TURNS[-1]))
+            seqs = [msgspec.json.decode(data)["seq"] for _, data in found]
+            assert seqs == list(range(before - 2, len(TOLD) + 1))
+            async with opened(client, "root", "", **{"Last-Event-ID": str(before)}) as stream:
+                assert await taken(stream, len(TURNS[-1])) == found[3:]
+
+
+async def test_who_sees_one_namespace_is_told_of_it_alone(ledger: str) -> None:
+    async with served(Path(ledger), ReviewingApi()) as client:
+        async with opened(client, "ann", "namespace=a&after=0&type=WorkloadPreempted") as stream:
+            ((kind, data),) = await taken(stream, 1)
+        assert kind == "WorkloadPreempted"
+        assert "job-urgent" not in data
+        for query in ("after=0", "namespace=b&after=0", "namespace=a&after=x"):
+            given = {"Authorization": "Bearer ann", "Accept": streaming.STREAM}
+            answer = await client.get(f"{EVENTS}?{query}", headers=given)
+            assert answer.status_code in {400, 403}, query
+
+
+async def test_who_loses_the_right_loses_the_stream(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(streaming, "REMEMBERED_S", 0.0)
+    monkeypatch.setattr("tidegate.serve.auth.reviews.REMEMBERED_S", 0.0)
+    api = ReviewingApi()
+    async with (
+        served(Path(ledger), api) as client,
+        opened(client, "ann", "namespace=a") as stream,
+    ):
+        api.rights["ann"] = set()
+        ((kind, data),) = await taken(stream, 1)
+        assert (kind, msgspec.json.decode(data)["code"]) == ("refused", 403)
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+
+
+async def test_one_person_has_so_many_streams_and_no_more() -> None:
+    streams = streaming.Streams()
+    opened_now = [streams.opened("ann") for _ in range(streaming.STREAMS_OF_ONE_MAX)]
+    for one in opened_now:
+        one.__enter__()
+    with pytest.raises(Exception, match="At most"), streams.opened("ann"):
+        pass
+    with streams.opened("bob"):
+        pass
+    opened_now[0].__exit__(None, None, None)
+    with streams.opened("ann"):
+        pass
