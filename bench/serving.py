@@ -56,7 +56,10 @@ def main(arguments: Sequence[str]) -> int:
                 f"index made after {time.monotonic() - begun:.1f} s, {_memory(process)}", flush=True
             )
             paths = [f"/v1/workloads/{key}/why?detail={asked.detail}" for key in keys]
+            before_s = _cpu_s(process)
             print(_told(_asked(port, paths, asked.per_s)), _memory(process))
+            used_ms = 1_000 * (_cpu_s(process) - before_s) / len(paths)
+            print(f"the server's CPU time: {used_ms:.1f} ms an answer")
         finally:
             stop(process)
     return 0
@@ -113,6 +116,11 @@ def _told(times: list[float]) -> str:
     p50, p99 = (1_000 * ranked[len(ranked) * share // 100] for share in (50, 99))
     most = 1_000 * ranked[-1]
     return f"{len(ranked)} answers: p50 {p50:.0f} ms, p99 {p99:.0f} ms, most {most:.0f} ms;"
+
+
+def _cpu_s(process: Process) -> float:
+    used = psutil.Process(process.pid).cpu_times()
+    return used.user + used.system
 
 
 def _memory(process: Process) -> str:
