@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tidegate.kinds.crds import crds
 from tidegate.kinds.people import people
+from tidegate.kinds.policies.children import keep_children
 from tidegate.kinds.policies.disabled import WARN, warn_of_disabled
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import (
@@ -77,6 +78,7 @@ def files(
     if pods:
         parents = tuple(one.name for one in serving if one.stands_for_pods)
         told["policies/gate-pods.yaml"] = gate_pods(managed, parents)
+    told["policies/keep-children.yaml"] = keep_children(changed, others)
     told["policies/keep-marks.yaml"] = keep_marks(changed, pods=pods)
     if pods or elastic:
         told["policies/keep-gates.yaml"] = keep_gates()

@@ -1,0 +1,95 @@
+"""Who makes a Job that names a JobSet as its controller must be that controller, on a real server.
+
+Quota counts such a Job with its JobSet, so anybody else's would run uncharged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from tests.cluster.talking import Object, Talk, eventually, job
+from tests.cluster.test_marks import merged, roles
+from tests.parts.kubernetes import make_namespace
+from tidegate.cluster.install import apply, install, manifests_folder
+from tidegate.kube.client import Access, connect
+
+pytestmark = pytest.mark.real
+TENANT, CONTROLLER = "mallory", "jobset-controller"
+ALLOWED: list[Object] = [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["*"]}]
+STATUS: Object = {
+    "apiGroups": ["jobset.x-k8s.io"],
+    "resources": ["jobsets/status"],
+    "verbs": ["patch"],
+}
+
+
+class Stage(NamedTuple):
+    """A real server as three see it."""
+
+    admin: Talk
+    tenant: Talk
+    controller: Talk
+
+
+@pytest.fixture
+async def stage(own_api: str) -> AsyncIterator[Stage]:
+    async with AsyncExitStack() as stack:
+        found = Access(kubeconfig=own_api)
+        apis = [
+            await stack.enter_async_context(connect(replace(found, impersonate=user)))
+            for user in ("", TENANT, CONTROLLER)
+        ]
+        namespace = await make_namespace(apis[0])
+        await install(apis[0], manifests_folder(), lambda _: None)
+        for one in [*roles(TENANT, ALLOWED), *roles(CONTROLLER, [*ALLOWED, STATUS])]:
+            await apply(apis[0], one)
+        made = Stage(*(Talk(api, namespace, lambda: None) for api in apis))
+        await eventually(lambda: is_refused(made.tenant, "probe"), lambda done: done)
+        await eventually(lambda: is_refused(made.controller, "probe"), lambda done: not done)
+        yield made
+
+
+def child(name: str, kind: str, version: str, *, controller: bool = True) -> Object:
+    found = job(name, suspend=True)
+    owner = {"apiVersion": version, "kind": kind, "name": "above", "uid": "0000-above"}
+    found["metadata"]["ownerReferences"] = [{**owner, "controller": controller}]
+    return found
+
+
+async def is_refused(talk: Talk, name: str) -> bool:
+    body = child(name, "JobSet", "jobset.x-k8s.io/v1alpha2")
+    status, _ = await talk.send("POST", talk.jobs, body, dryRun="All")
+    return status == 422
+
+
+async def test_only_a_controller_makes_children_of_its_kind(stage: Stage) -> None:
+    body = child("forged", "JobSet", "jobset.x-k8s.io/v1alpha2")
+    status, answer = await stage.tenant.send("POST", stage.tenant.jobs, body)
+    assert status == 422
+    assert "made by the controller of JobSet alone" in answer["message"]
+    assert (await stage.controller.send("POST", stage.controller.jobs, body))[0] == 201
+    for kind, version in (("RayJob", "ray.io/v1"), ("JobSet", "jobset.x-k8s.io/v1")):
+        body = child(f"of-{kind.lower()}", kind, version)
+        assert (await stage.tenant.send("POST", stage.tenant.jobs, body))[0] == 422
+    for body in (
+        child("of-a-job", "Job", "batch/v1"),
+        child("of-others", "Workflow", "argoproj.io/v1alpha1"),
+        child("held", "JobSet", "jobset.x-k8s.io/v1alpha2", controller=False),
+    ):
+        assert (await stage.tenant.send("POST", stage.tenant.jobs, body))[0] == 201
+
+
+async def test_nobody_else_puts_a_job_under_a_controller_later(stage: Stage) -> None:
+    await stage.tenant.make(stage.tenant.jobs, job("free", suspend=True))
+    path = f"{stage.tenant.jobs}/free"
+    owners = child("x", "JobSet", "jobset.x-k8s.io/v1alpha2")["metadata"]["ownerReferences"]
+    assert (await merged(stage.tenant, path, {"metadata": {"ownerReferences": owners}}))[0] == 422
+    body = {"metadata": {"ownerReferences": owners}}
+    assert (await merged(stage.controller, path, body))[0] == 200
+    labelled = {"metadata": {"labels": {"still": "free"}}}
+    assert (await merged(stage.tenant, path, labelled))[0] == 200

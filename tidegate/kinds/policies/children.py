@@ -1,0 +1,49 @@
+"""Children of job kinds: what a JobSet makes is charged with the JobSet, so nobody else makes it.
+
+Whoever may write the status of a kind is taken for its controller. A Job's own children are no
+matter: they are queued, or suspended with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, validating
+from tidegate.kinds.policies.frameworks import FRAMEWORKS, Framework
+
+KEEP_CHILDREN = "keep-children"
+_OWNED = "{}.metadata.?ownerReferences.orValue([]).exists(o, {})"
+
+
+def keep_children(jobs: Sequence[Target], declared: Sequence[Framework] = ()) -> list[Manifest]:
+    """Return the policy about objects of these kinds that name a controller of a known kind."""
+    owners = [one for one in (*FRAMEWORKS, *declared) if one.name != "batch/job"]
+    any_of_them = f"({' || '.join(map(_is_of, owners))})"
+    before = "oldObject.metadata.?ownerReferences.orValue([]).exists(p, p.uid == o.uid)"
+    newly = _OWNED.format("object", f"{any_of_them} && !({before})")
+    at_first = _OWNED.format("object", any_of_them)
+    scope = Scope(
+        targets=jobs,
+        conditions={
+            "newly-owned": f"request.operation == 'CREATE' ? {at_first} : {newly}",
+        },
+    )
+    return validating(KEEP_CHILDREN, scope, [_check(one) for one in owners])
+
+
+def _is_of(kind: Framework) -> str:
+    group = f"o.apiVersion.startsWith('{kind.group}/')"
+    return f"(o.?controller.orValue(false) && o.kind == '{kind.kind}' && {group})"
+
+
+def _check(kind: Framework) -> Check:
+    status = (
+        f"authorizer.group('{kind.group}').resource('{kind.resource}').subresource('status')"
+        ".namespace(object.metadata.namespace)"
+    )
+    may = " || ".join(f"{status}.check('{verb}').allowed()" for verb in ("update", "patch"))
+    said = (
+        f"metadata.ownerReferences: made by the controller of {kind.kind} alone, who may write"
+        f" {kind.resource}/status"
+    )
+    return Check(f"!{_OWNED.format('object', _is_of(kind))} || {may}", said)
