@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from tests.e2e.tenant_forms import affinity, annotated, container, in_template, of_pods
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi, Response
 
 Object = dict[str, Any]
@@ -73,21 +74,6 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     deleted: bool = False  # the Job, behind the patches
     preempted: bool = False  # a Job of high priority follows, that takes all quota
     then: Literal["waits", "anything"] = "waits"  # it must not run in the end, or may
-
-
-def annotated(key: str, value: str, **more: Object) -> Object:
-    return {"metadata": {"annotations": {key: value}}, **more}
-
-
-def in_template(key: str, value: str) -> Object:
-    return {"spec": {"template": {"metadata": {"annotations": {key: value}}}}}
-
-
-def affinity(*values: str, operator: str = "Gt") -> Object:
-    wanted = [{"key": "size", "operator": operator, "values": list(values)}]
-    terms = {"nodeSelectorTerms": [{"matchExpressions": wanted}]}
-    found = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    return {"spec": {"template": {"spec": {"affinity": found}}}}
 
 
 DECISION, INJECTED = "tidegate.dev/decision", "tidegate.dev/injected"
@@ -220,6 +206,53 @@ ATTEMPTS: tuple[Attempt, ...] = (
         cpu="9",
         child={"metadata": {"labels": {QUEUE: NAMESPACE}}},
     ),
+    Attempt(name="no suspension at all", cpu="9", patches=({"spec": {"suspend": None}},)),
+    Attempt(name="two thousand million pods", job={"spec": {"parallelism": 2**31 - 1}}),
+    Attempt(
+        name="no pods at first, and then twelve",
+        job={"spec": {"parallelism": 0, "completions": 12}},
+        patches=(MUCH,),
+    ),
+    Attempt(
+        name="more of an indexed Job while it runs",
+        once="running",
+        job={"spec": {"completionMode": "Indexed", "parallelism": 1, "completions": 1}},
+        patches=({"spec": {"parallelism": 12, "completions": 12}},),
+    ),
+    Attempt(name="limits and no requests", job=of_pods(containers=[container(limits="9")])),
+    Attempt(
+        name="what counts is an init container's",
+        job=of_pods(initContainers=[container("before", requests="9")]),
+    ),
+    Attempt(
+        name="what counts is a sidecar's",
+        job=of_pods(
+            initContainers=[container("beside", requests="9") | {"restartPolicy": "Always"}]
+        ),
+    ),
+    Attempt(
+        name="a node of one's own choice, and start",
+        cpu="9",
+        job=of_pods(nodeName="node-0"),
+        patches=(STARTED,),
+    ),
+    Attempt(
+        name="a scheduling gate of one's own",
+        job=of_pods(schedulingGates=[{"name": "example.com/mine"}]),
+        then="anything",
+    ),
+    Attempt(
+        name="gone as soon as it is done",
+        job={"spec": {"ttlSecondsAfterFinished": 0, "activeDeadlineSeconds": 1}},
+        then="anything",
+    ),
+    Attempt(name="200,000 bytes of annotation", cpu="9", job=annotated("mine", "a" * 200_000)),
+    Attempt(
+        name="a checkpoint of 5,000 digits",
+        cpu="9",
+        job=annotated("tidegate.dev/checkpoint-at", DIGITS),
+        then="waits",
+    ),
 )
 
 
@@ -235,15 +268,6 @@ def job(name: str, cpu: str) -> Object:
             }
         },
     }
-
-
-def merged(one: Object, other: Object) -> Object:
-    """Return one object with another merged in."""
-    found = dict(one)
-    for key, value in other.items():
-        both = isinstance(value, dict) and isinstance(found.get(key), dict)
-        found[key] = merged(found[key], value) if both else value
-    return found
 
 
 def owned(child: Object, owner: Object) -> Object:

@@ -30,9 +30,9 @@ from tests.e2e.tenant import (
     change,
     create,
     job,
-    merged,
     owned,
 )
+from tests.e2e.tenant_forms import merged
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, run_services
 from tidegate.contracts.decisions import QuotaReserved, WorkloadPending

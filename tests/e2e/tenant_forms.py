@@ -1,0 +1,41 @@
+"""What the attempts of a tenant are made of: parts of a Job, to be merged into it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Object = dict[str, Any]
+
+
+def annotated(key: str, value: str, **more: Object) -> Object:
+    return {"metadata": {"annotations": {key: value}}, **more}
+
+
+def in_template(key: str, value: str) -> Object:
+    return {"spec": {"template": {"metadata": {"annotations": {key: value}}}}}
+
+
+def affinity(*values: str, operator: str = "Gt") -> Object:
+    wanted = [{"key": "size", "operator": operator, "values": list(values)}]
+    terms = {"nodeSelectorTerms": [{"matchExpressions": wanted}]}
+    found = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    return {"spec": {"template": {"spec": {"affinity": found}}}}
+
+
+def of_pods(**spec: object) -> Object:
+    return {"spec": {"template": {"spec": spec}}}
+
+
+def container(name: str = "c", **cpus: str) -> Object:
+    """Return a container that asks for so many CPUs, by ``requests`` or ``limits``."""
+    resources = {kind: {"cpu": cpu} for kind, cpu in cpus.items()}
+    return {"name": name, "image": "none", "resources": resources}
+
+
+def merged(one: Object, other: Object) -> Object:
+    """Return one object with another merged in."""
+    found = dict(one)
+    for key, value in other.items():
+        both = isinstance(value, dict) and isinstance(found.get(key), dict)
+        found[key] = merged(found[key], value) if both else value
+    return found
