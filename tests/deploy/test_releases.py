@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from tests.deploy.containerfile import read
+from tests.deploy.tools import helm
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = ROOT / ".github" / "workflows"
@@ -71,3 +72,19 @@ def test_the_bill_of_materials_names_what_is_locked(tmp_path: Path) -> None:
     locked = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
     assert named <= {(one["name"], one["version"]) for one in locked}
     assert {"nats-py", "sqlalchemy", "kubernetes", "psycopg"} <= {name for name, _ in named}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+def test_the_chart_in_a_package_renders_what_the_folder_does(tmp_path: Path) -> None:
+    def run(*words: str) -> str:
+        return subprocess.run([helm(), *words], check=True, capture_output=True, text=True).stdout
+
+    run("package", str(ROOT / "deploy" / "chart"), "--destination", str(tmp_path))
+    (package,) = tmp_path.glob("tidegate-*.tgz")
+    given = ("--kube-version", "1.36.3", "--set", "mode=production,maintenance.enabled=true")
+    packed, lying = (
+        run("template", "t", str(one), *given) for one in (package, ROOT / "deploy/chart")
+    )
+    assert packed == lying
+    assert "kind: CronJob" in packed
