@@ -19,7 +19,7 @@ from tidegate.subscribe import LedgerEvent
 WAITING = "WaitingLong"
 TEXT = 1_000
 
-_WHEN = {
+_WHEN: dict[type, When] = {
     decisions.WorkloadAdmitted: When.ADMITTED,
     decisions.WorkloadPreempted: When.PREEMPTED,
     decisions.WorkloadEvicted: When.EVICTED,
