@@ -112,7 +112,8 @@ class Ownership:
     async def _write(self, found: dict[str, Any], holder: str | None = None) -> bool:
         """Write the Lease as ours over what was found; tell whether nobody was faster."""
         place = self._place
-        metadata = {"name": place.name, "namespace": place.namespace, **found.get("metadata", {})}
+        metadata: dict[str, Any] = {"name": place.name, "namespace": place.namespace}
+        metadata |= found.get("metadata", {})
         metadata["annotations"] = {**metadata.get("annotations", {}), _BY: self._by}
         spec = {
             "holderIdentity": self._holder if holder is None else holder,
