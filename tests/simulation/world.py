@@ -98,6 +98,7 @@ class World:
 
     def _object_to_releases(self) -> None:
         self.watch().on_release = self.observer.object_to_release
+        self.watch().on_removal = self.observer.object_to_removal
 
     def back_up_ledger(self) -> LedgerBackup:
         """Copy the ledger as it is now."""

@@ -12,6 +12,7 @@ from random import Random
 from typing import TypeVar
 
 from tests.simulation.faults.weather import Fault, Weather
+from tests.simulation.judging.heard import Heard
 
 Result = TypeVar("Result")
 
@@ -28,6 +29,7 @@ class Life:
         self.ends = list[Callable[[], None]]()  # what breaks when the process is gone
         self.stalled_until_s = 0.0
         self.closed_s = dict[str, float]()  # watches that ended, and when
+        self.heard = Heard()
 
     def strikes(self, fault: Fault, share: float = 1.0) -> bool:
         return self.weather.strikes(fault, self.random, share)

@@ -10,13 +10,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import asynccontextmanager
 
 from tests.simulation.faults.life import Life
+from tests.simulation.judging.ledger_watch import WatchedLedger
 from tests.simulation.judging.verdict import demand
 from tests.simulation.judging.wire import Post
 from tidegate.bus.ports import (
     EventFeed,
     EventPublisher,
     Lease,
-    Ledger,
     ObservationPublisher,
     ObservationReader,
 )
@@ -37,7 +37,7 @@ RELISTED_S = 1.2 * RELIST_S  # within that everything is listed again, whatever 
 class LivingLedger:
     """``Ledger`` whose database fails now and then."""
 
-    def __init__(self, ledger: Ledger, life: Life) -> None:
+    def __init__(self, ledger: WatchedLedger, life: Life) -> None:
         self._ledger, self._life = ledger, life
 
     def lead(self, holder: str, lease_us: int) -> Term | None:
@@ -56,7 +56,9 @@ class LivingLedger:
         self._reach()
         if self._life.strikes("disk", 0.5):
             raise CommitUnknownError("cut off before the commit")
+        before = self._ledger.position
         self._ledger.append(epoch, after, entries, positions)
+        self._life.heard.commit(before, positions.observations, entries)
         if self._life.strikes("disk", 0.5):
             raise CommitUnknownError("cut off behind the commit")
 
@@ -116,7 +118,9 @@ class LivingInbox:
             lambda: self._inbox.pull(after, count_max=count_max, wait_s=wait_s)
         )
         self._known = [*self._known, *told][-REPEATED:]
-        return self._shaken(list(told))
+        shaken = self._shaken(list(told))
+        self._life.heard.take_in(shaken)
+        return shaken
 
     def _shaken(self, told: list[Message]) -> list[Message]:
         """Hand on what was read as the port allows after a fault: not all, again, out of order."""
@@ -134,6 +138,7 @@ class LivingInbox:
 
     async def ask_resync(self, reason: str) -> None:
         await self._life.call(lambda: self._inbox.ask_resync(reason))
+        self._life.heard.ask()
 
 
 class LivingOutbox:

@@ -5,7 +5,7 @@ It shares no code with the core. It is told of each commit as it happens and obj
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import msgspec
@@ -26,7 +26,7 @@ from tidegate.contracts.decisions import (
     VariantCreated,
     WorkloadEvicted,
 )
-from tidegate.contracts.entry import Entry, Positions, Term
+from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import (
     ClusterQueueDefined,
     FactEvent,
@@ -84,6 +84,7 @@ class LedgerWatch:
         self._elastic = set[str]()  # workloads that may shrink
         self._versions = dict[str, int]()  # of each object that is known, by uid
         self.on_release: OnRelease | None = None
+        self.on_removal: Callable[[str], None] | None = None  # told a job's uid
         self.reserved = 0
         self.evicted = 0
 
@@ -104,6 +105,9 @@ class LedgerWatch:
                 self.labels[event.name] = event.spec.node_labels
             case RoundCompleted(restored=True):
                 self._versions.clear()  # of a cluster that was restored: older is newer there
+            case WorkloadRemoved():
+                self._object_to_removal(event)
+                self._follow_quota(event, entry.seq)
             case WorkloadSubmitted():
                 self.jobs[event.workload] = event.job.uid
                 self.made |= {event.job.uid} if event.job.kind == "workload" else set()
@@ -138,6 +142,12 @@ class LedgerWatch:
                 self.evicting.add(event.workload)
             case _:
                 pass
+
+    def _object_to_removal(self, event: WorkloadRemoved) -> None:
+        """Let somebody object if a job is forgotten, unless nobody was to watch it any more."""
+        known = self.jobs.get(event.workload) == event.uid and event.reason != "NotWatched"
+        if known and self.on_removal is not None:
+            self.on_removal(event.uid)
 
     def stops_since_start(self, uid: str) -> set[str]:
         """Return the marks of the stops that were ordered behind a job's newest start."""
@@ -221,12 +231,14 @@ class WatchedLedger:
     def __init__(self, ledger: Ledger, snapshots: Snapshots, engine: Engine, taken: Taken) -> None:
         self._ledger, self.watch, self.snapshots = ledger, LedgerWatch(), snapshots
         self._taken, self._epoch = taken, 0  # the newest term
+        self.position = Position()  # of the observations, as committed
         self.engine = engine  # where it is kept
         self.entries = list[Entry]()
 
     def lead(self, holder: str, lease_us: int) -> Term | None:
         term = self._ledger.lead(holder, lease_us)
-        self._epoch = self._epoch if term is None else term.epoch
+        if term is not None:
+            self._epoch, self.position = term.epoch, term.observations
         return term
 
     def renew(self, epoch: int, lease_us: int) -> None:
@@ -239,6 +251,7 @@ class WatchedLedger:
         demand(epoch == self._epoch, "past", f"term {epoch} writes in term {self._epoch}")
         if positions.observations is not None:
             self._taken.commit(positions.observations)
+            self.position = positions.observations
         self.entries += entries
         for entry in entries:
             self.watch.take_in(entry)

@@ -11,13 +11,22 @@ from collections.abc import Callable
 from typing import Any
 
 from apiserver.state import Change
-from tests.simulation.cluster import COHORT, NOMINAL_MILLI, QUEUE_LABEL, ROOTED, Cluster, milli
+from tests.simulation.cluster import (
+    COHORT,
+    HOSTILE,
+    NOMINAL_MILLI,
+    QUEUE_LABEL,
+    ROOTED,
+    Cluster,
+    milli,
+)
 from tests.simulation.judging.ledger_watch import LedgerWatch
 from tests.simulation.judging.verdict import demand
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
 
 Object = dict[str, Any]
 DECISION = "tidegate.dev/decision"
+PREBUILT = "kueue.x-k8s.io/prebuilt-workload-name"
 UNADMITTED_S_MAX = 20.0
 """The repair time, and what an observation, a turn and a patch take."""
 
@@ -36,6 +45,7 @@ class Observer:
         self._by_hand = set[str]()  # jobs that somebody started past us
         self.touched_s = dict[str, float]()  # jobs that somebody changed past us, and when
         self._resized_s = dict[str, float]()  # jobs that somebody enlarged past us, and when
+        self._restored_s = -UNADMITTED_S_MAX  # when etcd was brought back
         self._most = dict(NOMINAL_MILLI)  # the largest quota that each team ever had
         self.starts = self.stops = self.unadmitted_s = 0.0
         cluster.api.registry.state.listeners.append(self.see)
@@ -100,6 +110,7 @@ class Observer:
         self._by_hand |= {one["metadata"]["uid"] for one in jobs if not one["spec"]["suspend"]}
         self._applied.clear()
         self._newest.clear()
+        self._restored_s = _now_s()
 
     def object_to_release(self, uid: str, *, by_stop: bool) -> None:
         """Object if quota is given back while pods run, or to whose job no stop ever came.
@@ -113,6 +124,16 @@ class Observer:
         if uid in self._queues and by_stop:
             bore, stops = self._marks[uid], self._ledger().stops_since_start(uid)
             demand(bore & stops, "once", f"{uid} lost its quota, and bore none of {sorted(stops)}")
+
+    def object_to_removal(self, uid: str) -> None:
+        """Object if somebody is forgotten whose Job is there; a prebuilt Workload may change."""
+        jobs = (one for one in self._cluster.jobs() if one["metadata"]["uid"] == uid)
+        for meta in (one["metadata"] for one in jobs):
+            labels, gone = meta.get("labels", {}), "deletionTimestamp" in meta
+            gone = gone or uid not in self._queues or _now_s() - self._restored_s < UNADMITTED_S_MAX
+            ours = QUEUE_LABEL in labels and PREBUILT not in labels
+            ours = ours and HOSTILE not in meta.get("annotations", {})
+            demand(gone or not ours, "loss", f"{meta['name']} ({uid}) is removed, and is there")
 
     def running(self) -> dict[str, int]:
         """Return what the pods of each job take now, by its uid, in milli-CPU."""
