@@ -16,7 +16,8 @@ from tests.serve.conftest import judged
 from tests.serve.people import ReviewingApi
 from tidegate.ports import free_ports
 from tidegate.serve.api import streaming
-from tidegate.serve.app import application, parts_of
+from tidegate.serve.app import application, follow, parts_of
+from tidegate.serve.ledger.live import Live
 from tidegate.serve.server import Place, server
 
 EVENTS = "/v1/events"
@@ -119,3 +120,16 @@ async def test_one_person_has_so_many_streams_and_no_more() -> None:
     opened_now[0].__exit__(None, None, None)
     with streams.opened("ann"):
         pass
+
+
+async def test_a_server_that_cannot_follow_its_ledger_answers_nothing_more(
+    ledger: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = Live(ledger)
+    while live.poll():
+        pass
+    assert not live.fault
+    monkeypatch.setattr("tidegate.serve.ledger.live.PAGE_ROWS", "none")
+    with pytest.raises(TypeError):
+        await follow(live)
+    assert "restart" in live.fault

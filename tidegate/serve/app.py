@@ -91,7 +91,10 @@ def application(parts: Parts, more: Sequence[BaseRoute] = ()) -> ASGIApp:
 
 
 async def follow(live: Live) -> None:
-    """Fold what is written, for ever; a ledger that does not answer is asked again."""
+    """Fold what is written, for ever; a ledger that does not answer is asked again.
+
+    Whatever else happens ends it, and then nothing is answered any more.
+    """
     log = get_log("serve")
     while True:
         try:
@@ -100,6 +103,11 @@ async def follow(live: Live) -> None:
             live.fault = "the ledger does not answer"
             log.warning("the ledger does not answer", error=str(error))
             await asyncio.sleep(AGAIN_S)
+        except Exception:
+            # What follows from here on would be told as now, and is of some time ago.
+            live.fault = "the ledger cannot be followed: restart"
+            log.exception("failed")
+            raise
         else:
             await asyncio.sleep(0 if looked else POLL_S)
 
