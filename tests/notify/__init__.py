@@ -1,0 +1,1 @@
+"""Webhooks: what is sent where, and what is tried again."""
