@@ -12,7 +12,7 @@ from tests.replay.world import QUEUES, World
 from tidegate.contracts import facts
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import QuotaReserved, WorkloadAdmitted
-from tidegate.contracts.facts import Event, FactEvent
+from tidegate.contracts.facts import Event
 from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import TidegateError
 from tidegate.model.podset import LabelSelector
@@ -69,10 +69,10 @@ def scene(*jobs: Job, spec: ClusterQueueSpec = SPEC) -> Scenario:
     return loaded(objects(spec), Policy(), jobs, 0)
 
 
-def heard(scenario: Scenario) -> list[FactEvent]:
+def heard(scenario: Scenario) -> list[Event]:
     told = list[Event]()
     played(scenario, listen=told.append)
-    return told  # type: ignore[return-value]  # whatever was told
+    return told
 
 
 def admissions(scenario: Scenario) -> dict[str, int]:

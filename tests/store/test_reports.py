@@ -70,6 +70,8 @@ SET_ASIDE = {
     "WorkloadExpired",
     "WorkloadMismatched",
     "WorkloadStopped",
+    *("TopologyDefined", "TopologyRemoved", "NodeDefined", "NodeRemoved", "NodeFailed"),
+    *("NodePodsReported", "NodePodsCleared", "TopologyAssigned", "SecondPassFailed"),
 }
 """Types that no report depends on; a new type must be taken or stand here."""
 HOLDING = {"reserved", "admitted", "evicting"}

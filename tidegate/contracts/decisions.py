@@ -7,6 +7,12 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from tidegate.contracts.facts import WorkloadSubmitted
+from tidegate.contracts.placements import (
+    NodeFailed,
+    PlacementTried,
+    SecondPassFailed,
+    TopologyAssigned,
+)
 from tidegate.contracts.queue_decisions import (
     ClusterQueueReadinessChanged as ClusterQueueReadinessChanged,  # noqa: PLC0414 - decisions too
 )
@@ -18,6 +24,7 @@ from tidegate.contracts.queue_decisions import (
     LocalQueueUsageSampled as LocalQueueUsageSampled,  # noqa: PLC0414
 )
 from tidegate.contracts.queue_decisions import SampledUsage as SampledUsage  # noqa: PLC0414
+from tidegate.contracts.roots import WorkloadDecision as WorkloadDecision  # noqa: PLC0414
 from tidegate.contracts.starts import PodSetStart as PodSetStart  # noqa: PLC0414 - part of orders
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
@@ -47,15 +54,6 @@ PreemptionReason = Literal[
     "FlavorMigration",  # for a variant of itself on a better flavor
 ]
 """Why somebody must leave for another."""
-
-
-class WorkloadDecision(Decision, frozen=True, kw_only=True, omit_defaults=True):
-    """A decision about one workload."""
-
-    workload: str  # "<namespace>/<name>"
-    uid: str = ""
-    cluster_queue: str = ""
-    cycle: int = 0  # the scheduling cycle that took it, where scans of flavors hang on it; else 0
 
 
 class FlavorTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -104,6 +102,7 @@ class WorkloadPending(
     shape: str = ""  # the scheduling shape that was parked with it
     scan: tuple[dict[str, int], ...] = ()  # by podset: resource to the flavor last tried
     requests: dict[str, dict[str, int]] = {}  # podset to resource to base units that it asks for
+    placements: tuple[PlacementTried, ...] = ()  # where its pods found no place
 
 
 class Victim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -285,4 +284,7 @@ DecisionEvent: TypeAlias = (
     | ClusterQueueReadinessChanged
     | ClusterQueueReleased
     | LocalQueueUsageSampled
+    | TopologyAssigned
+    | NodeFailed
+    | SecondPassFailed
 )

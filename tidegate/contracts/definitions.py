@@ -1,15 +1,18 @@
-"""Facts about what gives and orders quota: queues, cohorts, flavors, classes, namespaces.
+"""Facts about what gives and orders quota (queues, cohorts, flavors, classes), and about nodes.
 
 Every event begins with ``at_us``, UTC microseconds by the bus's timestamps; it never falls.
 """
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import msgspec
 
 from tidegate.contracts.observations import LimitRangeItem
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec
+from tidegate.model.topology import NodeSpec
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -185,3 +188,74 @@ class CheckDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="Ch
 
 class CheckRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CheckRemoved/1"):
     """An AdmissionCheck is gone."""
+
+
+class TopologyDefined(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="TopologyDefined/1"
+):
+    """A Topology was made or changed."""
+
+    levels: tuple[str, ...] = ()  # node labels, from the top
+
+
+class TopologyRemoved(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="TopologyRemoved/1"
+):
+    """A Topology is gone."""
+
+
+class NodeDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodeDefined/1"):
+    """A Node was made, or something changed that placement looks at."""
+
+    spec: NodeSpec
+
+
+class NodeRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodeRemoved/1"):
+    """A Node is gone."""
+
+
+class NodePodsReported(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodePodsReported/1"
+):
+    """What pods use of a node that no topology placed there, and whose pods have ended there."""
+
+    usage: dict[str, int] = {}  # resource to base units, "pods" among them
+    ended: tuple[str, ...] = ()  # workloads: of a node that is not ready or has a taint
+
+
+class NodePodsCleared(
+    Named, frozen=True, kw_only=True, omit_defaults=True, tag="NodePodsCleared/1"
+):
+    """No such pods are on a node."""
+
+
+DefinitionFact: TypeAlias = (
+    LedgerOpened
+    | PolicyConfigured
+    | ClusterQueueDefined
+    | ClusterQueueRemoved
+    | CohortDefined
+    | CohortRemoved
+    | LocalQueueDefined
+    | LocalQueueRemoved
+    | FlavorDefined
+    | FlavorRemoved
+    | WorkloadPriorityClassDefined
+    | WorkloadPriorityClassRemoved
+    | PriorityClassDefined
+    | PriorityClassRemoved
+    | NamespaceDefined
+    | NamespaceRemoved
+    | LimitRangeDefined
+    | LimitRangeRemoved
+    | RuntimeClassDefined
+    | RuntimeClassRemoved
+    | CheckDefined
+    | CheckRemoved
+    | TopologyDefined
+    | TopologyRemoved
+    | NodeDefined
+    | NodeRemoved
+    | NodePodsReported
+    | NodePodsCleared
+)

@@ -11,6 +11,7 @@ from tidegate.contracts.definitions import (
     ClusterQueueRemoved,
     CohortDefined,
     CohortRemoved,
+    DefinitionFact,
     Event,
     Fact,
     FlavorDefined,
@@ -23,11 +24,17 @@ from tidegate.contracts.definitions import (
     Named,
     NamespaceDefined,
     NamespaceRemoved,
+    NodeDefined,
+    NodePodsCleared,
+    NodePodsReported,
+    NodeRemoved,
     PolicyConfigured,
     PriorityClassDefined,
     PriorityClassRemoved,
     RuntimeClassDefined,
     RuntimeClassRemoved,
+    TopologyDefined,
+    TopologyRemoved,
     WorkloadPriorityClassDefined,
     WorkloadPriorityClassRemoved,
 )
@@ -71,6 +78,10 @@ __all__ = [
     "Named",
     "NamespaceDefined",
     "NamespaceRemoved",
+    "NodeDefined",
+    "NodePodsCleared",
+    "NodePodsReported",
+    "NodeRemoved",
     "ObservationRefused",
     "PodsReadyReported",
     "PodsReclaimed",
@@ -85,6 +96,8 @@ __all__ = [
     "StrayReported",
     "StreamReplaced",
     "TimePassed",
+    "TopologyDefined",
+    "TopologyRemoved",
     "WatchesExpected",
     "WorkloadAdopted",
     "WorkloadChanged",
@@ -251,28 +264,7 @@ class ActuationFailed(
 
 
 FactEvent: TypeAlias = (
-    LedgerOpened
-    | PolicyConfigured
-    | ClusterQueueDefined
-    | ClusterQueueRemoved
-    | CohortDefined
-    | CohortRemoved
-    | LocalQueueDefined
-    | LocalQueueRemoved
-    | FlavorDefined
-    | FlavorRemoved
-    | WorkloadPriorityClassDefined
-    | WorkloadPriorityClassRemoved
-    | PriorityClassDefined
-    | PriorityClassRemoved
-    | NamespaceDefined
-    | NamespaceRemoved
-    | LimitRangeDefined
-    | LimitRangeRemoved
-    | RuntimeClassDefined
-    | RuntimeClassRemoved
-    | CheckDefined
-    | CheckRemoved
+    DefinitionFact
     | WorkloadSubmitted
     | WorkloadChanged
     | WorkloadRemoved

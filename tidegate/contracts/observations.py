@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from tidegate.contracts.identity import Observed as Observed  # noqa: PLC0414 - its root
+from tidegate.contracts.nodes import NodeObserved, NodePodsObserved, TopologyObserved
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet, PodSetUpdate
 from tidegate.model.policy import Policy
@@ -37,17 +39,6 @@ class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def size_version(self) -> int:
         """Return the number that rises whenever the job asks for other numbers of pods."""
         return self.sized or self.generation
-
-
-class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The identity that every object's observation begins with."""
-
-    namespace: str = ""
-    name: str
-    uid: str
-    version: int  # resourceVersion
-    session: str  # of the ingest that tells
-    round: int = 0  # of the list that told it; 0: a watch
 
 
 class CheckSeen(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -277,6 +268,9 @@ Observation: TypeAlias = (
     | LimitRangeObserved
     | RuntimeClassObserved
     | CheckObserved
+    | TopologyObserved
+    | NodeObserved
+    | NodePodsObserved
     | PolicyObserved
     | ObjectGone
     | ObjectRefused

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.model.podset import Toleration
+from tidegate.model.podset import Toleration, TopologyRequest
+from tidegate.model.topology import TopologyAssignment
 
 
 class PodSetStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -17,3 +18,5 @@ class PodSetStart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     gates: tuple[str, ...] = ()  # scheduling gates that hold its pods back once more
+    topology: TopologyAssignment | None = None  # where its pods go; None: anywhere
+    topology_request: TopologyRequest | None = None  # how ranks are told, where it has a topology

@@ -17,6 +17,7 @@ Gate: TypeAlias = Literal[
     "ConcurrentAdmission",
     "DisableWaitForPodsReady",
     "ElasticJobsViaWorkloadSlices",
+    "ElasticJobsViaWorkloadSlicesWithTAS",
     "FairSharingPreemptWithinNominal",
     "FairSharingPrioritizeNonBorrowing",
     "FlavorFungibilityPreserveScanProgress",
@@ -28,7 +29,17 @@ Gate: TypeAlias = Literal[
     "ReclaimablePods",
     "RecomputeAssignmentUponPreemptionTargetsOverlap",
     "SchedulingEquivalenceHashing",
+    "SkipReassignmentForPodOwnedWorkloads",
     "SparkApplicationIntegration",
+    "TASBalancedPlacement",
+    "TASFailedNodeReplacement",
+    "TASFailedNodeReplacementFailFast",
+    "TASHandleOverlappingFlavors",
+    "TASProfileMixed",
+    "TASRecomputeAssignmentWithinSchedulingCycle",
+    "TASReplaceNodeOnNodeTaints",
+    "TASReplaceNodeOnPodTermination",
+    "TASRespectNodeAffinityPreferred",
 ]
 """A gate of which both values do here what they do in Kueue."""
 HEEDED: frozenset[str] = frozenset(get_args(Gate))

@@ -6,7 +6,12 @@ Requests stay text here: LimitRange and RuntimeClass are joined in by
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
+
+from tidegate.model.topology import Taint as Taint  # noqa: PLC0414 - beside what tolerates it
+from tidegate.model.topology import TopologyAssignment
 
 
 class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -17,14 +22,6 @@ class Toleration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     value: str = ""
     effect: str = ""  # empty: every effect
     seconds: int | None = None  # tolerationSeconds; written back, never decided on
-
-
-class Taint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A taint of a flavor's nodes."""
-
-    key: str
-    value: str = ""
-    effect: str  # NoSchedule, PreferNoSchedule or NoExecute
 
 
 class Requirement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -58,6 +55,13 @@ class Container(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sidecar: bool = False  # an init container that restarts always and so runs beside the others
 
 
+class SliceLayer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """So many consecutive pods that share one domain of a level."""
+
+    level: str  # the node label
+    size: int
+
+
 class TopologyRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where the podset's pods want to be together; see behaviour.md 12.2."""
 
@@ -67,7 +71,11 @@ class TopologyRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     group: str = ""
     slice_required: str = ""
     slice_size: int = 0
-    index_label: str = ""
+    layers: tuple[SliceLayer, ...] = ()  # several layers of slices, the outermost first
+    index_label: str = ""  # the pods' label that tells their rank; empty: none does
+    index_offset: int = 0  # the index of the first pod
+    group_index_label: str = ""  # which of several jobs a pod is of
+    group_count: int = 0  # how many jobs
 
 
 class PodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -93,13 +101,6 @@ class PodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     shape: str = ""  # digest of what else scheduling equivalence looks at (ports, claims, spread)
 
 
-class TopologyDomain(msgspec.Struct, frozen=True, kw_only=True):
-    """Some pods of a podset in one domain of a topology."""
-
-    values: tuple[str, ...]  # one per level, from the top
-    count: int
-
-
 class PodSetUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an admission check puts into one podset's template when the job starts."""
 
@@ -117,4 +118,6 @@ class PodSetAssignment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     count: int  # pods admitted; below the podset's count only by partial admission
     flavors: dict[str, str] = {}  # resource to flavor
     usage: dict[str, int] = {}  # resource to the podset's total in base units
-    topology: tuple[TopologyDomain, ...] | None = None
+    topology: TopologyAssignment | None = None  # where its pods go; None: anywhere in the flavors
+    delayed_topology: Literal["", "Pending", "Ready"] = ""
+    """Whether it is placed only once its checks are ready, and if so, whether it has been."""

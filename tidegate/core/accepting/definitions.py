@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from tidegate.contracts import definitions as told
+from tidegate.contracts import nodes
 from tidegate.contracts import observations as seen
 from tidegate.contracts.facts import FactEvent
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
@@ -26,6 +27,9 @@ DefinitionObserved: TypeAlias = (
     | seen.NamespaceObserved
     | seen.LimitRangeObserved
     | seen.RuntimeClassObserved
+    | nodes.TopologyObserved
+    | nodes.NodeObserved
+    | nodes.NodePodsObserved
 )
 Removed: TypeAlias = (
     told.ClusterQueueRemoved
@@ -38,6 +42,9 @@ Removed: TypeAlias = (
     | told.NamespaceRemoved
     | told.LimitRangeRemoved
     | told.RuntimeClassRemoved
+    | told.TopologyRemoved
+    | told.NodeRemoved
+    | told.NodePodsCleared
 )
 
 
@@ -101,6 +108,9 @@ ROWS = (
         told.RuntimeClassDefined,
         told.RuntimeClassRemoved,
     ),
+    Row(nodes.TOPOLOGIES, nodes.TopologyObserved, told.TopologyDefined, told.TopologyRemoved),
+    Row(nodes.NODES, nodes.NodeObserved, told.NodeDefined, told.NodeRemoved),
+    Row(nodes.NODE_PODS, nodes.NodePodsObserved, told.NodePodsReported, told.NodePodsCleared),
 )
 _BY_OBSERVED = {row.observed: row for row in ROWS}
 _BY_RESOURCE = {row.resource: row for row in ROWS}

@@ -12,10 +12,14 @@ from tidegate.contracts.definitions import (
     LimitRangeDefined,
     LocalQueueDefined,
     NamespaceDefined,
+    NodeDefined,
+    NodePodsReported,
     PriorityClassDefined,
     RuntimeClassDefined,
+    TopologyDefined,
     WorkloadPriorityClassDefined,
 )
+from tidegate.contracts.nodes import NODE_PODS, NODES, TOPOLOGIES
 from tidegate.core.state.state import Objects
 
 Defined: TypeAlias = (
@@ -29,6 +33,9 @@ Defined: TypeAlias = (
     | LimitRangeDefined
     | RuntimeClassDefined
     | CheckDefined
+    | TopologyDefined
+    | NodeDefined
+    | NodePodsReported
 )
 
 ROOMS: dict[str, str] = {
@@ -42,6 +49,9 @@ ROOMS: dict[str, str] = {
     "limitranges": "limit_ranges",
     "runtimeclasses.node.k8s.io": "runtime_classes",
     "admissionchecks.kueue.x-k8s.io": "checks",
+    TOPOLOGIES: "topologies",
+    NODES: "nodes",
+    NODE_PODS: "node_pods",
 }
 """Resource to the field of ``Objects``; a resource that is not here has jobs."""
 

@@ -173,6 +173,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     repeated: int = 0  # how often the order that stands was given again
     finished_us: int = 0
     out_of_sync: bool = False  # it is over because its job asks for something else
+    failed_nodes: tuple[str, ...] = ()  # whose pods need another place: status.unhealthyNodes
     successor: str = ""  # elastic jobs: the workload whose slice is to take this one over
     # what is derived from all that, and in no snapshot
     never_preempts: bool = False  # its PriorityClass says so
@@ -220,6 +221,9 @@ class Objects(msgspec.Struct, kw_only=True):
     limit_ranges: dict[str, facts.LimitRangeDefined] = {}
     runtime_classes: dict[str, facts.RuntimeClassDefined] = {}
     checks: dict[str, facts.CheckDefined] = {}
+    topologies: dict[str, facts.TopologyDefined] = {}
+    nodes: dict[str, facts.NodeDefined] = {}
+    node_pods: dict[str, facts.NodePodsReported] = {}  # by the node's name
     stops: dict[str, Stop] = {}  # of ClusterQueues by name, of LocalQueues by "<namespace>/<name>"
     removed_queues: dict[str, facts.ClusterQueueDefined] = {}
     """ClusterQueues that are gone and charged for whoever ran there; see docs/adr/0012."""

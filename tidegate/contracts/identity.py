@@ -1,0 +1,16 @@
+"""The identity that every object's observation begins with."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Observed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The identity that every object's observation begins with."""
+
+    namespace: str = ""
+    name: str
+    uid: str
+    version: int  # resourceVersion
+    session: str  # of the ingest that tells
+    round: int = 0  # of the list that told it; 0: a watch

@@ -1,0 +1,42 @@
+"""What ingest may say of topologies, of nodes, and of what runs on these beside placed pods."""
+
+from __future__ import annotations
+
+from tidegate.contracts.identity import Observed
+from tidegate.model.topology import NodeSpec
+
+TOPOLOGIES = "topologies.kueue.x-k8s.io"
+NODES = "nodes"
+NODE_PODS = "nodepods.tidegate.dev"
+"""Names of the resources. The last is of no API: ingest adds it up from pods, an object a node."""
+
+
+class TopologyObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="TopologyObserved/1"
+):
+    """A Topology."""
+
+    levels: tuple[str, ...] = ()  # node labels, from the top
+
+
+class NodeObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="NodeObserved/1"):
+    """A Node; told only when something of this changed."""
+
+    spec: NodeSpec
+
+
+class NodePodsObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="NodePodsObserved/1"
+):
+    """The pods that are bound to a node, added up.
+
+    ``name`` is the Node's, ``uid`` too; ``version`` is the newest resourceVersion of these pods,
+    those that are gone among them. A node with nothing to tell has no such object.
+    """
+
+    usage: dict[str, int] = {}
+    """Resource to base units that pods request which run and are not placed by a topology, "pods"
+    among them: one for each such pod."""
+    ended: tuple[str, ...] = ()
+    """Workloads ("<namespace>/<name>") with pods here of which each has ended or is about to; told
+    only while the node is not ready or has a taint."""

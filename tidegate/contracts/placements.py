@@ -1,0 +1,66 @@
+"""Decisions about the nodes on which a workload's pods run, and why pods found no place."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from tidegate.contracts.roots import WorkloadDecision
+from tidegate.model.podset import PodSetAssignment
+
+NodeFailure = Literal["Gone", "NotReady", "Tainted"]
+"""What is wrong with a node."""
+
+
+class LevelTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How many domains of one level could take how many pods."""
+
+    level: str  # the node label
+    domains: int  # all domains of the level
+    fitting: int = 0  # of these, such as could take all pods
+    pods: tuple[tuple[int, int], ...] = ()
+    """Pods that a domain could take, and how many such domains there are: the most pods first, at
+    most 16 rows, domains that could take none left out."""
+
+
+class PlacementTried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Why the pods of a podset found no place in a topology."""
+
+    podset: str
+    flavor: str
+    topology: str = ""
+    unit: Literal["pod", "slice"] = "pod"
+    fits: int = 0  # units that could be placed
+    of: int = 0  # units that have to be
+    error: str = ""  # what is wrong with the request itself; empty: nothing
+    nodes: int = 0  # nodes of the flavor; of domains, where the lowest level is not the hostname
+    excluded: dict[str, int] = {}  # e.g. "resource cpu" or "nodeSelector" to nodes left out for it
+    levels: tuple[LevelTried, ...] = ()  # from the top
+
+
+class TopologyAssigned(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="TopologyAssigned/1"
+):
+    """A workload that has its quota was given its place, or another in place of a failed node."""
+
+    assignment: tuple[PodSetAssignment, ...]  # all of it, as it is from here on
+    replaced: str = ""  # the node whose pods moved; empty: it had no place before
+
+
+class NodeFailed(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="NodeFailed/1"
+):
+    """A node on which a workload has pods cannot run them any more: they need another place."""
+
+    node: str  # the value of its hostname label
+    reason: NodeFailure
+
+
+class SecondPassFailed(
+    WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True, tag="SecondPassFailed/1"
+):
+    """A workload that has its quota found no place: tried again when something changes."""
+
+    message: str = ""
+    placements: tuple[PlacementTried, ...] = ()

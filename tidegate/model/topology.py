@@ -1,0 +1,120 @@
+"""Nodes, and where a podset's pods are placed on them, in the compact form of Kueue's v1beta2."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+
+import msgspec
+
+HOSTNAME = "kubernetes.io/hostname"
+"""The level that stands for one node; where it is the lowest, only it is written down."""
+
+
+class Taint(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A taint of a node, or of a flavor's nodes."""
+
+    key: str
+    value: str = ""
+    effect: str  # NoSchedule, PreferNoSchedule or NoExecute
+
+
+class NodeSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What placement looks at in a Node: nothing that a kubelet's heartbeat changes."""
+
+    labels: dict[str, str] = {}
+    allocatable: dict[str, int] = {}  # resource to base units, "pods" among them
+    taints: tuple[Taint, ...] = ()
+    ready: bool | None = None  # its condition Ready is True; None: it has no such condition
+    unschedulable: bool = False
+
+
+class TopologyDomain(msgspec.Struct, frozen=True, kw_only=True):
+    """Some pods of a podset in one domain of a topology."""
+
+    values: tuple[str, ...]  # one per level of the assignment, from the top
+    count: int
+
+
+class LevelValues(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The value of one level in each domain of a slice: ``prefix + root + suffix``, or one."""
+
+    universal: str | None = None  # the value of all domains; None: each has its own
+    prefix: str = ""
+    suffix: str = ""
+    roots: tuple[str, ...] = ()
+
+
+class TopologySlice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Some domains that follow each other in an assignment."""
+
+    domains: int
+    values: tuple[LevelValues, ...]  # by level
+    pods: int = 0  # in each domain; 0: each has its own number
+    pods_each: tuple[int, ...] = ()
+
+
+class TopologyAssignment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where the pods of a podset go: domains in the order of their values, which ranks follow."""
+
+    levels: tuple[str, ...]  # node labels from the top; only the hostname if that is the lowest
+    slices: tuple[TopologySlice, ...] = ()
+
+
+def pack(levels: Sequence[str], domains: Sequence[TopologyDomain]) -> TopologyAssignment:
+    """Return domains, each with a value for each level and at least one pod, in compact form."""
+    if not domains:
+        return TopologyAssignment(levels=tuple(levels))
+    counts = tuple(one.count for one in domains)
+    same = len(set(counts)) == 1
+    slices = TopologySlice(
+        domains=len(domains),
+        values=tuple(_values([one.values[at] for one in domains]) for at in range(len(levels))),
+        pods=counts[0] if same else 0,
+        pods_each=() if same else counts,
+    )
+    return TopologyAssignment(levels=tuple(levels), slices=(slices,))
+
+
+def unpack(assignment: TopologyAssignment) -> tuple[TopologyDomain, ...]:
+    """Return the domains of an assignment in their order.
+
+    Raises:
+        ValueError: a slice has not as many values or numbers of pods as domains.
+    """
+    return tuple(
+        TopologyDomain(values=values, count=count)
+        for one in assignment.slices
+        for values, count in zip(_rows(one), _counts(one), strict=True)
+    )
+
+
+def _values(values: list[str]) -> LevelValues:
+    if len(set(values)) == 1:
+        return LevelValues(universal=values[0])
+    prefix = _common_prefix(values)
+    suffix = _common_prefix([value[len(prefix) :][::-1] for value in values])[::-1]
+    end = -len(suffix) or None
+    roots = tuple(value[len(prefix) : end] for value in values)
+    return LevelValues(prefix=prefix, suffix=suffix, roots=roots)
+
+
+def _common_prefix(values: list[str]) -> str:
+    first, last = min(values), max(values)
+    pairs = enumerate(zip(first, last, strict=False))
+    return first[: next((at for at, (one, other) in pairs if one != other), len(first))]
+
+
+def _rows(one: TopologySlice) -> Iterator[tuple[str, ...]]:
+    columns = [_column(values, one.domains) for values in one.values]
+    return zip(*columns, strict=True)
+
+
+def _column(values: LevelValues, domains: int) -> list[str]:
+    if values.universal is not None:
+        return [values.universal] * domains
+    return [f"{values.prefix}{root}{values.suffix}" for root in values.roots]
+
+
+def _counts(one: TopologySlice) -> Iterator[int]:
+    return iter(one.pods_each) if one.pods_each else repeat(one.pods, one.domains)
