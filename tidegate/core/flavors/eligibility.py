@@ -21,7 +21,7 @@ def mismatch(podset: PodSet, flavor: FlavorSpec) -> str:
     """Return why a podset's pods may not run on a flavor, without its name; "" if they may."""
     tolerations = (*podset.tolerations, *flavor.tolerations)
     for taint in flavor.node_taints:
-        if taint.effect in _REPELLING and not _tolerated(taint, tolerations):
+        if taint.effect in _REPELLING and not tolerated(taint, tolerations):
             shown = f"{taint.key}={taint.value}" if taint.value else taint.key
             return f"untolerated taint {shown}:{taint.effect}"
     labels = flavor.node_labels
@@ -31,6 +31,15 @@ def mismatch(podset: PodSet, flavor: FlavorSpec) -> str:
     if podset.node_affinity and not _attracted(podset.node_affinity, labels):
         return "node selector or affinity not matched"
     return ""
+
+
+def asks_for_topology(podset: PodSet) -> bool:
+    """Tell whether a podset names a topology level, in whatever way."""
+    asked = podset.topology
+    if asked is None:
+        return False
+    named = asked.required or asked.preferred or asked.unconstrained
+    return bool(named or asked.slice_required or asked.layers)
 
 
 def holds(requirement: Requirement, labels: dict[str, str]) -> bool:
@@ -60,7 +69,8 @@ def selects(selector: LabelSelector | None, labels: dict[str, str]) -> bool:
     return all(holds(one, labels) for one in selector.expressions)
 
 
-def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    """Tell whether one of these tolerations tolerates a taint."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 

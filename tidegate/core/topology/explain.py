@@ -1,0 +1,90 @@
+"""Why pods found no place: how many domains of each level could take how many, and what kept off.
+
+Looked up only when somebody is told: it costs O(leaves).
+
+Source: behaviour.md 12.3, failure text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tidegate.contracts.placements import LevelTried, PlacementTried
+from tidegate.core.topology.counts import Numbers
+from tidegate.core.topology.request import Failure
+from tidegate.core.topology.tree import PODS, View
+from tidegate.model.numbers import INT32_MAX
+
+ROWS_MAX = 16
+_WRONG = {
+    "noDomainsAtLevel": "the flavor has no nodes with label {level}",
+    "unknownSliceLevel": "the topology has no level {level} for slices",
+    "sliceLevelAbovePodSetLevel": "slices at {other} are above the level {level}",
+    "sliceSizeMissing": "slices need a size",
+    "noLevel": "it names no level",
+    "notDivisible": "{of} pods are no multiple of a slice of {fits}",
+    "leaderCount": "the smaller podset of a group is {fits} pods, and not one leader",
+    "placeGone": "a domain that it was placed in is gone",
+}
+
+
+def tried(found: Numbers | None, failure: Failure, podset: str, flavor: str) -> PlacementTried:
+    """Return a failure in full; ``found``: the numbers that it was found on."""
+    if failure.kind not in ("pods", "layers") or found is None:
+        said = _WRONG.get(failure.kind, "").format(
+            level=failure.level, other=failure.other, of=failure.of, fits=failure.fits
+        )
+        return PlacementTried(podset=podset, flavor=flavor, error=said)
+    tree = found.tree
+    needed = sum(1 for _ in failure.layers) and failure.layers[0]
+    return PlacementTried(
+        podset=podset,
+        flavor=flavor,
+        unit="slice" if failure.layers else failure.unit,
+        fits=needed.fits if needed else failure.fits,
+        of=needed.of if needed else failure.of,
+        nodes=sum(1 for one in range(len(tree.nodes)) if tree.present[tree.leaf_first + one]),
+        excluded=excluded(found),
+        levels=tuple(_level(found, at, failure) for at in range(len(tree.levels))),
+    )
+
+
+def excluded(found: Numbers) -> dict[str, int]:
+    """Return how many leaves cannot take even one pod, by what keeps it off, in order of name."""
+    tree, counted = found.tree, Counter[str]()
+    for leaf, why in enumerate(found.why):
+        domain = tree.leaf_first + leaf
+        if not tree.present[domain]:
+            continue
+        if why:
+            counted[why] += 1
+        elif found.within is not None and leaf not in found.within:
+            counted["topologyDomain"] += 1
+        elif not found.pods[domain]:
+            counted[f"resource {_scarcest(found, leaf)}"] += 1
+    return {name: counted[name] for name in sorted(counted)}
+
+
+def _scarcest(found: Numbers, leaf: int) -> str:
+    view: View = found.view
+    least, name = view.row(PODS)[leaf], PODS
+    for resource, units in found.shape.each:
+        most = view.row(resource)[leaf] // units
+        if most < least:
+            least, name = most, resource
+    return name
+
+
+def _level(found: Numbers, level: int, failure: Failure) -> LevelTried:
+    tree = found.tree
+    domains = [one for one in tree.level(level) if tree.present[one]]
+    counted = Counter(found.pods[one] for one in domains if found.pods[one])
+    size = found.shape.layers[0].size
+    needed = (failure.layers[0].of if failure.layers else failure.of) * size or INT32_MAX
+    rows = sorted(counted.items(), reverse=True)
+    return LevelTried(
+        level=tree.levels[level],
+        domains=len(domains),
+        fitting=sum(number for pods, number in rows if pods >= needed),
+        pods=tuple(rows[:ROWS_MAX]),
+    )

@@ -1,0 +1,79 @@
+"""Whether pods may run on a node: taints, node selector, required affinity; and how well it suits.
+
+Looked at only where the lowest level of a topology is the hostname.
+
+Source: behaviour.md 12.1, 12.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from tidegate.core.flavors.eligibility import holds, tolerated
+from tidegate.core.topology.tree import Node
+from tidegate.model.podset import NodeTerm, PodSet, Toleration
+from tidegate.model.topology import Taint
+
+REPELLING = ("NoSchedule", "NoExecute")
+
+
+class Filter(msgspec.Struct, frozen=True, kw_only=True):
+    """What pods ask of a node beside resources."""
+
+    tolerations: tuple[Toleration, ...] = ()
+    selector: tuple[tuple[str, str], ...] = ()
+    affinity: tuple[NodeTerm, ...] = ()  # required; terms are ORed
+    preferred: tuple[NodeTerm, ...] = ()  # heeded only with the gate for it
+
+
+def filter_of(podset: PodSet, tolerations: Iterable[Toleration], *, preferred: bool) -> Filter:
+    """Return what a podset's pods ask of a node; ``tolerations``: those of its flavor."""
+    return Filter(
+        tolerations=(*podset.tolerations, *tolerations),
+        selector=tuple(sorted(podset.node_selector.items())),
+        affinity=podset.node_affinity,
+        preferred=podset.preferred_affinity if preferred else (),
+    )
+
+
+def unsuitable(asked: Filter, node: Node) -> str:
+    """Return what keeps pods off a node, as it is counted in an explanation; "" if nothing."""
+    for taint in node.spec.taints:
+        if repels(taint, asked.tolerations):
+            return f"taint {shown(taint)}"
+    labels = node.spec.labels
+    if any(labels.get(key) != value for key, value in asked.selector):
+        return "nodeSelector"
+    if asked.affinity and not any(_matches(term, node) for term in asked.affinity):
+        return "affinity"
+    return ""
+
+
+def repels(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:
+    """Tell whether a taint keeps away pods with these tolerations."""
+    return taint.effect in REPELLING and not tolerated(taint, tolerations)
+
+
+def shown(taint: Taint) -> str:
+    """Return a taint as Kubernetes writes it: ``key=value:effect``."""
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else _bare(taint)
+
+
+def score(asked: Filter, node: Node) -> int:
+    """Return the sum of the weights of the preferred terms that a node matches."""
+    return sum(term.weight for term in asked.preferred if _matches(term, node))
+
+
+def _bare(taint: Taint) -> str:
+    return f"{taint.key}:{taint.effect}"
+
+
+def _matches(term: NodeTerm, node: Node) -> bool:
+    if not term.expressions and not term.fields:
+        return False  # an empty term selects no node
+    fields = {"metadata.name": node.name}
+    return all(holds(one, node.spec.labels) for one in term.expressions) and all(
+        holds(one, fields) for one in term.fields
+    )

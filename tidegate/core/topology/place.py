@@ -1,0 +1,292 @@
+"""Placement of a workload's podsets in one topology: the way in to this package.
+
+Podsets are placed in order, each beside those before it; two of one group are placed together.
+
+Source: behaviour.md 12.3; behaviour-notes.md, Topology B, H; conformance/tas-assignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from tidegate.core.topology.balanced import balanced
+from tidegate.core.topology.choose import choose
+from tidegate.core.topology.counts import Numbers, Shape, Units, numbers
+from tidegate.core.topology.descend import Part, descend
+from tidegate.core.topology.matching import filter_of
+from tidegate.core.topology.request import Failure, Request, request
+from tidegate.core.topology.tree import PODS, Tree, View
+from tidegate.model.podset import PodSet, Toleration
+from tidegate.model.topology import TopologyAssignment, TopologyDomain, pack
+
+SHAPES_MAX = 128
+"""How many shapes' numbers are kept for one view."""
+
+Leaves = list[tuple[int, int]]
+"""Leaves and how many pods each gets."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """The gates that placement heeds."""
+
+    mixed: bool = True  # TASProfileMixed
+    balanced: bool = False  # TASBalancedPlacement
+    affinity: bool = False  # TASRespectNodeAffinityPreferred
+    elastic: bool = False  # ElasticJobsViaWorkloadSlicesWithTAS, and that without TAS
+
+
+class Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """One podset to place."""
+
+    podset: PodSet
+    count: int
+    each: dict[str, int]  # of one pod, in base units
+    group: str = ""  # podsets that name one are placed together
+    implied: bool = False  # it names no level, and goes anywhere
+    tolerations: tuple[Toleration, ...] = ()  # of its flavor
+    previous: Leaves | None = None  # elastic: where the slice that it replaces has its pods
+    gone: bool = False  # … of which one leaf is gone
+    counted: bool = True  # … which the view shows as used
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the pods of one podset go."""
+
+    leaves: tuple[tuple[int, int], ...]  # by number, with as many pods, none of them 0
+
+
+Outcome = Placed | Failure
+
+
+class Placer(msgspec.Struct, kw_only=True, eq=False):
+    """A tree with the numbers of the shapes that were asked for last."""
+
+    tree: Tree
+    options: Options = Options()
+    kept: dict[tuple[bool, Shape], Numbers] = {}
+
+    def view(self, *, empty: bool) -> View:
+        """Return what is free, or what would be if nothing had been placed."""
+        return self.tree.empty if empty else self.tree.free
+
+    def numbers(self, shape: Shape, *, empty: bool, within: range | None = None) -> Numbers:
+        """Return a shape's numbers as they are now."""
+        if within is not None:
+            return numbers(self.tree, self.view(empty=empty), shape, within)
+        key = empty, shape
+        found = self.kept.get(key)
+        if found is None:
+            if len(self.kept) >= SHAPES_MAX:
+                del self.kept[next(iter(self.kept))]
+            found = self.kept[key] = numbers(self.tree, self.view(empty=empty), shape)
+        else:
+            found.follow()
+        return found
+
+    def recorded(self, placed: Placed) -> TopologyAssignment:
+        """Return a placement as it is recorded."""
+        tree = self.tree
+        levels = tree.levels[-1:] if tree.by_node else tree.levels
+        domains = [
+            TopologyDomain(values=tree.shown(leaf), count=pods) for leaf, pods in placed.leaves
+        ]
+        return pack(levels, sorted(domains, key=lambda one: one.values))
+
+
+def place(placer: Placer, asks: Sequence[Ask], *, empty: bool = False) -> list[Outcome]:
+    """Return for each podset where it goes, or why it cannot; nothing stays changed.
+
+    Behind a failure nothing is placed: those podsets have the same failure.
+
+    Args:
+        placer: of the flavor's topology.
+        asks: the podsets in order.
+        empty: as if nothing had been placed there.
+    """
+    found: dict[int, Outcome] = {}
+    assumed: list[tuple[Leaves, dict[str, int]]] = []
+    view = placer.view(empty=empty)
+    for members in _groups(asks):
+        outcomes = _place_group(placer, [asks[at] for at in members], empty=empty)
+        found.update(zip(members, outcomes, strict=True))
+        failed = next((one for one in outcomes if isinstance(one, Failure)), None)
+        if failed is not None:
+            found.update({at: failed for at in range(len(asks)) if at not in found})
+            break
+        for at, one in zip(members, outcomes, strict=True):
+            assert isinstance(one, Placed)
+            new = beyond(one, asks[at])
+            assumed.append((new, amounts(asks[at])))
+            assume(view, *assumed[-1], sign=-1)
+    for leaves, each in assumed:
+        assume(view, leaves, each, sign=1)
+    return [found[at] for at in range(len(asks))]
+
+
+def amounts(ask: Ask) -> dict[str, int]:
+    """Return what one pod takes of a node."""
+    return {**ask.each, PODS: 1}
+
+
+def assume(view: View, leaves: Iterable[tuple[int, int]], each: dict[str, int], sign: int) -> None:
+    """Take so many pods out of what is free (-1), or put them back (1)."""
+    for leaf, pods in leaves:
+        view.add(leaf, each, sign * pods)
+
+
+def beyond(placed: Placed, ask: Ask) -> Leaves:
+    """Return a placement without the pods that the view counts there already."""
+    if ask.previous is None or not ask.counted:
+        return list(placed.leaves)
+    had = dict(ask.previous)
+    left = ((leaf, pods - had.get(leaf, 0)) for leaf, pods in placed.leaves)
+    return [(leaf, pods) for leaf, pods in left if pods > 0]
+
+
+def place_at(  # noqa: PLR0913 - a request, and under which assumptions
+    placer: Placer,
+    asked: Request,
+    workers: Ask,
+    leader: Ask | None,
+    *,
+    empty: bool,
+    within: range | None = None,
+) -> list[Part] | Failure:
+    """Return what each leaf gets; a part's number is its leaf's."""
+    tree = placer.tree
+    if not asked.pods and not asked.leader:
+        return []
+    if not tree.present or not any(tree.present[at] for at in tree.level(asked.start)):
+        return Failure(kind="noDomainsAtLevel", level=tree.levels[asked.start])
+    shape = shape_of(placer, asked, workers, leader)
+    found = placer.numbers(shape, empty=empty, within=within)
+    parts = balanced(found, asked) if placer.options.balanced else None
+    if parts is None:
+        chosen = choose(found, asked)
+        if isinstance(chosen, Failure):
+            return chosen
+        parts = descend(found, asked, chosen)
+    return [Part(one.domain - tree.leaf_first, one.amount, one.leaders) for one in parts]
+
+
+def shape_of(placer: Placer, asked: Request, workers: Ask, leader: Ask | None) -> Shape:
+    """Return what the numbers of a request depend on."""
+    return Shape(
+        each=units(workers),
+        leader=units(leader) if leader is not None and asked.leader else None,
+        layers=asked.layers,
+        filter=filter_of(workers.podset, workers.tolerations, preferred=placer.options.affinity),
+    )
+
+
+def units(ask: Ask) -> Units:
+    """Return what one pod asks for, zeros left out."""
+    return tuple(sorted((name, amount) for name, amount in ask.each.items() if amount > 0))
+
+
+def _groups(asks: Sequence[Ask]) -> list[list[int]]:
+    groups: dict[str, list[int]] = {}
+    for at, ask in enumerate(asks):
+        groups.setdefault(f"group {ask.group}" if ask.group else f"podset {at}", []).append(at)
+    return list(groups.values())
+
+
+def _place_group(placer: Placer, asks: list[Ask], *, empty: bool) -> list[Outcome]:
+    workers, leader = _roles(asks)
+    if leader is not None and asks[leader].count > 1:
+        return [Failure(kind="leaderCount", of=1, fits=asks[leader].count)] * len(asks)
+    other = None if leader is None or not asks[leader].count else asks[leader]
+    found = _place_roles(placer, asks[workers], other, empty=empty)
+    if isinstance(found, Failure):
+        return [found] * len(asks)
+    outcomes: list[Outcome] = [Placed(leaves=())] * len(asks)
+    outcomes[workers] = found[0]
+    if leader is not None:
+        outcomes[leader] = found[1]
+    return outcomes
+
+
+def _roles(asks: list[Ask]) -> tuple[int, int | None]:
+    """Return which podset is the workers and which the leader: the smaller, or the second."""
+    if len(asks) == 1:
+        return 0, None
+    return (1, 0) if asks[0].count < asks[1].count else (0, 1)
+
+
+def _place_roles(
+    placer: Placer, workers: Ask, leader: Ask | None, *, empty: bool
+) -> tuple[Placed, Placed] | Failure:
+    had = _kept(placer, workers, leader)
+    had_leader = None if had is None or leader is None else leader.previous
+    count = workers.count
+    if had is not None:
+        if count <= sum(pods for _, pods in had) and (leader is None or had_leader is not None):
+            return Placed(leaves=_truncated(had, count)), Placed(leaves=tuple(had_leader or ()))
+        count = max(0, count - sum(pods for _, pods in had))
+    asked = request(
+        placer.tree.levels,
+        workers.podset.topology,
+        count,
+        leader=leader is not None and had_leader is None,
+        implied=workers.implied,
+        mixed=placer.options.mixed,
+    )
+    if isinstance(asked, Failure):
+        return asked
+    found = _beside(placer, asked, workers, leader, had, empty=empty)
+    if isinstance(found, Failure):
+        return found
+    new = [(one.domain, one.amount) for one in found if one.amount]
+    seat = tuple((one.domain, 1) for one in found if one.leaders)
+    kept = had or []
+    return Placed(leaves=merged(kept, new)), Placed(leaves=tuple(had_leader or ()) or seat)
+
+
+def _beside(  # noqa: PLR0913 - as ``place_at``
+    placer: Placer,
+    asked: Request,
+    workers: Ask,
+    leader: Ask | None,
+    had: Leaves | None,
+    *,
+    empty: bool,
+) -> list[Part] | Failure:
+    """Place what is new beside the pods that stay, if the view does not count these."""
+    view = placer.view(empty=empty)
+    stays = [
+        (one.previous, amounts(one))
+        for one in (workers, leader)
+        if had is not None and one is not None and one.previous and not one.counted
+    ]
+    for leaves, each in stays:
+        assume(view, leaves, each, sign=-1)
+    found = place_at(placer, asked, workers, leader, empty=empty)
+    for leaves, each in stays:
+        assume(view, leaves, each, sign=1)
+    return found
+
+
+def _kept(placer: Placer, workers: Ask, leader: Ask | None) -> Leaves | None:
+    """Return where the workers of the replaced slice are; None: nothing of it can stay."""
+    if not placer.options.elastic or workers.gone or (leader is not None and leader.gone):
+        return None
+    return workers.previous
+
+
+def _truncated(had: Leaves, count: int) -> tuple[tuple[int, int], ...]:
+    kept: Leaves = []
+    for leaf, pods in had:
+        if count > 0:
+            kept.append((leaf, min(pods, count)))
+        count -= pods
+    return tuple(kept)
+
+
+def merged(one: Leaves, other: Leaves) -> tuple[tuple[int, int], ...]:
+    """Return two placements as one."""
+    total: dict[int, int] = {}
+    for leaf, pods in (*one, *other):
+        total[leaf] = total.get(leaf, 0) + pods
+    return tuple(sorted(total.items()))
