@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tests.conformance.cases import Json, micros
 from tests.conformance.pods import podset
+from tests.conformance.topologies import placement
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
@@ -21,6 +22,7 @@ from tidegate.contracts.facts import (
     WorkloadFinished,
     WorkloadSubmitted,
 )
+from tidegate.contracts.placements import NodeFailed
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import amount
@@ -94,8 +96,17 @@ def submitted(told: Json) -> WorkloadSubmitted:
         preemption_gates=tuple(one["name"] for one in spec.get("preemptionGates", ())),
         allowed_flavors=None if allowed is None else tuple(allowed.split(",")),
         variant_of=_variant_of(meta),
+        elastic=_has_shrunk(told),
         replaces=notes.get(_PREFIX + "workload-slice-replacement-for", ""),
     )
+
+
+def _has_shrunk(told: Json) -> bool:
+    """Tell whether more pods were admitted than it asks for now: those count that it asks for."""
+    given = told.get("status", {}).get("admission", {}).get("podSetAssignments", ())
+    podsets = told["spec"].get("podSets", ())
+    asked = {one.get("name", ""): one.get("count", 1) for one in podsets}
+    return any(one.get("count", 0) > asked.get(one["name"], 0) for one in given)
 
 
 def _variant_of(meta: Json) -> str:
@@ -111,6 +122,8 @@ def assignment(told: Json) -> tuple[PodSetAssignment, ...]:
             count=one.get("count", 0),
             flavors=one.get("flavors", {}),
             usage={name: amount(name, text) for name, text in one.get("resourceUsage", {}).items()},
+            topology=placement(one["topologyAssignment"]) if "topologyAssignment" in one else None,
+            delayed_topology=one.get("delayedTopologyRequest", ""),
         )
         for one in told.get("podSetAssignments", ())
     )
@@ -141,6 +154,15 @@ def _decided(told: Json, *, admit: bool) -> Iterator[FactEvent | DecisionEvent]:
     if holds_quota(told) and ("Admitted" in found or (admit and not checks)):
         at = at_us.get("Admitted", at_us["QuotaReserved"])
         yield WorkloadAdmitted(at_us=at, workload=workload, uid=uid, cluster_queue=queue)
+    for node in told.get("status", {}).get("unhealthyNodes", ()):
+        yield NodeFailed(
+            at_us=0,
+            workload=workload,
+            uid=uid,
+            cluster_queue=queue,
+            node=node["name"],
+            reason="Gone",
+        )
     if "Preempted" in found:
         yield WorkloadPreempted(
             at_us=at_us["Preempted"],

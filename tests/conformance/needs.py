@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from tests.conformance.cases import Case, Json
+from tests.conformance.cases import Case
 
-TOPOLOGY = "topologies"
-NODES = "placement on nodes"
-CHECKS = "admission checks that wait for a second pass"
+SCHEDULER = "node checks by kube-scheduler's own library"
+WRITES = "Events about writes of a status that failed"
 DEVICES = "device claims"
 
 
@@ -22,42 +21,21 @@ def believed_bug(case: Case) -> str | None:
     return next((why for why, records in _BUGS if records(case)), None)
 
 
-def _levels(case: Case) -> bool:
-    return "levels" in case.input or "topologies" in case.input
+def _kube_scheduler(case: Case) -> bool:
+    return case.gates.get("SchedulerLibraryIntegration", False)
 
 
-def _nodes(case: Case) -> bool:
-    return bool(case.input.get("nodes") or case.input.get("pods"))
-
-
-def _second_pass(case: Case) -> bool:
-    return bool(case.input.get("secondPass"))
-
-
-def _placed(case: Case) -> bool:
-    # A workload alone is charged, and nobody is placed beside it.
-    return "workload" not in case.input and any(
-        "topologyAssignment" in given
-        for workload in _workloads(case)
-        for given in workload.get("status", {}).get("admission", {}).get("podSetAssignments", ())
-    )
+def _told_of_writes(case: Case) -> bool:
+    return case.input.get("statusPatchError") == "Error"
 
 
 def _devices(case: Case) -> bool:
     return "preprocessedDRAResources" in case.input
 
 
-def _workloads(case: Case) -> Iterator[Json]:
-    yield from case.input.get("workloads", ())
-    if "workload" in case.input:
-        yield case.input["workload"]
-
-
 _NEEDS: tuple[tuple[str, Callable[[Case], bool]], ...] = (
-    (TOPOLOGY, _levels),
-    (TOPOLOGY, _placed),
-    (NODES, _nodes),
-    (CHECKS, _second_pass),
+    (SCHEDULER, _kube_scheduler),
+    (WRITES, _told_of_writes),
     (DEVICES, _devices),
 )
 _BUGS: tuple[tuple[str, Callable[[Case], bool]], ...] = ()

@@ -13,6 +13,7 @@ from tidegate.model.podset import (
     NodeTerm,
     PodSet,
     Requirement,
+    SliceLayer,
     Toleration,
     TopologyRequest,
 )
@@ -104,6 +105,10 @@ def _topology(told: Json | None) -> TopologyRequest | None:
         group=told.get("podSetGroupName", ""),
         slice_required=told.get("podSetSliceRequiredTopology", ""),
         slice_size=told.get("podSetSliceSize", 0),
+        layers=tuple(
+            SliceLayer(level=one["topology"], size=one["size"])
+            for one in told.get("podsetSliceRequiredTopologyConstraints", ())
+        ),
         index_label=told.get("podIndexLabel", ""),
     )
 

@@ -16,6 +16,7 @@ from tidegate.contracts.decisions import (
     WorkloadPending,
     WorkloadPreempted,
 )
+from tidegate.contracts.placements import SecondPassFailed, TopologyAssigned
 
 SLICE_REPLACED = "WorkloadSliceReplaced"
 _RESET_BY_RESERVATION = ("Evicted", "Preempted", "BlockedOnPreemptionGates")
@@ -73,8 +74,18 @@ class Projection:
                 self.replaced.add(decision.workload)
                 self._set(decision.workload, "Finished", "True", SLICE_REPLACED)
                 self._tell(decision.workload, "Normal", SLICE_REPLACED)
+            case TopologyAssigned() | SecondPassFailed():
+                self._place(decision)
             case _:
                 pass  # the others tell the actuator or close what these began
+
+    def _place(self, decision: TopologyAssigned | SecondPassFailed) -> None:
+        if isinstance(decision, SecondPassFailed):
+            self._tell(decision.workload, "Warning", "SecondPassFailed")
+            return
+        self._set(decision.workload, "QuotaReserved", "True", "QuotaReserved")
+        if self.conditions[decision.workload].get("Admitted", ("",))[0] == "True":
+            self._set(decision.workload, "Admitted", "True", "Admitted")
 
     def _reserve(self, workload: str) -> None:
         self.reserved.append(workload)

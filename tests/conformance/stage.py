@@ -9,6 +9,7 @@ from decimal import Decimal
 from tests.conformance import specs
 from tests.conformance.cases import Case, Json, micros
 from tests.conformance.histories import history, key
+from tests.conformance.topologies import node_spec, usage
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
@@ -85,15 +86,27 @@ def definitions(given: Json) -> list[FactEvent]:
     others = given.get("otherObjects", {})
     told: list[FactEvent] = []
     told += [_flavor(one) for one in given.get("resourceFlavors", ()) if _name(one) not in deleted]
+    told += nodes_of(given)
     told += [_cohort(one) for one in given.get("cohorts", ())]
     told += _checks(given)
-    told += [_cluster_queue(one, fair=fair) for one in with_checks(given)]
+    told += [cluster_queue(one, fair=fair) for one in with_checks(given)]
     told += [_local_queue(one) for one in given.get("localQueues", ())]
     told += [_namespace(one) for one in given.get("namespaces", ())]
     ranges = [*given.get("limitRanges", ()), *others.get("LimitRange", ())]
     told += [_limit_range(one) for one in ranges]
     classes = [*given.get("runtimeClasses", ()), *others.get("RuntimeClass", ())]
     return told + [_runtime_class(one) for one in classes]
+
+
+def nodes_of(given: Json) -> Iterator[FactEvent]:
+    """Return the facts about topologies, nodes and the pods on these."""
+    for one in given.get("topologies", ()):
+        levels = tuple(level["nodeLabel"] for level in one["spec"]["levels"])
+        yield facts.TopologyDefined(at_us=0, name=_name(one), levels=levels)
+    for one in given.get("nodes", ()):
+        yield facts.NodeDefined(at_us=0, name=_name(one), spec=node_spec(one))
+    for node, used in usage(given.get("pods", ())).items():
+        yield facts.NodePodsReported(at_us=0, name=node, usage=used)
 
 
 def with_checks(given: Json) -> list[Json]:
@@ -165,7 +178,8 @@ def _check(told: Json) -> facts.CheckDefined:
     )
 
 
-def _cluster_queue(told: Json, *, fair: bool) -> facts.ClusterQueueDefined:
+def cluster_queue(told: Json, *, fair: bool = False) -> facts.ClusterQueueDefined:
+    """Return the fact that defines a ClusterQueue."""
     return facts.ClusterQueueDefined(
         at_us=0,
         name=_name(told),

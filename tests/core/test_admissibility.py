@@ -112,5 +112,5 @@ def test_a_queue_with_a_flavor_that_has_a_topology_admits_nobody_and_says_so() -
         flavor("any", uid="rf-any-0", version=scene.version(), spec=FlavorSpec(topology="racks"))
     )
     stage.turn(stage.submit("big", {"cpu": 1}))
-    assert "ClusterQueueReadinessChanged cq TopologyNotSupported" in stage.decided
+    assert "ClusterQueueReadinessChanged cq TopologyNotFound" in stage.decided
     assert "cq is inactive" in scene.said()

@@ -38,7 +38,11 @@ def test_what_is_not_built_may_be_closed(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "why"),
     [
-        ("TASBalancedPlacement", True, "TASBalancedPlacement cannot be true .* not built"),
+        (
+            "SchedulerLibraryIntegration",
+            True,
+            "SchedulerLibraryIntegration cannot be true .* not built",
+        ),
         ("FlavorFungibility", False, "FlavorFungibility cannot be false .* cannot be left out"),
         ("Foo", True, "no gate Foo"),
     ],

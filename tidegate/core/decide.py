@@ -19,6 +19,7 @@ from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.readiness import tell_readiness
 from tidegate.core.reconcile.backoff_expired import requeue_due
+from tidegate.core.reconcile.failed_nodes import fail_nodes
 from tidegate.core.reconcile.reconcile_workload import attend
 from tidegate.core.reconcile.reissue_orders import repair
 from tidegate.core.reconcile.reissue_reservation import ask_again
@@ -26,6 +27,7 @@ from tidegate.core.reconcile.removed_queues import release_removed
 from tidegate.core.reconcile.timeouts import time_out
 from tidegate.core.reconcile.usage_samples import sample_usage
 from tidegate.core.state.state import State
+from tidegate.core.topology.cluster import topologies
 from tidegate.errors import UnknownRulesError
 
 Rule: TypeAlias = Callable[[State], Iterator[list[DecisionEvent]]]
@@ -43,6 +45,7 @@ RULES: tuple[Rule, ...] = (
     release_removed,  # what quota there is, before anybody asks
     tell_readiness,  # before anything is refused because of it
     sample_usage,  # before it is asked whose LocalQueue used least
+    fail_nodes,  # whose pods need another place, before anybody else is placed
     time_out,  # who must leave because time is up is not to be asked for more
     attend,  # who must leave, and who has left: their quota counts for all that follows
     requeue_due,  # whose time has come competes in this turn's cycles
@@ -72,6 +75,7 @@ def decide(
     if state.policy.rules not in KNOWN:
         raise UnknownRulesError(f"rules of a version up to {VERSION}", state.policy.rules)
     forest(state)
+    topologies(state)
     context = DecideContext(
         state=state,
         decisions_max=decisions_max,

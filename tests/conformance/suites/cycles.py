@@ -7,17 +7,19 @@ from typing import Any
 
 from tests.conformance.amounts import nested, without_zeros
 from tests.conformance.cases import Case, Json
-from tests.conformance.histories import assignment, key, queue_of
+from tests.conformance.histories import assignment, conditions, key, queue_of
 from tests.conformance.nodes import queue, usage
 from tests.conformance.projection import Projection
 from tests.conformance.report import compare
-from tests.conformance.stage import fold, stage
+from tests.conformance.stage import cluster_queue, fold, stage
+from tests.conformance.topologies import domains
 from tidegate.contracts import facts
 from tidegate.core.decide import decide
 from tidegate.core.queueing import heads
 from tidegate.core.quota.charging import count, per_pod, times
 from tidegate.core.quota.readiness import readiness
 from tidegate.core.state.state import State
+from tidegate.core.topology.cluster import topologies
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import amount
 
@@ -33,9 +35,13 @@ class Run:
         self.projection = Projection(case.input["workloads"])
 
     def schedule(self) -> None:
-        """Run one cycle; nobody stops and nobody starts, for no controller runs."""
+        """Run one cycle; nobody stops and nobody starts, for no controller runs.
+
+        Nor does the one that tells of failed nodes: the recorded objects name them.
+        """
+        topologies(self.state).changed.clear()
         decisions = decide(self.state, cycles_max=1)
-        if self.case.input.get("statusPatchFails"):
+        if self.case.input.get("statusPatchFails") or "statusPatchError" in self.case.input:
             # The write that makes a decision true is refused: for Kueue a workload's status, for
             # us the ledger's commit. The state is thrown away and built again from what is true.
             self.state = stage(self.case, self.mode, admit=True)
@@ -69,6 +75,8 @@ def run(case: Case, mode: str) -> Iterator[str]:
             case "deleteWorkloads":
                 for workload in step["workloads"]:
                     ran.delete(workload)
+            case "updateClusterQueue":
+                fold(ran.state, [cluster_queue(step["clusterQueue"])])
             case "observe":
                 yield from _compare(ran, case.expected[step["as"]], f"{step['as']} ")
             case "requeueInadmissible":
@@ -86,6 +94,7 @@ def _compare(ran: Run, expected: Json, at: str) -> Iterator[str]:
         "preempted": _with_reasons(told.preempted),
         "evicted": _with_reasons(told.evicted),
         "assignments": _assignments(ran),
+        "newAssignments": _assignments(ran, new=True),
         "usage": _usages(ran),
     }
     for member, value in found.items():
@@ -144,8 +153,11 @@ def _with_reasons(told: dict[str, str]) -> list[Json]:
     return [{"workload": name, "reason": reason} for name, reason in sorted(told.items())]
 
 
-def _assignments(ran: Run) -> Json:
-    """Return the admissions of all that hold quota in a cache that nobody has told of an end."""
+def _assignments(ran: Run, *, new: bool = False) -> Json:
+    """Return the admissions of all that hold quota in a cache that nobody has told of an end.
+
+    ``new``: without those that were admitted, with healthy nodes, at the beginning.
+    """
     told = {
         key(one): _admission(queue_of(one), assignment(one["status"]["admission"]))
         for one in ran.replaced()
@@ -153,11 +165,33 @@ def _assignments(ran: Run) -> Json:
     for one in ran.state.workloads.values():
         if one.phase in _HOLDING:
             told[one.key] = _admission(one.cluster_queue, one.assignment)
+    if new:
+        told = {name: one for name, one in told.items() if name not in _settled(ran)}
     return told
 
 
+def _settled(ran: Run) -> list[str]:
+    """Return the workloads that were admitted at the beginning, and whose nodes were healthy."""
+    return [
+        key(one)
+        for one in ran.case.input["workloads"]
+        if conditions(one).get("Admitted", {}).get("status") == "True"
+        and not one["status"].get("unhealthyNodes")
+    ]
+
+
 def _admission(queue: str, given: Any) -> Json:  # noqa: ANN401 - see ``_normal_assignments``
-    rows = [(one.name, one.count, one.flavors, dict(one.usage)) for one in given]
+    rows = [
+        (
+            one.name,
+            one.count,
+            one.flavors,
+            dict(one.usage),
+            None if one.topology is None else domains(one.topology),
+            one.delayed_topology,
+        )
+        for one in given
+    ]
     return {"clusterQueue": queue, "podSetAssignments": rows}
 
 
@@ -216,6 +250,7 @@ def _by_name(told: list[Json]) -> list[Json]:
 
 _NORMAL: dict[str, Callable[[Any], Any]] = {
     "assignments": _normal_assignments,
+    "newAssignments": _normal_assignments,
     "usage": _normal_usage,
     "preempted": _by_name,
     "evicted": _by_name,

@@ -8,7 +8,7 @@ from functools import partial
 from tests.conformance.cases import Case
 from tests.conformance.needs import believed_bug, needs
 from tests.conformance.report import Judge
-from tests.conformance.suites import charges, cycles, flavors, queues, quotas, victims
+from tests.conformance.suites import charges, cycles, flavors, placements, queues, quotas, victims
 
 Runner = Callable[[Case, str], Iterable[str]]
 
@@ -29,6 +29,7 @@ RUNNERS: dict[str, Runner] = {
     "schedule": cycles.run,
     "schedule-fair": cycles.run,
     "tas": cycles.run,
+    "tas-assignment": placements.run,
     "usage-report": quotas.run_usage,
     "workload-info": charges.run_info,
 }

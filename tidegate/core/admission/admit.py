@@ -53,7 +53,8 @@ def reserve(
             cycle=context.number,
         )
     )
-    if not required_checks(state, cq.name, assignment):
+    late = any(one.delayed_topology for one in assignment)
+    if not late and not required_checks(state, cq.name, assignment):
         start(context, workload)
 
 
@@ -80,7 +81,13 @@ def granted(found: Assignment) -> tuple[PodSetAssignment, ...]:
             name=podset.name,
             count=podset.count,
             flavors={resource: one.flavor for resource, one in podset.choices.items()},
-            usage={resource: podset.requests[resource] for resource in podset.choices},
+            usage={
+                resource: podset.requests[resource]
+                for resource in podset.choices
+                if resource in podset.requests
+            },
+            topology=podset.placed,
+            delayed_topology="Pending" if podset.delayed else "",
         )
         for podset in found.podsets
     )

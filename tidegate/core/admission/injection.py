@@ -54,6 +54,7 @@ def _contradicting(updates: list[tuple[str, PodSetUpdate]]) -> str:
 
 def _podset(state: State, workload: Workload, given: PodSetAssignment) -> PodSetStart:
     base = _of_flavors(state, workload, given)
+    asked = {podset.name: podset.topology for podset in workload.podsets}
     labels, annotations = dict(base.labels), dict(base.annotations)
     selector, tolerations = dict(base.node_selector), dict.fromkeys(base.tolerations)
     for _, update in _updates(workload, given.name):
@@ -68,6 +69,8 @@ def _podset(state: State, workload: Workload, given: PodSetAssignment) -> PodSet
         tolerations=tuple(tolerations),
         labels=labels,
         annotations=annotations,
+        topology=given.topology,
+        topology_request=None if given.topology is None else asked.get(given.name),
     )
 
 

@@ -18,6 +18,7 @@ from tidegate.core.queueing.admissibility import barrier, outdated
 from tidegate.core.quota.tree import add, fits, free, level, remove
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import Intent, State, Workload
+from tidegate.core.topology.cluster import intended
 from tidegate.model.ids import FlavorResource
 
 
@@ -61,9 +62,11 @@ def fulfil(context: DecideContext, nominee: Nominee) -> bool:
     usage = list(proposal.assignment.usage.items())
     with_own = [(fr, -units) for fr, units in intent.charges]
     context.reserve(cq.tree, cq.node, with_own)
-    if not (fits(cq.node, usage) and context.fits_now(cq.tree, cq.node, usage)):
+    fitting = fits(cq.node, usage) and context.fits_now(cq.tree, cq.node, usage)
+    if not (fitting and _placed_now(context, intent, nominee.workload, proposal.assignment)):
         context.reserve(cq.tree, cq.node, intent.charges)
         return False
+    context.reserve_held(intended(context.state, intent), -1)
     assignment = granted(proposal.assignment) if proposal.assignment.podsets else intent.assignment
     reserve(context, cq, nominee.workload, assignment, nominee.borrows)
     return True
@@ -74,13 +77,16 @@ def _ready(
 ) -> Nominee | None:
     """Return a preemptor with its placement if it fits beside all that is charged now."""
     tree, node = cq.tree, cq.node
-    remove(node, intent.charges)
-    now = assign(context.state, workload, oracle=_nobody(cq), cq=cq)
+    now = _anew(context.state, intent, workload, cq)
     usage = list(now.usage.items())
+    remove(node, intent.charges)
     fresh = now.mode == "Fit" and fits(node, usage)
     add(node, intent.charges)
-    if fresh and context.fits_now(tree, node, usage):
+    fresh = fresh and context.fits_now(tree, node, usage)
+    if fresh and _placed_now(context, intent, workload, now):
         found, borrows = now, now.borrows
+    elif any(one.topology is not None for one in intent.assignment):
+        return None
     elif context.fits_now(tree, node, intent.charges):
         found = Assignment(podsets=[], usage=dict(intent.charges))
         borrows = _level(cq, intent)
@@ -94,6 +100,28 @@ def _ready(
         intent=intent,
         proposal=Proposal(assignment=found),
     )
+
+
+def _anew(state: State, intent: Intent, workload: Workload, cq: ClusterQueueState) -> Assignment:
+    """Return what a preemptor would be given with what is kept for it."""
+    own, topologies = intended(state, intent), state.forest.topologies
+    remove(cq.node, intent.charges)
+    topologies.charge(own, -1)
+    found = assign(state, workload, oracle=_nobody(cq), cq=cq)
+    add(cq.node, intent.charges)
+    topologies.charge(own, 1)
+    return found
+
+
+def _placed_now(
+    context: DecideContext, intent: Intent, workload: Workload, found: Assignment
+) -> bool:
+    """Tell whether its pods find places beside all that is there, and note which."""
+    own, topologies = intended(context.state, intent), context.state.forest.topologies
+    topologies.charge(own, -1)
+    placed = context.place_now(workload, found)
+    topologies.charge(own, 1)
+    return placed
 
 
 def _nobody(cq: ClusterQueueState) -> Oracle:
@@ -125,7 +153,26 @@ def _hopeless(state: State, intent: Intent) -> str:
         return "its LocalQueue leads to another ClusterQueue"
     if said := outdated(state, cq, workload, intent.assignment):
         return said
-    return "" if _fits_in(state, intent, cq) else "quota changed"
+    if not _fits_in(state, intent, cq):
+        return "quota changed"
+    return "" if _finds_nodes(state, intent, workload, cq) else "nodes changed"
+
+
+def _finds_nodes(state: State, intent: Intent, workload: Workload, cq: ClusterQueueState) -> bool:
+    """Tell whether there will be nodes for a preemptor, once whoever leaves has left.
+
+    Looked at again when a node changed or something has left one.
+    """
+    found = state.forest.topologies
+    if not intended(state, intent) or found.upheld.get(intent.workload) == found.stamp:
+        return True
+    view = DecideContext(state=state, decisions_max=0, kueue=False)
+    view.begin([cq.tree])
+    holds = _anew(state, intent, workload, cq).mode == "Fit"
+    view.end()
+    if holds:
+        found.upheld[intent.workload] = found.stamp
+    return holds
 
 
 def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:

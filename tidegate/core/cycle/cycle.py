@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.core.admission.intents import ready
+from tidegate.core.admission.second_pass import second_pass
 from tidegate.core.cycle.ability import can_act
 from tidegate.core.cycle.process import process
 from tidegate.core.cycle.process_kueue import process as process_kueue
@@ -40,6 +41,7 @@ def run(context: DecideContext) -> bool:
     trees = sorted(state.forest.dirty, key=_name)
     context.cycle += 1
     said = len(context.decisions)
+    second_pass(context)
     for tree in trees:
         tree.owners_served = False
     context.begin(trees)
@@ -72,10 +74,14 @@ def run_kueue(context: DecideContext) -> bool:
     before, that is rest, and the round is forgotten.
     """
     state = context.state
+    said = len(context.decisions)
+    second_pass(context)
+    placed = len(context.decisions) > said
     trees = [tree for tree in state.forest.trees if _has_head(state, tree)]
     if not trees:
-        return False
-    if _run_kueue(context, trees):
+        context.end()
+        return placed
+    if _run_kueue(context, trees) or placed:
         tell_scans(context)
         context.seen = []
         return True

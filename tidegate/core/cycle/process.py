@@ -31,6 +31,8 @@ def process(context: DecideContext, nominee: Nominee) -> None:
         if fulfil(context, nominee):
             nominee.outcome = "admitted"
         return
+    if not proposal.targets and not context.place_now(nominee.workload, proposal.assignment):
+        return  # an earlier entry took its nodes, and there are no others
     if overlaps(context, proposal) or not fits_after(context, nominee, proposal):
         return
     yields = _yields_to_owners(nominee)
@@ -48,11 +50,16 @@ def fits_after(context: DecideContext, nominee: Nominee, proposal: Proposal) -> 
     cluster_queues = context.state.forest.cluster_queues
     gone = dict(context.victims)
     gone.update((target.workload.key, target.workload) for target in proposal.targets)
+    topologies = context.state.forest.topologies
     for one in gone.values():
         remove(cluster_queues[one.cluster_queue].node, one.charges)
+        topologies.shift(one.key, -1)
     found = fits(nominee.cq.node, proposal.assignment.usage.items())
+    seats = proposal.assignment.seats
+    found = found and (not seats or topologies.have_room(seats))
     for one in gone.values():
         add(cluster_queues[one.cluster_queue].node, one.charges)
+        topologies.shift(one.key, 1)
     return found
 
 
@@ -61,6 +68,7 @@ def take(context: DecideContext, nominee: Nominee, proposal: Proposal) -> None:
     cq = nominee.cq
     if proposal.targets:
         context.reserve(cq.tree, cq.node, list(proposal.assignment.usage.items()))
+        context.reserve_seats(proposal.assignment.seats)
         for target in proposal.targets:
             context.victims[target.workload.key] = target.workload
         new = preempt(context, nominee, proposal)
@@ -80,4 +88,6 @@ def _yields_to_owners(nominee: Nominee) -> bool:
 def _has_room(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Tell whether what is charged leaves room too, whoever may be leaving."""
     charges = proposal.assignment.usage.items()
-    return context.fits_now(nominee.cq.tree, nominee.cq.node, charges)
+    if not context.fits_now(nominee.cq.tree, nominee.cq.node, charges):
+        return False
+    return context.place_now(nominee.workload, proposal.assignment)

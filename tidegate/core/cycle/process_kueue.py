@@ -5,6 +5,8 @@ Source: behaviour.md 3.4 and its notes 3 and 8.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from tidegate.contracts.decisions import PendingReason
 from tidegate.core.admission.concurrent import attend_variant
 from tidegate.core.cycle.ability import is_gated, lacks_quota, waits_for_pods
@@ -27,7 +29,10 @@ def process(  # noqa: C901 - the steps of behaviour.md 3.4, in their order
     if proposal.assignment.mode == "Fit" and waits_for_pods(context.state, nominee):
         return
     overlap = overlaps(context, proposal)
-    if overlap and _recomputes(context):
+    if not overlap and _lost_its_place(context, nominee, proposal):
+        proposal = _recompute(context, nominee, proposal)
+        overlap = overlaps(context, proposal)
+    elif overlap and _recomputes(context):
         proposal = _recompute(context, nominee, proposal)
         if proposal.assignment.mode == "Fit":
             _defer(context, nominee)
@@ -69,18 +74,32 @@ def _recomputes(context: DecideContext) -> bool:
     return gate(context.state.policy, "RecomputeAssignmentUponPreemptionTargetsOverlap")
 
 
+def _lost_its_place(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+    """Tell whether there is quota still, but an earlier entry took the nodes."""
+    if not proposal.assignment.seats or not proposal.works:
+        return False
+    if not gate(context.state.policy, "TASRecomputeAssignmentWithinSchedulingCycle"):
+        return False
+    if fits_after(context, nominee, proposal):
+        return False
+    unplaced = replace(proposal, assignment=replace(proposal.assignment, seats=[]))
+    return fits_after(context, nominee, unplaced)
+
+
 def _recompute(context: DecideContext, nominee: Nominee, before: Proposal) -> Proposal:
     """Propose the same flavors again without those who were preempted in this cycle."""
     cluster_queues = context.state.forest.cluster_queues
-    gone = list(context.victims.values())
+    gone, topologies = list(context.victims.values()), context.state.forest.topologies
     for one in gone:
         cq = cluster_queues[one.cluster_queue]
         remove(cq.node, one.charges)
+        topologies.shift(one.key, -1)
         cq.holding.pop(one.key)
     found = propose_again(context.state, nominee.cq, nominee.workload, before.assignment)
     for one in gone:
         cq = cluster_queues[one.cluster_queue]
         add(cq.node, one.charges)
+        topologies.shift(one.key, 1)
         cq.holding[one.key] = one
     nominee.proposal = found
     return found
@@ -91,6 +110,7 @@ def _defer(context: DecideContext, nominee: Nominee) -> None:
     assert nominee.proposal is not None
     usage = nominee.proposal.assignment.usage
     context.reserve(nominee.cq.tree, nominee.cq.node, usage.items())
+    context.reserve_seats(nominee.proposal.assignment.seats)
     nominee.outcome, nominee.reason = "deferred", "WaitingForPreemptedWorkloads"
     nominee.details = "it fits once workloads that others preempt have stopped"
 
@@ -108,3 +128,4 @@ def _reserve(context: DecideContext, nominee: Nominee, proposal: Proposal) -> No
             most = cell.nominal + (cell.borrowing or 0 if borrows else 0) - cell.usage
             kept.append((fr, max(0, min(units, most))))
     context.reserve(nominee.cq.tree, nominee.cq.node, kept)
+    context.reserve_seats(proposal.assignment.seats)

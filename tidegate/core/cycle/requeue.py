@@ -8,8 +8,10 @@ from __future__ import annotations
 from hashlib import sha256
 
 from tidegate.contracts.decisions import FlavorTried, WorkloadPending
+from tidegate.contracts.placements import PlacementTried
+from tidegate.core.flavors.placing import explained
 from tidegate.core.nomination.decide_context import DecideContext
-from tidegate.core.nomination.explain import kinds, sentence, stands, tried
+from tidegate.core.nomination.explain import kinds, sentence, stands, tried, unplaced
 from tidegate.core.nomination.nominate import Nominee, Outcome
 from tidegate.core.preemption.guarantee import trace
 from tidegate.core.quota.charging import asked_for
@@ -125,9 +127,16 @@ def _tell(
             shape=sha256(shape.key).hexdigest()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,
             requests=asked_for(state, workload),
+            placements=_placements(state, nominee),
             cycle=context.number,
         )
     )
+
+
+def _placements(state: State, nominee: Nominee) -> tuple[PlacementTried, ...]:
+    if nominee.proposal is None or not unplaced(nominee):
+        return ()
+    return explained(state, nominee.workload, nominee.proposal.assignment)
 
 
 def _words(state: State, nominee: Nominee, held: Held) -> tuple[tuple[FlavorTried, ...], str]:

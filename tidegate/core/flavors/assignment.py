@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import msgspec
 
 from tidegate.contracts.decisions import PendingReason
+from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.flavors.fitting import (
     FIT,
     NO_CANDIDATES,
@@ -26,12 +27,16 @@ from tidegate.core.flavors.fitting import (
     replaced,
     search,
 )
+from tidegate.core.flavors.placing import place_assignment
 from tidegate.core.quota.charging import PODS, count, flavor_resource, per_pod, times
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.core.topology.request import Failure
+from tidegate.core.topology.usage import Seat
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
+from tidegate.model.topology import TopologyAssignment
 
 __all__ = [
     "FIT",
@@ -67,6 +72,11 @@ class PodSetChoice(msgspec.Struct, kw_only=True):
     attempts: list[Attempt] = []
     reasons: list[str] = []  # why flavors were passed over, or a resource has none
     fits: bool = True  # no flavor had to be chosen that does not
+    topology_flavor: str = ""  # the one of its flavors that has a topology
+    placed: TopologyAssignment | None = None  # where its pods would go
+    failure: Failure | None = None  # why they can go nowhere
+    delayed: bool = False  # it is placed once its checks are ready
+    wrong: bool = False  # it asks for a topology and has no flavor with one, or two
 
     @property
     def mode(self) -> str:
@@ -78,7 +88,7 @@ class PodSetChoice(msgspec.Struct, kw_only=True):
         """Return the worst mode of its resources, those with amounts of 0 left out."""
         if self.fits:
             return FIT
-        if not self.choices:
+        if not self.choices or self.wrong:
             return NO_FIT
         modes = [one.mode for name, one in self.choices.items() if self.requests.get(name)]
         return min(modes, default=FIT)
@@ -93,6 +103,7 @@ class Assignment(msgspec.Struct, kw_only=True):
     reason: PendingReason | None = None  # why there is no fit
     usage: dict[FlavorResource, int] = {}
     """What it would be charged beyond what it replaces, as far as podsets were given flavors."""
+    seats: list[Seat] = []  # where its pods would go, beyond those of what it replaces
 
     @property
     def scan(self) -> tuple[dict[str, int], ...]:
@@ -141,6 +152,8 @@ def assign(  # noqa: PLR0913 - each is a degree of freedom of one search
             found.podsets = found.podsets[: members[-1] + 1]
             break
     found.mode = external(worst)
+    if cq.has_topologies or any(map(asks_for_topology, workload.podsets)):
+        place_assignment(question, found)
     if worst != NO_FIT:
         levels = (one.borrow for podset in found.podsets for one in podset.choices.values())
         found.borrows = max(levels, default=0)
@@ -196,7 +209,18 @@ def _assign(  # noqa: C901 - the order of its steps is Kueue's
         asked = requests[resource] - replaced(question, podsets, resource, choice.flavor)
         question.assumed[fr] = question.assumed.get(fr, 0) + asked
     for member in found:
-        member.choices = {name: one for name, one in chosen.items() if name in member.requests}
+        own = member.requests or _inherited(question, chosen)
+        member.choices = {name: one for name, one in chosen.items() if name in own}
+
+
+def _inherited(question: Question, chosen: dict[str, Choice]) -> list[str]:
+    """Return what a podset without requests takes over of its group: flavors with a topology."""
+    flavors = question.state.objects.flavors
+    return [
+        resource
+        for resource, one in chosen.items()
+        if (defined := flavors.get(one.flavor)) is not None and defined.spec.topology
+    ]
 
 
 def _total(found: list[PodSetChoice]) -> dict[str, int]:

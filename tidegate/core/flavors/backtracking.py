@@ -36,6 +36,7 @@ class _Search(msgspec.Struct, kw_only=True, eq=False):
     parts: list[_Part]
     chosen: list[str] = []  # the flavors of the parts so far
     steps: int = 0
+    found: Assignment | None = None  # with these
 
 
 def fit_anywhere(state: State, cq: ClusterQueueState, workload: Workload) -> Assignment | None:
@@ -45,16 +46,21 @@ def fit_anywhere(state: State, cq: ClusterQueueState, workload: Workload) -> Ass
     if parts is None or all(len(part.group.slots) == 1 for part in parts):
         return None
     search = _Search(question=question, parts=parts)
-    if not _place(search):
-        return None
+    return search.found if _place(search) else None
+
+
+def _accept(search: _Search) -> bool:
+    """Tell whether the flavors that were chosen do, nodes included; keep the assignment."""
+    question = search.question
     only = {
         (podset.name, resource): flavor
-        for part, flavor in zip(parts, search.chosen, strict=True)
+        for part, flavor in zip(search.parts, search.chosen, strict=True)
         for podset in part.podsets
         for resource in part.asked
     }
-    found = assign(state, workload, oracle=nobody, cq=cq, only=only)
-    return found if found.mode == "Fit" else None
+    found = assign(question.state, question.workload, oracle=nobody, cq=question.cq, only=only)
+    search.found = found if found.mode == "Fit" else None
+    return search.found is not None or not question.cq.has_topologies
 
 
 def _parts(question: Question) -> list[_Part] | None:
@@ -85,7 +91,7 @@ def _parts(question: Question) -> list[_Part] | None:
 def _place(search: _Search) -> bool:  # noqa: C901 - one search, its trial and its undoing
     """Choose flavors for the parts that have none yet; tell whether all fit."""
     if len(search.chosen) == len(search.parts):
-        return True
+        return _accept(search)
     part, assumed = search.parts[len(search.chosen)], search.question.assumed
     for slot in part.group.slots:
         search.steps += 1

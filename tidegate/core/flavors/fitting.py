@@ -11,11 +11,13 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.contracts.decisions import PendingReason
-from tidegate.core.flavors.eligibility import mismatch
+from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
 from tidegate.core.quota.charging import held_units
 from tidegate.core.quota.tree import Cell, free, level
 from tidegate.core.state.cluster_queues import ClusterQueueState, Group, Slot
 from tidegate.core.state.state import State, Workload
+from tidegate.core.topology.cluster import mismatch as topology_mismatch
+from tidegate.core.topology.cluster import taken
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import FlavorFungibility
@@ -226,19 +228,25 @@ def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, asked: li
     for podset in podsets:
         if question.workload.replaces and _moves(question, podset, slot, asked):
             return "not the flavor of the slice that is replaced"
-        if asks_for_topology(podset) and not slot.spec.topology:
-            return "no topology"
+        if wrong := _off_topology(question, podset, slot):
+            return wrong
         if wrong := mismatch(podset, slot.spec):
             return wrong
     return ""
 
 
-def asks_for_topology(podset: PodSet) -> bool:
-    """Tell whether a podset names a topology level, in whatever way."""
-    asked = podset.topology
-    if asked is None:
-        return False
-    return bool(asked.required or asked.preferred or asked.unconstrained or asked.slice_required)
+def _off_topology(question: Question, podset: PodSet, slot: Slot) -> str:
+    """Return why topologies keep a podset off a flavor; not of one that gives its pods nothing."""
+    cq, state = question.cq, question.state
+    asks = asks_for_topology(podset)
+    if not asks and not cq.has_topologies:
+        return ""
+    if asks:
+        raw = taken(state, question.workload, podset)
+        if not any(raw.get(name) for name in slot.cells):
+            return ""
+    assert slot.spec is not None
+    return topology_mismatch(state, podset, slot.spec, only=cq.only_topologies)
 
 
 def _moves(question: Question, podset: PodSet, slot: Slot, asked: list[str]) -> bool:

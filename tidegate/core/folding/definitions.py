@@ -85,7 +85,7 @@ def apply_definition(state: State, event: DefinitionEvent) -> None:
 def _configure(state: State, event: PolicyConfigured) -> None:
     state.policy = event.policy
     state.redefined_seq = state.seq
-    state.forest.stale = True
+    state.forest.stale = state.forest.topologies.stale = True
     _requests_changed(state, list(state.workloads.values()))
     timing.follow_policy(state)
 
@@ -107,8 +107,10 @@ def _fold_quota(state: State, event: _Quota) -> None:  # noqa: C901 - an arm an 
             kept.cohorts.pop(event.name, None)
         case FlavorDefined():
             kept.flavors[event.name] = event
+            state.forest.topologies.stale = True
         case FlavorRemoved():
             kept.flavors.pop(event.name, None)
+            state.forest.topologies.stale = True
         case CheckDefined():
             kept.checks[event.name] = event
         case CheckRemoved():
@@ -261,8 +263,10 @@ def _place_changed(state: State, event: _Place) -> None:
             namespace = event.name
         case LimitRangeDefined() | LimitRangeRemoved():
             namespace = event.namespace
+            state.forest.topologies.stale = True  # what pods take of their nodes, too
         case _:
             namespace = ""  # a RuntimeClass may be anybody's
+            state.forest.topologies.stale = True
     found = [
         one
         for one in state.workloads.values()

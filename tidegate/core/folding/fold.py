@@ -19,7 +19,17 @@ from tidegate.contracts.decisions import (
     VariantUngated,
     WorkloadDecision,
 )
-from tidegate.contracts.definitions import LedgerOpened, Named, PolicyConfigured
+from tidegate.contracts.definitions import (
+    LedgerOpened,
+    Named,
+    NodeDefined,
+    NodePodsCleared,
+    NodePodsReported,
+    NodeRemoved,
+    PolicyConfigured,
+    TopologyDefined,
+    TopologyRemoved,
+)
 from tidegate.contracts.facts import (
     ActuationFailed,
     FactEvent,
@@ -28,6 +38,7 @@ from tidegate.contracts.facts import (
     StrayReported,
     WorkloadFact,
 )
+from tidegate.contracts.placements import NodeFailed, SecondPassFailed, TopologyAssigned
 from tidegate.contracts.reception import (
     ClockSkewed,
     GapObserved,
@@ -41,6 +52,7 @@ from tidegate.contracts.reception import (
 from tidegate.core.folding import timing, variants
 from tidegate.core.folding.admissions import apply_decision
 from tidegate.core.folding.definitions import apply_definition
+from tidegate.core.folding.nodes import apply_node, apply_placement
 from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.queue_decisions import apply_queue
 from tidegate.core.folding.strays import fold_stray
@@ -50,7 +62,9 @@ from tidegate.core.queueing import usage_samples
 from tidegate.core.state.state import State
 
 
-def apply(state: State, event: FactEvent | DecisionEvent) -> None:
+def apply(  # noqa: C901 - an arm a family
+    state: State, event: FactEvent | DecisionEvent
+) -> None:
     """Apply one event to the state: the next of its ledger."""
     state.seq += 1
     state.now_us = max(state.now_us, event.at_us)
@@ -59,6 +73,8 @@ def apply(state: State, event: FactEvent | DecisionEvent) -> None:
             apply_observed(state, event)
         case VariantCreated() | VariantDeleted() | VariantUngated():
             variants.apply_family(state, event)
+        case TopologyAssigned() | NodeFailed() | SecondPassFailed():
+            apply_placement(state, event)
         case WorkloadDecision():
             apply_decision(state, event)
             variants.follow(state, event)
@@ -71,6 +87,10 @@ def apply(state: State, event: FactEvent | DecisionEvent) -> None:
             apply_definition(state, event)
             variants.follow_policy(state, event)
             usage_samples.follow(state, event)
+        case TopologyDefined() | TopologyRemoved() | NodeDefined() | NodeRemoved():
+            apply_node(state, event)
+        case NodePodsReported() | NodePodsCleared():
+            apply_node(state, event)
         case Named():
             apply_definition(state, event)
             usage_samples.follow(state, event)

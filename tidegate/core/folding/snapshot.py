@@ -18,7 +18,7 @@ from tidegate.core.state.cluster_queues import Shape
 from tidegate.core.state.state import State, Workload
 from tidegate.errors import UndecodableError
 
-VERSION = 7
+VERSION = 9
 """Raised whenever the state's fields change their meaning; older bytes are not read."""
 
 _WORKLOAD_DERIVED = frozenset({"requests", "charges", "rank", "shape"})

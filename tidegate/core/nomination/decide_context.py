@@ -10,10 +10,14 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.contracts.decisions import DecisionEvent
+from tidegate.core.flavors.assignment import Assignment
+from tidegate.core.flavors.placing import seat
 from tidegate.core.folding.fold import apply
 from tidegate.core.quota.tree import Node, add, fits, remove
 from tidegate.core.state.cluster_queues import Tree
 from tidegate.core.state.state import State, Workload
+from tidegate.core.topology.cluster import intended
+from tidegate.core.topology.usage import Held, Seat
 from tidegate.model.ids import FlavorResource
 
 Charges = Iterable[tuple[FlavorResource, int]]
@@ -31,6 +35,8 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     reserved: list[tuple[Tree, Node, list[tuple[FlavorResource, int]]]] = []
     """What the cycle added to the trees beyond what is charged; negative: taken out."""
     shown: list[Tree] = []  # those that the cycle looks at
+    seated: list[tuple[tuple[Held, ...], int]] = []  # the same of nodes; -1: taken out
+    left: list[tuple[Held, ...]] = []  # of these what is taken out because its workload leaves
     victims: dict[str, Workload] = {}  # preempted in this cycle
     scanned: dict[str, tuple[Scan, int, int]] = {}
     """Kueue's way: how far scans of flavors got, in which cycle and behind which event, untold."""
@@ -57,6 +63,29 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         add(node, kept)
         self.reserved.append((tree, node, kept))
 
+    def reserve_seats(self, seats: list[Seat]) -> None:
+        """Let later entries of this cycle see pods on nodes that are not placed there."""
+        if seats:
+            self.reserve_held(self.state.forest.topologies.seated(seats))
+
+    def reserve_held(self, held: tuple[Held, ...], sign: int = 1) -> None:
+        """Let later entries of this cycle see these pods on their nodes, or not see them (-1)."""
+        if held:
+            self.state.forest.topologies.charge(held, sign)
+            self.seated.append((held, sign))
+
+    def place_now(self, workload: Workload, assignment: Assignment) -> bool:
+        """Place an assignment beside all that is there, whoever may be leaving; tell whether."""
+        if not any(one.topology_flavor for one in assignment.podsets):
+            return True
+        topologies = self.state.forest.topologies
+        for held in self.left:
+            topologies.charge(held, 1)
+        failures = seat(self.state, workload, assignment)
+        for held in self.left:
+            topologies.charge(held, -1)
+        return not failures
+
     def begin(self, trees: Iterable[Tree]) -> None:
         """Show each tree as it will be: without those who leave, with what is intended."""
         if self.kueue:
@@ -68,10 +97,23 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
             for workload in tree.leaving.values():
                 taken = [(fr, -units) for fr, units in workload.charges]
                 self.reserve(tree, cluster_queues[workload.cluster_queue].node, taken)
+        self._begin_nodes()
         for intent in self.state.intents.values():
             cq = cluster_queues.get(intent.cluster_queue)
             if cq is not None and cq.tree.shown:
                 self.reserve(cq.tree, cq.node, intent.charges)
+
+    def _begin_nodes(self) -> None:
+        """Show nodes as they will be, too: they may be shared by trees."""
+        found = self.state.forest.topologies
+        if not found.placers:
+            return
+        for tree in self.state.forest.trees:
+            for key in tree.leaving:
+                self.left.append(found.held.get(key, ()))
+                self.reserve_held(self.left[-1], -1)
+        for intent in self.state.intents.values():
+            self.reserve_held(intended(self.state, intent))
 
     def end(self) -> None:
         """Show the trees as they are again."""
@@ -79,7 +121,10 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
             shown.shown = False
         for _, node, charges in reversed(self.reserved):
             remove(node, charges)
-        self.reserved, self.victims, self.shown = [], {}, []
+        for held, sign in self.seated:
+            self.state.forest.topologies.charge(held, -sign)
+        self.reserved, self.seated, self.left = [], [], []
+        self.victims, self.shown = {}, []
 
     def fits_now(self, tree: Tree, node: Node, charges: Charges) -> bool:
         """Tell whether charges fit beside all that is charged, whoever may be leaving."""

@@ -27,7 +27,7 @@ SENTENCES: dict[PendingReason, str] = {
     "NoMatchingFlavor": "No flavor of the ClusterQueue suits podset {podset}",
     "ExceedsMaxQuota": "Podset {podset} asks for more than there could ever be",
     "WaitingForQuota": "There is not enough unused quota for podset {podset}",
-    "TopologyPlacementFailed": "Topology requests are not supported yet",
+    "TopologyPlacementFailed": "No nodes of the topology could ever take podset {podset}",
     "WaitingForPreemptedWorkloads": "It starts once the workloads that it preempts have stopped",
     "Misconfigured": "It cannot be admitted as it is",
     "Suspended": "Its queue is stopped",
@@ -66,6 +66,9 @@ def stands(state: State, nominee: Nominee) -> bool:
         return held.requests == requests_digest(state, workload)
     if nominee.outcome not in ("no fit", "no candidates"):
         return held.reason == nominee.reason
+    if unplaced(nominee):
+        same = held.reason == nominee.reason and not held.tried
+        return same and held.requests == requests_digest(state, workload)
     if held.reason not in OF_QUOTA:
         return False
     if not held.tried:
@@ -80,6 +83,12 @@ def stands(state: State, nominee: Nominee) -> bool:
         else now.get((told[0], told[1]), told[3]) == told[3]
         for told, asked in zip(held.tried, held.asked, strict=True)
     )
+
+
+def unplaced(nominee: Nominee) -> bool:
+    """Tell whether it is nodes that a head lacks, and not quota."""
+    podsets = () if nominee.proposal is None else nominee.proposal.assignment.podsets
+    return any(one.failure is not None for one in podsets)
 
 
 def _blocks(cq: ClusterQueueState, told: tuple[str, str, str, str], asked: int) -> bool:
@@ -154,6 +163,11 @@ def _decisive(assignment: Assignment | None) -> PodSetChoice | None:
 
 
 def _details(podset: PodSetChoice) -> Iterator[str]:
+    if (lack := podset.failure) is not None:
+        fits, of = (lack.layers[0][1:]) if lack.layers else (lack.fits, lack.of)
+        unit = "slice" if lack.layers else lack.unit
+        where = f"the topology of flavor {podset.topology_flavor}"
+        yield f"{where} has nodes for {fits} of {of} {unit}s"
     for attempt in podset.attempts:
         if not attempt.said:
             continue

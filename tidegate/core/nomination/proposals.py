@@ -11,7 +11,7 @@ import msgspec
 
 from tidegate.core.flavors.assignment import Assignment, assign
 from tidegate.core.flavors.backtracking import fit_anywhere
-from tidegate.core.preemption.search import oracle, targets
+from tidegate.core.preemption.search import oracle, place_without, targets
 from tidegate.core.preemption.trial import Target
 from tidegate.core.quota.charging import count
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -71,7 +71,10 @@ def _propose(  # noqa: PLR0913 - passed on as they are
     found = assign(state, workload, oracle=ask, cq=cq, counts=counts, only=only, scan=scan)
     if found.mode != "Preempt":
         return Proposal(assignment=found)
-    return Proposal(assignment=found, targets=targets(state, workload, found, cq=cq))
+    victims = targets(state, workload, found, cq=cq)
+    if found.seats or any(one.topology_flavor for one in found.podsets):
+        place_without(state, workload, found, victims)
+    return Proposal(assignment=found, targets=victims)
 
 
 def _fewer(

@@ -7,10 +7,15 @@ Source: behaviour.md 6.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from copy import copy
+from functools import partial
+
+import msgspec
 
 from tidegate.core.flavors.assignment import Assignment, PodSetChoice, external
 from tidegate.core.flavors.fitting import FIT, NO_CANDIDATES, PREEMPT, RECLAIM, Choice, Oracle
+from tidegate.core.flavors.placing import seat
 from tidegate.core.preemption.bounds import Asking, may_suffice
 from tidegate.core.preemption.classic import classic
 from tidegate.core.preemption.fair import fair
@@ -29,7 +34,28 @@ def targets(
     """Return who must leave so that an assignment fits; empty: nobody would be enough."""
     cq = forest(state).cluster_queues[workload.cluster_queue] if cq is None else cq
     needs = needed(assignment)
-    return find(state, cq, workload, needs, assignment.usage) if needs else []
+    if not needs:
+        return []
+    placeable = None
+    if any(one.topology_flavor for one in assignment.podsets):
+        probe = msgspec.structs.replace(assignment, podsets=list(map(copy, assignment.podsets)))
+        placeable = partial(_placeable, state, workload, probe)
+    return find(state, cq, workload, needs, assignment.usage, placeable)
+
+
+def _placeable(state: State, workload: Workload, probe: Assignment) -> bool:
+    return not seat(state, workload, probe)
+
+
+def place_without(
+    state: State, workload: Workload, assignment: Assignment, targets: list[Target]
+) -> None:
+    """Note where the pods go once targets have left; as if all had left, if there are none."""
+    for one in targets:
+        state.forest.topologies.shift(one.workload.key, -1)
+    seat(state, workload, assignment, empty=not targets)
+    for one in targets:
+        state.forest.topologies.shift(one.workload.key, 1)
 
 
 def needed(assignment: Assignment) -> tuple[FlavorResource, ...]:
@@ -44,16 +70,27 @@ def needed(assignment: Assignment) -> tuple[FlavorResource, ...]:
     return tuple(found)
 
 
-def find(
+def find(  # noqa: PLR0913, PLR0917 - who asks for what
     state: State,
     cq: ClusterQueueState,
     workload: Workload,
     needs: Iterable[FlavorResource],
     usage: dict[FlavorResource, int],
+    placeable: Callable[[], bool] | None = None,
 ) -> list[Target]:
-    """Return who must leave so that ``usage`` fits, ``needs`` being what does not; or nobody."""
+    """Return who must leave so that ``usage`` fits, ``needs`` being what does not; or nobody.
+
+    ``placeable``: whether its pods find places too.
+    """
     amounts = {fr: units for fr, units in usage.items() if units > 0}
-    trial = Trial(state=state, cq=cq, workload=workload, needs=tuple(needs), amounts=amounts)
+    trial = Trial(
+        state=state,
+        cq=cq,
+        workload=workload,
+        needs=tuple(needs),
+        amounts=amounts,
+        placeable=placeable,
+    )
     if workload.never_preempts and state.policy.preemption_policy_never:
         return []
     cells = cq.node.cells

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -30,6 +30,7 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
     workload: Workload  # the preemptor
     needs: tuple[FlavorResource, ...]  # what does not fit as it is
     amounts: dict[FlavorResource, int]  # all that it asks for, without zeros
+    placeable: Callable[[], bool] | None = None  # whether its pods find places now; None: anywhere
 
     @property
     def stays_home(self) -> bool:
@@ -51,10 +52,12 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
     def take_out(self, candidate: Workload) -> None:
         """Try the tree without a candidate."""
         remove(self.node(candidate), candidate.charges)
+        self.state.forest.topologies.shift(candidate.key, -1)
 
     def put_back(self, candidate: Workload) -> None:
         """Undo ``take_out``."""
         add(self.node(candidate), candidate.charges)
+        self.state.forest.topologies.shift(candidate.key, 1)
 
     def fits(self, *, borrowing: bool) -> bool:
         """Tell whether the preemptor fits now, within its own quota unless ``borrowing``."""
@@ -65,7 +68,7 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
                 return False
             if units > free(cell):
                 return False
-        return True
+        return self.placeable is None or self.placeable()
 
     def fill_back(self, targets: list[Target], *, borrowing: bool) -> list[Target]:
         """Let those stay who need not leave, the newest first; the last of all must leave.

@@ -15,14 +15,14 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.contracts.decisions import PendingReason
-from tidegate.core.flavors.eligibility import mismatch, selects
-from tidegate.core.flavors.fitting import asks_for_topology
+from tidegate.core.flavors.eligibility import asks_for_topology, mismatch, selects
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.queueing.slice_replacement import replaced_leaves
 from tidegate.core.queueing.variants import sibling_leaves
 from tidegate.core.quota.charging import PODS, count, invalid, per_pod, times
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.core.topology.cluster import mismatch as topology_mismatch
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSet, PodSetAssignment
 
@@ -39,7 +39,7 @@ CHECK_FAILED = "AdmissionCheckFailed"
 NO_NAMESPACE = "NamespaceNotFound"
 NAMESPACE_MISMATCH = "NamespaceMismatch"
 INVALID = "PodSetInvalid"
-TOPOLOGY = "TopologyNotSupported"
+TOPOLOGY = "NoTopology"
 
 
 UNMAPPED = "DeviceClass/"
@@ -217,11 +217,14 @@ def _podsets(state: State, workload: Workload) -> Barrier | None:
 
 
 def _topology(state: State, workload: Workload) -> Barrier | None:
-    del state
+    """Refuse who asks for a topology where there is none; Kueue's finds no flavor for it."""
+    cq = state.forest.cluster_queues[workload.cluster_queue]
+    if cq.has_topologies or state.policy.compatibility == "kueue":
+        return None
     if not any(asks_for_topology(podset) for podset in workload.podsets):
         return None
-    details = "nodes are not looked at"
-    return Barrier(code=TOPOLOGY, reason="TopologyPlacementFailed", details=details)
+    details = "no flavor of the ClusterQueue has a Topology"
+    return Barrier(code=TOPOLOGY, reason="NoMatchingFlavor", details=details)
 
 
 _QUEUED: tuple[_Question, ...] = (_deactivated, _local_queue, _gated, _replaced, _sibling)
@@ -270,5 +273,7 @@ def _repels(  # noqa: PLR0913, PLR0917 - one podset's one flavor in its queue
     variants = state.policy.gates.get("ConcurrentAdmission", False)
     if variants and allowed is not None and flavor not in allowed:
         return f"flavor {flavor} is not among its allowed flavors"
-    said = mismatch(podset, slot.spec)
+    said = mismatch(podset, slot.spec) or topology_mismatch(
+        state, podset, slot.spec, only=cq.only_topologies
+    )
     return f"flavor {flavor}: {said}" if said else ""

@@ -9,11 +9,12 @@ from tidegate.core.queueing import usage_samples
 from tidegate.core.queueing.heads import leave, place, wake
 from tidegate.core.queueing.variants import DEACTIVATED
 from tidegate.core.quota.charging import charged
-from tidegate.core.quota.forest import HOLDING, count_held, forest, hold, intend, move
+from tidegate.core.quota.forest import HOLDING, count_held, forest, hold, intend, move, touch
 from tidegate.core.quota.tree import add, remove
 from tidegate.core.state import deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.core.topology import cluster
 from tidegate.model.podset import PodSetAssignment
 
 
@@ -28,6 +29,7 @@ def take(
     workload.assignment = assignment
     workload.charges = charged(workload, assignment)
     hold(trees, workload)
+    cluster.hold(state, workload)
     if cq is not None:
         move(state, cq)
         usage_samples.wake(state, cluster_queue)
@@ -50,6 +52,10 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
             count_held(cq, workload, -1)
         remove(cq.node, charges)
         freed(state, cq, outside=outside)
+    placed = any(one.topology is not None for one in workload.assignment)
+    cluster.release(state, workload)
+    if placed:
+        wake_placing(state)
     workload.charges, workload.assignment = (), ()
 
 
@@ -80,6 +86,16 @@ def freed(state: State, cq: ClusterQueueState, *, outside: bool) -> None:
     move(state, cq)
     if state.policy.compatibility == "kueue":
         wake(state, tree)
+
+
+def wake_placing(state: State) -> None:
+    """Note that nodes have room again, or have changed: whoever found no place may find one."""
+    for tree in forest(state).trees:
+        if any(cq.has_topologies for cq in tree.cluster_queues):
+            tree.left_seq = state.seq
+            touch(state, tree)
+            if state.policy.compatibility == "kueue":
+                wake(state, tree)
 
 
 def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:

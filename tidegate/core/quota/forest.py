@@ -71,6 +71,7 @@ def move(state: State, at: ClusterQueueState) -> None:
 def _rebuild(state: State) -> None:
     old, new = state.forest, Forest(stale=False, pods=state.forest.pods)
     new.pushed, new.agenda = old.pushed, old.agenda
+    new.topologies, new.taken = old.topologies, old.taken
     state.forest = new
     cyclic = _plant_cohorts(state, new)
     order = _top_down(new)
@@ -150,6 +151,8 @@ def _open_room(
     for group in groups:
         for resource in group.resources:
             made.group_of.setdefault(resource, group)
+    placing = [slot.spec is not None and bool(slot.spec.topology) for slot in _slots(groups)]
+    made.has_topologies, made.only_topologies = any(placing), bool(placing) and all(placing)
     made.active = readiness(state, name).active and not in_circle
     tree.cluster_queues.append(made)
     tree.by_node[id(node)] = made
@@ -200,6 +203,10 @@ def _group(state: State, node: Node, group: ResourceGroup) -> Group:
         spec = None if defined is None else defined.spec
         slots.append(Slot(flavor=flavor.flavor, spec=spec, cells=cells))
     return Group(resources=group.resources, slots=slots)
+
+
+def _slots(groups: list[Group]) -> list[Slot]:
+    return [slot for group in groups for slot in group.slots]
 
 
 def _measure(new: Forest, order: list[Node]) -> None:  # noqa: C901 - three walks, in this order

@@ -11,8 +11,8 @@ import msgspec
 
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
 from tidegate.contracts.definitions import CheckDefined
-from tidegate.core.state.state import State
-from tidegate.model.quota import CheckRule
+from tidegate.core.state.state import Objects, State
+from tidegate.model.quota import CheckRule, FlavorSpec
 
 MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
@@ -73,10 +73,16 @@ def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
     if missing := [name for name in flavors if name not in objects.flavors]:
         yield "FlavorNotFound", f"There is no ResourceFlavor {', '.join(missing)}."
     defined_flavors = (objects.flavors[name] for name in flavors if name in objects.flavors)
-    if placed := [one.name for one in defined_flavors if one.spec.topology]:
-        said = f"ResourceFlavor {', '.join(placed)} has a topology: placement is not supported."
-        yield "TopologyNotSupported", said
+    if lost := [one for one in defined_flavors if _lacks_topology(one.spec, objects)]:
+        names = ", ".join(one.name for one in lost)
+        named = ", ".join(dict.fromkeys(one.spec.topology for one in lost))
+        said = f"ResourceFlavor {names} has a topology, and there is no Topology {named}."
+        yield "TopologyNotFound", said
     yield from _wrong_with_checks(spec.checks, objects.checks)
+
+
+def _lacks_topology(spec: FlavorSpec, objects: Objects) -> bool:
+    return bool(spec.topology) and spec.topology not in objects.topologies
 
 
 def _wrong_with_checks(

@@ -35,6 +35,8 @@ def attend_checks(state: State, workload: Workload) -> list[DecisionEvent]:
         return [left, stop_order(state, workload, reason=left.reason, message=left.message)]
     if workload.phase != "reserved" or any(_state(workload, name) != "Ready" for name in names):
         return []
+    if any(one.delayed_topology == "Pending" for one in workload.assignment):
+        return []  # it is placed first: see ``tidegate.core.admission.second_pass``
     barred = state.policy.compatibility != "kueue" and barrier(state, workload) is not None
     return [] if barred else _admitted(state, workload)
 

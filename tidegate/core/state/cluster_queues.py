@@ -11,6 +11,7 @@ import msgspec
 
 from tidegate.core.quota.shares import Share
 from tidegate.core.quota.tree import Cell, Node
+from tidegate.core.topology.usage import Topologies
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quota import ClusterQueueSpec, FlavorSpec
 
@@ -145,6 +146,8 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     group_of: dict[str, Group] = {}  # the first that covers a resource
     outside_seq: int = 0  # the tree's, as far as it was this ClusterQueue that changed
     moved_seq: int = 0  # when one of it that had been displaced last displaced others for shares
+    has_topologies: bool = False  # some flavor of it has a topology
+    only_topologies: bool = False  # each has: whoever asks for none is placed all the same
     active: bool = False  # it admits: see ``tidegate.core.quota.readiness``
     holding: dict[str, Workload] = {}  # whoever is charged here, by key
     held: dict[FlavorResource, dict[int, int]] = {}
@@ -170,5 +173,8 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     pushed: int = 0  # how many workloads were put into heaps so far
     unready: dict[str, None] = {}  # whoever held quota and was not ready; some are by now
     agenda: dict[str, None] = {}  # workloads that a rule may have something to say about
+    topologies: Topologies = msgspec.field(default_factory=Topologies)
+    taken: dict[tuple[str, bytes], dict[str, int]] = {}
+    """Namespace and podset to what one pod takes of a node."""
     pods: dict[tuple[str, bytes], tuple[dict[str, int], str]] = {}
     """Namespace and podset to what one pod is charged, and why it may not be admitted."""

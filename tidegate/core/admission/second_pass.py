@@ -1,0 +1,196 @@
+"""A place for workloads that have their quota: once their checks are ready, or when a node failed.
+
+They come before all that a cycle nominates, and keep their flavors.
+
+Source: behaviour.md 9.5, 12.6, 12.7; behaviour-notes.md, suite tas 11, 13, 16.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tidegate.contracts.decisions import WorkloadAdmitted
+from tidegate.contracts.placements import SecondPassFailed, TopologyAssigned
+from tidegate.core.admission.orders import evicted, start_order
+from tidegate.core.flavors.assignment import Assignment, PodSetChoice
+from tidegate.core.flavors.placing import ask_of, seat
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.queueing.admission_checks import required_checks
+from tidegate.core.state.state import State, Workload
+from tidegate.core.topology.cluster import flavor_of, topologies
+from tidegate.core.topology.place import Outcome, Placed, Placer
+from tidegate.core.topology.previous import replacement
+from tidegate.core.topology.request import Failure
+from tidegate.core.topology.usage import Held
+from tidegate.model.gates import gate
+from tidegate.model.podset import PodSetAssignment
+
+NODE_FAILURES = "NodeFailures"
+_OWN_POD = "pod"
+
+
+def second_pass(context: DecideContext) -> None:
+    """Place whoever waits for it with quota of its own, if nodes changed since the last time.
+
+    What they had stays used until the cycle ends.
+    """
+    state = context.state
+    found = topologies(state)
+    for key in sorted(found.waiting):
+        tried, workload = found.waiting[key], state.workloads.get(key)
+        if workload is None or tried == found.stamp:
+            continue
+        found.waiting[key] = found.stamp
+        if workload.failed_nodes and workload.phase == "admitted":
+            _replace(context, workload)
+        elif workload.phase == "reserved" and _checked(state, workload):
+            _place_late(context, workload)
+
+
+def _checked(state: State, workload: Workload) -> bool:
+    names = required_checks(state, workload.cluster_queue, workload.assignment)
+    told = (workload.checks.get(name) for name in names)
+    return all(one is not None and one.state == "Ready" for one in told)
+
+
+def _place_late(context: DecideContext, workload: Workload) -> None:
+    """Place a workload whose checks are ready, and start it."""
+    state = context.state
+    late = Assignment(
+        podsets=[
+            PodSetChoice(
+                name=given.name,
+                count=given.count,
+                requests={},
+                topology_flavor=flavor_of(state, given) if given.delayed_topology else "",
+            )
+            for given in workload.assignment
+        ]
+    )
+    failures = seat(state, workload, late)
+    if failures:
+        _fail(context, workload, next(iter(failures.values())))
+        return
+    assignment = tuple(
+        replace(given, topology=one.placed, delayed_topology="Ready")
+        if given.delayed_topology
+        else given
+        for given, one in zip(workload.assignment, late.podsets, strict=True)
+    )
+    _assign(context, workload, assignment, "")
+    context.tell(
+        WorkloadAdmitted(
+            at_us=state.now_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=workload.cluster_queue,
+            queue=workload.queue,
+            waited_us=max(0, state.now_us - workload.created_us) if workload.created_us else 0,
+        )
+    )
+    context.tell(start_order(state, workload))
+
+
+def _replace(context: DecideContext, workload: Workload) -> None:
+    """Give the pods of a failed node another place, or let the workload leave."""
+    state = context.state
+    if not gate(state.policy, "TASFailedNodeReplacement"):
+        return
+    if len(workload.failed_nodes) > 1:
+        _evict(context, workload, "more than one of its nodes failed")
+        return
+    node, given = workload.failed_nodes[0], list(workload.assignment)
+    if not _stays_put(state, workload):
+        for at, outcome in _replacements(state, workload, node).items():
+            if isinstance(outcome, Failure):
+                _fail(context, workload, outcome)
+                return
+            placer = topologies(state).placers[flavor_of(state, given[at])]
+            given[at] = replace(given[at], topology=placer.recorded(outcome))
+    _assign(context, workload, tuple(given), node)
+
+
+def _stays_put(state: State, workload: Workload) -> bool:
+    """Tell whether a workload is a pod of its own, which cannot be placed again."""
+    on = gate(state.policy, "SkipReassignmentForPodOwnedWorkloads")
+    return on and workload.job.kind == _OWN_POD
+
+
+def _replacements(state: State, workload: Workload, node: str) -> dict[int, Outcome]:
+    """Return the places of the podsets that have pods on a node, each beside those before it."""
+    found, assumed = dict[int, Outcome](), list[tuple[Held, ...]]()
+    tops = topologies(state)
+    for at, given in enumerate(workload.assignment):
+        flavor = flavor_of(state, given)
+        placer = tops.placers.get(flavor)
+        if given.topology is None or placer is None:
+            continue
+        podset = next(one for one in workload.podsets if one.name == given.name)
+        ask = ask_of(state, workload, podset, flavor, given.count)
+        outcome = replacement(placer, ask, given.topology, node)
+        found[at] = outcome
+        if isinstance(outcome, Failure):
+            break
+        assumed.append(_news(tops.held.get(workload.key, ()), placer, flavor, outcome, ask.each))
+        tops.charge(assumed[-1], 1)
+    for held in assumed:
+        tops.charge(held, -1)
+    return found
+
+
+def _news(
+    held: tuple[Held, ...], placer: Placer, flavor: str, placed: Placed, each: dict[str, int]
+) -> tuple[Held, ...]:
+    had = {one.values: one.pods for one in held}
+    shown = [(placer.tree.shown(leaf), pods) for leaf, pods in placed.leaves]
+    return tuple(
+        Held(flavor, values, each, pods - had.get(values, 0))
+        for values, pods in shown
+        if pods > had.get(values, 0)
+    )
+
+
+def _assign(
+    context: DecideContext,
+    workload: Workload,
+    assignment: tuple[PodSetAssignment, ...],
+    replaced: str,
+) -> None:
+    found = topologies(context.state)
+    gone = tuple(one for one in found.held.get(workload.key, ()) if one.values[-1] == replaced)
+    context.tell(
+        TopologyAssigned(
+            at_us=context.state.now_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=workload.cluster_queue,
+            assignment=assignment,
+            replaced=replaced,
+        )
+    )
+    context.reserve_held(gone)
+
+
+def _fail(context: DecideContext, workload: Workload, failure: Failure) -> None:
+    """Let a workload leave whose node nobody can replace; else say that it found no place."""
+    state = context.state
+    said = f"only {failure.fits} of {failure.of} {failure.unit}s fit"
+    if workload.failed_nodes and gate(state.policy, "TASFailedNodeReplacementFailFast"):
+        _evict(context, workload, said)
+        return
+    context.tell(
+        SecondPassFailed(
+            at_us=state.now_us,
+            workload=workload.key,
+            uid=workload.uid,
+            cluster_queue=workload.cluster_queue,
+            message=said,
+        )
+    )
+
+
+def _evict(context: DecideContext, workload: Workload, said: str) -> None:
+    nodes = ", ".join(workload.failed_nodes)
+    message = f"No other place for the pods of node {nodes}: {said}."
+    for decision in evicted(context.state, workload, NODE_FAILURES, message=message):
+        context.tell(decision)

@@ -1,0 +1,76 @@
+"""How topologies, nodes and what runs on these change the state."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from tidegate.contracts.definitions import (
+    NodeDefined,
+    NodePodsCleared,
+    NodePodsReported,
+    NodeRemoved,
+    TopologyDefined,
+    TopologyRemoved,
+)
+from tidegate.contracts.placements import NodeFailed, SecondPassFailed, TopologyAssigned
+from tidegate.core.queueing.quota_ops import wake_placing
+from tidegate.core.state.state import State
+from tidegate.core.topology import cluster
+
+NodeEvent: TypeAlias = (
+    TopologyDefined
+    | TopologyRemoved
+    | NodeDefined
+    | NodeRemoved
+    | NodePodsReported
+    | NodePodsCleared
+)
+PlacementEvent: TypeAlias = TopologyAssigned | NodeFailed | SecondPassFailed
+
+
+def apply_node(  # noqa: C901 - an arm an event
+    state: State, event: NodeEvent
+) -> None:
+    """Fold a topology or a node, or that one is gone."""
+    kept = state.objects
+    match event:
+        case TopologyDefined():
+            kept.topologies[event.name] = event
+        case TopologyRemoved():
+            kept.topologies.pop(event.name, None)
+        case NodeDefined():
+            kept.nodes[event.name] = event
+        case NodeRemoved():
+            kept.nodes.pop(event.name, None)
+        case NodePodsReported():
+            kept.node_pods[event.name] = event
+        case NodePodsCleared():
+            kept.node_pods.pop(event.name, None)
+        case _:
+            assert_never(event)
+    if isinstance(event, TopologyDefined | TopologyRemoved):
+        state.forest.stale = state.forest.topologies.stale = True
+        state.redefined_seq = state.seq
+        return
+    cluster.node_changed(state, event.name)
+    if state.workloads:
+        wake_placing(state)
+
+
+def apply_placement(state: State, event: PlacementEvent) -> None:
+    """Fold where the pods of a workload that has its quota go, or that a node of theirs failed."""
+    workload = state.workloads.get(event.workload)
+    if workload is None or workload.uid != event.uid:
+        return
+    match event:
+        case TopologyAssigned():
+            workload.assignment, workload.failed_nodes = event.assignment, ()
+            cluster.hold(state, workload)
+            state.forest.agenda[workload.key] = None
+        case NodeFailed():
+            workload.failed_nodes = tuple(dict.fromkeys((*workload.failed_nodes, event.node)))
+            cluster.note_waiting(state.forest.topologies, workload)
+        case SecondPassFailed():
+            pass
+        case _:
+            assert_never(event)

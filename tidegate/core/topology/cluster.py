@@ -1,0 +1,179 @@
+"""The topologies of a state: built from its definitions and nodes, and charged for its workloads.
+
+Source: behaviour.md 12.1, 12.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from tidegate.contracts.definitions import NodeDefined
+from tidegate.core.flavors.eligibility import asks_for_topology
+from tidegate.core.quota.requests import placement_requests
+from tidegate.core.state.state import Intent, State, Workload
+from tidegate.core.topology.place import Options, Placer
+from tidegate.core.topology.tree import PODS, Node, build
+from tidegate.core.topology.usage import Held, Topologies
+from tidegate.model.gates import gate
+from tidegate.model.podset import PodSet, PodSetAssignment
+from tidegate.model.quota import FlavorSpec
+from tidegate.model.topology import HOSTNAME, unpack
+
+_encode = msgspec.msgpack.Encoder().encode
+HOLDING = ("reserved", "admitted", "evicting")
+
+
+def topologies(state: State) -> Topologies:
+    """Return the state's topologies, built anew if what they are built from has changed."""
+    found = state.forest.topologies
+    if found.stale:
+        _rebuild(state, found)
+    return found
+
+
+def hold(state: State, workload: Workload) -> None:
+    """Charge a workload for where its assignment places its pods, and for nothing else."""
+    found = state.forest.topologies
+    if found.stale:
+        return  # it is charged with all others when they are built
+    found.hold(workload.key, tuple(held_by(state, workload, workload.assignment)))
+    note_waiting(found, workload)
+
+
+def release(state: State, workload: Workload) -> None:
+    """Charge a workload for no place any more."""
+    found = state.forest.topologies
+    found.waiting.pop(workload.key, None)
+    if not found.stale:
+        found.release(workload.key)
+
+
+def note_waiting(found: Topologies, workload: Workload) -> None:
+    """Note whether a workload that has quota needs a place."""
+    delayed = any(one.delayed_topology == "Pending" for one in workload.assignment)
+    if delayed or workload.failed_nodes:
+        found.waiting[workload.key] = -1
+    else:
+        found.waiting.pop(workload.key, None)
+
+
+def node_changed(state: State, name: str) -> None:
+    """Take a node as it is now; a new one, or one with other labels, means building anew."""
+    found = state.forest.topologies
+    if found.stale:
+        return
+    defined = state.objects.nodes.get(name)
+    if defined is None:
+        found.stale = True
+        return
+    node = _node(state, defined)
+    for flavor, placer in found.placers.items():
+        spec = state.objects.flavors[flavor].spec
+        labels = node.spec.labels
+        belongs = spec.node_labels.items() <= labels.items() and all(
+            level in labels for level in placer.tree.levels
+        )
+        known = any(name in nodes for nodes in placer.tree.nodes) if not belongs else False
+        if known or (belongs and not placer.tree.place_node(node)):
+            found.stale = True
+            return
+    found.stamp += 1
+    found.changed[node.spec.labels.get(HOSTNAME, name)] = None
+
+
+def intended(state: State, intent: Intent) -> tuple[Held, ...]:
+    """Return what is kept on which leaves for a preemptor that waits."""
+    workload = state.workloads.get(intent.workload)
+    if workload is None or not any(one.topology for one in intent.assignment):
+        return ()
+    return tuple(held_by(state, workload, intent.assignment))
+
+
+def held_by(
+    state: State, workload: Workload, assignment: tuple[PodSetAssignment, ...]
+) -> Iterator[Held]:
+    """Yield what an assignment takes of which leaves."""
+    podsets = {podset.name: podset for podset in workload.podsets}
+    flavors = [flavor_of(state, given) for given in assignment]
+    other = next((one for one in flavors if one), "")
+    for given, flavor in zip(assignment, flavors, strict=True):
+        podset = podsets.get(given.name)
+        if given.topology is None or podset is None or not (flavor or other):
+            continue
+        each = taken(state, workload, podset)
+        for domain in unpack(given.topology):
+            yield Held(flavor or other, domain.values, each, domain.count)
+
+
+def taken(state: State, workload: Workload, podset: PodSet) -> dict[str, int]:
+    """Return what one pod takes of a node."""
+    namespace = workload.key.partition("/")[0]
+    key = namespace, _encode(podset)
+    found = state.forest.taken.get(key)
+    if found is None:
+        found = {**placement_requests(state.objects, namespace, podset), PODS: 1}
+        state.forest.taken[key] = found
+    return found
+
+
+def flavor_of(state: State, given: PodSetAssignment) -> str:
+    """Return the flavor with a topology that a podset was given; "" if there is none."""
+    for resource in sorted(given.flavors):
+        defined = state.objects.flavors.get(given.flavors[resource])
+        if defined is not None and defined.spec.topology:
+            return defined.name
+    return ""
+
+
+def mismatch(state: State, podset: PodSet, spec: FlavorSpec, *, only: bool) -> str:
+    """Return why a podset may not go to a flavor because of topologies; "" if it may.
+
+    ``only``: all flavors of its ClusterQueue have a topology, so that it is placed without asking.
+    """
+    defined = state.objects.topologies.get(spec.topology) if spec.topology else None
+    if not asks_for_topology(podset):
+        return "" if only or not spec.topology else "it has a topology, and none is asked for"
+    if defined is None:
+        return "no Topology"
+    asked = podset.topology
+    assert asked is not None
+    named = (asked.required or asked.preferred, asked.slice_required)
+    missing = [level for level in named if level and level not in defined.levels]
+    return f"its topology has no level {missing[0]}" if missing else ""
+
+
+def _rebuild(state: State, found: Topologies) -> None:
+    policy = state.policy
+    options = Options(
+        mixed=gate(policy, "TASProfileMixed"),
+        balanced=gate(policy, "TASBalancedPlacement"),
+        affinity=gate(policy, "TASRespectNodeAffinityPreferred"),
+        elastic=gate(policy, "ElasticJobsViaWorkloadSlicesWithTAS")
+        and gate(policy, "ElasticJobsViaWorkloadSlices"),
+    )
+    found.shared = gate(policy, "TASHandleOverlappingFlavors")
+    nodes = [_node(state, one) for one in state.objects.nodes.values()]
+    found.placers, found.held, found.waiting, found.at_node = {}, {}, {}, {}
+    for name in sorted(state.objects.flavors):
+        spec = state.objects.flavors[name].spec
+        defined = state.objects.topologies.get(spec.topology) if spec.topology else None
+        if defined is None or not defined.levels:
+            continue
+        labels = spec.node_labels.items()
+        tree = build(defined.levels, (one for one in nodes if labels <= one.spec.labels.items()))
+        found.placers[name] = Placer(tree=tree, options=options)
+    found.stale = False
+    found.stamp += 1
+    state.forest.taken.clear()
+    for workload in state.workloads.values() if found.placers else ():
+        if workload.phase in HOLDING:
+            found.hold(workload.key, tuple(held_by(state, workload, workload.assignment)))
+            note_waiting(found, workload)
+    found.changed = dict.fromkeys(found.at_node)  # who builds anew knows of no change
+
+
+def _node(state: State, defined: NodeDefined) -> Node:
+    pods = state.objects.node_pods.get(defined.name)
+    return Node(name=defined.name, spec=defined.spec, usage={} if pods is None else pods.usage)

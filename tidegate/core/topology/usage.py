@@ -1,0 +1,105 @@
+"""What workloads take of which nodes, by flavor: kept beside the cohort trees and never recorded.
+
+Source: behaviour.md 12.1.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from tidegate.core.topology.place import Placed, Placer
+
+
+class Held(NamedTuple):
+    """Pods of one podset in one leaf."""
+
+    flavor: str
+    values: tuple[str, ...]  # of the leaf, as an assignment records them
+    each: dict[str, int]  # what one pod takes of a node, ``pods`` among it
+    pods: int
+
+
+class Seat(NamedTuple):
+    """Where the pods of one podset would go."""
+
+    flavor: str
+    placed: Placed
+    each: dict[str, int]
+
+
+class Topologies(msgspec.Struct, kw_only=True, eq=False):
+    """The topologies of all flavors that have one, with whatever is placed there."""
+
+    stale: bool = True  # what they were built from has changed
+    shared: bool = True  # gate TASHandleOverlappingFlavors
+    placers: dict[str, Placer] = {}  # by flavor
+    held: dict[str, tuple[Held, ...]] = {}  # by workload
+    at_node: dict[str, dict[str, None]] = {}  # workloads by the hostname of what they have
+    changed: dict[str, None] = {}  # hostnames whose node changed, and that nobody looked at yet
+    stamp: int = 0  # raised when something that was placed has gone, or a node changed
+    upheld: dict[str, int] = {}  # intents by preemptor, to the stamp at which there were nodes
+    waiting: dict[str, int] = {}
+    """Workloads that have quota and need a place, to the stamp at which they found none; -1: they
+    were not looked at yet."""
+
+    def hold(self, workload: str, held: tuple[Held, ...]) -> None:
+        """Charge a workload, in place of what it was charged before."""
+        self.release(workload)
+        if held:
+            self.held[workload] = held
+            self.charge(held, 1)
+            for one in held:
+                self.at_node.setdefault(one.values[-1], {})[workload] = None
+
+    def release(self, workload: str) -> None:
+        """Charge a workload no more."""
+        held = self.held.pop(workload, ())
+        if held:
+            self.charge(held, -1)
+            self.stamp += 1
+            for one in held:
+                there = self.at_node.get(one.values[-1], {})
+                there.pop(workload, None)
+                if not there:
+                    self.at_node.pop(one.values[-1], None)
+
+    def shift(self, workload: str, sign: int) -> None:
+        """Take what a workload holds out of what is used (-1), or put it back (1)."""
+        held = self.held.get(workload)
+        if held:
+            self.charge(held, sign)
+
+    def charge(self, held: tuple[Held, ...], sign: int, *, empty: bool = False) -> None:
+        """Count pods as there (1), or as gone (-1); ``empty``: where nothing had been placed."""
+        for one in held:
+            for flavor, placer in self.placers.items():
+                tree = placer.tree
+                if flavor != one.flavor and not (self.shared and tree.by_node):
+                    continue
+                leaf = tree.number.get(one.values)
+                if leaf is not None:
+                    placer.view(empty=empty).add(leaf, one.each, -sign * one.pods)
+
+    def seated(self, seats: list[Seat]) -> tuple[Held, ...]:
+        """Return seats as what a workload would hold."""
+        return tuple(
+            Held(seat.flavor, self.placers[seat.flavor].tree.shown(leaf), seat.each, pods)
+            for seat in seats
+            for leaf, pods in seat.placed.leaves
+        )
+
+    def have_room(self, seats: list[Seat]) -> bool:
+        """Tell whether all these pods fit beside what is used now; changes nothing."""
+        held = self.seated(seats)
+        self.charge(held, 1)
+        fits = all(
+            self.placers[seat.flavor].tree.free.row(resource)[leaf] >= 0
+            for seat in seats
+            for leaf, _ in seat.placed.leaves
+            for resource, units in seat.each.items()
+            if units > 0
+        )
+        self.charge(held, -1)
+        return fits
