@@ -75,16 +75,20 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
             self.seated.append((held, sign))
 
     def place_now(self, workload: Workload, assignment: Assignment) -> bool:
-        """Place an assignment beside all that is there, whoever may be leaving; tell whether."""
+        """Tell whether an assignment has a place beside all that is there, whoever may be leaving.
+
+        Where it would go is kept if that is free, and looked for anew if not.
+        """
         if not any(one.topology_flavor for one in assignment.podsets):
             return True
         topologies = self.state.forest.topologies
         for held in self.left:
             topologies.charge(held, 1)
-        failures = seat(self.state, workload, assignment)
+        placed = bool(assignment.seats) and topologies.have_room(assignment.seats)
+        placed = placed or not seat(self.state, workload, assignment)
         for held in self.left:
             topologies.charge(held, -1)
-        return not failures
+        return placed
 
     def begin(self, trees: Iterable[Tree]) -> None:
         """Show each tree as it will be: without those who leave, with what is intended."""

@@ -90,12 +90,11 @@ def freed(state: State, cq: ClusterQueueState, *, outside: bool) -> None:
 
 def wake_placing(state: State) -> None:
     """Note that nodes have room again, or have changed: whoever found no place may find one."""
-    for tree in forest(state).trees:
-        if any(cq.has_topologies for cq in tree.cluster_queues):
-            tree.left_seq = state.seq
-            touch(state, tree)
-            if state.policy.compatibility == "kueue":
-                wake(state, tree)
+    for tree in forest(state).placing:
+        tree.left_seq = state.seq
+        touch(state, tree)
+        if state.policy.compatibility == "kueue":
+            wake(state, tree)
 
 
 def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:

@@ -79,6 +79,9 @@ def _rebuild(state: State) -> None:
     for name in sorted({**state.objects.cluster_queues, **state.objects.removed_queues}):
         _open_room(state, new, name, cyclic, trees)
     new.trees = list(trees.values())
+    new.placing = [
+        tree for tree in new.trees if any(cq.has_topologies for cq in tree.cluster_queues)
+    ]
     _measure(new, order)
     for tree in new.trees:
         tree.left_seq = tree.outside_seq = state.redefined_seq

@@ -168,6 +168,7 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     cluster_queues: dict[str, ClusterQueueState] = {}
     cohorts: dict[str, Node] = {}
     trees: list[Tree] = []  # in the order of their first ClusterQueues' names
+    placing: list[Tree] = []  # of these, those with a flavor that has a topology
     dirty: list[Tree] = []
     told: bool = False  # whether each ClusterQueue admits was said since it was built
     pushed: int = 0  # how many workloads were put into heaps so far
