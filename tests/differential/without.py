@@ -13,7 +13,7 @@ from types import ModuleType
 from tidegate.core.cycle import process
 from tidegate.core.flavors import fitting
 from tidegate.core.nomination import proposals
-from tidegate.core.preemption import fair, trial
+from tidegate.core.preemption import bounds, fair, givers, trial
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,19 @@ def _yes(*_: object, **__: object) -> bool:
     return True
 
 
+def _plenty(*_: object, **__: object) -> int:
+    return 10**18
+
+
+class _Everybody:
+    def __contains__(self, name: str) -> bool:
+        return True
+
+
+def _everybody(*_: object, **__: object) -> _Everybody:
+    return _Everybody()
+
+
 def _nothing(*_: object, **__: object) -> None:
     return None
 
@@ -41,8 +54,16 @@ OWNERS, DISPLACED, FLAVORS = "owners first", "preempted once", "any flavor"
 RESOURCES, SHARES = "all resources", "moved for good"
 PARTS: dict[str, tuple[Part, ...]] = {
     OWNERS: (Part(process, "_yields_to_owners", _no),),
-    DISPLACED: (Part(trial, "is_displaced", _no), Part(fair, "may_move_shares", _yes)),
-    SHARES: (Part(fair, "_moves_for_good", _no),),
+    DISPLACED: (
+        Part(trial, "is_displaced", _no),
+        Part(bounds, "may_move_shares", _yes),
+        Part(givers, "may_move_shares", _yes),
+    ),
+    SHARES: (
+        Part(fair, "_moves_for_good", _no),
+        Part(bounds, "_given_fairly", _plenty),  # what is left out before the search is by it
+        Part(givers, "givers", _everybody),
+    ),
     FLAVORS: (Part(proposals, "fit_anywhere", _nothing),),
     RESOURCES: (Part(fitting, "_all_must_fit", _no),),
 }
