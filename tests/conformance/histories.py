@@ -154,15 +154,7 @@ def _decided(told: Json, *, admit: bool) -> Iterator[FactEvent | DecisionEvent]:
     if holds_quota(told) and ("Admitted" in found or (admit and not checks)):
         at = at_us.get("Admitted", at_us["QuotaReserved"])
         yield WorkloadAdmitted(at_us=at, workload=workload, uid=uid, cluster_queue=queue)
-    for node in told.get("status", {}).get("unhealthyNodes", ()):
-        yield NodeFailed(
-            at_us=0,
-            workload=workload,
-            uid=uid,
-            cluster_queue=queue,
-            node=node["name"],
-            reason="Gone",
-        )
+    yield from _failed_nodes(told)
     if "Preempted" in found:
         yield WorkloadPreempted(
             at_us=at_us["Preempted"],
@@ -177,6 +169,18 @@ def _decided(told: Json, *, admit: bool) -> Iterator[FactEvent | DecisionEvent]:
         yield from _evicted(told, at_us["Evicted"], found["Evicted"]["reason"])
     if "Finished" in found:
         yield WorkloadFinished(at_us=at_us["Finished"], workload=workload, uid=uid)
+
+
+def _failed_nodes(told: Json) -> Iterator[DecisionEvent]:
+    for node in told.get("status", {}).get("unhealthyNodes", ()):
+        yield NodeFailed(
+            at_us=0,
+            workload=key(told),
+            uid=told.get("metadata", {}).get("uid", ""),
+            cluster_queue=queue_of(told),
+            node=node["name"],
+            reason="Gone",
+        )
 
 
 def _evicted(told: Json, at_us: int, reason: str) -> Iterator[DecisionEvent]:
