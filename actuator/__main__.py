@@ -126,14 +126,23 @@ def _consumer(
     learners: list[Subscriber] = [projector] if settings.project else []
     learners += [provisioner] if settings.provision else []
     kinds = queued_kinds(configured.frameworks)
-    learners += [Unqueued(calls, service.random, _now_us, kinds)] if settings.project else []
-    rules: list[UngatingRule] = [ElasticPods()] if configured.elastic else []
-    rules += [ServingPods()] if any(name in SETS for name in configured.frameworks) else []
+    if settings.project:
+        learners.append(Unqueued(calls, service.random, _now_us, kinds))
+    rules = _ungating_rules(configured)
     learners += [PodUngater(calls, service.random, rule) for rule in rules]
     feed = traces.noted(bus.feed(forged=partial(_refuse, metrics)))
     consumer = Consumer(feed, applier, FanOut(*learners), service.random)
     projector.give_way(lambda: consumer.busy)
     return consumer
+
+
+def _ungating_rules(configured: Configuration) -> list[UngatingRule]:
+    rules = list[UngatingRule]()
+    if configured.elastic:
+        rules.append(ElasticPods())
+    if any(name in SETS for name in configured.frameworks):
+        rules.append(ServingPods())
+    return rules
 
 
 def _refuse(metrics: Metrics, message: Published, at: Position) -> None:

@@ -68,7 +68,7 @@ class Unqueued:
         self._changed = asyncio.Event()
         self._informers = [Informer(self._source(one), calls, random) for one in kinds]
 
-    def learn(self, told: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
+    def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """Take no notice."""
 
     def carried_out(self, workload: str) -> None:

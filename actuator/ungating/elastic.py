@@ -29,12 +29,12 @@ class ElasticPods:
     selector = names.ELASTIC_POD
     gate = names.ELASTIC_JOB
 
-    def job_of(self, found: Pod) -> str:
+    def job_of(self, pod: Pod) -> str:
         """Return the uid of a pod's job."""
-        told = found.metadata.labels.get(names.ELASTIC_POD, "")
-        owner = found.metadata.controller()
+        label = pod.metadata.labels.get(names.ELASTIC_POD, "")
+        owner = pod.metadata.controller()
         by_owner = "" if owner is None else owner.uid
-        return by_owner if told == names.OF_CONTROLLER else told
+        return by_owner if label == names.OF_CONTROLLER else label
 
     async def release(
         self, calls: Calls, standing: Mapping[str, Pod], waiting: Sequence[str]

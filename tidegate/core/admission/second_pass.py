@@ -99,7 +99,7 @@ def _replace(context: DecideContext, workload: Workload) -> None:
     if len(workload.failed_nodes) > 1:
         _evict(context, workload, "more than one of its nodes failed")
         return
-    node, given = workload.failed_nodes[0], list(workload.assignment)
+    node, given = next(iter(workload.failed_nodes)), list(workload.assignment)
     if not _stays_put(state, workload):
         for at, outcome in _replacements(state, workload, node).items():
             if isinstance(outcome, Failure):

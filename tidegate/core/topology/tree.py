@@ -120,13 +120,14 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
         known = None if leaf is None else self.nodes[leaf].get(node.name)
         if leaf is None or known is None or _path(self.levels, known) != _path(self.levels, node):
             return False
-        self._count(leaf, known, -1)
+        self.count(leaf, known, -1)
         self.nodes[leaf][node.name] = node
-        self._count(leaf, node, 1)
+        self.count(leaf, node, 1)
         self.versions[leaf] += 1
         return True
 
-    def _count(self, leaf: int, node: Node, sign: int) -> None:
+    def count(self, leaf: int, node: Node, sign: int) -> None:
+        """Add a node to a leaf's domains (``sign`` 1), or take it off (-1)."""
         for view in (self.free, self.empty):
             if node.usable:
                 for amounts, times in ((node.spec.allocatable, sign), (node.usage, -sign)):
@@ -177,7 +178,7 @@ def _fill(tree: Tree, by_path: dict[tuple[str, ...], list[Node]]) -> None:
         tree.nodes.append({})
         for node in by_path[tree.values[domain]]:
             tree.nodes[leaf][node.name] = node
-            tree._count(leaf, node, 1)  # noqa: SLF001 - this is how it is made
+            tree.count(leaf, node, 1)
 
 
 def _children(tree: Tree) -> list[range]:
