@@ -79,7 +79,8 @@ class KubeRay:
         ready = found_at(cluster, ("status", "state")) == "ready"
         told: Object = {**has, "jobDeploymentStatus": "Running" if cluster else "Suspended"}
         if kind == "RayService":
-            told = {"activeServiceStatus": has, "conditions": [_ready()] if ready else []}
+            served = {"activeServiceStatus": has} if has else NONE  # else what was there stays
+            told = {**served, "conditions": [_ready()] if ready else []}
         await self._tell(self.path(kind, found["metadata"]["name"]), found, told)
 
     async def _keep(self, cluster: Object) -> None:
