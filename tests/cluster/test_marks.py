@@ -182,6 +182,18 @@ async def test_what_the_controller_of_a_job_kind_copies_is_left_alone(stage: Sta
     body = queued("copied")
     body["metadata"] |= {"ownerReferences": [{**owner, "uid": uid}]}
     body["metadata"]["annotations"] = {DECISION: "ours/7"}
+    controls: Object = {
+        "apiGroups": ["ray.io"],
+        "resources": ["rayjobs/status"],
+        "verbs": ["patch"],
+    }
+    for role in roles(TENANT, [*ALLOWED, controls]):
+        await apply(stage.admin.api, role)
+
+    async def attempt() -> int:
+        return (await stage.tenant.send("POST", stage.tenant.jobs, body, dryRun="All"))[0]
+
+    await eventually(attempt, lambda status: status == 201)
     await stage.tenant.make(stage.tenant.jobs, body)
 
 

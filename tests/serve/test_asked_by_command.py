@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from tidegate.cli.objects.serving import TOKEN, named
+from tidegate.cli.objects.fetching import TOKEN
+from tidegate.cli.objects.serving import named
 from tidegate.cli.program import build
 from tidegate.cluster.processes import is_alive, last_lines, spawn, stop
 from tidegate.ports import free_ports

@@ -32,7 +32,15 @@ TRIALS_MAX = 60
 """A search for what would let a workload start tries no more: it keeps a thread busy."""
 EVENTS_LOOKED_MAX = 20_000
 """One request for events looks at so many; the next goes on where it ended."""
-BY_NAMESPACE = ("admitted_now", "chargeback", "preemptions", "queue_now", "usage_hourly", "waits")
+BY_NAMESPACE = (
+    "admitted_now",
+    "chargeback",
+    "holdings",
+    "preemptions",
+    "queue_now",
+    "usage_hourly",
+    "waits",
+)
 """Reports whose rows are each of one namespace."""
 
 

@@ -62,7 +62,7 @@ def verify(  # noqa: PLR0913 - each is an option
 
       tidegate ledger verify --witness nats://127.0.0.1:4222
 
-      tidegate ledger verify --witness tls://tidegate_local_reader:PASSWORD@nats --bus-ca ca.crt
+      tidegate ledger verify --witness tls://tidegate_local_reader:PASSWORD@nats
 
       tidegate ledger verify --witness 41:9f86d081884c7d65… --ledger /backup/ledger.db
 

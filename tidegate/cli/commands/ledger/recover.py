@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any
@@ -63,8 +62,10 @@ def recover(  # noqa: PLR0913 - each is an option
     Examples:
       tidegate ledger recover --bus nats://127.0.0.1:4222 --ledger ledger.db --from-events
 
-      tidegate ledger recover --bus tls://tidegate_local_operator:PASSWORD@nats:4222 --bus-ca ca.crt
+      tidegate ledger recover --bus tls://tidegate_local_operator:PASSWORD@nats --ledger ledger.db
     """
+    import asyncio  # noqa: PLC0415 - no other command of `ledger` needs it
+
     from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
     from store.ledger import SqlLedger  # noqa: PLC0415
     from store.schema.migrate import check, upgrade  # noqa: PLC0415
@@ -137,10 +138,12 @@ async def recovered(ledger: Ledger, bus: NatsBus, cluster: str, ledger_id: str) 
 
 async def _lead(ledger: Ledger) -> Term:
     """Take a term; a backup may hold the lease of who led when it was taken, until it ends."""
+    from asyncio import sleep  # noqa: PLC0415 - see above
+
     for _ in range(TRIES):
         if (term := ledger.lead(HOLDER, LEASE_US)) is not None:
             return term
-        await asyncio.sleep(POLL_S)
+        await sleep(POLL_S)
     raise NotSupportedError("A scheduler leads on this ledger: stop it first.")
 
 

@@ -1,0 +1,52 @@
+"""One request to a `tidegate serve`, with a token that goes nowhere else."""
+
+from __future__ import annotations
+
+import os
+import urllib.error
+import urllib.request
+from typing import Any
+from urllib.parse import urlsplit
+
+from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
+from tidegate.kube.answers import status_message
+
+TOKEN = "TIDEGATE_TOKEN"  # noqa: S105 - a variable's name
+ANSWER_S, ANSWER_BYTES_MAX = 60, 64 * 2**20
+_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+
+def fetched(url: str) -> bytes:
+    """Return what a server answers.
+
+    Raises:
+        ApiStatusError: it refused.
+        ApiUnreachableError: it does not answer.
+        NotSupportedError: the URL is none of a server, or a token would go unencrypted.
+    """
+    place = urlsplit(url)
+    token = os.environ.get(TOKEN, "")
+    if place.scheme not in {"http", "https"}:
+        raise NotSupportedError("A server's URL begins with https://, or http://127.0.0.1.")
+    if token and place.scheme == "http" and place.hostname not in _LOOPBACK:
+        raise NotSupportedError(f"{TOKEN} would go unencrypted to {place.hostname}: use https://.")
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    request = urllib.request.Request(url, headers=headers)  # noqa: S310 - one of both schemes
+    try:
+        with urllib.request.build_opener(_Straight).open(request, timeout=ANSWER_S) as answer:
+            found: bytes = answer.read(ANSWER_BYTES_MAX)
+            return found
+    except urllib.error.HTTPError as error:
+        with error:
+            raise ApiStatusError(error.code, status_message(error.read(2**20))) from error
+    except OSError as error:
+        raise ApiUnreachableError(
+            f"{place.scheme}://{place.netloc} got no answer: {error}"
+        ) from error
+
+
+class _Straight(urllib.request.HTTPRedirectHandler):
+    """Follows nobody elsewhere: the token is meant for one server."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:  # noqa: ANN401 - as urllib has it
+        """Refuse."""
