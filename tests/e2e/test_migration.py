@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,12 +51,13 @@ async def test_every_kind_runs_on_under_tidegate_and_is_left_as_it_was(
     await define(api)
     async with operators(api):
         before = await leave(api)
-        await until(lambda: all_run(before), "all that Kueue started runs", patience_s=120)
+        await until(lambda: all_run(before), "all that Kueue started runs", patience_s=300)
         pods, objects, shown = await states(before)
         wanted = configured(tmp_path, own_api, CONFIGURATION)
         await install(api, wanted)
         async with run_services(wanted, print) as running:
-            await until(lambda: is_taken_over(before, running, len(shown)), "all is adopted")
+            adopted = partial(is_taken_over, before, running, len(shown))
+            await until(adopted, "all is adopted", patience_s=300)
             await submit(api, NAMESPACE, "late", cpu="200m", seconds=1)
             await until(lambda: is_held(before), "the queue is full")
             assert told(running.ledger, StopOrdered) == []
