@@ -17,8 +17,8 @@ from scheduler.start.binding import Bound, learn
 from scheduler.start.snapshots import keep
 from tidegate.bus.jetstream.register import LEDGER
 from tidegate.contracts.entry import Message, Positions
+from tidegate.contracts.fact_kinds.reception import GapObserved, StreamReplaced
 from tidegate.contracts.facts import Event, FactEvent
-from tidegate.contracts.reception import GapObserved, StreamReplaced
 from tidegate.core.accept import accept
 from tidegate.core.decide import decide
 from tidegate.core.state.chain import seal

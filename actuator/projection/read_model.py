@@ -25,7 +25,7 @@ from tidegate.contracts.decisions import (
     WorkloadDeactivated,
     WorkloadExpired,
 )
-from tidegate.contracts.definitions import (
+from tidegate.contracts.fact_kinds.definitions import (
     ClusterQueueDefined,
     ClusterQueueRemoved,
     CohortDefined,

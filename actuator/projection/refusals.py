@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from actuator.projection.k8s_events import event_about
+from tidegate.contracts.fact_kinds.reception import ObservationRefused
+from tidegate.contracts.fact_kinds.strays import StrayReported
 from tidegate.contracts.messages.subjects import name_of
-from tidegate.contracts.reception import ObservationRefused
-from tidegate.contracts.strays import StrayReported
 from tidegate.core.folding.strays import SAID
 from tidegate.jobs.kind import Object
 from tidegate.jobs.registry import JOB_KINDS

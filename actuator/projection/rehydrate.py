@@ -11,7 +11,7 @@ from typing import Any
 from actuator.projection import slices, variants
 from actuator.projection.workload_view import Phase, WorkloadView
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
-from tidegate.contracts.definitions import (
+from tidegate.contracts.fact_kinds.definitions import (
     ClusterQueueDefined,
     CohortDefined,
     LocalQueueDefined,

@@ -19,9 +19,9 @@ from actuator.pace import Pace
 from actuator.projection.refusals import refusal
 from actuator.writing.write import Writer
 from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.fact_kinds.reception import ObservationRefused
+from tidegate.contracts.fact_kinds.strays import StrayReported
 from tidegate.contracts.facts import FactEvent
-from tidegate.contracts.reception import ObservationRefused
-from tidegate.contracts.strays import StrayReported
 from tidegate.errors import ApiStatusError, ApiUnreachableError
 from tidegate.jobs.kind import Object
 from tidegate.service.backoff import delays

@@ -9,7 +9,7 @@ from tidegate.contracts.decisions import (
     QuotaReserved,
     WorkloadAdmitted,
 )
-from tidegate.contracts.definitions import (
+from tidegate.contracts.fact_kinds.definitions import (
     ClusterQueueDefined,
     LocalQueueDefined,
     WorkloadPriorityClassDefined,

@@ -13,7 +13,7 @@ from tidegate.contracts.decisions import (
     QuotaReleased,
     SampledUsage,
 )
-from tidegate.contracts.definitions import (
+from tidegate.contracts.fact_kinds.definitions import (
     ClusterQueueDefined,
     ClusterQueueRemoved,
     CohortDefined,

@@ -12,8 +12,8 @@ from actuator.writing.event_recorder import LASTS_US
 from tests.actuator.story import AT_US, Story
 from tests.parts.stage import alongside, eventually
 from tests.parts.virtual import run_virtually
+from tidegate.contracts.fact_kinds.reception import ObservationRefused
 from tidegate.contracts.messages.subjects import observed
-from tidegate.contracts.reception import ObservationRefused
 
 US = 1_772_352_000_000_000
 

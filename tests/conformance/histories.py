@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from tests.conformance.cases import Json, micros
 from tests.conformance.pods import podset
 from tests.conformance.topologies import placement
+from tidegate.contracts.decision_kinds.placements import NodeFailed
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
@@ -22,7 +23,6 @@ from tidegate.contracts.facts import (
     WorkloadFinished,
     WorkloadSubmitted,
 )
-from tidegate.contracts.placements import NodeFailed
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import amount

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from tests.conformance.cases import Json
 from tests.conformance.histories import conditions, key
+from tidegate.contracts.decision_kinds.placements import SecondPassFailed, TopologyAssigned
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
@@ -16,7 +17,6 @@ from tidegate.contracts.decisions import (
     WorkloadPending,
     WorkloadPreempted,
 )
-from tidegate.contracts.placements import SecondPassFailed, TopologyAssigned
 
 SLICE_REPLACED = "WorkloadSliceReplaced"
 _RESET_BY_RESERVATION = ("Evicted", "Preempted", "BlockedOnPreemptionGates")

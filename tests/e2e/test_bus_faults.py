@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.breaking import delete_stream, nats_process
 from tests.e2e.cast import eventually, told
 from tests.e2e.ordeal import alone, ordeal
-from tidegate.contracts.reception import StreamReplaced
+from tidegate.contracts.fact_kinds.reception import StreamReplaced
 from tidegate.kube.ports import KubernetesApi
 
 pytestmark = pytest.mark.real

@@ -47,13 +47,13 @@ from tidegate.contracts.decisions import (
     WorkloadPreempted,
     WorkloadRequeued,
 )
-from tidegate.contracts.definitions import (
+from tidegate.contracts.entry import Position
+from tidegate.contracts.fact_kinds.definitions import (
     ClusterQueueDefined,
     CohortDefined,
     LocalQueueDefined,
     PolicyConfigured,
 )
-from tidegate.contracts.entry import Position
 from tidegate.contracts.facts import (
     PodsReadyReported,
     WorkloadFinished,

@@ -6,26 +6,26 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tidegate.contracts.facts import WorkloadSubmitted
-from tidegate.contracts.placements import (
+from tidegate.contracts.decision_kinds.placements import (
     NodeFailed,
     PlacementTried,
     SecondPassFailed,
     TopologyAssigned,
 )
-from tidegate.contracts.queue_decisions import (
+from tidegate.contracts.decision_kinds.queue_decisions import (
     ClusterQueueReadinessChanged as ClusterQueueReadinessChanged,  # noqa: PLC0414 - decisions too
 )
-from tidegate.contracts.queue_decisions import (
+from tidegate.contracts.decision_kinds.queue_decisions import (
     ClusterQueueReleased as ClusterQueueReleased,  # noqa: PLC0414
 )
-from tidegate.contracts.queue_decisions import Decision as Decision  # noqa: PLC0414
-from tidegate.contracts.queue_decisions import (
+from tidegate.contracts.decision_kinds.queue_decisions import Decision as Decision  # noqa: PLC0414
+from tidegate.contracts.decision_kinds.queue_decisions import (
     LocalQueueUsageSampled as LocalQueueUsageSampled,  # noqa: PLC0414
 )
-from tidegate.contracts.queue_decisions import SampledUsage as SampledUsage  # noqa: PLC0414
-from tidegate.contracts.roots import WorkloadDecision as WorkloadDecision  # noqa: PLC0414
-from tidegate.contracts.starts import PodSetStart as PodSetStart  # noqa: PLC0414 - part of orders
+from tidegate.contracts.decision_kinds.queue_decisions import SampledUsage as SampledUsage  # noqa: PLC0414
+from tidegate.contracts.decision_kinds.roots import WorkloadDecision as WorkloadDecision  # noqa: PLC0414
+from tidegate.contracts.decision_kinds.starts import PodSetStart as PodSetStart  # noqa: PLC0414 - part of orders
+from tidegate.contracts.facts import WorkloadSubmitted
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
 

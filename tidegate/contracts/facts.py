@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from tidegate.contracts.definitions import (
+from tidegate.contracts.fact_kinds.definitions import (
     CheckDefined,
     CheckRemoved,
     ClusterQueueDefined,
@@ -38,8 +38,7 @@ from tidegate.contracts.definitions import (
     WorkloadPriorityClassDefined,
     WorkloadPriorityClassRemoved,
 )
-from tidegate.contracts.observations import JobState
-from tidegate.contracts.reception import (
+from tidegate.contracts.fact_kinds.reception import (
     ClockSkewed,
     GapObserved,
     ObservationRefused,
@@ -49,7 +48,8 @@ from tidegate.contracts.reception import (
     TimePassed,
     WatchesExpected,
 )
-from tidegate.contracts.strays import StrayCleared, StrayReported
+from tidegate.contracts.fact_kinds.strays import StrayCleared, StrayReported
+from tidegate.contracts.observations import JobState
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
 

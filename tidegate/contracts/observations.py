@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tidegate.contracts.identity import Observed as Observed  # noqa: PLC0414 - its root
-from tidegate.contracts.nodes import NodeObserved, NodePodsObserved, TopologyObserved
+from tidegate.contracts.observed.identity import Observed as Observed  # noqa: PLC0414 - its root
+from tidegate.contracts.observed.nodes import NodeObserved, NodePodsObserved, TopologyObserved
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet, PodSetUpdate
 from tidegate.model.policy import Policy

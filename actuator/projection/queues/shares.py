@@ -11,7 +11,7 @@ from typing import TypeAlias
 import msgspec
 
 from actuator.projection.queues.counts import Numbers
-from tidegate.contracts.definitions import (
+from tidegate.contracts.fact_kinds.definitions import (
     ClusterQueueDefined,
     ClusterQueueRemoved,
     CohortDefined,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from actuator.projection.queues.counts import FlavorUsage, Numbers
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged
-from tidegate.contracts.definitions import ClusterQueueRemoved, LocalQueueDefined
+from tidegate.contracts.fact_kinds.definitions import ClusterQueueRemoved, LocalQueueDefined
 from tidegate.jobs.kind import Object
 from tidegate.kinds.times import stamp
 from tidegate.model.quantity import render

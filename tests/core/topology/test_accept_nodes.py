@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.core.telling import Bus, completed, gone, started, types
 from tests.parts.drawn import drawn
-from tidegate.contracts.nodes import (
+from tidegate.contracts.observed.nodes import (
     NODE_PODS,
     NODES,
     TOPOLOGIES,

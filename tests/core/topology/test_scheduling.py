@@ -8,6 +8,7 @@ import pytest
 
 from tidegate.contracts import facts
 from tidegate.contracts.codec import type_name
+from tidegate.contracts.decision_kinds.placements import TopologyAssigned
 from tidegate.contracts.decisions import (
     DecisionEvent,
     StartOrdered,
@@ -15,7 +16,6 @@ from tidegate.contracts.decisions import (
     WorkloadPending,
 )
 from tidegate.contracts.facts import FactEvent
-from tidegate.contracts.placements import TopologyAssigned
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, encode

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tests.simulation.judging.verdict import demand
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry, Message, Position
-from tidegate.contracts.reception import GapObserved, StreamReplaced
+from tidegate.contracts.fact_kinds.reception import GapObserved, StreamReplaced
 
 
 class Heard:

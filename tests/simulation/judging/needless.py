@@ -12,7 +12,7 @@ from tests.simulation.judging.ledger_watch import WatchedLedger
 from tests.simulation.judging.verdict import demand
 from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import OrderReissued
-from tidegate.contracts.reception import GapObserved, StreamReplaced
+from tidegate.contracts.fact_kinds.reception import GapObserved, StreamReplaced
 
 SETTLED_S = 20.0
 """How long after the last fault a lease, a lag and a backoff may still hold things up."""

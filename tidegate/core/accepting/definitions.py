@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from tidegate.contracts import definitions as told
-from tidegate.contracts import nodes
 from tidegate.contracts import observations as seen
+from tidegate.contracts.fact_kinds import definitions as told
 from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.observed import nodes
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.state.definition_kinds import Defined, cq
 from tidegate.core.state.state import State

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from tidegate.contracts.decision_kinds.placements import SecondPassFailed, TopologyAssigned
 from tidegate.contracts.decisions import WorkloadAdmitted
-from tidegate.contracts.placements import SecondPassFailed, TopologyAssigned
 from tidegate.core.admission.orders import evicted, start_order
 from tidegate.core.flavors.assignment import Assignment, PodSetChoice
 from tidegate.core.flavors.placing import ask_of, seat

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from hashlib import sha256
 
+from tidegate.contracts.decision_kinds.placements import PlacementTried
 from tidegate.contracts.decisions import FlavorTried, WorkloadPending
-from tidegate.contracts.placements import PlacementTried
 from tidegate.core.flavors.placing import explained
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.explain import kinds, sentence, stands, tried, unplaced

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tidegate.contracts.placements import PlacementTried
+from tidegate.contracts.decision_kinds.placements import PlacementTried
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.flavors.fitting import FIT, NO_FIT, PREEMPT, Question
 from tidegate.core.quota.readiness import MULTIKUEUE, PROVISIONING

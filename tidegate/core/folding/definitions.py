@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from tidegate.contracts.definitions import (
+from tidegate.contracts.decision_kinds.queue_decisions import ClusterQueueReleased
+from tidegate.contracts.fact_kinds.definitions import (
     CheckDefined,
     CheckRemoved,
     ClusterQueueDefined,
@@ -27,7 +28,6 @@ from tidegate.contracts.definitions import (
     WorkloadPriorityClassDefined,
     WorkloadPriorityClassRemoved,
 )
-from tidegate.contracts.queue_decisions import ClusterQueueReleased
 from tidegate.core.folding import timing
 from tidegate.core.queueing.heads import leave, place, wake
 from tidegate.core.queueing.priorities import resolve

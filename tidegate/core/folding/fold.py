@@ -8,6 +8,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from tidegate.contracts.decision_kinds.placements import (
+    NodeFailed,
+    SecondPassFailed,
+    TopologyAssigned,
+)
 from tidegate.contracts.decisions import (
     ClusterQueueReadinessChanged,
     ClusterQueueReleased,
@@ -19,7 +24,7 @@ from tidegate.contracts.decisions import (
     VariantUngated,
     WorkloadDecision,
 )
-from tidegate.contracts.definitions import (
+from tidegate.contracts.fact_kinds.definitions import (
     LedgerOpened,
     Named,
     NodeDefined,
@@ -30,16 +35,7 @@ from tidegate.contracts.definitions import (
     TopologyDefined,
     TopologyRemoved,
 )
-from tidegate.contracts.facts import (
-    ActuationFailed,
-    FactEvent,
-    JobStateReported,
-    StrayCleared,
-    StrayReported,
-    WorkloadFact,
-)
-from tidegate.contracts.placements import NodeFailed, SecondPassFailed, TopologyAssigned
-from tidegate.contracts.reception import (
+from tidegate.contracts.fact_kinds.reception import (
     ClockSkewed,
     GapObserved,
     ObservationRefused,
@@ -48,6 +44,14 @@ from tidegate.contracts.reception import (
     StreamReplaced,
     TimePassed,
     WatchesExpected,
+)
+from tidegate.contracts.facts import (
+    ActuationFailed,
+    FactEvent,
+    JobStateReported,
+    StrayCleared,
+    StrayReported,
+    WorkloadFact,
 )
 from tidegate.core.folding import timing, variants
 from tidegate.core.folding.admissions import apply_decision

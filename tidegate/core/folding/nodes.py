@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
-from tidegate.contracts.definitions import (
+from tidegate.contracts.decision_kinds.placements import (
+    NodeFailed,
+    SecondPassFailed,
+    TopologyAssigned,
+)
+from tidegate.contracts.fact_kinds.definitions import (
     NodeDefined,
     NodePodsCleared,
     NodePodsReported,
@@ -12,7 +17,6 @@ from tidegate.contracts.definitions import (
     TopologyDefined,
     TopologyRemoved,
 )
-from tidegate.contracts.placements import NodeFailed, SecondPassFailed, TopologyAssigned
 from tidegate.core.queueing.quota_ops import wake_placing
 from tidegate.core.state.state import State
 from tidegate.core.topology import cluster

@@ -7,8 +7,7 @@ from typing import TypeAlias, assert_never
 from msgspec.structs import replace
 
 from tidegate.contracts.decisions import OrderReissued
-from tidegate.contracts.facts import ActuationFailed, JobStateReported, LedgerOpened
-from tidegate.contracts.reception import (
+from tidegate.contracts.fact_kinds.reception import (
     ClockSkewed,
     GapObserved,
     ObservationRefused,
@@ -18,6 +17,7 @@ from tidegate.contracts.reception import (
     TimePassed,
     WatchesExpected,
 )
+from tidegate.contracts.facts import ActuationFailed, JobStateReported, LedgerOpened
 from tidegate.core.queueing.quota_ops import note_checkpoint
 from tidegate.core.state import deadlines
 from tidegate.core.state.definition_kinds import cq

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from tidegate.contracts.queue_decisions import (
+from tidegate.contracts.decision_kinds.queue_decisions import (
     ClusterQueueReadinessChanged,
     ClusterQueueReleased,
     LocalQueueUsageSampled,

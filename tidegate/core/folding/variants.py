@@ -21,7 +21,7 @@ from tidegate.contracts.decisions import (
     WorkloadDecision,
     WorkloadEvicted,
 )
-from tidegate.contracts.definitions import PolicyConfigured
+from tidegate.contracts.fact_kinds.definitions import PolicyConfigured
 from tidegate.contracts.facts import (
     WorkloadAdopted,
     WorkloadChanged,

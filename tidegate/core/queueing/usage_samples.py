@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import TypeAlias
 
-from tidegate.contracts import definitions
 from tidegate.contracts.decisions import LocalQueueUsageSampled, SampledUsage
+from tidegate.contracts.fact_kinds import definitions
 from tidegate.core.queueing.admission_fair_sharing import (
     alpha,
     applies,

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 import msgspec
 
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
-from tidegate.contracts.definitions import CheckDefined
+from tidegate.contracts.fact_kinds.definitions import CheckDefined
 from tidegate.core.state.state import Objects, State
 from tidegate.model.quota import CheckRule, FlavorSpec
 

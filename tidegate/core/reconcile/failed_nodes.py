@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tidegate.contracts.decision_kinds.placements import NodeFailed, NodeFailure
 from tidegate.contracts.decisions import DecisionEvent
-from tidegate.contracts.placements import NodeFailed, NodeFailure
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import topologies
 from tidegate.core.topology.matching import repels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, cast
 
-from tidegate.contracts.definitions import (
+from tidegate.contracts.fact_kinds.definitions import (
     CheckDefined,
     ClusterQueueDefined,
     CohortDefined,
@@ -19,7 +19,7 @@ from tidegate.contracts.definitions import (
     TopologyDefined,
     WorkloadPriorityClassDefined,
 )
-from tidegate.contracts.nodes import NODE_PODS, NODES, TOPOLOGIES
+from tidegate.contracts.observed.nodes import NODE_PODS, NODES, TOPOLOGIES
 from tidegate.core.state.state import Objects
 
 Defined: TypeAlias = (

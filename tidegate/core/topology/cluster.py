@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tidegate.contracts.definitions import NodeDefined
+from tidegate.contracts.fact_kinds.definitions import NodeDefined
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.quota.requests import placement_requests
 from tidegate.core.state.state import Intent, State, Workload

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from tidegate.contracts.placements import LevelTried, PlacementTried
+from tidegate.contracts.decision_kinds.placements import LevelTried, PlacementTried
 from tidegate.core.topology.counts import Numbers
 from tidegate.core.topology.request import Failure
 from tidegate.core.topology.tree import PODS, View

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.contracts.queue_decisions import Decision
+from tidegate.contracts.decision_kinds.queue_decisions import Decision
 
 
 class WorkloadDecision(Decision, frozen=True, kw_only=True, omit_defaults=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.contracts.definitions import Fact
+from tidegate.contracts.fact_kinds.definitions import Fact
 
 
 class RoundStarted(Fact, frozen=True, kw_only=True, omit_defaults=True, tag="SyncStarted/1"):

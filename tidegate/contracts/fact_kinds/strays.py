@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.contracts.definitions import Fact
+from tidegate.contracts.fact_kinds.definitions import Fact
 from tidegate.contracts.observations import JobState, Stray
 from tidegate.model.ids import ObjectRef
 

@@ -1,0 +1,1 @@
+"""The decisions by what they are about."""
