@@ -23,11 +23,13 @@ class Right(NamedTuple):
     group: str
     resource: str  # with its subresource: jobs/status
     verb: str
+    object_name: str = ""  # the one object that it is for; empty: all of them
 
     def __str__(self) -> str:
-        """Return it as one would say it: ``patch jobs.batch/status``."""
+        """Return it as one would say it: ``patch jobs.batch/status``, ``get leases tidegate``."""
         name, _, sub = self.resource.partition("/")
-        return f"{self.verb} {name}{'.' if self.group else ''}{self.group}{'/' if sub else ''}{sub}"
+        resource = f"{name}{'.' if self.group else ''}{self.group}{'/' if sub else ''}{sub}"
+        return f"{self.verb} {resource} {self.object_name}".rstrip()
 
 
 class Account(NamedTuple):
@@ -41,6 +43,7 @@ class Account(NamedTuple):
         """Return the question whether it has a right, in every namespace."""
         name, _, sub = right.resource.partition("/")
         asked = {"group": right.group, "resource": name, "subresource": sub, "verb": right.verb}
+        asked |= {"name": right.object_name} if right.object_name else {}
         accounts = "system:serviceaccounts"
         return {
             "apiVersion": "authorization.k8s.io/v1",
@@ -93,7 +96,8 @@ def _rights(role: Object) -> Iterator[Right]:
     for rule in role["rules"]:
         for group in rule["apiGroups"]:
             for resource in rule["resources"]:
-                yield from (Right(group, resource, verb) for verb in rule["verbs"])
+                for name in rule.get("resourceNames", [""]):
+                    yield from (Right(group, resource, verb, name) for verb in rule["verbs"])
 
 
 def _may(api: Asking, account: Account, right: Right) -> bool:
