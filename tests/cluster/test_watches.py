@@ -86,13 +86,15 @@ async def test_a_watch_ends_at_its_timeout_with_a_bookmark_before(kube: Talk) ->
     await kube.make(kube.leases, {"metadata": {"name": "a"}})
     at = await version(kube, f"{kube.leases}/a")
     query = {"resourceVersion": at, "allowWatchBookmarks": "true", "timeoutSeconds": "5"}
-    await kube.make(f"/api/v1/namespaces/{kube.namespace}/secrets", {"metadata": {"name": "a"}})
+    elsewhere = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    await kube.make(elsewhere, {"metadata": {"name": kube.namespace}})  # the resource moves on
     told = list[Object]()
     for _ in range(WATCHES_MAX):  # a busy server may come too late with it
         async with kube.watch(kube.leases, **query) as events:
             told = [event async for event in events]
         if told:
             break
+    await kube.remove(f"{elsewhere}/{kube.namespace}")
     assert {event["type"] for event in told} == {"BOOKMARK"}
     assert int(told[-1]["object"]["metadata"]["resourceVersion"]) >= int(at)
     assert told[0]["object"]["kind"] == "Lease"
