@@ -50,6 +50,8 @@ def test_a_job_may_do_little_and_mounts_what_it_names(name: str) -> None:
     for named in re.findall(r"(?<=[\s\"])/(?:archive|etc/tidegate/[a-z]+)(?=/)", told):
         assert named in paths
     assert one["image"].startswith("tidegate/cli:")
+    secret = [each["name"] for each in one["env"] if "valueFrom" in each]
+    assert [name for name in secret if f"$({name})" in told] == []  # arguments are seen by all
 
 
 def test_each_secret_is_in_an_example() -> None:

@@ -31,6 +31,7 @@ def verify(  # noqa: PLR0913 - each is an option
     witness: Annotated[
         str,
         typer.Option(
+            envvar="TIDEGATE_WITNESS",
             help="What the head must be, or have been: a hash, SEQ:HASH, or the nats:// URL whose "
             "newest event says it.",
         ),
