@@ -6,13 +6,14 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 
 from actuator.calls import Calls
 from actuator.fan_out import FanOut
 from actuator.installation import Installation
 from actuator.metrics import Metrics
-from actuator.ordering.apply import Applier, alone
+from actuator.ordering.apply import Applier
 from actuator.ordering.consume import Consumer, Subscriber
 from actuator.ordering.failures import Reporter
 from actuator.ordering.traces import Traces
@@ -119,8 +120,9 @@ def _consumer(
     rate = Rate(writes_per_s=settings.projections_per_s, urgent=urgent)
     label_keys = configured.label_keys_to_copy
     projector = Projector(calls, service.random, metrics, rate, label_keys)
-    along = projector.along if settings.project else alone
-    applier = Applier(calls, reporter, service.random, metrics, traces=traces, along=along)
+    applier = Applier(calls, reporter, service.random, metrics, traces=traces)
+    if settings.project:
+        applier = replace(applier, along=projector.along, keeps=projector.keeps)
     cleans = configured.policy.gates.get(CLEANS_GATE, True)
     provisioner = Provisioner(calls, service.random, _now_us, cleans=cleans)
     learners: list[Subscriber] = [projector] if settings.project else []

@@ -164,3 +164,10 @@ def _object(answer: Response) -> Object:
 def is_outdated(error: Exception) -> bool:
     """Tell whether a patch met a change that it did not know: it is read and tried at once."""
     return isinstance(error, ApiStatusError) and error.status == HTTPStatus.CONFLICT
+
+
+def pinned(body: Object, found: Object) -> Object:
+    """Return a patch that applies to this very object in this very version, or not at all."""
+    meta = found["metadata"]
+    pins = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
+    return {**body, "metadata": {**body.get("metadata", {}), **pins}}

@@ -17,6 +17,7 @@ from actuator.metrics import Metrics
 from actuator.pace import Pace, Rate
 from actuator.projection.k8s_events import event_object, told
 from actuator.projection.read_model import ReadModel
+from actuator.projection.workload_view import keeps
 from actuator.watching.deletion_watch import DeletionWatch
 from actuator.writing.compare import ORPHAN, Comparison
 from actuator.writing.event_recorder import EventRecorder
@@ -35,7 +36,7 @@ from tidegate.contracts.decisions import (
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent, WorkloadFinished, WorkloadRemoved
 from tidegate.errors import ApiStatusError, ApiUnreachableError
-from tidegate.jobs.kind import Object
+from tidegate.jobs.kind import Object, Stop
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
 
@@ -103,6 +104,10 @@ class Projector:
         """See ``actuator.ordering.apply.Along``."""
         return self._writer.along(workload, found, patch)
 
+    def keeps(self, stop: Stop) -> bool:
+        """See ``actuator.ordering.kept.Keeps``."""
+        return keeps(self._read_model.workloads.get(stop.order.workload), stop.order.job)
+
     def begin_anew(self) -> None:
         """See ``Subscriber.begin_anew``."""
         self._read_model = ReadModel()
@@ -113,8 +118,7 @@ class Projector:
 
     def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
         """See ``Subscriber.work``: what the cluster shows is not known, so all is compared."""
-        self._working, self._compared = working, False
-        self._stints += 1
+        self._working, self._compared, self._stints = working, False, self._stints + 1
         self._clear()
         if working:
             self._recorder.say_refused()
@@ -208,8 +212,7 @@ class Projector:
     async def _next(self, take: Callable[[], Due | None]) -> Due:
         """Return what is to be written next and nobody writes now."""
         while True:
-            due = take() if self._working and self._compared else None
-            if due is not None:
+            if self._working and self._compared and (due := take()) is not None:
                 return due
             self._changed.clear()
             await self._changed.wait()

@@ -15,9 +15,10 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from actuator.calls import CACHED, Calls, passing
+from actuator.calls import CACHED, Calls, passing, pinned
 from actuator.metrics import Metrics
 from actuator.ordering.failures import Reporter
+from actuator.ordering.kept import Keeps, let_go, nothing, replace
 from actuator.ordering.marks import Ahead, genuine, nothing_ahead
 from actuator.ordering.members import deletion, listed, mustered, tell_stopped
 from actuator.ordering.orders import Expire, Order, job_of
@@ -94,6 +95,7 @@ class Applier:
     ahead: Ahead = nothing_ahead
     along: Along = alone
     """What a Workload made directly is to show beside its order: one write for both."""
+    keeps: Keeps = nothing
 
     async def carry_out(self, order: Order, superseded: Callable[[], bool]) -> None:
         """Bring the job to what was ordered, or report why it cannot be, or give way."""
@@ -162,11 +164,15 @@ class Applier:
         if isinstance(order, Expire):
             for path, one in there.items():
                 await self._stepped(path, one, Delete())
+            await let_go(self.calls, kind, there)
             return Done()
         paths = {one["metadata"]["uid"]: path for path, one in there.items()}
-        todo = mustered([await self._genuine(order, one) for one in there.values()], kind, order)
-        if isinstance(todo, Refused) or not todo:
-            return todo if isinstance(todo, Refused) else Done()
+        found = [await self._genuine(order, one) for one in there.values()]
+        todo = mustered(found, kind, order, self.keeps)
+        if isinstance(todo, Refused):
+            return todo
+        if not todo:
+            return await replace(self.calls, kind, order, there)
         if tried.patches == PATCHES_MAX:
             return _UNDONE
         for one, step in todo:
@@ -291,10 +297,3 @@ class Applier:
 
     def _count(self, order: Order, outcome: str) -> None:
         self.metrics.orders.labels(type(order).__name__, outcome).inc()
-
-
-def pinned(body: Object, found: Object) -> Object:
-    """Return a patch that applies to this very object in this very version, or not at all."""
-    meta = found["metadata"]
-    pins = {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}
-    return {**body, "metadata": {**body.get("metadata", {}), **pins}}

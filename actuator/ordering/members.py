@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import msgspec
+
 from actuator.calls import Calls
+from actuator.ordering.kept import Keeps, nothing
 from actuator.projection.k8s_events import event_about
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.jobs.kind import Delete, JobKind, Object, Parent, Patch, Refused, Start, Step, Stop
@@ -49,7 +52,7 @@ async def _pods(calls: Calls, kind: JobKind[object], job: ObjectRef) -> dict[str
 
 
 def mustered(
-    there: list[Object], kind: JobKind[object], order: Start | Stop
+    there: list[Object], kind: JobKind[object], order: Start | Stop, keeps: Keeps = nothing
 ) -> Refused | list[tuple[Object, Step]]:
     """Return what is still to be done on each object; empty: all are as ordered."""
     assert kind.members is not None, "the kind has jobs of several objects"
@@ -60,7 +63,8 @@ def mustered(
             case Start():
                 steps = kind.members.start(order, there)
             case Stop():
-                steps = kind.members.stop(order, there)
+                told = msgspec.structs.replace(order, keeps=keeps(order))
+                steps = kind.members.stop(told, there)
     except UndecodableError as error:
         return Refused(reason="invalid", message=str(error))
     refused = [step for _, step in steps if isinstance(step, Refused)]

@@ -31,11 +31,13 @@ from tidegate.contracts.facts import (
     WorkloadSubmitted,
 )
 from tidegate.core.queueing.variants import ACTIVATED
+from tidegate.jobs.pods.pod_group import INCOMPLETE
 from tidegate.model.reasons import UNSATISFIED_CHECKS
 
 BY_HAND = "Deactivated"
 """Why a workload is inactive whose owner wishes so: ``spec.active`` says it already."""
 BLOCKED = "BlockedOnPreemptionGates"
+REPLACING = "WaitingForReplacementPods"
 _WAITS_AGAIN = (
     "",
     "Preempted",
@@ -195,6 +197,18 @@ def _change(shown: WorkloadView, event: WorkloadChanged) -> None:
     shown.priority_class, shown.own_priority = event.priority_class, event.priority
     shown.pod_priority_class = event.pod_priority_class
     shown.max_execution_s = event.max_execution_s
+    _replace(shown, event)
+
+
+def _replace(shown: WorkloadView, event: WorkloadChanged) -> None:
+    """Say of a group of pods whether others are to come in the places of those that ended."""
+    if INCOMPLETE in event.gates:
+        evicted = shown.holding("Evicted")
+        reason = "PodsFailed" if evicted is None else evicted.reason
+        said = "Some pods of the group ended: others are to be made in their places"
+        shown.set(REPLACING, true=True, reason=reason, message=said, at_us=event.at_us)
+    elif shown.holding(REPLACING):
+        shown.end(REPLACING, reason="PodsReady", at_us=event.at_us)
 
 
 def _reactivate(shown: WorkloadView, at_us: int) -> None:

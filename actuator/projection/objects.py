@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from actuator.projection import slices, variants
-from actuator.projection.conditions import BLOCKED
+from actuator.projection.conditions import BLOCKED, REPLACING
 from actuator.projection.workload_view import WorkloadView
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
@@ -21,7 +21,7 @@ from tidegate.model.quantity import render
 
 _SECOND_US = 1_000_000
 _OURS = ("QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued", BLOCKED)
-_OURS_OF_JOBS = (*_OURS, "PodsReady", "Finished", "DeactivationTarget")
+_OURS_OF_JOBS = (*_OURS, "PodsReady", "Finished", "DeactivationTarget", REPLACING)
 _WPC, _PC = (names.GROUP, "WorkloadPriorityClass"), ("scheduling.k8s.io", "PriorityClass")
 
 
@@ -52,7 +52,7 @@ def workload(
                 **variants.labels(shown),
             },
             "annotations": marks,
-            "ownerReferences": _owners(job, kind),
+            "ownerReferences": owner_references(job, kind),
         },
         "spec": {**wanted_spec(shown, priorities), "podSets": podsets},
     }
@@ -81,7 +81,7 @@ def _component(shown: WorkloadView, kind: JobKind[Any]) -> dict[str, str]:
     return {} if index is None else {names.COMPONENT_INDEX: str(index)}
 
 
-def _owners(job: Object, kind: JobKind[Any]) -> list[Object]:
+def owner_references(job: Object, kind: JobKind[Any]) -> list[Object]:
     """Return who owns a job's Workload: the job, or each of the objects that it is."""
     head = {"apiVersion": kind.api_version, "kind": kind.kind}
     if kind.is_group:
@@ -123,7 +123,7 @@ def ownership(shown: WorkloadView, meta: Object) -> Object:
     job: Object = {"metadata": {"name": shown.job.name, "uid": shown.uid}}
     return {
         "labels": {names.JOB_UID: shown.uid, **meta.get("labels", {})},
-        "ownerReferences": [*owners, *_owners(job, kind)],
+        "ownerReferences": [*owners, *owner_references(job, kind)],
     }
 
 

@@ -241,7 +241,8 @@ class ReadModel:
         self._by_queue.get(shown.local_queue, {}).pop(shown.key, None)
         if isinstance(event, VariantDeleted) and event.last:
             self._disband(event)
-        if goes(shown, event):
+        shown.stays = not goes(shown, event)
+        if shown.made or not shown.stays:
             self.removed[shown.key] = shown
             self.changed["Workload", shown.key] = None
 

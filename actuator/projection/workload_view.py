@@ -8,6 +8,7 @@ import msgspec
 
 from tidegate.contracts.decisions import VariantDeleted, WorkloadExpired
 from tidegate.contracts.facts import WorkloadRemoved
+from tidegate.jobs.registry import JOB_KINDS
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
 from tidegate.model.ids import ObjectRef
@@ -46,6 +47,7 @@ class WorkloadView(msgspec.Struct, kw_only=True):
     deactivated: bool = False  # spec.active=false is ours to write
     deactivated_by: str = ""  # the decision for which it is, "<ledger id>/<seq>"
     orphaned: bool = False  # its job is deleted so that the Workload stays behind
+    stays: bool = False  # nobody watches its job any more, which may be there
     phase: Phase = "pending"
     cluster_queue: str = ""  # whose quota it holds
     assignment: tuple[PodSetAssignment, ...] = ()
@@ -125,3 +127,10 @@ def goes(shown: WorkloadView, event: WorkloadRemoved | VariantDeleted | Workload
     if isinstance(event, WorkloadRemoved) and event.reason == NOT_WATCHED:
         return False
     return shown.made or (bool(shown.prebuilt) and isinstance(event, WorkloadExpired))
+
+
+def keeps(shown: WorkloadView | None, job: ObjectRef) -> bool:
+    """Tell whether a job is a group whose end is shown, so that whoever is kept is let go then."""
+    kind = JOB_KINDS.get(job.kind)
+    shows = shown is not None and shown.uid == job.uid and shown.phase != "finished"
+    return shows and kind is not None and kind.is_group

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
 
-from actuator.calls import Calls, passing
-from actuator.ordering.apply import pinned
+from actuator.calls import Calls, passing, pinned
 from actuator.projection.k8s_events import event_about
 from actuator.provisioning.conditions import MESSAGE_MAX
 from actuator.provisioning.naming import REQUESTS, template_name

@@ -12,8 +12,7 @@ from http import HTTPStatus
 from random import Random
 from typing import Any
 
-from actuator.calls import Calls
-from actuator.ordering.apply import pinned
+from actuator.calls import Calls, pinned
 from actuator.provisioning.activity import active, lacks
 from actuator.provisioning.apply_plan import Carrier
 from actuator.provisioning.naming import REQUESTS

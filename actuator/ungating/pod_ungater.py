@@ -18,8 +18,7 @@ from typing import Protocol
 
 import msgspec
 
-from actuator.calls import Calls
-from actuator.ordering.apply import pinned
+from actuator.calls import Calls, pinned
 from actuator.watching.informer import Informer, Source
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Published

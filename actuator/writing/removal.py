@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from actuator.calls import Calls
-from actuator.ordering.apply import pinned
+from actuator.calls import Calls, pinned
+from actuator.ordering.kept import let_go
 from actuator.ordering.members import listed, parent_of
 from actuator.projection import objects
 from actuator.projection.read_model import ReadModel
 from actuator.projection.workload_view import WorkloadView
 from actuator.writing import orphans
+from tidegate.errors import ApiStatusError
 from tidegate.jobs import workload
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
@@ -29,6 +31,15 @@ class Removal:
         shown = self.read_model.removed.get(key)
         if shown is None:
             return
+        if shown.stays:
+            with suppress(ApiStatusError):  # the rights over a kind may have gone with it
+                await self.unguard(shown)
+        else:
+            await self._end(shown)
+        if self.read_model.removed.get(key) is shown:
+            del self.read_model.removed[key]
+
+    async def _end(self, shown: WorkloadView) -> None:
         await self.unguard(shown)
         found = await self.calls.read(workload_path(shown.key))
         if found is not None and objects.goes_with(shown, found):  # else not made for this job
@@ -36,8 +47,6 @@ class Removal:
                 await self._leave(shown, found)
             else:
                 await self._delete(shown, found)
-        if self.read_model.removed.get(key) is shown:
-            del self.read_model.removed[key]
 
     async def orphan(self, key: str) -> None:
         """Finish a Workload that a job left behind; not one whose job is there."""
@@ -52,12 +61,7 @@ class Removal:
         kind = JOB_KINDS.get(shown.job.kind)
         if kind is None or not kind.finalizer:
             return
-        for path, found in (await self._objects(shown, kind)).items():
-            guards = found["metadata"].get("finalizers", [])
-            if kind.finalizer in guards:
-                rest = [guard for guard in guards if guard != kind.finalizer]
-                body = {"metadata": {"finalizers": rest}}
-                await self.calls.patch(path, pinned(body, found))
+        await let_go(self.calls, kind, await self._objects(shown, kind))
 
     async def job(
         self, shown: WorkloadView, kind: JobKind[Any], *, recent: bool = False

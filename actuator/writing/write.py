@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from actuator.calls import CACHED, Calls
-from actuator.ordering.apply import pinned
+from actuator.calls import CACHED, Calls, pinned
+from actuator.ordering.kept import is_leaving
 from actuator.ordering.referenced import with_beside
 from actuator.projection import activity, check_states, objects, slices, variants
 from actuator.projection.queues import statuses as queues
@@ -192,7 +192,8 @@ class Writer:
             ]
         except UndecodableError:  # ingest tells on the job what is wrong with it
             return None
-        if not there:
+        if not any(not is_leaving(one) for one in there):
+            await self._bereft(shown)
             return None
         job = {"items": there} if kind.is_group else there[0]
         if shown.parent:
@@ -200,6 +201,11 @@ class Writer:
         else:
             made = objects.workload(shown, job, kind, self.read_model.priorities, self.label_keys)
         return await self.calls.create(workload.KIND.path(shown.namespace), made)
+
+    async def _bereft(self, shown: WorkloadView) -> None:
+        """Let the pods of a group go that wait to be replaced, if somebody deleted its Workload."""
+        if await self.calls.read(workload_path(shown.key)) is None:
+            await self.removal.unguard(shown)
 
     async def _variant(self, shown: WorkloadView) -> Object:
         """Return a variant as it is made of its parent, which is made first."""

@@ -28,3 +28,12 @@ def job_is_one(job: Asking) -> bool:
 def called(job: Asking) -> str:
     """Return how what a Workload says of a job names it; see ``JobIndex.stands_for``."""
     return job.meta.uid if job_is_one(job) else job.alone.workload
+
+
+def is_kept(job: Asking) -> bool:
+    """Tell whether a job is a group of which nothing runs: perhaps its pods only wait for others.
+
+    A namespace that is being deleted is deleted only once it has no pods, and what keeps these
+    must not be what goes behind them.
+    """
+    return job.kind.is_group and job.alone.state.suspended and not job.alone.state.active

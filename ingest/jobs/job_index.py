@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ingest.jobs.asking import Asking, called, job_is_one
+from ingest.jobs.asking import Asking, called, is_kept, job_is_one
 from ingest.jobs.lineage import Lineage
 from ingest.jobs.overrides import NONE, WorkloadOverrides, is_beside, overrides_of
 from ingest.jobs.ownership import DirectWorkloads, ResourceObservation
@@ -40,6 +40,7 @@ class JobIndex:
         self._scope = scope
         self._claims = Claims({}) if claims is None else claims
         self._labels = dict[str, dict[str, str]]()  # by namespace
+        self._closing = set[str]()  # namespaces that are being deleted
         self._lineage = Lineage(kinds)
         self._overrides = dict[str, WorkloadOverrides]()  # by the job's uid
         self._about = dict[str, str]()  # a Workload's uid to its job's
@@ -140,9 +141,10 @@ class JobIndex:
     def namespace(self, namespace: Namespace) -> Iterator[ResourceObservation]:
         """Remember a namespace's labels, and yield the jobs in it if that changes them."""
         name, labels = namespace.metadata.name, namespace.metadata.labels
-        before = self._scope.covers(name, self._labels.get(name))
+        before = self._scope.covers(name, self._labels.get(name)), name in self._closing
         self._labels[name] = labels
-        if self._scope.covers(name, labels) != before:
+        self._close(namespace)
+        if (self._scope.covers(name, labels), name in self._closing) != before:
             yield from self._retold(
                 [uid for uid, job in self._jobs.items() if job.meta.namespace == name]
             )
@@ -234,9 +236,15 @@ class JobIndex:
             if uid in self._jobs:
                 yield self._told(self._jobs[uid])
 
+    def _close(self, namespace: Namespace) -> None:
+        change = self._closing.add if namespace.metadata.deleting else self._closing.discard
+        change(namespace.metadata.name)
+
     def _is_ours(self, job: Asking) -> bool:
         namespace = job.meta.namespace
         covered = self._scope.covers(namespace, self._labels.get(namespace))
+        if namespace in self._closing and is_kept(job):
+            return False
         return job.asks and covered and not self._lineage.is_child(job.kind, job.meta)
 
     def _remove(self, uid: str) -> None:

@@ -54,7 +54,7 @@ class Scene(Stage):
         shows: Subscriber = FanOut()
         if projects:
             shows = projector = Projector(calls, random, metrics, Rate())
-            applier = replace(applier, along=projector.along)
+            applier = replace(applier, along=projector.along, keeps=projector.keeps)
         consumer = Consumer(self.bus.feed(), applier, shows, random)
         held = self.bus.lease(lease, holder=name, ttl_s=10)
         return Session(consumer, held, lease_s=10, workers=4)

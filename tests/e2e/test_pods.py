@@ -44,6 +44,7 @@ class Yard:
     def __init__(self, api: KubernetesApi, namespace: str) -> None:
         self.api, self.namespace = api, namespace
         self.path = f"/api/v1/namespaces/{namespace}/pods"
+        self.workloads_path = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{namespace}/workloads"
         self.act = GatedAct(
             namespace=namespace,
             framework="pod",
@@ -76,8 +77,8 @@ class Yard:
         return look
 
     async def workloads(self) -> dict[str, Object]:
-        path = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{self.namespace}/workloads"
-        return {one["metadata"]["name"]: one for one in (await get(self.api, path))["items"]}
+        found = await get(self.api, self.workloads_path)
+        return {one["metadata"]["name"]: one for one in found["items"]}
 
     async def workload(self, name: str) -> Object:
         """Wait for a Workload whose name begins so: pods do not wait until theirs is shown."""
@@ -90,18 +91,15 @@ class Yard:
         await until(shown, f"Workload {name} is shown")
         return next(found[one] for one in found if one.startswith(name))
 
-    def has_no(self, name: str) -> Callable[[], Any]:
+    def says(self, name: str, *conditions: str) -> Callable[[], Any]:
         async def look() -> bool:
-            return name not in await self.workloads()
+            found = (await self.workloads()).get(name, {})
+            return all(has_condition(found, one) for one in conditions)
 
         return look
 
     def finished(self, name: str) -> Callable[[], Any]:
-        async def look() -> bool:
-            found = (await self.workloads()).get(name, {})
-            return has_condition(found, "Finished")
-
-        return look
+        return self.says(name, "Finished")
 
 
 class GatedAct(Act):
@@ -127,6 +125,11 @@ async def yard(
 
 def gone(found: Object) -> bool:
     return found.get("code") == 404
+
+
+def kept(found: Object) -> bool:
+    ended = found.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    return ended and "deletionTimestamp" in found["metadata"]
 
 
 async def test_a_pod_is_gated_placed_run_and_deleted_for_a_greater(
@@ -179,7 +182,7 @@ async def test_a_group_whose_name_is_an_annotation_starts_and_is_preempted(
             await until(here.seen(one, runs), f"{one} runs")
         await here.make(pod("high", here.namespace, 1), "high")
         for one in ("one", "two"):
-            await until(here.seen(one, gone), f"{one} is deleted")
+            await until(here.seen(one, kept), f"{one} is stopped")
         await until(here.seen("high", here.act.ended), "the greater finishes")
 
 
@@ -207,7 +210,7 @@ async def test_pods_too_many_are_deleted_and_one_goes_ahead_of_its_group(
         await until(here.finished("slow"), "both are done")
 
 
-async def test_a_group_is_deleted_together_for_a_greater(
+async def test_a_group_is_deleted_together_for_a_greater_and_others_take_its_place(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
     async with yard(api, own_api, tmp_path, "life-flock") as (here, _):
@@ -215,11 +218,41 @@ async def test_a_group_is_deleted_together_for_a_greater(
             await here.member(name, "flock", 60)
         for name in ("one", "two"):
             await until(here.seen(name, runs), f"{name} runs")
-        await here.make(pod("high", here.namespace, 1), "high")
+        before = await here.workload("flock")
+        await here.make(pod("high", here.namespace, 10), "high")
         for name in ("one", "two"):
-            await until(here.seen(name, gone), f"{name} is deleted")
-        await until(here.seen("high", here.act.ended), "the greater finishes")
-        await until(here.has_no("flock"), "its Workload goes with it")
-        for name in ("one", "two"):
+            await until(here.seen(name, kept), f"{name} is stopped and kept")
+        await until(here.seen("high", runs), "the greater takes their quota")
+        await until(here.says("flock", "Evicted", "WaitingForReplacementPods"), "it says so")
+        for name in ("three", "four"):
             await here.member(name, "flock", 5)
-        await until(here.finished("flock"), "made again, it runs to its end")
+        await until(here.seen("three", runs), "others take their place")
+        for name in ("one", "two"):
+            await until(here.seen(name, gone), f"{name} is let go")
+        await until(here.finished("flock"), "it runs to its end")
+        after = await here.workload("flock")
+        assert after["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+async def test_a_group_that_was_stopped_ends_with_its_workload_or_its_namespace(
+    api: KubernetesApi, own_api: str, tmp_path: Path
+) -> None:
+    async with yard(api, own_api, tmp_path, "life-last") as (here, _):
+        for group in ("flock", "herd"):
+            for number in ("one", "two"):
+                await here.member(f"{group}-{number}", group, 600)
+            await until(here.seen(f"{group}-two", runs), f"{group} runs")
+            await here.make(pod(f"than-{group}", here.namespace, 1), "high")
+            for number in ("one", "two"):
+                await until(here.seen(f"{group}-{number}", kept), f"{group} is stopped and kept")
+        await until(here.says("flock", "Evicted"), "it is shown")
+        await api.request("DELETE", f"{here.workloads_path}/flock")
+        for number in ("one", "two"):
+            await until(here.seen(f"flock-{number}", gone), "its pods go with its Workload")
+        assert kept(await get(api, f"{here.path}/herd-one"))
+        await api.request("DELETE", f"/api/v1/namespaces/{here.namespace}")
+
+        async def no_namespace() -> bool:
+            return gone(await get(api, f"/api/v1/namespaces/{here.namespace}"))
+
+        await until(no_namespace, "the namespace goes", patience_s=90)

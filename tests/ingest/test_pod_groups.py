@@ -61,6 +61,23 @@ def test_a_group_is_told_as_its_pods_come_and_gone_with_its_last() -> None:
     run_virtually(run())
 
 
+def test_a_group_whose_pods_only_wait_for_others_is_no_job_where_the_namespace_is_deleted() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make("/api/v1/namespaces", {"metadata": {"name": "team"}})
+        for name in ("one", "two"):
+            found = member(name)
+            found["metadata"]["finalizers"] = [f"{KUEUE}/managed"]
+            stage.make("/api/v1/namespaces/team/pods", found)
+        async with alongside(session(stage).run()):
+            await stage.hear(Heartbeat)
+            assert [one.queue for one in await jobs(stage)] == ["main"]
+            stage.remove("/api/v1/namespaces/team")
+            await stage.hear(JobObserved, lambda one: not one.queue)
+
+    run_virtually(run())
+
+
 def test_pods_that_nobody_gated_are_nobodys_business() -> None:
     async def run() -> None:
         stage = Stage()

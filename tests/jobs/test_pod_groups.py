@@ -26,6 +26,7 @@ from tidegate.model.ids import ObjectRef
 Object = dict[str, Any]
 KUEUE = "kueue.x-k8s.io"
 GATE = {"name": f"{KUEUE}/admission"}
+KEPT = f"{KUEUE}/managed"
 SUCCEEDED, FAILED, RUNNING = "Succeeded", "Failed", "Running"
 
 
@@ -169,6 +170,39 @@ def test_a_stop_reaches_each_pod() -> None:
     stop = Stop(order=order, ledger_id="L1", seq=9)
     steps = stop_members(stop, [pod(1, RUNNING), pod(2, SUCCEEDED)])
     assert [type(step) for _, step in steps] == [Patch, Patch]
+
+
+def stopped(*pods: Object) -> list[Any]:
+    job = ObjectRef(kind="pod-group", namespace="team", name="crew", uid="u1.group")
+    order = StopOrdered(at_us=1, workload="team/crew", job=job)
+    stop = Stop(order=order, ledger_id="L1", seq=9, keeps=True)
+    return [step for _, step in stop_members(stop, pods)]
+
+
+def deleted(found: Object) -> Object:
+    """Return a pod that a stop has deleted and its finalizer keeps."""
+    target = {"type": "TerminationTarget", "status": "True"}
+    meta = {**found["metadata"], "deletionTimestamp": "2026-03-01T09:00:00Z", "finalizers": [KEPT]}
+    return {**found, "metadata": meta, "status": {**found["status"], "conditions": [target]}}
+
+
+def test_a_stop_keeps_the_pods_that_it_deletes_and_no_others() -> None:
+    runs, waits, ended, kept = stopped(
+        pod(1, RUNNING), pod(2), pod(3, SUCCEEDED), deleted(pod(4, FAILED))
+    )
+    assert runs.body["metadata"]["finalizers"] == [KEPT]
+    assert all("finalizers" not in one.body["metadata"] for one in (waits, ended, kept))
+
+
+def test_pods_that_a_stop_ended_are_a_group_that_waits_for_others() -> None:
+    mark = {"tidegate.dev__group_uid": "u1.group", "tidegate.dev__decision": "L1/9"}
+    left = [deleted(pod(1, FAILED, **mark)), deleted(pod(2, SUCCEEDED, **mark))]
+    told = seen(*left, was_whole=True)
+    assert (told.queue, told.uid, told.gates) == ("main", "u1.group", (INCOMPLETE,))
+    assert (told.finished, told.reclaimable, [one.count for one in told.podsets]) == ("", {}, [2])
+    assert (told.state.suspended, told.state.active, told.state.decision) == (True, 0, "L1/9")
+    again = seen(*left, pod(3), pod(4))
+    assert (again.uid, again.gates, [one.count for one in again.podsets]) == ("u1.group", (), [2])
 
 
 def test_who_ended_proves_a_stop_when_nobody_else_is_left() -> None:

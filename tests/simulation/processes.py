@@ -125,7 +125,9 @@ def actuator(
         )
         calls = Calls(LivingApi(api, life), metrics)
         shows = Projector(calls, _random(life), metrics, Rate(writes_per_s=20.0))
-        applier = Applier(calls, reporter, _random(life), metrics, along=shows.along)
+        applier = Applier(
+            calls, reporter, _random(life), metrics, along=shows.along, keeps=shows.keeps
+        )
         feed = LivingFeed(nats.feed(), life)
         learners: list[Subscriber] = [shows]
         if provisions:

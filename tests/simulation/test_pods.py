@@ -65,7 +65,7 @@ class Pods(Shore):
         for number in range(GROUPS):
             name = f"group-{number}"
             there = [one for one in self.pods() if one["metadata"]["labels"].get(GROUP) == name]
-            if len(there) < 2:
+            if len([one for one in there if not _is_kept(one)]) < 2:
                 self.made += 1
                 self.make(f"again-{self.made}", group=name)
 
@@ -84,8 +84,15 @@ class Pods(Shore):
         for one in self.pods():
             if one["status"].get("phase") not in ("Succeeded", "Failed"):
                 return f"{one['metadata']['name']} is not done"
+            if _is_kept(one):
+                return f"{one['metadata']['name']} is kept"
         holding = self.ledger.watch.holding
         return f"{next(iter(holding))} holds quota" if holding else ""
+
+
+def _is_kept(pod: Object) -> bool:
+    """Tell whether a pod that is deleted waits to be replaced."""
+    return "deletionTimestamp" in pod["metadata"]
 
 
 def _milli(pod: Object) -> int:

@@ -93,6 +93,7 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True):
     order: StopOrdered
     ledger_id: str
     seq: int
+    keeps: bool = False  # a group's pods stay, as ended, until others come in their places
 
     @property
     def decision(self) -> str:

@@ -21,7 +21,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     members: tuple[Pod, ...]  # that live and count
     excess: tuple[Pod, ...]  # gated, and more than asked for
     succeeded: tuple[Pod, ...]
-    failed: tuple[Pod, ...]
+    failed: tuple[Pod, ...]  # those included that a stop has ended
     leaving: tuple[Pod, ...]  # being deleted, and not gone
 
     @property
@@ -69,7 +69,7 @@ def grouped(pods: Sequence[Pod]) -> Group:
     ended = [one for one in pods if single.is_finished(one)]
     over = _uids(ended)
     living = [one for one in pods if one.metadata.uid not in over and not one.metadata.deleting]
-    succeeded = tuple(one for one in ended if one.status.phase == "Succeeded")
+    succeeded = tuple(one for one in ended if _succeeded(one))
     living.sort(key=single.is_gated)  # those that run come first, and the sort is stable
     room = max(total - len(succeeded), 0)
     kept = [one for at, one in enumerate(living) if at < room or not single.is_gated(one)]
@@ -79,11 +79,15 @@ def grouped(pods: Sequence[Pod]) -> Group:
         members=tuple(kept),
         excess=tuple(one for one in living if one.metadata.uid not in count),
         succeeded=succeeded,
-        failed=tuple(one for one in ended if one.status.phase != "Succeeded"),
+        failed=tuple(one for one in ended if not _succeeded(one)),
         leaving=tuple(
             one for one in pods if one.metadata.uid not in over and one.metadata.deleting
         ),
     )
+
+
+def _succeeded(pod: Pod) -> bool:
+    return pod.status.phase == "Succeeded" and not single.was_stopped(pod)
 
 
 def _uids(pods: Sequence[Pod]) -> set[str]:

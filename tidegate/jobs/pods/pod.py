@@ -2,7 +2,7 @@
 
 Only pods that were gated when they were made (label ``kueue.x-k8s.io/managed``) are anybody's
 business here: what runs ungated is never deleted for it. Kueue's finalizer is taken off as soon as
-a decision reaches the pod; none is put on, for a watch tells of a deletion by itself.
+a decision reaches the pod; only a stop puts it on, on pods of a group.
 
 Source: behaviour.md 16, Pod.
 """
@@ -101,7 +101,7 @@ def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
     phase = pod.get("status", {}).get("phase")
     if phase in OUTCOMES or "deletionTimestamp" in pod["metadata"]:
         return Done()
-    mark = marked(stop, pod)
+    mark = marked(stop, pod, kept=stop.keeps and not _is_held(pod))
     if isinstance(mark, Patch) or decided_on(pod, stop.ledger_id) > stop.seq or _is_held(pod):
         return mark
     conditions = pod.get("status", {}).get("conditions", [])
@@ -116,11 +116,19 @@ def stop(stop: Stop, pod: Object, waited_s: float) -> Step:
     return Patch(body={"status": {"conditions": [*conditions, told]}}, subresource="status")
 
 
-def marked(stop: Stop, pod: Object) -> Patch | Done:
-    """Return the step that names a stop on a pod, whatever becomes of it then."""
+def marked(stop: Stop, pod: Object, *, kept: bool) -> Patch | Done:
+    """Return the step that names a stop on a pod, whatever becomes of it then.
+
+    ``kept``: when it is deleted it stays, as ended, until its finalizer is taken off.
+    """
     if decided_on(pod, stop.ledger_id) >= stop.seq:
         return Done()
-    return Patch(body=difference(pod, _told(pod, stop.decision, {})))
+    return Patch(body=difference(pod, _told(pod, stop.decision, {}, kept=kept)))
+
+
+def is_kept(pod: Object) -> bool:
+    """Tell whether a pod stays when it is deleted."""
+    return names.MANAGED in pod["metadata"].get("finalizers", ())
 
 
 def podsets(pod: Object) -> list[Object]:
@@ -138,6 +146,11 @@ def is_finished(pod: Pod) -> bool:
     return pod.status.phase in OUTCOMES
 
 
+def was_stopped(pod: Pod) -> bool:
+    """Tell whether a pod was deleted by a stop: it did not end by itself, whatever it says."""
+    return pod.metadata.deleting and holding(pod.status.conditions, TERMINATION_TARGET) is not None
+
+
 def is_active(pod: Pod) -> bool:
     """Tell whether a pod runs or may run, one that is being deleted included."""
     return not is_gated(pod) and not is_finished(pod)
@@ -148,12 +161,13 @@ def is_ready(pod: Pod) -> bool:
     return holding(pod.status.conditions, "Ready") is not None
 
 
-def _told(pod: Object, decision: str, marks: dict[str, str]) -> Object:
-    """Return a pod with a decision on it, and without Kueue's finalizer."""
+def _told(pod: Object, decision: str, marks: dict[str, str], *, kept: bool = False) -> Object:
+    """Return a pod with a decision on it, and with Kueue's finalizer only if it is kept."""
     meta = dict(pod["metadata"])
     meta["annotations"] = {**meta.get("annotations", {}), names.DECISION: decision, **marks}
-    if names.MANAGED in meta.get("finalizers", ()):
-        meta["finalizers"] = [one for one in meta["finalizers"] if one != names.MANAGED]
+    if kept != is_kept(pod):
+        others = [one for one in meta.get("finalizers", ()) if one != names.MANAGED]
+        meta["finalizers"] = [*others, *([names.MANAGED] if kept else [])]
     return {**pod, "metadata": meta}
 
 

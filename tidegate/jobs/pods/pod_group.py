@@ -1,7 +1,8 @@
 """Pods that start together: a group by name, queued as one, its podsets the roles of its pods.
 
 A group has no object of its own. It is whoever bears its name; once started, its pods carry its
-uid, so that it stays the same group whichever of them are replaced.
+uid, so that it stays the same group whichever of them are replaced. Pods that a stop deletes are
+kept by Kueue's finalizer, so that the group and its Workload wait for others in their places.
 
 Source: behaviour.md 16, Pod group.
 """
@@ -129,7 +130,9 @@ def podsets(group: Object) -> list[Object]:
 
 def _stopping(stop: Stop, pod: Object) -> Step:
     ended = pod.get("status", {}).get("phase") in single.OUTCOMES
-    return single.marked(stop, pod) if ended else single.stop(stop, pod, 0.0)
+    if not ended:
+        return single.stop(stop, pod, 0.0)
+    return single.marked(stop, pod, kept=stop.keeps and single.is_kept(pod))
 
 
 def _podsets(group: Group) -> tuple[PodSet, ...]:
