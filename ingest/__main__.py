@@ -10,11 +10,12 @@ from functools import partial
 from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics
 from ingest.publish import Publisher
-from ingest.resources import Watched, watched
+from ingest.resources import watched
 from ingest.session import Session
 from ingest.settings import Settings
 from ingest.standby import Standby
 from ingest.sync import Dependencies
+from ingest.watched import Watched
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.register import CLUSTER
 from tidegate.bus.ports import Lease

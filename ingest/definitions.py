@@ -17,6 +17,7 @@ from tidegate.contracts.observations import (
     RuntimeClassObserved,
     WorkloadPriorityClassObserved,
 )
+from tidegate.contracts.observed.nodes import NodeObserved, TopologyObserved
 from tidegate.kinds import names, seen
 from tidegate.kinds.kueue_api.checks import AdmissionCheck
 from tidegate.kinds.kueue_api.conversion import (
@@ -25,11 +26,13 @@ from tidegate.kinds.kueue_api.conversion import (
     flavor_spec,
     local_queue_spec,
 )
-from tidegate.kinds.kueue_api.flavors import ResourceFlavor, WorkloadPriorityClass
+from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology, WorkloadPriorityClass
 from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.podsets import texts
 from tidegate.kinds.times import micros
+from tidegate.model.quantity import amount
+from tidegate.model.topology import NodeSpec, Taint
 
 
 def who(meta: ObjectMeta) -> dict[str, Any]:
@@ -121,6 +124,32 @@ def runtime_class(found: seen.RuntimeClass) -> RuntimeClassObserved:
         **who(found.metadata),
         overhead=texts(found.overhead.pod_fixed),
     )
+
+
+def topology(found: Topology) -> TopologyObserved:
+    """Observe a Topology."""
+    levels = tuple(level.node_label for level in found.spec.levels)
+    return TopologyObserved(**who(found.metadata), levels=levels)
+
+
+def node(found: seen.Node) -> NodeObserved:
+    """Observe a Node: nothing that its kubelet's heartbeats change.
+
+    Raises:
+        QuantityError: what it has to give is no quantity.
+    """
+    spec = NodeSpec(
+        labels=found.metadata.labels,
+        allocatable={
+            name: amount(name, text) for name, text in texts(found.status.allocatable).items()
+        },
+        taints=tuple(
+            Taint(key=one.key, value=one.value, effect=one.effect) for one in found.spec.taints
+        ),
+        ready=found.ready,
+        unschedulable=found.spec.unschedulable,
+    )
+    return NodeObserved(**who(found.metadata), spec=spec)
 
 
 def _limit_range_item(found: seen.LimitRangeItem) -> LimitRangeItem:

@@ -12,49 +12,28 @@ from ingest import definitions
 from ingest.jobs.job_index import JobIndex
 from ingest.jobs.ownership import ResourceObservation
 from ingest.jobs.scope import Scope
+from ingest.nodes.rows import Placement
 from ingest.pods.groups import PodGroups
 from ingest.pods.referred import Described, waiting
 from ingest.pods.resource_claims import PATH, RESOURCE, Claims
 from ingest.pods.serving import ServingSets
-from tidegate.contracts.observations import JobObserved, Observed
+from ingest.watched import Watched
+from tidegate.contracts.observations import Observed
 from tidegate.errors import TidegateError
 from tidegate.jobs import workload
 from tidegate.jobs.job_status import Loose
-from tidegate.jobs.kind import JobKind, Object
+from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.serving.table import SETS
 from tidegate.kinds import seen
 from tidegate.kinds.kueue_api import checks, flavors, queues
 from tidegate.kinds.kueue_api.workload import Workload
-from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import API_VERSION, GROUP
 from tidegate.kinds.pods import Pod
 
 _KUEUE = f"/apis/{API_VERSION}"
 
 Observe: TypeAlias = Callable[[Any], Observed]
-
-
-class Watched(msgspec.Struct, frozen=True, kw_only=True):
-    """A resource that is listed and watched."""
-
-    resource: str  # as rounds and subjects call it, e.g. "jobs.batch"
-    path: str  # of the collection, over all namespaces
-    kind: type[Any]  # what an object is decoded into
-    observe: Callable[[Any], Iterable[ResourceObservation]]
-    """Reduce an object, leaving session and round empty; raises errors of ``tidegate.errors``."""
-    unreadable: Callable[[ObjectMeta, Object, str], JobObserved | None] = lambda _m, _o, _why: None
-    """Return what is told of a job that cannot be read, and why; None of what is no job."""
-    gone: Callable[[str, int], Iterable[ResourceObservation]] = lambda _uid, _version: ()
-    """Return what else the deletion of an object, at a version, changes."""
-    listed: Callable[[Collection[str], int], Iterable[ResourceObservation]] = (
-        lambda _present, _version: ()
-    )
-    """Learn which uids a list of a version had; return what else that changes."""
-    present: Callable[[Collection[str]], Iterable[str]] = lambda listed: listed
-    """Return the uids of what is told under the resource, of a list's uids and what they make."""
-    optional: bool = False  # its CRD may be missing, and is waited for without stopping the clock
-    timeless: bool = False  # nothing is stopped by its time running out: the clock may go on
 
 
 def _defined(resource: str, path: str, kind: type[Any], observe: Observe) -> Watched:
@@ -75,7 +54,6 @@ DEFINITIONS: tuple[Watched, ...] = (
     _kueue("clusterqueues", queues.ClusterQueue, definitions.cluster_queue),
     _kueue("cohorts", queues.Cohort, definitions.cohort),
     _kueue("localqueues", queues.LocalQueue, definitions.local_queue),
-    _kueue("resourceflavors", flavors.ResourceFlavor, definitions.flavor),
     _kueue(
         "workloadpriorityclasses",
         flavors.WorkloadPriorityClass,
@@ -122,8 +100,11 @@ def watched(
         for one in (_described(kind, plural, joins) for plural in kind.referred)
     }
     jobs = [_both(about.pop(one.path, None), one) for one in told]
+    placement = Placement()
     return (
         *DEFINITIONS,
+        _flavors(placement),
+        *placement.rows(),
         _namespaces(joins),
         _workloads(joins),
         _claim_templates(claims, joins),
@@ -267,6 +248,11 @@ def _told_again(
             yield from list(joins.job(kind, found))
         except TidegateError:
             yield from joins.wait(kind, found.metadata, waiting(kind, found))
+
+
+def _flavors(placement: Placement) -> Watched:
+    row = _kueue("resourceflavors", flavors.ResourceFlavor, definitions.flavor)
+    return msgspec.structs.replace(row, observe=placement.flavor)
 
 
 def _namespaces(joins: JobIndex) -> Watched:

@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Sequence
 
 from ingest.publish import HEARTBEATS
-from ingest.resources import Watched
 from ingest.sync import Dependencies, Sync
+from ingest.watched import Watched
 from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.observations import Heartbeat
 from tidegate.errors import BusUnreachableError
@@ -61,7 +61,7 @@ class Session:
             told = Heartbeat(
                 session=self._deps.publisher.session,
                 beat=beat,
-                resources=tuple(one.watched.resource for one in self._syncs if not one.absent),
+                resources=tuple(one.watched.resource for one in self._syncs if one.told),
             )
             await self._deps.publisher.say(HEARTBEATS, told)
             self._deps.metrics.heartbeats.inc()

@@ -20,8 +20,8 @@ from ingest.definitions import who
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
 from ingest.publish import Publisher, refused
-from ingest.resources import Watched
 from ingest.watch import Changed, Pace, Watch, pages
+from ingest.watched import Watched
 from tidegate.contracts.observations import (
     ObjectGone,
     Observed,
@@ -32,6 +32,7 @@ from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, 
 from tidegate.jobs.kind import Object
 from tidegate.kinds.decode import FAILURES, Unreadable, said
 from tidegate.kinds.meta import ObjectMeta
+from tidegate.kube.answers import status_message
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.backoff import delays
 from tidegate.service.logs import get_log
@@ -61,14 +62,18 @@ class Sync:
     def __init__(self, watched: Watched, deps: Dependencies) -> None:
         self.watched = watched
         self.absent = False  # there is no such resource at the API server
+        self._forbidden = False  # there is no right to list it
         self._api, self._publisher = deps.api, deps.publisher
         self._pace, self._random, self._metrics = deps.pace, deps.random, deps.metrics
         self._watch = Watch(deps.api, watched, pace=deps.pace, random=deps.random)
         self._round = 0
         self._listed = False
         self._asked = asyncio.Event()
-        gauge = deps.metrics.watch_open.labels(watched.resource)
-        gauge.set_function(lambda: float(self.open))
+
+    @property
+    def told(self) -> bool:
+        """Tell whether it is needed, and is there for this account."""
+        return self._is_needed and not (self.absent or self._is_left_out)
 
     @property
     def open(self) -> bool:
@@ -78,9 +83,10 @@ class Sync:
     @property
     def waits_for(self) -> str:
         """Return what this resource lacks before time may pass; empty: nothing."""
-        if self.open or (self.absent and self.watched.optional):
+        if self.open or not self._is_needed or (self.absent and self.watched.optional):
             return ""
-        return "its CRD is not installed" if self.absent else "its watch is not open"
+        lack = "its CRD is not installed" if self.absent else "its watch is not open"
+        return "there is no right to list it" if self._forbidden else lack
 
     @property
     def stops_time(self) -> str:
@@ -89,14 +95,28 @@ class Sync:
         Of what was listed once, and ends nothing by its time running out, no watch is needed: who
         is evicted follows from watches of jobs.
         """
-        return "" if self.watched.timeless and self._listed else self.waits_for
+        passes = self.watched.timeless and (self._listed or self._is_left_out)
+        return "" if passes else self.waits_for
+
+    @property
+    def _is_needed(self) -> bool:
+        return self.watched.needed is None or self.watched.needed.is_set()
+
+    @property
+    def _is_left_out(self) -> bool:
+        """Tell whether nobody gave the rights to what not everybody needs."""
+        return self.watched.needed is not None and self._forbidden
 
     def ask(self) -> None:
         """Ask for a list as soon as possible: a resync."""
         self._asked.set()
 
     async def run(self) -> None:
-        """Tell of the resource until cancelled."""
+        """Tell of the resource, as soon as it is needed, until cancelled."""
+        if self.watched.needed is not None:
+            await self.watched.needed.wait()
+        gauge = self._metrics.watch_open.labels(self.watched.resource)
+        gauge.set_function(lambda: float(self.open))
         why, waits = "start", delays(self._random, first_s=0.2, most_s=_ABSENT_S)
         while True:
             try:
@@ -104,6 +124,7 @@ class Sync:
                 self._asked.clear()
                 version = await self._tell_all()
                 self._listed = True
+                self.watched.told.set()
                 waits = delays(self._random, first_s=0.2, most_s=_ABSENT_S)
                 why = await self._tell_changes(version)
             except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
@@ -122,7 +143,7 @@ class Sync:
         ended and lists a lower version tells of a restored etcd.
         """
         resource, publisher = self.watched.resource, self._publisher
-        if self.absent or not self._round:
+        if self.absent or self._forbidden or not self._round:
             await self._probe()
         self._round += 1
         started = SyncStarted(resource=resource, session=publisher.session, round=self._round)
@@ -133,7 +154,8 @@ class Sync:
                 version = version or page.version
                 await _together(self._tell(one, self._round) for one in page.items)
                 present += [one.metadata.uid for one in page.items]
-        await self._tell_others(self.watched.listed(frozenset(present), version))
+        others = self.watched.listed(frozenset(present), version)
+        await self._tell_others(others, self._round if self.watched.summed else 0)
         for completed in self._completed(list(self.watched.present(present)), version):
             await publisher.say(resource, completed)
         return version
@@ -143,7 +165,9 @@ class Sync:
         answer = await self._api.request("GET", self.watched.path, query={"limit": "1"})
         if answer.status == HTTPStatus.NOT_FOUND:
             raise ApiStatusError(answer.status, "there is no such resource")
-        self.absent = False
+        if answer.status == HTTPStatus.FORBIDDEN:
+            raise ApiStatusError(answer.status, status_message(answer.body))
+        self.absent = self._forbidden = False
 
     def _completed(self, present: Sequence[str], version: int) -> list[SyncCompleted]:
         starts = range(0, max(len(present), 1), PRESENT_MAX)
@@ -198,7 +222,8 @@ class Sync:
             meta: ObjectMeta = event.object.metadata
             gone = ObjectGone(**who(meta), resource=self.watched.resource)
             others = self._also_gone(meta)
-            await self._publisher.tell(self.watched.resource, gone)
+            if not self.watched.summed:
+                await self._publisher.tell(self.watched.resource, gone)
             await self._tell_others(others)
         else:
             await self._tell(event.object, 0)
@@ -218,9 +243,10 @@ class Sync:
             own = resource == self.watched.resource
             await self._publisher.tell(resource, told, round=round if own else 0)
 
-    async def _tell_others(self, others: Iterable[ResourceObservation]) -> None:
-        for resource, told in tuple(others):  # made of what changes while they are told
-            await self._publisher.tell(resource, told)
+    async def _tell_others(self, others: Iterable[ResourceObservation], round: int = 0) -> None:  # noqa: A002 - architecture's word
+        made = tuple(others)  # of what changes while they are told
+        for few in (made[at : at + UNDERWAY_MAX] for at in range(0, len(made), UNDERWAY_MAX)):
+            await _together(self._publisher.tell(*one, round=round) for one in few)
 
     def _observed(self, found: Any) -> list[ResourceObservation]:  # noqa: ANN401 - of the resource's kind
         """Reduce an object; one that cannot be read is told as refused, and the others go on."""
@@ -245,10 +271,11 @@ class Sync:
         return resource, refused(resource, Observed(**who(meta)), error, job)
 
     def _note(self, error: TidegateError) -> None:
-        absent = isinstance(error, ApiStatusError) and error.status == HTTPStatus.NOT_FOUND
-        if absent and self.absent:
+        status = error.status if isinstance(error, ApiStatusError) else None
+        absent, forbidden = status == HTTPStatus.NOT_FOUND, status == HTTPStatus.FORBIDDEN
+        if (absent and self.absent) or (forbidden and self._forbidden):
             return
-        self.absent = absent
+        self.absent, self._forbidden = absent, forbidden
         _log.info("not listed", resource=self.watched.resource, absent=absent, error=str(error))
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from ingest.resources import Watched
+from ingest.watched import Watched
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
 from tidegate.kinds.decode import Bookmark, Page, decode, decode_list
 from tidegate.kinds.meta import Status
@@ -66,7 +66,8 @@ async def pages(api: KubernetesApi, watched: Watched, pace: Pace) -> AsyncGenera
     """
     token = ""
     while True:
-        query = {"limit": str(pace.page_max), **({"continue": token} if token else {})}
+        query = {"limit": str(pace.page_max), **watched.select}
+        query |= {"continue": token} if token else {}
         answer = await api.request("GET", watched.path, query=query)
         if answer.status != HTTPStatus.OK:
             raise ApiStatusError(answer.status, status_message(answer.body))
@@ -121,6 +122,7 @@ class Watch:
         """
         lasting_s = self._pace.watch_s * (0.75 + self._random.random() / 2)
         query = {
+            **self._watched.select,
             "resourceVersion": str(version),
             "allowWatchBookmarks": "true",
             "timeoutSeconds": str(max(1, round(lasting_s))),

@@ -12,6 +12,7 @@ from tidegate.kinds import pods
 from tidegate.kinds.kueue_api.topologies import checked, layers_error, topology_request
 from tidegate.kinds.kueue_api.workload import PodSetTopologyRequest, Workload
 from tidegate.kinds.meta import SelectorRequirement
+from tidegate.kinds.seen import PodRequests
 from tidegate.model import podset as model
 
 _SHAPE_DIGITS = 16
@@ -71,6 +72,18 @@ def workload_podsets(found: Workload) -> tuple[model.PodSet, ...]:
             topology=None if one.topology_request is None else _requested(one.topology_request),
         )
         for one in found.spec.pod_sets
+    )
+
+
+def running_pod(spec: PodRequests) -> model.PodSet:
+    """Return what a pod takes of its node, as a podset of this one pod."""
+    return model.PodSet(
+        name="",
+        count=1,
+        containers=tuple(_resources(one.resources) for one in spec.containers),
+        init_containers=tuple(map(_init_container, spec.init_containers)),
+        pod_resources=None if spec.resources is None else _resources(spec.resources),
+        overhead=texts(spec.overhead),
     )
 
 

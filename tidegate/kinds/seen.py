@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.kinds import names
 from tidegate.kinds.markers import Quantity
-from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import Container, Resources
+from tidegate.model.numbers import whole
 
 
 class Namespace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -139,6 +142,87 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
     status: NodeStatus = NodeStatus()
 
     @property
-    def ready(self) -> bool:
-        """Tell whether its kubelet says that it is ready."""
-        return holding(self.status.conditions, "Ready") is not None
+    def ready(self) -> bool | None:
+        """Tell whether its kubelet says that it is ready; None: nobody ever said anything."""
+        told = [one for one in self.status.conditions if one.type == "Ready"]
+        return told[0].status == "True" if told else None
+
+
+class PlacedAnnotations(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    rename={
+        "workload": names.WORKLOAD,
+        "required": names.REQUIRED_TOPOLOGY,
+        "preferred": names.PREFERRED_TOPOLOGY,
+        "unconstrained": names.UNCONSTRAINED_TOPOLOGY,
+        "slice_required": names.SLICE_REQUIRED_TOPOLOGY,
+        "slice_constraints": names.SLICE_CONSTRAINTS,
+    },
+):
+    """Those of a pod's annotations that say whether a topology placed it."""
+
+    workload: str | None = None
+    required: str | None = None
+    preferred: str | None = None
+    unconstrained: str | None = None
+    slice_required: str | None = None
+    slice_constraints: str | None = None
+
+    @property
+    def placed(self) -> bool:
+        """Tell whether a topology placed the pod, for a workload that is charged for it."""
+        asked = (
+            self.required,
+            self.preferred,
+            self.unconstrained,
+            self.slice_required,
+            self.slice_constraints,
+        )
+        return self.workload is not None and any(one is not None for one in asked)
+
+
+class PodMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The metadata of a pod that is only counted."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    annotations: PlacedAnnotations = PlacedAnnotations()
+
+    @property
+    def version(self) -> int:
+        """Return resourceVersion as the integer that it is compared as; 0 if there is none."""
+        return whole(self.resource_version) or 0
+
+    @property
+    def deleting(self) -> bool:
+        """Tell whether deletion was asked for."""
+        return self.deletion_timestamp is not None
+
+
+class PodRequests(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a pod takes of which node."""
+
+    node_name: str = ""
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    resources: Resources | None = None
+    overhead: dict[str, Quantity] = {}
+
+
+class PodPhase(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a pod is."""
+
+    phase: str = ""
+
+
+class BoundPod(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod on a node: there may be many, so nothing else is read of it."""
+
+    metadata: PodMeta = PodMeta()
+    spec: PodRequests = PodRequests()
+    status: PodPhase = PodPhase()

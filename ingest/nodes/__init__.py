@@ -1,0 +1,1 @@
+"""Topologies, nodes and the pods on these: watched once a flavor names a topology."""

@@ -1,0 +1,194 @@
+"""What pods that no topology placed use of each node, added up as they come and go.
+
+Of a pod no more is kept than its node, what it requests, and for one that a topology placed its
+workload: of a node that is not ready, or has a taint, is told too whose pods there have all ended.
+A terminated pod uses nothing. Nothing is told before the first list is complete: a part of a sum
+would look like room.
+
+Source: behaviour.md 12.1, 12.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from sys import intern
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from ingest.jobs.ownership import ResourceObservation
+from tidegate.contracts.observations import ObjectGone
+from tidegate.contracts.observed.nodes import NODE_PODS, NodePodsObserved
+from tidegate.core.quota.requests import placement_requests
+from tidegate.core.state.state import Objects
+from tidegate.kinds.podsets import running_pod
+from tidegate.kinds.seen import BoundPod
+
+Amounts: TypeAlias = tuple[tuple[str, int], ...]
+_OVER = ("Succeeded", "Failed")
+_NO_DEFAULTS = Objects()  # a pod's requests were filled in when it was created
+
+
+class _Member(NamedTuple):
+    """A pod: it uses something, or it is of a workload that a topology placed."""
+
+    node: str
+    amounts: Amounts  # of one that no topology placed
+    workload: str  # "<namespace>/<name>", of one that a topology placed
+    lives: bool  # it has neither ended nor is it about to
+
+
+class _Placed(msgspec.Struct):
+    """The pods of a workload that a topology placed on one node."""
+
+    pods: int = 0
+    living: int = 0
+
+
+class _OnNode(msgspec.Struct):
+    """What there is to tell of a node's pods."""
+
+    usage: dict[str, int] = {}
+    placed: dict[str, _Placed] = {}  # by workload
+
+
+class PodUsage:
+    """The sums of all nodes; as large as there are pods that count."""
+
+    def __init__(self) -> None:
+        self._members = dict[str, _Member]()  # by uid
+        self._nodes = dict[str, _OnNode]()  # by name
+        self._ailing = dict[str, str]()  # names of nodes not ready or tainted, to their uids
+        self._told = set[str]()  # nodes
+        self._seen = 0  # the version up to which the pods are known
+        self._listed = False
+        self._amounts = dict[Amounts, Amounts]()  # equal ones are kept once
+
+    def observe(self, pod: BoundPod) -> Iterator[ResourceObservation]:
+        """Take a pod as it is now and yield its node, if that is not as it was."""
+        member = self._member(pod)
+        self._seen = max(self._seen, pod.metadata.version)
+        yield from self._put(pod.metadata.uid, member)
+
+    def forget(self, uid: str, version: int) -> Iterator[ResourceObservation]:
+        """Take in that a pod is gone, and yield its node, if that is not as it was."""
+        self._seen = max(self._seen, version)
+        yield from self._put(uid, None)
+
+    def listed(self, present: Collection[str], version: int) -> Iterator[ResourceObservation]:
+        """Forget the pods that a list no longer has, and yield every node as of that list."""
+        self._seen = max(self._seen, version)
+        for uid in [uid for uid in self._members if uid not in present]:
+            self._change(self._members.pop(uid), -1)
+        self._listed = True
+        for name in sorted(self._told | self._nodes.keys()):
+            yield from self._telling(name)
+
+    def present(self, _listed: Collection[str]) -> tuple[str, ...]:
+        """Return the names of the nodes that are told of: their uids here."""
+        return tuple(sorted(self._told))
+
+    def ail(self, name: str, uid: str, *, ails: bool) -> Iterator[ResourceObservation]:
+        """Learn whether a node is not ready or has a taint; yield it if that changes it."""
+        if ails and name not in self._ailing:
+            self._ailing[name] = uid
+            yield from self._telling(name)
+        elif not ails and name in self._ailing:
+            self._recover(name)
+            yield from self._telling(name)
+
+    def without(self, gone: Callable[[str], bool]) -> Iterator[ResourceObservation]:
+        """Take in that nodes are gone, told by their uids; yield those that this changes."""
+        for name in [name for name, uid in self._ailing.items() if gone(uid)]:
+            self._recover(name)
+            yield from self._telling(name)
+
+    def _recover(self, name: str) -> None:
+        del self._ailing[name]
+        found = self._nodes.get(name)
+        if found is not None:
+            found.placed = {key: one for key, one in found.placed.items() if one.pods}
+            self._tidy(name)
+
+    def _put(self, uid: str, member: _Member | None) -> Iterator[ResourceObservation]:
+        known = self._members.get(uid)
+        if known == member:
+            return
+        for one, sign in ((known, -1), (member, 1)):
+            if one is not None:
+                self._change(one, sign)
+        if member is None:
+            self._members.pop(uid, None)
+        else:
+            self._members[uid] = member
+        for name in dict.fromkeys(one.node for one in (known, member) if one is not None):
+            yield from self._telling(name)
+
+    def _change(self, member: _Member, sign: int) -> None:
+        """Add a pod to its node (``sign`` 1), or take it off (-1)."""
+        found = self._nodes.setdefault(member.node, _OnNode())
+        for resource, units in member.amounts:
+            left = found.usage.get(resource, 0) + sign * units
+            found.usage[resource] = left
+            if not left:
+                del found.usage[resource]
+        if member.workload:
+            placed = found.placed.setdefault(member.workload, _Placed())
+            placed.pods += sign
+            placed.living += sign * member.lives
+            if not placed.pods and member.node not in self._ailing:
+                del found.placed[member.workload]
+        self._tidy(member.node)
+
+    def _tidy(self, name: str) -> None:
+        found = self._nodes[name]
+        if not found.usage and not found.placed:
+            del self._nodes[name]
+
+    def _telling(self, name: str) -> Iterator[ResourceObservation]:
+        """Yield a node's sum, or that there is none any more."""
+        if not self._listed:
+            return
+        found = self._nodes.get(name, _OnNode())
+        ended = self._ended(found) if name in self._ailing else ()
+        if found.usage or ended:
+            self._told.add(name)
+            yield NODE_PODS, self._observed(name, dict(found.usage), ended)
+        elif name in self._told:
+            self._told.remove(name)
+            yield NODE_PODS, _gone(name, self._seen)
+
+    def _observed(
+        self, name: str, usage: dict[str, int], ended: tuple[str, ...]
+    ) -> NodePodsObserved:
+        return NodePodsObserved(
+            name=name,
+            uid=name,
+            version=self._seen,
+            session="",
+            usage={key: usage[key] for key in sorted(usage)},
+            ended=ended,
+        )
+
+    def _ended(self, found: _OnNode) -> tuple[str, ...]:
+        return tuple(sorted(key for key, one in found.placed.items() if not one.living))
+
+    def _member(self, pod: BoundPod) -> _Member | None:
+        over, node = pod.status.phase in _OVER, intern(pod.spec.node_name)
+        if not node:
+            return None
+        if pod.metadata.annotations.placed:
+            workload = f"{pod.metadata.namespace}/{pod.metadata.annotations.workload}"
+            lives = not over and not pod.metadata.deleting
+            return _Member(node, (), intern(workload), lives)
+        if over:
+            return None
+        asked = placement_requests(_NO_DEFAULTS, "", running_pod(pod.spec)) | {"pods": 1}
+        amounts = tuple((intern(name), asked[name]) for name in sorted(asked) if asked[name])
+        return _Member(node, self._amounts.setdefault(amounts, amounts), "", lives=True)
+
+
+def _gone(name: str, version: int) -> ObjectGone:
+    return ObjectGone(
+        namespace="", name=name, uid=name, version=version, session="", resource=NODE_PODS
+    )

@@ -1,0 +1,83 @@
+"""The rows for placement: Topologies, Nodes, and the pods that are bound to these.
+
+None of them is watched before a ResourceFlavor names a topology. What pods use is told before
+the nodes are, so that no node looks empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from ingest import definitions
+from ingest.jobs.ownership import ResourceObservation
+from ingest.nodes.pod_usage import PodUsage
+from ingest.watched import Watched
+from tidegate.contracts.observed.nodes import NODE_PODS, NODES, TOPOLOGIES
+from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology
+from tidegate.kinds.names import API_VERSION, GROUP
+from tidegate.kinds.seen import BoundPod, Node
+
+_BOUND = {"fieldSelector": "spec.nodeName!="}
+
+
+class Placement:
+    """Whether anything is placed by a topology, and what is watched for it."""
+
+    def __init__(self) -> None:
+        self._named, self._pods_told = asyncio.Event(), asyncio.Event()
+        self._usage = PodUsage()
+
+    def flavor(self, found: ResourceFlavor) -> Iterator[ResourceObservation]:
+        """Observe a ResourceFlavor; the first that names a topology has nodes watched."""
+        if found.spec.topology_name:
+            self._named.set()
+        yield f"resourceflavors.{GROUP}", definitions.flavor(found)
+
+    def rows(self) -> tuple[Watched, ...]:
+        """Return what is watched."""
+        return self._topologies(), self._pods(), self._nodes()
+
+    def _topologies(self) -> Watched:
+        return Watched(
+            resource=TOPOLOGIES,
+            path=f"/apis/{API_VERSION}/topologies",
+            kind=Topology,
+            observe=lambda found: ((TOPOLOGIES, definitions.topology(found)),),
+            timeless=True,
+            needed=self._named,
+        )
+
+    def _pods(self) -> Watched:
+        return Watched(
+            resource=NODE_PODS,
+            path="/api/v1/pods",
+            kind=BoundPod,
+            observe=self._usage.observe,
+            gone=self._usage.forget,
+            listed=self._usage.listed,
+            present=self._usage.present,
+            timeless=True,
+            select=_BOUND,
+            needed=self._named,
+            told=self._pods_told,
+            summed=True,
+        )
+
+    def _nodes(self) -> Watched:
+        return Watched(
+            resource=NODES,
+            path="/api/v1/nodes",
+            kind=Node,
+            observe=self._node,
+            gone=lambda uid, _version: self._usage.without(uid.__eq__),
+            listed=lambda present, _version: self._usage.without(lambda uid: uid not in present),
+            timeless=True,
+            needed=self._pods_told,
+        )
+
+    def _node(self, found: Node) -> Iterator[ResourceObservation]:
+        told = definitions.node(found)
+        yield NODES, told
+        ails = not told.spec.ready or bool(told.spec.taints)
+        yield from self._usage.ail(found.metadata.name, found.metadata.uid, ails=ails)

@@ -1,0 +1,211 @@
+"""Nodes, Topologies and foreign pods are watched once a flavor names a topology, and summed up."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ingest.session import Session
+from tests.ingest.scene import session
+from tests.parts.stage import KUEUE, Object, Stage, alongside, kueue
+from tests.parts.virtual import run_virtually
+from tidegate.contracts.observations import Heartbeat, ObjectGone, SyncCompleted
+from tidegate.contracts.observed.nodes import (
+    NODE_PODS,
+    NODES,
+    TOPOLOGIES,
+    NodeObserved,
+    NodePodsObserved,
+    TopologyObserved,
+)
+from tidegate.kube.ports import Response
+
+LEVELS = [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
+PODS = "/api/v1/namespaces/default/pods"
+PLACED = {"kueue.x-k8s.io/workload": "w", "kueue.x-k8s.io/podset-required-topology": "rack"}
+
+
+def flavor(topology: str | None = "t") -> Object:
+    named = {} if topology is None else {"topologyName": topology}
+    return kueue("ResourceFlavor", "f", nodeLabels={"kind": "tas"}, **named)
+
+
+def node(name: str, **spec: object) -> Object:
+    ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}
+    status = {"allocatable": {"cpu": "8", "pods": "110"}, "conditions": [ready]}
+    labels = {"rack": "r1", "kind": "tas", "kubernetes.io/hostname": name}
+    return {"metadata": {"name": name, "labels": labels}, "spec": spec, "status": status}
+
+
+def pod(name: str, on: str, cpu: str, annotations: dict[str, str] | None = None) -> Object:
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "metadata": {"name": name, "namespace": "default", "annotations": annotations or {}},
+        "spec": {"containers": [container], "nodeName": on, "restartPolicy": "Never"},
+    }
+
+
+def prepare(stage: Stage) -> None:
+    stage.make(f"{KUEUE}/topologies", kueue("Topology", "t", levels=LEVELS))
+    stage.make("/api/v1/nodes", node("n1"))
+    stage.make(f"{KUEUE}/resourceflavors", flavor())
+
+
+def delete(stage: Stage, name: str) -> None:
+    at_once = b'{"gracePeriodSeconds": 0}'
+    assert stage.embedded.call("DELETE", f"{PODS}/{name}", body=at_once).status == 200
+
+
+async def forbid(_method: str, path: str) -> Response | None:
+    looked_at = path.rpartition("/")[2] in {"topologies", "nodes"}
+    return Response(403, b'{"kind": "Status", "code": 403}') if looked_at else None
+
+
+async def sums(stage: Stage) -> list[dict[str, int] | None]:
+    """Return what was told of the pods of node n1; None: there are none any more."""
+    return [
+        one.usage if isinstance(one, NodePodsObserved) else None
+        for one in await stage.heard()
+        if isinstance(one, NodePodsObserved) or getattr(one, "resource", "") == NODE_PODS
+        if isinstance(one, NodePodsObserved | ObjectGone)
+    ]
+
+
+def test_no_node_and_no_pod_is_asked_for_before_a_flavor_names_a_topology() -> None:
+    async def run() -> None:
+        stage = Stage()
+        stage.make("/api/v1/nodes", node("n1"))
+        stage.make(f"{KUEUE}/resourceflavors", flavor(None))
+        async with alongside(session(stage).run()):
+            beat = await stage.hear(Heartbeat)
+            assert not {TOPOLOGIES, NODES, NODE_PODS} & set(beat.resources)
+            stage.change(f"{KUEUE}/resourceflavors/f", {"spec": {"topologyName": "t"}})
+            stage.make(f"{KUEUE}/topologies", kueue("Topology", "t", levels=LEVELS))
+            await stage.hear(Heartbeat, lambda one: NODES in one.resources)
+            await stage.hear(NodeObserved)
+            told = await stage.hear(TopologyObserved)
+        assert told.levels == ("rack", "kubernetes.io/hostname")
+
+    run_virtually(run())
+
+
+def test_the_sums_are_complete_before_the_first_node_is_told_of() -> None:
+    async def run() -> None:
+        stage = Stage()
+        prepare(stage)
+        for number in range(3):
+            stage.make(PODS, pod(f"p{number}", "n1", "500m"))
+        async with alongside(session(stage).run()):
+            await stage.hear(NodeObserved)
+            told = await stage.heard()
+            (rounded,) = (
+                one for one in told if isinstance(one, SyncCompleted) and one.resource == NODE_PODS
+            )
+            seen = next(one for one in told if isinstance(one, NodePodsObserved))
+        assert rounded.present == ("n1",)
+        assert (seen.usage, seen.uid, seen.round) == ({"cpu": 1_500, "pods": 3}, "n1", 1)
+        nodes = [number for number, one in enumerate(told) if isinstance(one, NodeObserved)]
+        assert told.index(seen) < told.index(rounded) < nodes[0]
+
+    run_virtually(run())
+
+
+def test_a_heartbeat_of_a_kubelet_is_no_news_and_a_taint_is() -> None:
+    async def run() -> None:
+        stage = Stage()
+        prepare(stage)
+        async with alongside(session(stage).run()):
+            await stage.hear(NodeObserved)
+            ready = node("n1")["status"]["conditions"][0]
+            later = {**ready, "lastHeartbeatTime": "2026-01-01T00:05:00Z"}
+            stage.change("/api/v1/nodes/n1/status", {"status": {"conditions": [later]}})
+            stage.change("/api/v1/nodes/n1", {"metadata": {"annotations": {"a": "b"}}})
+            taint = {"key": "k", "effect": "NoSchedule"}
+            stage.change("/api/v1/nodes/n1", {"spec": {"taints": [taint]}})
+            await stage.hear(NodeObserved, lambda one: bool(one.spec.taints))
+            told = [one for one in await stage.heard() if isinstance(one, NodeObserved)]
+        assert len(told) == 2
+        assert told[0].spec.allocatable == {"cpu": 8_000, "pods": 110}
+
+    run_virtually(run())
+
+
+def test_pods_are_added_up_as_they_come_and_go_and_placed_ones_are_not() -> None:
+    async def run() -> None:
+        stage = Stage()
+        prepare(stage)
+        async with alongside(session(stage).run()):
+            await stage.hear(NodeObserved)
+            stage.make(PODS, pod("a", "n1", "1"))
+            stage.make(PODS, pod("placed", "n1", "1", PLACED))
+            stage.make(PODS, pod("b", "n1", "250m"))
+            await asyncio.sleep(1)
+            stage.change(f"{PODS}/a/status", {"status": {"phase": "Succeeded"}})
+            await asyncio.sleep(1)
+            delete(stage, "b")
+            await asyncio.sleep(60)
+            assert await sums(stage) == [
+                {"cpu": 1_000, "pods": 1},
+                {"cpu": 1_250, "pods": 2},
+                {"cpu": 250, "pods": 1},
+                None,
+            ]
+
+    run_virtually(run())
+
+
+def test_whose_pods_have_ended_is_told_of_a_node_that_is_not_ready() -> None:
+    async def run() -> None:
+        stage = Stage()
+        prepare(stage)
+        stage.make(PODS, pod("one", "n1", "1", PLACED))
+        stage.make(PODS, pod("two", "n1", "1", PLACED))
+        async with alongside(session(stage).run()):
+            await stage.hear(NodeObserved)
+            lost = {"type": "Ready", "status": "Unknown"}
+            stage.change("/api/v1/nodes/n1/status", {"status": {"conditions": [lost]}})
+            stage.change(f"{PODS}/one/status", {"status": {"phase": "Failed"}})
+            await asyncio.sleep(5)
+            assert await sums(stage) == []
+            stage.change(f"{PODS}/two/status", {"status": {"phase": "Failed"}})
+            await stage.hear(NodePodsObserved, lambda told: told.ended == ("default/w",))
+            ready = {"type": "Ready", "status": "True"}
+            stage.change("/api/v1/nodes/n1/status", {"status": {"conditions": [ready]}})
+            await stage.hear(ObjectGone, lambda told: told.resource == NODE_PODS)
+
+    run_virtually(run())
+
+
+def test_a_sum_that_changed_while_nobody_looked_is_told_by_the_next_list() -> None:
+    async def run() -> None:
+        stage = Stage()
+        prepare(stage)
+        stage.make(PODS, pod("a", "n1", "1"))
+        async with alongside(session(stage).run()):
+            await stage.hear(NodeObserved)
+            stage.api.down = True
+            await asyncio.sleep(100)
+            delete(stage, "a")
+            stage.embedded.compact()
+            stage.api.down = False
+            await stage.hear(ObjectGone, lambda told: told.resource == NODE_PODS)
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize("resource", [TOPOLOGIES, NODES])
+def test_without_the_rights_time_passes_and_readiness_says_what_is_missing(resource: str) -> None:
+    async def run() -> None:
+        stage = Stage()
+        prepare(stage)
+        stage.api.before = forbid
+        ingest: Session = session(stage)
+        async with alongside(ingest.run()):
+            beat = await stage.hear(Heartbeat)
+            assert resource not in beat.resources
+            assert f"{resource}: there is no right to list it" in ingest.waits_for()
+            stage.api.before = None
+            await stage.hear(Heartbeat, lambda one: resource in one.resources)
+
+    run_virtually(run())
