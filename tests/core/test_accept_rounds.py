@@ -110,6 +110,20 @@ def test_a_round_that_lost_something_removes_nobody_and_asks_for_another(
     assert "SyncCompleted" in flavors(bus, 16, "x", number=2)
 
 
+def test_a_later_round_that_a_restart_cut_in_two_asks_for_another(bus: Bus) -> None:
+    bus.tell(flavor("gone"))
+    flavors(bus, 15, "gone")
+    bus.tell(started(FLAVORS, 1, "b"))  # of an ingest that was not there when it went
+    bus.state.heard = Dedup()
+    ended = completed(17, resource=FLAVORS, session="b")
+    assert types(bus.tell(ended)) == ["GapObserved"]
+    assert flavors(bus, 18, number=2, session="b") == [
+        "SyncStarted",
+        "FlavorRemoved",
+        "SyncCompleted",
+    ]
+
+
 def test_an_older_version_of_an_object_is_dropped(bus: Bus) -> None:
     bus.tell(flavor(version=20))
     assert bus.tell(flavor(version=19, spec=OTHER)) == []

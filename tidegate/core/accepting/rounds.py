@@ -50,12 +50,12 @@ def end_round(
 
     Yields facts, to be folded before the next is asked for, and observations that were passed over
     as outdated and count after all, to be taken again. A round whose beginning was not heard
-    proves nothing: if it was to be the first, a gap is told, so that a resync follows.
+    proves nothing, and may be all that tells of a removal: a gap is told, so that a resync follows.
     """
     key = roll_key(told.session, told.resource, told.round)
     roll = state.heard.rolls.get(key)
     if roll is None:
-        if told.piece == told.pieces and not _was_completed(state, told.resource):
+        if told.piece == told.pieces:
             yield GapObserved(at_us=at_us, expected_seq=seq, found_seq=seq)
         return
     roll.pieces[told.piece] = told.present
