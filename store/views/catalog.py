@@ -39,8 +39,8 @@ _MODULES: tuple[ModuleType, ...] = (
 
 def _view(module: ModuleType) -> View:
     about = " ".join((module.__doc__ or "").split("\n\n")[0].split())
-    other = getattr(module, "POSTGRESQL", None)
-    return View(module.NAME, about, module.COLUMNS, module.QUERY, other)
+    other, sums = getattr(module, "POSTGRESQL", None), getattr(module, "SUMS", ())
+    return View(module.NAME, about, module.COLUMNS, module.QUERY, other, sums)
 
 
 VIEWS = {module.NAME: _view(module) for module in _MODULES}
@@ -62,6 +62,7 @@ def text_of_all() -> str:
         {
             "name": view.name,
             "about": view.about,
+            "sums": view.sums,
             "sql": {one.name: compiled(view, one) for one in dialects},
         }
         for view in VIEWS.values()

@@ -23,6 +23,7 @@ class View(NamedTuple):
     columns: tuple[ViewColumn, ...]
     query: Select[Any]
     postgresql: Select[Any] | None = None  # the same rows as PostgreSQL gives them sooner
+    sums: tuple[str, ...] = ()  # the columns that may be added up over rows
 
 
 UNIT = "cores or the resource's own unit"

@@ -45,6 +45,7 @@ COLUMNS = (
     ViewColumn("freed", UNIT, "what really came back; NULL until it did"),
     ViewColumn("work_lost", UNIT_SECONDS, "amount times time held, all of which is done again"),
 )
+SUMS = ("ran_s",)
 
 
 def _held() -> CTE:

@@ -40,6 +40,7 @@ COLUMNS = (
     ViewColumn("reason", "", "why it waited last; empty: it was never held"),
     ViewColumn("times_pending", "1", "how often it was tried, for another reason each time"),
 )
+SUMS = ("waited_s",)
 
 _w, _end = wait.c, ledger_end()
 _local = queue.alias("local")

@@ -35,6 +35,7 @@ COLUMNS = (
     ViewColumn("currency", "", "of the price"),
     ViewColumn("price_from", "UTC", "the day the price holds from; empty: always"),
 )
+SUMS = ("unit_hours", "cost")
 
 _GROUP = ("cluster", "cluster_queue", "local_queue", "namespace", "author", "flavor", "resource")
 _day = func.substr(utc_text(ALL_USAGE.c.hour_us), 1, 10)

@@ -41,6 +41,7 @@ COLUMNS = (
     ViewColumn("lent_seconds", UNIT_SECONDS, "its share of what its cohort tree's queues borrowed"),
     ViewColumn("idle_seconds", UNIT_SECONDS, "nominal at each moment, neither used nor lent"),
 )
+SUMS = ("nominal_seconds", "used_seconds", "borrowed_seconds", "lent_seconds", "idle_seconds")
 
 _zero = cast(0, Double)
 _root = roots_by_hour(EACH_HOUR)

@@ -51,6 +51,7 @@ COLUMNS = (
     ViewColumn("quota_seconds", UNIT_SECONDS, "the ClusterQueue's nominal quota times its time"),
     ViewColumn("share_of_quota", "1", "resource_seconds / quota_seconds; above 1: borrowed"),
 )
+SUMS = ("resource_seconds",)
 
 _KEY = tuple(column.name for column in usage.primary_key.columns)
 _QUEUE_KEY = ("partition", "hour_us", "cluster_queue", "flavor", "resource")

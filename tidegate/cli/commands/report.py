@@ -2,28 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
 
 import typer
 
 from store.views.texts import TEXTS
-from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
-from tidegate.cli.output import Column, Output, OutputOption, print_records, say
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
+from tidegate.cli.output import Column, Output, print_records, say
+from tidegate.cli.reporting.files import print_csv, print_parquet
+from tidegate.cli.reporting.narrowing import Row, Span, grouped, only, within
 
 _LIST = (Column("NAME", "name"), Column("WHAT IT TELLS", "about"))
 _CHARGEBACK = "chargeback"
 _DIGITS = 6
 
 
-def report(
+class Form(StrEnum):
+    """The forms that ``--output`` takes here: files of columns besides."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+    CSV = "csv"
+    PARQUET = "parquet"
+
+
+def report(  # noqa: PLR0913 - each is an option
     view: Annotated[str, typer.Argument(help="The report; without one all are listed.")] = "",
     *,
     sql: Annotated[bool, typer.Option("--sql", help="Print its SQL instead of rows.")] = False,
+    since: Annotated[
+        str, typer.Option(metavar="TIME", help="Only from this time (UTC), or so long ago: 2h.")
+    ] = "",
+    until: Annotated[str, typer.Option(metavar="TIME", help="Only what is before this time.")] = "",
+    queue: Annotated[str, typer.Option(help="Only this ClusterQueue.")] = "",
+    namespace: Annotated[str, typer.Option("--namespace", "-n", help="Only this namespace.")] = "",
+    group_by: Annotated[
+        str, typer.Option(help="Add up over rows that are alike in these columns: namespace,day.")
+    ] = "",
     as_of: AsOfOption = "",
     ledger: LedgerOption = "",
-    output: OutputOption = Output.TABLE,
+    output: Annotated[
+        Form, typer.Option("--output", "-o", help="The form to print, or the file to write.")
+    ] = Form.TABLE,
 ) -> None:
     """Print a SQL report: the same rows that any SQL client sees in the view of its name.
+
+    An hour or a day belongs to the time in which it begins; what lasts, to each that it touches.
 
     Examples:
       tidegate report
@@ -31,20 +60,40 @@ def report(
       tidegate report usage_hourly -o json
 
       tidegate report chargeback --sql
+
+      tidegate report chargeback --since 2026-03-01 --until 2026-04-01 --group-by namespace,currency
+
+      tidegate report quota_hourly --queue team-a --since 7d -o csv > team-a.csv
     """
     with open_reader(ledger, as_of) as reader:
         if not view:
-            _print_list(output)
+            _print_list(_plain(output))
         elif sql:
             typer.echo(reader.statement(view))
         else:
-            rows = reader.report(view)
-            _print_rows(rows, output)
+            rows = only(reader.report(view), "cluster_queue", "--queue", queue)
+            rows = only(rows, "namespace", "--namespace", namespace)
+            rows = within(rows, _span(reader, since, until))
+            columns = [name.strip() for name in group_by.split(",") if name]
+            _print_rows(grouped(rows, columns, TEXTS[view].sums), output)
             if view == _CHARGEBACK:
                 _tell_unpriced(rows)
 
 
-def _tell_unpriced(rows: list[dict[str, Any]]) -> None:
+def _span(reader: Reader, since: str, until: str) -> Span:
+    return Span(
+        reader.moment_us(since, "--since") if since else 0,
+        reader.moment_us(until, "--until") if until else None,
+    )
+
+
+def _plain(form: Form) -> Output:
+    if form in {Form.CSV, Form.PARQUET}:
+        raise typer.BadParameter("Name a report: there is nothing to write of their list.")
+    return Output(form)
+
+
+def _tell_unpriced(rows: Sequence[Row]) -> None:
     """Say what has no price, since a sum over ``cost`` would pass it over in silence."""
     days: dict[tuple[str, str], list[str]] = {}
     for row in rows:
@@ -61,7 +110,13 @@ def _print_list(output: Output) -> None:
     print_records(records, _LIST, output)
 
 
-def _print_rows(rows: list[dict[str, Any]], output: Output) -> None:
+def _print_rows(rows: Sequence[Row], form: Form) -> None:
+    if form is Form.CSV:
+        print_csv(rows)
+        return
+    if form is Form.PARQUET:
+        print_parquet(rows)
+        return
     names = list(rows[0]) if rows else []
     columns = [
         Column(
@@ -73,7 +128,7 @@ def _print_rows(rows: list[dict[str, Any]], output: Output) -> None:
         for name in names
     ]
     print_records(
-        rows, columns, output, name=names[0] if names else "", nothing="The report has no rows."
+        rows, columns, _plain(form), name=names[0] if names else "", nothing="There are no rows."
     )
 
 

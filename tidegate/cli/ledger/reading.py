@@ -144,9 +144,14 @@ class Reader(NamedTuple):
         """
         if text.isdecimal():
             return seq_in(text, option)
-        return self.ledger.seq_at(self._time_of(text, option) - 1) + 1
+        return self.ledger.seq_at(self.moment_us(text, option) - 1) + 1
 
-    def _time_of(self, text: str, option: str) -> int:
+    def moment_us(self, text: str, option: str) -> int:
+        """Return the time that an option tells, in UTC microseconds: a time, or so long ago.
+
+        Raises:
+            BadParameter: it is neither.
+        """
         ago_us = parse_ago(text)
         return time_of(text, option) if ago_us is None else self.now_us() - ago_us
 
@@ -161,7 +166,7 @@ class Reader(NamedTuple):
         if onwards or text.isdecimal():
             seq = self.first_seq(text, option)
         else:
-            seq = self.ledger.seq_at(self._time_of(text, option))
+            seq = self.ledger.seq_at(self.moment_us(text, option))
         if not 0 < seq <= self.end:
             raise typer.BadParameter(
                 f"{option} {text}: the ledger holds the events from 1 to {self.end}."

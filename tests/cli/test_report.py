@@ -1,0 +1,117 @@
+"""``tidegate report``: rows narrowed down, added up, and written as files of columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner, Result
+
+from tests.parts.sample import TURNS, filled
+from tidegate.cli.program import build
+from tidegate.cli.reporting.narrowing import Span, grouped, within
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The sample's ledger."""
+    file = tmp_path_factory.mktemp("ledger") / "ledger.db"
+    with filled(f"sqlite:///{file}", TURNS):
+        return str(file)
+
+
+def ran(ledger: str, *words: str) -> Result:
+    return CliRunner().invoke(build(), ["report", *words, "--ledger", ledger])
+
+
+def rows(ledger: str, *words: str) -> list[dict[str, str]]:
+    done = ran(ledger, *words, "-o", "csv")
+    assert done.exit_code == 0, done.output
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+def test_a_sum_over_groups_is_the_sum_of_the_rows(ledger: str) -> None:
+    every = rows(ledger, "usage_hourly")
+    summed = rows(ledger, "usage_hourly", "--group-by", "namespace,resource")
+    assert list(summed[0]) == ["namespace", "resource", "rows", "resource_seconds"]
+    for group in summed:
+        alike = [
+            one for one in every
+            if (one["namespace"], one["resource"]) == (group["namespace"], group["resource"])
+        ]  # fmt: skip
+        assert int(group["rows"]) == len(alike) > 0
+        total = sum(float(one["resource_seconds"]) for one in alike)
+        assert float(group["resource_seconds"]) == pytest.approx(total)
+
+
+def test_rows_are_of_one_queue_and_namespace(ledger: str) -> None:
+    every = rows(ledger, "waits")
+    kept = rows(ledger, "waits", "--queue", "team-a", "--namespace", "a")
+    assert kept == [one for one in every if one["cluster_queue"] == "team-a"]
+    assert rows(ledger, "waits", "--queue", "nosuch") == []
+
+
+def test_two_halves_of_a_day_make_the_day(ledger: str) -> None:
+    noon = "2026-03-02T09:00:00Z"
+    before = rows(ledger, "usage_hourly", "--until", noon)
+    after = rows(ledger, "usage_hourly", "--since", noon)
+    assert before
+    assert after
+    assert before + after == rows(ledger, "usage_hourly")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("quota_now", "--since", "2h"), "use --as-of"),
+        (("quota_now", "--namespace", "a"), "no column namespace"),
+        (("waits", "--group-by", "team"), "no column team"),
+        (("waits", "--since", "yesterday"), "--since"),
+        (("-o", "csv"), "Name a report"),
+    ],
+)
+def test_what_a_report_cannot_be_asked_is_said(
+    ledger: str, words: tuple[str, ...], said: str
+) -> None:
+    done = ran(ledger, *words)
+    assert done.exit_code == 2
+    assert said in " ".join(done.output.split())
+
+
+def test_parquet_bears_the_same_rows(ledger: str) -> None:
+    done = ran(ledger, "waits", "-o", "parquet")
+    found = pq.read_table(io.BytesIO(done.stdout_bytes)).to_pylist()
+    told = [{k: "" if v is None else str(v) for k, v in row.items()} for row in found]
+    assert told == rows(ledger, "waits")
+
+
+INTERVALS = st.lists(
+    st.tuples(st.integers(0, 50), st.none() | st.integers(0, 50)).map(
+        lambda one: {
+            "from_at": f"2026-03-02T00:00:{one[0]:02d}Z",
+            "to_at": None if one[1] is None else f"2026-03-02T00:00:{one[0] + min(one[1], 9):02d}Z",
+        }
+    )
+)
+DAY_US = 1_772_409_600_000_000
+
+
+@given(INTERVALS, st.integers(0, 50))
+def test_an_interval_is_in_each_span_that_it_touches(found: list[dict[str, Any]], at: int) -> None:
+    cut_us = DAY_US + at * 1_000_000
+    before, after = within(found, Span(0, cut_us)), within(found, Span(cut_us))
+    assert [one for one in found if one in before or one in after] == found
+    both = [one for one in before if one in after]
+    cut = f"2026-03-02T00:00:{at:02d}Z"
+    assert all(one["from_at"] < cut and (one["to_at"] or "9") > cut for one in both)
+
+
+def test_an_unknown_column_names_those_there_are() -> None:
+    with pytest.raises(typer.BadParameter, match="it has day, cost"):
+        grouped([{"day": "2026-03-01", "cost": 1}], ["team"], ["cost"])
