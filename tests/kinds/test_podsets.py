@@ -13,8 +13,16 @@ from tidegate.kinds.kueue_api.topologies import topology_request
 from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.podsets import pod_set, workload_podsets, written
-from tidegate.model.podset import Container, NodeTerm, Requirement, Toleration, TopologyRequest
+from tidegate.model.podset import (
+    Container,
+    NodeTerm,
+    Requirement,
+    SliceLayer,
+    Toleration,
+    TopologyRequest,
+)
 
+LAYERS = "slice-required-topology-constraints"
 PREFIX = "kueue.x-k8s.io/podset-"
 WORKERS = documents(DATA / "samples/v1beta2/workloads.yaml")[1]
 
@@ -77,6 +85,12 @@ def test_a_workload_asks_for_its_topology() -> None:
             {"slice-required-topology": "rack", "slice-size": "4"},
             TopologyRequest(slice_required="rack", slice_size=4),
         ),
+        (
+            {LAYERS: '[{"topology": "block", "size": 8}, {"topology": "rack", "size": 4}]'},
+            TopologyRequest(
+                layers=(SliceLayer(level="block", size=8), SliceLayer(level="rack", size=4))
+            ),
+        ),
     ],
 )
 def test_annotations_of_a_template_ask_for_a_topology(
@@ -92,7 +106,21 @@ def test_annotations_of_a_template_ask_for_a_topology(
         ({"slice-required-topology": "a"}, "both a required topology and a size"),
         ({"slice-required-topology": "a", "slice-size": "0"}, "'0' is not a positive number"),
         ({"slice-size": "many"}, "slice-size: 'many'"),
-        ({"slice-required-topology-constraints": "[]"}, "several layers of slices"),
+        ({LAYERS: "[]"}, "lists 1 to 3 layers"),
+        ({LAYERS: '[{"topology": "a", "size": 0}]'}, "lists 1 to 3 layers"),
+        ({LAYERS: "{"}, LAYERS),
+        (
+            {LAYERS: '[{"topology": "a", "size": 8}, {"topology": "b", "size": 3}]'},
+            "Slices of 8 at a do not consist of slices of 3 at b",
+        ),
+        (
+            {
+                LAYERS: '[{"topology": "a", "size": 8}]',
+                "slice-required-topology": "a",
+                "slice-size": "4",
+            },
+            "several and then no group",
+        ),
     ],
 )
 def test_annotations_that_contradict_each_other_are_an_error(

@@ -30,7 +30,7 @@ def test_a_heeded_gate_counts_where_it_differs_from_its_default(name: str) -> No
     assert check_gates({name: not GATES[name]}) == {name: not GATES[name]}
 
 
-@pytest.mark.parametrize("name", ["TopologyAwareScheduling", "MultiKueue"])
+@pytest.mark.parametrize("name", ["TASCacheTopologyTree", "MultiKueue"])
 def test_what_is_not_built_may_be_closed(name: str) -> None:
     assert check_gates({name: False}) == {}
 
@@ -44,6 +44,8 @@ def test_what_is_not_built_may_be_closed(name: str) -> None:
             "SchedulerLibraryIntegration cannot be true .* not built",
         ),
         ("FlavorFungibility", False, "FlavorFungibility cannot be false .* cannot be left out"),
+        ("TopologyAwareScheduling", False, "cannot be left out"),
+        ("TASMultiLayerTopology", False, "cannot be left out"),
         ("Foo", True, "no gate Foo"),
     ],
 )

@@ -9,7 +9,7 @@ from decimal import Decimal
 import msgspec
 
 from tidegate.kinds import pods
-from tidegate.kinds.kueue_api.topologies import checked, layers_error, topology_request
+from tidegate.kinds.kueue_api.topologies import checked, slice_layers, topology_request
 from tidegate.kinds.kueue_api.workload import PodSetTopologyRequest, Workload
 from tidegate.kinds.meta import SelectorRequirement
 from tidegate.kinds.seen import PodRequests
@@ -115,8 +115,6 @@ def texts(found: Mapping[str, str | int | float]) -> dict[str, str]:
 
 
 def _requested(found: PodSetTopologyRequest) -> model.TopologyRequest | None:
-    if found.podset_slice_required_topology_constraints:
-        raise layers_error("topologyRequest.podsetSliceRequiredTopologyConstraints")
     return checked(
         model.TopologyRequest(
             required=found.required or "",
@@ -125,6 +123,7 @@ def _requested(found: PodSetTopologyRequest) -> model.TopologyRequest | None:
             group=found.pod_set_group_name or "",
             slice_required=found.pod_set_slice_required_topology or "",
             slice_size=found.pod_set_slice_size or 0,
+            layers=slice_layers(found.podset_slice_required_topology_constraints),
             index_label=found.pod_index_label or "",
         )
     )

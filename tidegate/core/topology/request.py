@@ -6,6 +6,7 @@ Source: behaviour.md 12.2, 12.3 (Grouping); behaviour-notes.md, Topology A and B
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -134,6 +135,10 @@ def _layers(levels: Sequence[str], wish: TopologyRequest) -> tuple[Layer, ...] |
         if level not in levels:
             return Failure(kind="unknownSliceLevel", level=level)
     found = tuple(Layer(levels.index(level), size) for level, size in asked)
+    for outer, inner in pairwise(found):
+        if inner.level <= outer.level:
+            upper, lower = levels[inner.level], levels[outer.level]
+            return Failure(kind="sliceLevelAbovePodSetLevel", level=lower, other=upper)
     return found or (Layer(len(levels) - 1, 1),)
 
 

@@ -8,19 +8,22 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from tidegate.errors import UndecodableError
 from tidegate.kinds import names
+from tidegate.kinds.decode import FAILURES, said
+from tidegate.kinds.kueue_api.workload import SliceConstraint
 from tidegate.model.numbers import INT32_MAX, whole
-from tidegate.model.podset import PodSet, TopologyRequest
+from tidegate.model.podset import PodSet, SliceLayer, TopologyRequest
 
 _TRUE = ("1", "t", "T", "TRUE", "true", "True")
 _FALSE = ("0", "f", "F", "FALSE", "false", "False")
 _LEVEL = re.compile(r"([-a-z0-9.]{1,253}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_GROUP_SIZE = 2
+_GROUP_SIZE, _LAYERS_MAX = 2, 3
 _PLACEMENTS = (names.REQUIRED_TOPOLOGY, names.PREFERRED_TOPOLOGY)
 _WRITTEN = {
     names.REQUIRED_TOPOLOGY: "required",
@@ -68,8 +71,6 @@ def topology_request(annotations: Mapping[str, str]) -> TopologyRequest | None:
         UndecodableError: the annotations contradict each other, or name what is not supported.
     """
     size = _slice_size(annotations)
-    if names.SLICE_CONSTRAINTS in annotations:
-        raise layers_error(f"annotation {names.SLICE_CONSTRAINTS}")
     for name in (*_PLACEMENTS, names.SLICE_REQUIRED_TOPOLOGY):
         if name in annotations and not _LEVEL.fullmatch(annotations[name]):
             raise UndecodableError(f"annotation {name}: {annotations[name]!r} is no node label.")
@@ -81,8 +82,47 @@ def topology_request(annotations: Mapping[str, str]) -> TopologyRequest | None:
             group=annotations.get(names.PODSET_GROUP, ""),
             slice_required=annotations.get(names.SLICE_REQUIRED_TOPOLOGY, ""),
             slice_size=size,
+            layers=slice_layers(_constraints(annotations)),
         )
     )
+
+
+def slice_layers(found: Iterable[SliceConstraint]) -> tuple[SliceLayer, ...]:
+    """Return layers of slices, the outermost first; each size is a multiple of the next.
+
+    Raises:
+        UndecodableError: one is not.
+    """
+    layers = tuple(SliceLayer(level=one.topology, size=one.size) for one in found)
+    for outer, inner in pairwise(layers):
+        if outer.size % inner.size or outer.level == inner.level:
+            raise UndecodableError(
+                f"Slices of {outer.size} at {outer.level} do not consist of slices of "
+                f"{inner.size} at {inner.level}."
+            )
+    return layers
+
+
+def _constraints(annotations: Mapping[str, str]) -> tuple[SliceConstraint, ...]:
+    """Read the annotation with several layers of slices.
+
+    Raises:
+        UndecodableError: it is no list of 1 to 3 layers.
+    """
+    told = annotations.get(names.SLICE_CONSTRAINTS)
+    if told is None:
+        return ()
+    try:
+        found = msgspec.json.decode(told, type=tuple[SliceConstraint, ...])
+    except FAILURES as error:
+        raise UndecodableError(f"annotation {names.SLICE_CONSTRAINTS}: {said(error)}") from error
+    wrong = [one for one in found if one.size < 1 or not _LEVEL.fullmatch(one.topology)]
+    if wrong or not 1 <= len(found) <= _LAYERS_MAX:
+        raise UndecodableError(
+            f"annotation {names.SLICE_CONSTRAINTS} lists 1 to {_LAYERS_MAX} layers, each with a "
+            "node label as topology and a positive size."
+        )
+    return found
 
 
 def _slice_size(annotations: Mapping[str, str]) -> int:
@@ -105,18 +145,14 @@ def checked(asked: TopologyRequest) -> TopologyRequest | None:
         raise UndecodableError("A podset asks for one of required, preferred, unconstrained.")
     if bool(asked.slice_required) != bool(asked.slice_size):
         raise UndecodableError("A podset's slices need both a required topology and a size.")
+    if asked.layers and (asked.slice_required or asked.group):
+        raise UndecodableError(
+            "A podset has one layer of slices, or several and then no group and no other slices."
+        )
     if asked.group and not (asked.required or asked.preferred):
         raise UndecodableError("A podset of a group asks for a required or a preferred topology.")
     nothing = TopologyRequest(index_label=asked.index_label)
     return None if asked == nothing else asked
-
-
-def layers_error(where: str) -> UndecodableError:
-    """Return the error of a podset with several layers of slices."""
-    return UndecodableError(
-        f"{where}: several layers of slices are not supported; name one with "
-        f"{names.SLICE_REQUIRED_TOPOLOGY} and {names.SLICE_SIZE}."
-    )
 
 
 def check_slices(podsets: Iterable[PodSet]) -> None:
@@ -126,10 +162,12 @@ def check_slices(podsets: Iterable[PodSet]) -> None:
         UndecodableError: one has.
     """
     for podset in podsets:
-        size = 0 if podset.topology is None else podset.topology.slice_size
+        asked = podset.topology or TopologyRequest()
+        size = asked.layers[0].size if asked.layers else asked.slice_size
         if size > podset.count:
+            named = names.SLICE_CONSTRAINTS if asked.layers else names.SLICE_SIZE
             raise UndecodableError(
-                f"podset {podset.name}: {names.SLICE_SIZE} is {size}, which is more than its "
+                f"podset {podset.name}: {named} is {size}, which is more than its "
                 f"{podset.count} pods."
             )
 
@@ -162,4 +200,7 @@ def written_request(annotations: Mapping[str, str], index: PodIndex | None) -> d
         told["unconstrained"] = says_true(annotations, names.UNCONSTRAINED_TOPOLOGY)
     if names.SLICE_SIZE in annotations:
         told["podSetSliceSize"] = _slice_size(annotations)
+    if names.SLICE_CONSTRAINTS in annotations:
+        constraints = msgspec.to_builtins(_constraints(annotations))
+        told["podsetSliceRequiredTopologyConstraints"] = constraints
     return told | ({} if index is None else index.written())

@@ -5,8 +5,15 @@ from __future__ import annotations
 from tidegate.errors import SettingsError
 from tidegate.model.gates import GATES, HEEDED
 
-_LACKING = ("LWS", "MultiKueue", "TAS", "Topology", "DeferRayService", "ValidateRayAndSpark")
-"""What begins so is about what Tidegate does not do, so that off asks for what is."""
+_LACKING = (
+    "LWS",
+    "MultiKueue",
+    "TASAssignmentsEncoding",
+    "TASCach",
+    "DeferRayService",
+    "ValidateRayAndSpark",
+)
+"""What begins so is about what Tidegate does not do, or does in its own way whatever the gate."""
 
 
 def check_gates(told: dict[str, bool]) -> dict[str, bool]:
