@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,13 +26,11 @@ def modules() -> list[Path]:
     return [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 
 
-def names(path: Path) -> Iterator[str]:
-    """Yield the names of a module and of its classes."""
-    yield path.stem
-    kinds = ast.ClassDef
-    yield from (
-        node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds)
-    )
+@cache
+def names(path: Path) -> tuple[str, ...]:
+    """Return the names of a module and of its classes."""
+    tree = ast.walk(ast.parse(path.read_text()))
+    return path.stem, *(node.name for node in tree if isinstance(node, ast.ClassDef))
 
 
 def words(name: str) -> set[str]:

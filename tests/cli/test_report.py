@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
+from tests.parts.drawn import drawn
 from tests.parts.sample import TURNS, filled
 from tidegate.cli.program import build
 from tidegate.cli.reporting.narrowing import Span, grouped, within
@@ -102,6 +103,7 @@ INTERVALS = st.lists(
 DAY_US = 1_772_409_600_000_000
 
 
+@drawn(100)
 @given(INTERVALS, st.integers(0, 50))
 def test_an_interval_is_in_each_span_that_it_touches(found: list[dict[str, Any]], at: int) -> None:
     cut_us = DAY_US + at * 1_000_000

@@ -1,8 +1,10 @@
-"""A cluster that was restored from a backup: jobs are again what they were before."""
+"""A cluster or a ledger that was restored from a backup: jobs are again what they were before."""
 
 from __future__ import annotations
 
-from tests.core.telling import RUNNING, Bus, completed, job, queues, started, types
+from tests.core.telling import JOBS, RUNNING, Bus, beat, completed, job, queues, started, types
+from tidegate.contracts import observations as seen
+from tidegate.contracts.facts import RoundCompleted, WorkloadAdopted
 
 
 def test_a_job_that_had_ended_and_runs_in_the_restored_cluster_is_submitted_again() -> None:
@@ -16,3 +18,13 @@ def test_a_job_that_had_ended_and_runs_in_the_restored_cluster_is_submitted_agai
         "WorkloadRemoved",
         "WorkloadSubmitted",
     ]
+
+
+def test_a_ledger_under_a_new_name_adopts_what_its_lost_tail_had_started() -> None:
+    bus = Bus().opened()
+    bus.tell(beat(1, JOBS), *queues(), job(), started(), completed(20, "uid-train"))
+    bus.opened()
+    running = job(version=30, state=seen.JobState(suspended=False, decision="lost/9"))
+    told = bus.tell(beat(2, JOBS), started(number=2), running, completed(40, "uid-train", number=2))
+    assert isinstance(told[-1], WorkloadAdopted)
+    assert any(isinstance(fact, RoundCompleted) for fact in told)

@@ -20,7 +20,6 @@ from tests.core.telling import (
     types,
 )
 from tidegate.contracts import observations as seen
-from tidegate.contracts.facts import RoundCompleted, WorkloadAdopted
 from tidegate.core.state.dedup import Dedup
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import FlavorSpec
@@ -293,12 +292,3 @@ def test_what_runs_without_admission_later_is_due_for_a_stop(bus: Bus) -> None:
     listing(bus)
     assert types(bus.tell(job(version=60, state=RUNNING))) == ["WorkloadSubmitted"]
     assert list(bus.state.deadlines.due) == ["repair/team/job-uid-train"]
-
-
-def test_a_ledger_under_a_new_name_adopts_what_its_lost_tail_had_started(bus: Bus) -> None:
-    bus.tell(beat(1, JOBS), *queues(), job(), started(), completed(20, "uid-train"))
-    bus.opened()
-    running = job(version=30, state=seen.JobState(suspended=False, decision="lost/9"))
-    told = bus.tell(beat(2, JOBS), started(number=2), running, completed(40, "uid-train", number=2))
-    assert isinstance(told[-1], WorkloadAdopted)
-    assert any(isinstance(fact, RoundCompleted) for fact in told)
