@@ -27,7 +27,9 @@ from tidegate.kinds.kueue_api.conversion import (
     local_queue_spec,
 )
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology, WorkloadPriorityClass
-from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
+from tidegate.kinds.kueue_api.queues.cohort import Cohort
+from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.podsets import texts
 from tidegate.kinds.times import micros

@@ -26,7 +26,8 @@ from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod, pod_group
 from tidegate.jobs.serving.table import SETS
 from tidegate.kinds import seen
-from tidegate.kinds.kueue_api import checks, flavors, queues
+from tidegate.kinds.kueue_api import checks, flavors
+from tidegate.kinds.kueue_api.queues import cluster_queue, cohort, local_queue
 from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.names import API_VERSION, GROUP
 from tidegate.kinds.pods import Pod
@@ -51,9 +52,9 @@ def _kueue(plural: str, kind: type[Any], observe: Observe) -> Watched:
 
 
 DEFINITIONS: tuple[Watched, ...] = (
-    _kueue("clusterqueues", queues.ClusterQueue, definitions.cluster_queue),
-    _kueue("cohorts", queues.Cohort, definitions.cohort),
-    _kueue("localqueues", queues.LocalQueue, definitions.local_queue),
+    _kueue("clusterqueues", cluster_queue.ClusterQueue, definitions.cluster_queue),
+    _kueue("cohorts", cohort.Cohort, definitions.cohort),
+    _kueue("localqueues", local_queue.LocalQueue, definitions.local_queue),
     _kueue(
         "workloadpriorityclasses",
         flavors.WorkloadPriorityClass,

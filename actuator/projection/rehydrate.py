@@ -25,7 +25,9 @@ from tidegate.jobs.workload_fields import class_of
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.check_states import checks_since
 from tidegate.kinds.kueue_api.conversion import cluster_queue_spec, cohort_spec, local_queue_spec
-from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
+from tidegate.kinds.kueue_api.queues.cohort import Cohort
+from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.kinds.kueue_api.workload_status import Admission
 from tidegate.kinds.meta import Condition, ObjectMeta, OwnerReference, holding

@@ -17,7 +17,9 @@ from actuator.writing.workqueue import Place
 from actuator.writing.write import KUEUE, Writer
 from tidegate.jobs.kind import Object
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
+from tidegate.kinds.kueue_api.queues.cohort import Cohort
+from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.kueue_api.workload import Workload
 from tidegate.service.logs import get_log
 

@@ -15,7 +15,7 @@ from tidegate.errors import NotSupportedError
 from tidegate.jobs.registry import JOB_KINDS, declare, job_kind
 from tidegate.jobs.serving.table import SETS
 from tidegate.kinds.policies.frameworks import NAMES
-from tidegate.kinds.policies.serving import NAMES as SERVING_NAMES
+from tidegate.kinds.policies.serving_kinds import NAMES as SERVING_NAMES
 from tidegate.model.declaration import Declaration, DeclaredPodSet, Sign
 
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "kinds.md"

@@ -30,7 +30,8 @@ from tidegate.kinds.policies.jobs import (
     suspend,
 )
 from tidegate.kinds.policies.marks import keep_gates, keep_marks
-from tidegate.kinds.policies.serving import Serving, mark_templates, served, serving_guards
+from tidegate.kinds.policies.serving import mark_templates, serving_guards
+from tidegate.kinds.policies.serving_kinds import Serving, served
 from tidegate.kinds.policies.spelling import job_authors, quota_objects
 from tidegate.kinds.policies.workload_guards import workload_guards
 from tidegate.model.declaration import Declaration

@@ -6,7 +6,7 @@ from tests.kinds.observed.cases import Case, Object
 from tidegate.jobs.templates.paths import found_at, parsed, with_value
 from tidegate.kinds.names import MANAGED, POD_INDEX_OFFSET, PODSET_GROUP, QUEUE_NAME
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
-from tidegate.kinds.policies.serving import SERVING, ServedTemplate
+from tidegate.kinds.policies.serving_kinds import SERVING, ServedTemplate
 
 
 def defaulted(case: Case) -> Object:

@@ -17,7 +17,9 @@ from tidegate.kinds import seen
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.checks import AdmissionCheck
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, WorkloadPriorityClass
-from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
+from tidegate.kinds.kueue_api.queues.cohort import Cohort
+from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.replay.simulator.changes import Defined
 from tidegate.service.config.configuration import parse_configuration
 

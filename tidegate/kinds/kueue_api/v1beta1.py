@@ -12,7 +12,9 @@ from typing import Any, TypeAlias
 import msgspec
 
 from tidegate.kinds.kueue_api.checks import MultiKueueCluster
-from tidegate.kinds.kueue_api.queues import ClusterQueue, Cohort, LocalQueue
+from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
+from tidegate.kinds.kueue_api.queues.cohort import Cohort
+from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.kueue_api.workload import Workload
 
 Raw: TypeAlias = dict[str, Any]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tidegate.kinds.kueue_api import checks, queues, workload, workload_status
+from tidegate.kinds.kueue_api import checks, topology_assignment, workload, workload_status
+from tidegate.kinds.kueue_api.queues import cluster_queue, cohort, local_queue, policies
 from tidegate.kinds.markers import NAME_PATTERN
 from tidegate.kinds.schema import Schema
 
@@ -33,7 +34,7 @@ _DOMAIN: Schema = {
     },
 }
 SPELLINGS: dict[type, dict[str, Schema]] = {
-    queues.ClusterQueueSpec: {
+    cluster_queue.ClusterQueueSpec: {
         "cohort": _old("cohortName", **_NAME),
         "admissionChecks": _old(
             "admissionChecksStrategy",
@@ -42,13 +43,13 @@ SPELLINGS: dict[type, dict[str, Schema]] = {
             items={"type": "string", "minLength": 1, "maxLength": 316},
         ),
     },
-    queues.FlavorFungibility: {
+    policies.FlavorFungibility: {
         "whenCanBorrow": {"enum": ["MayStopSearch", "TryNextFlavor", "Borrow"]},
         "whenCanPreempt": {"enum": ["MayStopSearch", "TryNextFlavor", "Preempt"]},
     },
-    queues.ClusterQueueStatus: {"pendingWorkloadsStatus": _gone(type="object", **_ANYTHING)},
-    queues.CohortSpec: {"parent": _old("parentName", **_NAME)},
-    queues.LocalQueueStatus: {
+    cluster_queue.ClusterQueueStatus: {"pendingWorkloadsStatus": _gone(type="object", **_ANYTHING)},
+    cohort.CohortSpec: {"parent": _old("parentName", **_NAME)},
+    local_queue.LocalQueueStatus: {
         "flavorUsage": _old(
             "flavorsUsage", type="array", maxItems=64, items={"type": "object"} | _ANYTHING
         ),
@@ -71,7 +72,7 @@ SPELLINGS: dict[type, dict[str, Schema]] = {
             "accumulatedPastExecutionTimeSeconds", type="integer", format="int32"
         ),
     },
-    workload_status.TopologyAssignment: {
+    topology_assignment.TopologyAssignment: {
         "domains": _old("slices", type="array", maxItems=100_000, items=_DOMAIN),
     },
     checks.AdmissionCheckSpec: {"retryDelayMinutes": _gone(type="integer", format="int64")},

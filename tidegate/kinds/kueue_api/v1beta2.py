@@ -9,7 +9,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tidegate.kinds.kueue_api import checks, flavors, queues
+from tidegate.kinds.kueue_api import checks, flavors
+from tidegate.kinds.kueue_api.queues import cluster_queue, cohort, local_queue
 from tidegate.kinds.kueue_api.workload import Workload
 
 Scope: TypeAlias = Literal["Cluster", "Namespaced"]
@@ -55,7 +56,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         name="ClusterQueue",
         plural="clusterqueues",
-        type=queues.ClusterQueue,
+        type=cluster_queue.ClusterQueue,
         short_names=("cq",),
         status=True,
         columns=(
@@ -68,7 +69,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         name="Cohort",
         plural="cohorts",
-        type=queues.Cohort,
+        type=cohort.Cohort,
         short_names=("co",),
         status=True,
         columns=(Column("Parent", ".spec.parentName"), _AGE),
@@ -76,7 +77,7 @@ KINDS: tuple[Kind, ...] = (
     Kind(
         name="LocalQueue",
         plural="localqueues",
-        type=queues.LocalQueue,
+        type=local_queue.LocalQueue,
         scope="Namespaced",
         short_names=("queue", "queues", "lq"),
         status=True,

@@ -8,24 +8,16 @@ Source: behaviour.md 16; the cases of ``tests.kinds`` of these kinds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import msgspec
-
 from tidegate.kinds.names import (
-    MANAGED,
-    POD_GROUP_SERVING,
     POD_INDEX_OFFSET,
     PODSET_GROUP,
     PRIORITY_CLASS,
     QUEUE_NAME,
-    SUSPENDING_PARENT,
 )
 from tidegate.kinds.policies.forms import (
     Check,
     Manifest,
     Scope,
-    Target,
     label,
     mutating,
     patched,
@@ -33,99 +25,7 @@ from tidegate.kinds.policies.forms import (
 )
 from tidegate.kinds.policies.frameworks import TOPMOST
 from tidegate.kinds.policies.jobs import QUEUED_JOBS, Managed
-
-
-class ServedTemplate(msgspec.Struct, frozen=True, kw_only=True):
-    """One pod template of a kind, and what is put into it."""
-
-    path: str  # e.g. "spec.template"
-    copied: tuple[str, ...] = ()  # labels of the object that its pods bear as well
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-    numbered_from_one: str = ""  # where the template of the pods before them stands
-
-    @property
-    def there(self) -> str:
-        """Return the expression of whether an object has the template."""
-        return f"{_found(self.path)}.hasValue()"
-
-
-class Serving(msgspec.Struct, frozen=True, kw_only=True):
-    """A kind that is queued through its pods, by the name that Kueue's configuration gives it."""
-
-    name: str
-    group: str
-    resource: str
-    kind: str
-    templates: tuple[ServedTemplate, ...]
-    scales: bool = True  # to any number of replicas while it runs; else to zero and back
-    stands_for_pods: bool = True  # its Workloads are its own; False: each pod has one
-
-    @property
-    def slug(self) -> str:
-        """Return its name as part of a policy's name."""
-        return self.name.replace("/", "-").replace(".", "-").lower()
-
-    def target(self, *operations: str) -> Target:
-        """Return the requests about this kind."""
-        return Target(
-            group=self.group, versions=("v1",), resources=(self.resource,), operations=operations
-        )
-
-
-_LWS = "leaderworkerset.x-k8s.io/leaderworkerset"
-_LEADER = "spec.leaderWorkerTemplate.leaderTemplate"
-_OF_GROUP = {POD_GROUP_SERVING: "true", SUSPENDING_PARENT: _LWS}
-SERVING: tuple[Serving, ...] = (
-    Serving(
-        name="deployment",
-        group="apps",
-        resource="deployments",
-        kind="Deployment",
-        templates=(
-            ServedTemplate(
-                path="spec.template",
-                copied=(QUEUE_NAME, PRIORITY_CLASS),
-                labels={MANAGED: "true"},
-                annotations={SUSPENDING_PARENT: "deployment"},
-            ),
-        ),
-        stands_for_pods=False,
-    ),
-    Serving(
-        name="statefulset",
-        group="apps",
-        resource="statefulsets",
-        kind="StatefulSet",
-        templates=(
-            ServedTemplate(path="spec.template", annotations={SUSPENDING_PARENT: "statefulset"}),
-        ),
-        scales=False,
-    ),
-    Serving(
-        name=_LWS,
-        group="leaderworkerset.x-k8s.io",
-        resource="leaderworkersets",
-        kind="LeaderWorkerSet",
-        templates=(
-            ServedTemplate(path=_LEADER, copied=(QUEUE_NAME,), annotations=_OF_GROUP),
-            ServedTemplate(
-                path="spec.leaderWorkerTemplate.workerTemplate",
-                copied=(QUEUE_NAME,),
-                annotations=_OF_GROUP,
-                numbered_from_one=_LEADER,
-            ),
-        ),
-    ),
-)
-"""Every kind that is queued through its pods."""
-
-NAMES = tuple(one.name for one in SERVING)
-
-
-def served(names: Sequence[str]) -> tuple[Serving, ...]:
-    """Return the kinds of these names that are queued through their pods."""
-    return tuple(one for one in SERVING if one.name in names)
+from tidegate.kinds.policies.serving_kinds import ServedTemplate, Serving, found
 
 
 def mark_templates(kind: Serving, managed: Managed = QUEUED_JOBS) -> list[Manifest]:
@@ -160,9 +60,9 @@ def _marked(template: ServedTemplate) -> str:
     ]
     if template.numbered_from_one:
         # A group that is placed as a whole is numbered from its leader on.
-        grouped = f"{_found(f'{template.path}.metadata')}.?annotations[?'{PODSET_GROUP}']"
+        grouped = f"{found(f'{template.path}.metadata')}.?annotations[?'{PODSET_GROUP}']"
         offset = _set(template.path, "annotations", POD_INDEX_OFFSET, "'1'")
-        first = f"{_found(template.numbered_from_one)}.hasValue()"
+        first = f"{found(template.numbered_from_one)}.hasValue()"
         notes.append(f"({first} && !{grouped}.hasValue() ? {offset} : [])")
     made = [_made(f"{template.path}.metadata")]
     made += [_made(f"{template.path}.metadata.labels")] if labels else []
@@ -175,7 +75,7 @@ def _copied(path: str, key: str) -> str:
 
 
 def _set(path: str, field: str, key: str, value: str) -> str:
-    held = f"{_found(f'{path}.metadata')}.?{field}[?'{key}'].orValue('')"
+    held = f"{found(f'{path}.metadata')}.?{field}[?'{key}'].orValue('')"
     place = f"'/{path.replace('.', '/')}/metadata/{field}/' + jsonpatch.escapeKey('{key}')"
     return f"({held} == {value} ? [] : [JSONPatch{{op: 'add', path: {place}, value: {value}}}])"
 
@@ -183,12 +83,8 @@ def _set(path: str, field: str, key: str, value: str) -> str:
 def _made(path: str) -> str:
     place = f"/{path.replace('.', '/')}"
     return (
-        f"({_found(path)}.hasValue() ? [] : [JSONPatch{{op: 'add', path: '{place}', value: {{}}}}])"
+        f"({found(path)}.hasValue() ? [] : [JSONPatch{{op: 'add', path: '{place}', value: {{}}}}])"
     )
-
-
-def _found(path: str, of: str = "object") -> str:
-    return f"{of}.?{path.replace('.', '.?')}"
 
 
 def _of(of: str, field: str) -> str:

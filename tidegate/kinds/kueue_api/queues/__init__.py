@@ -1,0 +1,1 @@
+"""The kinds of Kueue's API that quota is got through: ClusterQueue, Cohort, LocalQueue."""

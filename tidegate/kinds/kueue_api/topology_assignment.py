@@ -1,0 +1,78 @@
+"""Where the pods of a podset go, as a Workload's status in v1beta2 says it."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, TypeAlias
+
+import msgspec
+
+from tidegate.kinds.markers import Rule, listed, said
+
+Positive: TypeAlias = Annotated[int, said(format="int32", minimum=1)]
+_EITHER = Rule(
+    "has(self.universal) != has(self.individual)", "there is either universal or individual"
+)
+
+
+class IndividualValues(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """A value for each domain: prefix, root and suffix joined."""
+
+    prefix: Annotated[str, said(maxLength=63)] | None = None
+    suffix: Annotated[str, said(maxLength=63)] | None = None
+    roots: Annotated[tuple[str, ...], listed("atomic", most=100_000, least=1)] = ()
+
+
+class LevelValues(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """The values of one level over the domains of a slice."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (_EITHER,)
+    universal: Annotated[str, said(maxLength=63)] | None = None
+    individual: IndividualValues | None = None
+
+
+class PodCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """How many pods each domain of a slice takes."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (_EITHER,)
+    universal: Positive | None = None
+    individual: Annotated[tuple[Positive, ...], listed("atomic", most=100_000)] = ()
+
+
+class TopologySlice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Some domains of an assignment."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.valuesPerLevel.all(v, !has(v.individual)"
+            " || (has(v.individual.roots) && size(v.individual.roots) == self.domainCount))",
+            "valuesPerLevel[].individual.roots has one entry for each of domainCount",
+            ".valuesPerLevel",
+        ),
+        Rule(
+            "!has(self.podCounts.individual)"
+            " || size(self.podCounts.individual) == self.domainCount",
+            "podCounts.individual has one entry for each of domainCount",
+            ".podCounts",
+        ),
+    )
+    domain_count: Positive
+    values_per_level: Annotated[tuple[LevelValues, ...], listed("atomic", most=16, least=1)]
+    pod_counts: PodCounts
+
+
+class TopologyAssignment(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"
+):
+    """Where a podset's pods go."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!has(self.slices) || self.slices.all(s, size(s.valuesPerLevel) == size(self.levels))",
+            "slices[].valuesPerLevel has one entry for each of levels",
+            ".slices",
+        ),
+    )
+    levels: Annotated[tuple[str, ...], listed("atomic", most=16, least=1)]
+    slices: Annotated[tuple[TopologySlice, ...], listed("atomic", most=1000)] = ()
