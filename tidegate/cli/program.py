@@ -52,6 +52,7 @@ COMMANDS = (
     Command("simulate", "decisions.simulate", "simulate"),
     Command("submit", "decisions.submit", "submit"),
     Command("show", "show.app", "app"),
+    Command("topology", "topology", "app"),
     Command("drift", "drift", "drift"),
     Command("doctor", "doctor", "doctor"),
     Command("top", "top", "top"),

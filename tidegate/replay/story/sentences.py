@@ -6,9 +6,15 @@ from typing import TypeAlias, assert_never
 
 from tidegate.contracts import decisions as decided
 from tidegate.contracts import facts as told
+from tidegate.contracts.decision_kinds.placements import (
+    NodeFailed,
+    SecondPassFailed,
+    TopologyAssigned,
+)
 from tidegate.contracts.observations import JobState
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import render
+from tidegate.replay.story.placements import Placing, placing_text
 from tidegate.replay.story.unadmitted import Differing, differing
 
 Asking: TypeAlias = (
@@ -47,7 +53,7 @@ Ordering: TypeAlias = (
     decided.StartOrdered | decided.StopOrdered | decided.OrderReissued | decided.ReservationRepeated
 )
 Family: TypeAlias = decided.VariantCreated | decided.VariantDeleted | decided.VariantUngated
-Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering | Family
+Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering | Family | Placing
 """Whatever may stand in a workload's story."""
 
 PREEMPTED = "Preempted"
@@ -73,6 +79,8 @@ def sentence(event: Told, workload: str) -> str:
             return _leaving(event, workload)
         case decided.VariantCreated() | decided.VariantDeleted() | decided.VariantUngated():
             return _of_family(event)
+        case TopologyAssigned() | NodeFailed() | SecondPassFailed():
+            return placing_text(event)
         case decided.WorkloadDecision():
             return _queueing(event)
         case (

@@ -9,6 +9,7 @@ import msgspec
 from tidegate.contracts import decisions as decided
 from tidegate.contracts import facts as told
 from tidegate.contracts.codec import decode, type_name
+from tidegate.contracts.decision_kinds.placements import PlacementTried, SecondPassFailed
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.core.folding.admissions import SLICE_REPLACED
@@ -44,6 +45,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     text: str  # one sentence
     reason: str = ""  # where the event has one, e.g. WaitingForQuota
     tried: tuple[decided.FlavorTried, ...] = ()  # of WorkloadPending
+    placements: tuple[PlacementTried, ...] = ()  # why pods found no nodes
     checks: dict[str, str] = {}  # admission checks to what is known of them, e.g. "Pending"
 
 
@@ -140,8 +142,15 @@ def _line(entry: Entry, event: Told, workload: str, whose: str) -> Line:
         text=f"{whose}: {text}" if in_its_stead else text,
         reason=str(getattr(event, "reason", "")),
         tried=event.tried if isinstance(event, decided.WorkloadPending) else (),
+        placements=_placements(event),
         checks=_checks(event),
     )
+
+
+def _placements(event: Told) -> tuple[PlacementTried, ...]:
+    if isinstance(event, decided.WorkloadPending | SecondPassFailed):
+        return event.placements
+    return ()
 
 
 def _checks(event: Told) -> dict[str, str]:

@@ -26,6 +26,7 @@ from tidegate.errors import (
     NotSupportedError,
 )
 from tidegate.replay.story.context import Around, Freed, around
+from tidegate.replay.story.placements import placement_lines
 from tidegate.replay.story.waits import Wait, freed_text, lines, needed_text, waits
 from tidegate.replay.story.why import Line, Story
 from tidegate.replay.story.why import why as story_of
@@ -67,8 +68,9 @@ def why(  # noqa: PLR0913 - each is an option
 
     Prints what happened to it since its submission: each wait with its reason in numbers and who
     was ahead of it, its admission and what made room for it, who preempted it and what had been
-    borrowed, each with the seq of the event of the ledger that says so. Without a ledger it asks a
-    `tidegate serve`: the one of --server, else the cluster's (docs/serve.md).
+    borrowed, each with the seq of the event of the ledger that says so. Where pods found no nodes,
+    a tree says for each level of the topology how many domains could take how many. Without a
+    ledger it asks a `tidegate serve`: the one of --server, else the cluster's (docs/serve.md).
 
     Examples:
       tidegate why job/train -n team-a
@@ -165,6 +167,8 @@ def told_lines(story: Story, notes: Notes, *, wide: bool) -> Iterator[str]:
         yield f"{line.seq:>7}  {utc(line.at_us)}  {what}  {text}".rstrip()
         for numbers in _numbers(line) if wide else ():
             yield f"{'':>7}  {numbers}"
+        for placement in line.placements:
+            yield from (f"{'':>7}  {row}" for row in placement_lines(placement))
     yield from map(_wait, waits(story, notes))
 
 
@@ -213,6 +217,7 @@ def _line(line: Line, notes: Notes) -> dict[str, Any]:
         "text": line.text,
         "reason": line.reason,
         "tried": line.tried,
+        **({"placements": line.placements} if line.placements else {}),
         **({} if note is None else _note(note)),
     }
 

@@ -1,0 +1,75 @@
+"""Racks and nodes with what runs where, in each form; and why pods found no nodes, as a tree."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.core.topology.test_scheduling import Cluster
+from tidegate.cli.commands.decisions.why import told_lines
+from tidegate.cli.figures.racks import colour, svg
+from tidegate.cli.ledger.racks import drawn, rows
+from tidegate.contracts import facts
+from tidegate.contracts.codec import encode
+from tidegate.contracts.decisions import WorkloadPending
+from tidegate.contracts.entry import Entry
+from tidegate.errors import UnknownNameError
+from tidegate.replay.story.why import why
+
+SPACE = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Four nodes of two CPUs in two racks: one workload, other pods, and a node that is lost."""
+    made = Cluster(4)
+    made.job("wide", 3, "rack")
+    made.decide()
+    used = {"cpu": 500, "pods": 1}
+    made.fold(facts.NodePodsReported(at_us=0, name="x2", uid="x2", version=1, usage=used))
+    made.node(3, ready=False)
+    return made
+
+
+def test_a_rack_adds_up_its_nodes_and_a_node_says_what_runs_there(cluster: Cluster) -> None:
+    [found] = drawn(cluster.state, "racks")
+    told = {one["name"]: one for one in rows(found)}
+    assert (told["r0"]["used"], told["r0"]["allocatable"], told["r0"]["nodes"]) == ("3", "4", 2)
+    assert told["r0"]["workloads"] == "n/wide (3)"
+    assert {told["  x0"]["workloads"], told["  x1"]["workloads"]} == {"n/wide (2)", "n/wide (1)"}
+    assert (told["  x2"]["bar"], told["  x2"]["others"]) == ("▒▒▒░░░░░░░░░", "cpu=500m pods=1")
+    assert (told["  x3"]["state"], told["r1"]["state"]) == ("not ready", "1 not ready")
+    assert [one["name"] for one in rows(found, "rack")] == ["r0", "r1"]
+
+
+def test_an_unknown_topology_is_named_with_those_that_there_are(cluster: Cluster) -> None:
+    assert drawn(cluster.state, "hosts")[0].topology == "racks"
+    with pytest.raises(UnknownNameError, match="There are: racks"):
+        drawn(cluster.state, "rings")
+
+
+def test_the_drawing_has_a_cell_for_each_node_and_a_colour_for_each_workload(
+    cluster: Cluster,
+) -> None:
+    root = ET.fromstring(svg(drawn(cluster.state)))  # noqa: S314 - of our own making
+    titles = [one.text or "" for one in root.iter(f"{SPACE}title")]
+    assert [one.partition(":")[0] for one in titles] == ["x0", "x1", "x2", "x3"]
+    assert "other pods: cpu=500m pods=1" in titles[2]
+    fills = [one.get("fill") for one in root.iter(f"{SPACE}rect")]
+    assert fills.count(colour("n/wide")) == 2
+
+
+def test_why_tells_for_each_level_how_many_domains_could_take_how_many_pods() -> None:
+    made = Cluster(4)
+    made.node(3, ready=False)
+    made.job("wide", 5, "rack")
+    [told] = [one for one in made.decide() if isinstance(one, WorkloadPending)]
+    payload = encode(told).decode()
+    entry = Entry(1, 1, 1, 1, 0, "local", "WorkloadPending", "s", payload, bytes(32))
+    lines = list(told_lines(why([entry], "n/wide"), {}, wide=False))
+    assert lines[2:6] == [
+        "         podset main, flavor hosts, topology racks: 4 of 5 pods find a place",
+        "         └─ rack: 2 domains, 0 for all of them; 1 could take 4, 1 could take 2",
+        "            └─ kubernetes.io/hostname: 3 domains, 0 for all of them; 3 could take 2",
+    ]

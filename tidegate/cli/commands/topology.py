@@ -1,0 +1,101 @@
+"""``tidegate topology``: racks and nodes, and what runs where."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from tidegate.cli.ledger.name_lookup import draft_of
+from tidegate.cli.ledger.racks import Drawn, drawn, rows
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
+from tidegate.cli.output import Column, Output, print_records, say
+
+app = typer.Typer(no_args_is_help=True)
+COLUMNS = (
+    Column("NAME", "name"),
+    Column("LEVEL", "level", wide=True),
+    Column("NODES", "nodes", right=True),
+    Column("RESOURCE", "resource"),
+    Column("USAGE", "bar"),
+    Column("USED", "used", right=True),
+    Column("ALLOCATABLE", "allocatable", right=True),
+    Column("OTHER PODS", "others", wide=True),
+    Column("STATE", "state"),
+    Column("WORKLOADS", "workloads"),
+)
+
+
+class TopologyOutput(StrEnum):
+    """The forms that ``--output`` takes."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    SVG = "svg"
+
+
+@app.callback()
+def group() -> None:
+    """Show the topologies that pods are placed on."""
+
+
+@app.command("show")
+def show(
+    name: Annotated[
+        str, typer.Argument(help="Only this topology, or this flavor's; default: all.")
+    ] = "",
+    *,
+    level: Annotated[
+        str, typer.Option("--level", help="Only down to this level, a node label.")
+    ] = "",
+    as_of: AsOfOption = "",
+    ledger: LedgerOption = "",
+    output: Annotated[
+        TopologyOutput, typer.Option("--output", "-o", help="table, wide, json, yaml or svg.")
+    ] = TopologyOutput.TABLE,
+) -> None:
+    """Draw racks and nodes with what runs where.
+
+    In a bar █ is used by workloads that were placed there, ▒ by other pods, ░ free, of the resource
+    of which the largest part is used. As SVG a box is a rack, a cell a node, a colour a workload.
+
+    Examples:
+      tidegate topology show
+
+      tidegate topology show racks --level example.com/rack
+
+      tidegate topology show racks -o svg > racks.svg
+    """
+    with open_reader(ledger, as_of, reports=False) as reader:
+        found = drawn(draft_of(reader), name)
+    match output:
+        case TopologyOutput.SVG:
+            from tidegate.cli.figures.racks import svg  # noqa: PLC0415 - only for a drawing
+
+            typer.echo(svg(found))
+        case TopologyOutput.JSON | TopologyOutput.YAML:
+            print_records([_record(one) for one in found], (), Output(output))
+        case TopologyOutput.TABLE | TopologyOutput.WIDE:
+            _print_tables(found, level, Output(output))
+
+
+def _print_tables(found: list[Drawn], level: str, output: Output) -> None:
+    if not found:
+        say("No flavor has a topology.")
+    for one in found:
+        levels = " > ".join(one.levels)
+        typer.echo(f"{one.topology}, flavor {one.flavor}: {levels}")
+        nothing = "No node has a label for each level."
+        print_records(list(rows(one, level)), COLUMNS, output, nothing=nothing)
+
+
+def _record(found: Drawn) -> dict[str, object]:
+    return {
+        "topology": found.topology,
+        "flavor": found.flavor,
+        "levels": found.levels,
+        "domains": found.domains,
+    }

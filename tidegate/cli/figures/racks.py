@@ -1,0 +1,102 @@
+"""Racks and nodes as SVG: a box a domain, a cell a node, filled by what its workloads use."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from html import escape
+from typing import NamedTuple
+
+from tidegate.cli.ledger.racks import Domain, Drawn, written
+from tidegate.model.quantity import render
+
+CELL, GAP, LABEL, MARGIN, WIDTH = 30, 6, 16, 12, 1_000
+_OTHERS, _BROKEN, _EMPTY = "#9a9a9a", "#e05252", "#f2f2f2"
+_STYLE = "font-family:sans-serif;font-size:11px"
+
+
+class _Box(NamedTuple):
+    """A part of the drawing, from its own upper left corner."""
+
+    width: int
+    height: int
+    parts: list[str]
+
+
+def svg(found: Sequence[Drawn]) -> str:
+    """Return all topologies below each other, as one SVG document."""
+    boxes = [_titled(_heading(one), _packed(one, one.domains)) for one in found]
+    width = max((box.width for box in boxes), default=0) + 2 * MARGIN
+    y, parts = MARGIN, list[str]()
+    for box in boxes:
+        parts += _moved(box, MARGIN, y)
+        y += box.height + MARGIN
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y}" style="{_STYLE}">'
+    return "\n".join([head, *parts, "</svg>"])
+
+
+def colour(workload: str) -> str:
+    """Return the colour of a workload, the same in every drawing."""
+    hue = int.from_bytes(hashlib.sha256(workload.encode()).digest()[:2]) % 360
+    return f"hsl({hue},60%,55%)"
+
+
+def _heading(found: Drawn) -> str:
+    levels = " > ".join(found.levels)
+    return f"{found.topology}, flavor {found.flavor}: {levels}; filled by {found.resource}"
+
+
+def _packed(found: Drawn, domains: Sequence[Domain]) -> _Box:
+    """Lay domains side by side, as many in a row as are narrow enough."""
+    x = y = height = width = 0
+    parts = list[str]()
+    for domain in domains:
+        box = _domain(found, domain)
+        if x and x + box.width > WIDTH:
+            x, y, height = 0, y + height + GAP, 0
+        parts += _moved(box, x, y)
+        x, height = x + box.width + GAP, max(height, box.height)
+        width = max(width, x - GAP)
+    return _Box(width, y + height, parts)
+
+
+def _domain(found: Drawn, domain: Domain) -> _Box:
+    if not domain.children:
+        return _Box(CELL, CELL, list(_cell(found, domain)))
+    inner = _titled(domain.name, _packed(found, domain.children))
+    width, height = inner.width + 2 * GAP, inner.height + 2 * GAP
+    frame = f'<rect width="{width}" height="{height}" rx="3" fill="none" stroke="#888"/>'
+    return _Box(width, height, [frame, *_moved(inner, GAP, GAP)])
+
+
+def _cell(found: Drawn, node: Domain) -> Iterator[str]:
+    """Draw a node, its workloads from the bottom; what is said of it is shown where one points."""
+    stroke = _BROKEN if node.states else "#888"
+    yield f"<g><title>{escape(_said(found, node))}</title>"
+    yield f'<rect width="{CELL}" height="{CELL}" fill="{_EMPTY}" stroke="{stroke}"/>'
+    total, pods = node.allocatable.get(found.resource, 0), sum(node.workloads.values())
+    placed, y = node.placed.get(found.resource, 0), float(CELL)
+    fills = [(colour(key), placed * n / pods) for key, n in sorted(node.workloads.items())]
+    for fill, units in [*fills, (_OTHERS, node.others.get(found.resource, 0))]:
+        height = CELL * min(1.0, units / total) if total else 0.0
+        y -= height
+        yield f'<rect y="{y:.1f}" width="{CELL}" height="{height:.1f}" fill="{fill}"/>'
+    yield "</g>"
+
+
+def _said(found: Drawn, node: Domain) -> str:
+    name, total = found.resource, node.allocatable.get(found.resource, 0)
+    lines = [f"{node.name}: {render(name, node.used(name))} of {render(name, total)} {name}"]
+    lines += [f"{key}: {pods} pods" for key, pods in sorted(node.workloads.items())]
+    lines += [f"other pods: {written(node.others)}"] if node.others else []
+    return "\n".join([*lines, *node.states])
+
+
+def _titled(title: str, box: _Box) -> _Box:
+    text = f'<text y="{LABEL - 5}">{escape(title)}</text>'
+    width = max(box.width, 6 * len(title))
+    return _Box(width, box.height + LABEL, [text, *_moved(box, 0, LABEL)])
+
+
+def _moved(box: _Box, x: int, y: int) -> list[str]:
+    return [f'<g transform="translate({x},{y})">', *box.parts, "</g>"]
