@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,8 @@ from tests.e2e.cast import define, post, told, until
 from tests.e2e.kinds import ACTS
 from tests.e2e.test_job_kinds import get, kueue
 from tests.e2e.test_pods import GROUP, TOTAL, GatedAct, is_gated, pod
-from tests.parts.foreign import CONFIGURATION
+from tests.e2e.test_serving import LWS, leader_worker_set, of_apps
+from tests.parts.foreign import CONFIGURATION, foreign_crd
 from tidegate.cli.commands.manifests import wanted as enabling
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Wanted, run_services
@@ -54,12 +55,53 @@ def gated(make: Callable[[str, str, float], Object]) -> Act:
     )
 
 
+class ServingAct(Act):
+    """What waits are its pods."""
+
+    def is_suspended(self, found: Object) -> bool:
+        del found
+        return False
+
+
+def serving(framework: str, path: str, make: Callable[[str, str], Object]) -> Act:
+    """Return the act of a kind that is queued through its pods."""
+    return ServingAct(
+        namespace=NAMESPACE,
+        framework=framework,
+        path=path,
+        make=lambda name, queue, _: make(name, queue),
+        templates=lambda found: [found],
+        finished=None,
+        active=lambda _: True,
+        crd=foreign_crd("leaderworkerset") if framework == LWS else None,
+    )
+
+
+APPS = "/apis/apps/v1/namespaces/{}"
+SERVING = {
+    "deployment": serving(
+        "deployment",
+        f"{APPS}/deployments",
+        lambda name, queue: of_apps("Deployment", name, queue, 1),
+    ),
+    "statefulset": serving(
+        "statefulset",
+        f"{APPS}/statefulsets",
+        lambda name, queue: of_apps("StatefulSet", name, queue, 1),
+    ),
+    "lws": serving(
+        LWS,
+        "/apis/leaderworkerset.x-k8s.io/v1/namespaces/{}/leaderworkersets",
+        lambda name, queue: leader_worker_set(name, queue, 1),
+    ),
+}
 KINDS = {act.name: act for act in ACTS if act.name in DEFECTS} | {
     "pod": gated(pod),
     "pod-group": gated(member),
+    **SERVING,
 }
-QUICK = [name for name, act in KINDS.items() if not act.slow]
-SLOW = ["pod", *(name for name, act in KINDS.items() if act.slow)]
+QUICK = [name for name, act in KINDS.items() if not act.slow and name not in SERVING]
+SLOW = ["pod", *(name for name, act in KINDS.items() if act.slow), *SERVING]
 
 
 @pytest.mark.parametrize("kinds", [QUICK, pytest.param(SLOW, marks=pytest.mark.slow)])
@@ -67,8 +109,7 @@ async def test_what_makes_no_sense_is_told_and_the_others_go_on(
     api: KubernetesApi, own_api: str, tmp_path: Path, kinds: list[str]
 ) -> None:
     config = tmp_path / "configuration.yaml"
-    names = dict.fromkeys(KINDS[name].framework for name in kinds if KINDS[name].framework)
-    config.write_text(CONFIGURATION.read_text().replace("batch/job", ", ".join(names)))
+    config.write_text(configured([KINDS[name] for name in kinds]))
     await prepare(api, str(config))
     wanted = Wanted(state=tmp_path, kubeconfig=Path(own_api), config=str(config))
     async with run_services(wanted, print) as running:
@@ -85,6 +126,14 @@ async def test_what_makes_no_sense_is_told_and_the_others_go_on(
         for kind in kinds:
             await create(api, kind, f"good-{kind}", {})
             await until(starts(api, kind, f"good-{kind}"), f"a good {kind} goes on")
+
+
+def configured(acts: Sequence[Act]) -> str:
+    """Return a configuration that enables these kinds, and what their gates open."""
+    names = dict.fromkeys(act.framework for act in acts if act.framework)
+    gates = {gate: True for act in acts for gate in act.gates}
+    enabled = CONFIGURATION.read_text().replace("batch/job", ", ".join(names))
+    return f"{enabled}featureGates: {msgspec.json.encode(gates).decode()}\n"
 
 
 async def submit(api: KubernetesApi, kind: str, name: str, defect: Object) -> str:
@@ -132,10 +181,18 @@ async def is_told(api: KubernetesApi, uid: str) -> bool:
 def starts(api: KubernetesApi, kind: str, name: str) -> Callable[[], Awaitable[bool]]:
     async def look() -> bool:
         found = await get(api, f"{KINDS[kind].path.format(NAMESPACE)}/{name}")
-        marked = "tidegate.dev/decision" in found["metadata"].get("annotations", {})
+        pods = (await get(api, PODS.format(NAMESPACE)))["items"] if kind == "deployment" else []
+        its = [one for one in pods if one["metadata"]["name"].startswith(f"{name}-")]
+        marked = any(map(is_decided_on, [found, *its]))
         return marked and not KINDS[kind].is_suspended(found)
 
     return look
+
+
+def is_decided_on(found: Object) -> bool:
+    """Tell whether a decision stands on an object, perhaps on one of its groups."""
+    notes = found["metadata"].get("annotations", {})
+    return any(key.startswith("tidegate.dev/decision") for key in notes)
 
 
 async def prepare(api: KubernetesApi, config: str) -> None:
