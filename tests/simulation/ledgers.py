@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Engine
@@ -34,7 +35,7 @@ class Ledgers:
     def begin(self) -> None:
         """Put an empty ledger in the place of the one there is."""
         engine = open_engine("sqlite://")
-        upgrade(engine)
+        _copy(_empty(), engine)
         self._engines.append(engine)
         self.all.append(self._over(engine))
 
@@ -42,12 +43,7 @@ class Ledgers:
         """Copy the database as it is now."""
         copy = open_engine("sqlite://")
         self._engines.append(copy)
-        source, target = self._engine_of_now.raw_connection(), copy.raw_connection()
-        try:
-            _sqlite(source).backup(_sqlite(target))
-        finally:
-            source.close()
-            target.close()
+        _copy(self._engine_of_now, copy)
         return LedgerBackup(self.all[-1], copy, len(self.all[-1].entries))
 
     def bring_back(self, kept: LedgerBackup) -> None:
@@ -71,6 +67,23 @@ class Ledgers:
     def _over(self, engine: Engine) -> WatchedLedger:
         ledger = SqlLedger(engine, clock_us=self._clock_us)
         return WatchedLedger(ledger, SqlSnapshots(engine), engine, self._taken)
+
+
+@cache
+def _empty() -> Engine:
+    """Return a database without entries, made once a process."""
+    engine = open_engine("sqlite://")
+    upgrade(engine)
+    return engine
+
+
+def _copy(before: Engine, after: Engine) -> None:
+    source, target = before.raw_connection(), after.raw_connection()
+    try:
+        _sqlite(source).backup(_sqlite(target))
+    finally:
+        source.close()
+        target.close()
 
 
 def _sqlite(connection: Any) -> Any:  # noqa: ANN401 - sqlite3's own

@@ -29,6 +29,7 @@ class Consumer:
         self._deliver, self._inbox = deliver, ""
         self._left, self._beat_s, self._ends_s = 0, 0.0, 0.0
         self._keep_s = config.get("inactive_threshold", 0) / _NS
+        self._spoke_s = 0.0  # when something was said last
         self._timer: asyncio.TimerHandle | None = None
         self.ended = False
 
@@ -55,7 +56,7 @@ class Consumer:
             reply = f"$JS.ACK.{self.stream.config['name']}.{self.name}.1.{place}"
             if not self._deliver(self._inbox, one.subject, one.payload, dict(one.headers), reply):
                 self._left = 0  # nobody listens: the server drops the request
-            self._wait()
+            self._spoke_s = asyncio.get_running_loop().time()
 
     def is_idle(self) -> bool:
         """Tell whether nobody has asked for so long that the server forgets it."""
@@ -71,18 +72,22 @@ class Consumer:
 
     def _wait(self) -> None:
         """Say something when the request expires, and before if nothing else is said."""
-        loop = asyncio.get_running_loop()
         if self._timer is not None:
             self._timer.cancel()
-        due_s = self._ends_s
-        if self._beat_s:
-            due_s = min(due_s, loop.time() + self._beat_s)
-        self._timer = loop.call_at(due_s, self._tick) if self._left else None
+        self._spoke_s = asyncio.get_running_loop().time()
+        self._arm()
+
+    def _arm(self) -> None:
+        due_s = min(self._ends_s, self._spoke_s + self._beat_s) if self._beat_s else self._ends_s
+        self._timer = asyncio.get_running_loop().call_at(due_s, self._tick)
 
     def _tick(self) -> None:
         if self.ended or not self._left:
             return
-        if asyncio.get_running_loop().time() >= self._ends_s:
+        now_s = asyncio.get_running_loop().time()
+        if now_s < min(self._ends_s, self._spoke_s + self._beat_s):
+            self._arm()  # something was said meanwhile
+        elif now_s >= self._ends_s:
             self._left = 0
             self._say("408", "Request Timeout")
         elif self._say("100", "Idle Heartbeat"):
