@@ -25,12 +25,15 @@ class Bus:
 
     def __init__(self, *, observations_max: int = 500) -> None:
         self._loop = asyncio.get_running_loop()
+        self.keeps_events = False  # they show what a ledger has lost, until somebody looks
         self.ahead_us = 0  # of the true time: clocks are stepped
         self.latest_us = 0  # that was told and is believed
         self.taken, self.post = Taken(), Post()
         self.server = WatchedServer(self.now_us, self.taken, self.post)
         self.streams = Streams(observations_messages=observations_max)
         self._connections = list[Connection]()
+        self._of = dict[str, Connection]()  # by process
+        self.parted_until_s = 0.0  # until when some process does not reach the server
 
     def now_us(self) -> int:
         """Return the server's time, UTC microseconds."""
@@ -56,6 +59,7 @@ class Bus:
         connection.reconnected = bus.tell_reconnected
         if life is not None:
             life.ends.append(connection.end)
+            self._of[life.name] = connection
         self._connections = [one for one in self._connections if not one.is_closed]
         self._connections.append(connection)
         return bus
@@ -67,6 +71,12 @@ class Bus:
         self.server.restart()
         for one in self._connections:
             one.cut()
+
+    def part(self, process: str, lasting_s: float) -> None:
+        """Let a process not reach the server for a while."""
+        if process in self._of:
+            self._of[process].cut(lasting_s)
+            self.parted_until_s = max(self.parted_until_s, self._loop.time() + lasting_s)
 
     def lose_an_observation(self) -> None:
         """Take the newest observation out of its stream, for good."""
@@ -82,7 +92,7 @@ class Bus:
 
     def recreate(self, name: str) -> None:
         """Delete a stream and make it anew, if it is there."""
-        if name in self.server.streams:
+        if name in self.server.streams and not (name == NAMES.events and self.keeps_events):
             self.server.recreate(name)
 
     def recreate_observations(self) -> None:

@@ -49,8 +49,7 @@ class Cluster:
         self.api = EmbeddedApi(now_us=now_us, random=Random(random.random()))
         pace = Random(random.random())
         self.machinery = Machinery(self.api, delay_us=lambda: pace.randrange(DELAY_US_MAX))
-        for number in range(NODES):
-            self.machinery.add_node(f"node-{number}")
+        self.bring_nodes()
         self.acting = ""  # who changes the cluster right now, if it is not a service
         self._fill()
 
@@ -87,6 +86,17 @@ class Cluster:
         for name in ("main", "spare"):
             queue = named("LocalQueue", name, spec={"clusterQueue": team})
             self.act("admin", "POST", f"{KUEUE}/namespaces/{team}/localqueues", queue)
+
+    def bring_nodes(self) -> None:
+        """Let every node be there."""
+        for name in (f"node-{number}" for number in range(NODES)):
+            if self.api.registry.state.get("nodes", "", name) is None:
+                self.machinery.add_node(name)
+
+    def take_nodes(self) -> None:
+        """Take the nodes away: no pod finds a place, and those that run go on."""
+        for number in range(NODES):
+            self.act("admin", "DELETE", f"/api/v1/nodes/node-{number}", {})
 
     def jobs(self) -> list[Object]:
         """Return every Job as it stands."""

@@ -30,11 +30,10 @@ from ingest.watch import Pace as IngestPace
 from scheduler.dependencies import Dependencies, Pace
 from scheduler.health import Status
 from scheduler.term import schedule
-from tests.simulation.bus import CLUSTER, Bus
+from tests.simulation.bus import CLUSTER, NAMES, Bus
+from tests.simulation.faults.api_port import RELIST_S, LivingApi, Others
 from tests.simulation.faults.life import Life
 from tests.simulation.faults.ports import (
-    RELIST_S,
-    LivingApi,
     LivingFeed,
     LivingInbox,
     LivingLease,
@@ -65,7 +64,9 @@ def scheduler(
         await nats.ensure(bus.streams)
         status = statuses[life.name] = Status(CollectorRegistry())
         deps = Dependencies(
-            inbox=LivingInbox(nats.inbox(), life),
+            inbox=LivingInbox(
+                nats.inbox(), life, lambda: bus.server.streams.get(NAMES.observations)
+            ),
             outbox=LivingOutbox(nats.outbox(), life),
             ledger=LivingLedger(ledger(), life),
             run_sync=life.run_sync,
@@ -88,6 +89,7 @@ def ingest(
     kinds: Callable[[], tuple[str, ...]],
     *,
     elastic: bool = False,
+    others: Others | None = None,
 ) -> Body:
     """Return what an ingest runs."""
     scope = Scope(elastic=elastic)
@@ -101,15 +103,20 @@ def ingest(
         publisher = Publisher(
             outlet, cluster=CLUSTER, session=session, random=_random(life), metrics=metrics
         )
-        pace = IngestPace(page_max=7, watch_s=30.0, relist_s=RELIST_S)
-        deps = IngestMeans(LivingApi(api, life), publisher, pace, _random(life), metrics)
+        pace = IngestPace(page_max=4, watch_s=30.0, relist_s=RELIST_S)
+        deps = IngestMeans(LivingApi(api, life, others), publisher, pace, _random(life), metrics)
         await IngestSession(watched([*map(job_kind, kinds())], scope), deps, outlet).run()
 
     return body
 
 
 def actuator(
-    bus: Bus, api: KubernetesApi, *, provisions: bool = False, elastic: bool = False
+    bus: Bus,
+    api: KubernetesApi,
+    *,
+    provisions: bool = False,
+    elastic: bool = False,
+    others: Others | None = None,
 ) -> Body:
     """Return what an actuator runs."""
 
@@ -123,7 +130,7 @@ def actuator(
             random=_random(life),
             metrics=metrics,
         )
-        calls = Calls(LivingApi(api, life), metrics)
+        calls = Calls(LivingApi(api, life, others), metrics)
         shows = Projector(calls, _random(life), metrics, Rate(writes_per_s=20.0))
         applier = Applier(
             calls, reporter, _random(life), metrics, along=shows.along, keeps=shows.keeps

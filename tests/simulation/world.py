@@ -43,7 +43,9 @@ from tests.simulation.ledgers import LedgerBackup, Ledgers
 from tidegate.contracts.entry import Published
 from tidegate.errors import TidegateError
 
-JOBS_MAX = 10
+JOBS_MAX = 9
+HANDED_OVER, CUT_OFF = 0.3, 0.1
+"""How likely it is at each order in calm that another actuator takes over, and in a storm."""
 
 
 class World:
@@ -61,6 +63,7 @@ class World:
         self.calm_since_s = 0.0
         self.deaths = 0
         self._names = 0
+        self._handovers = Random(f"handovers {seed}")
         self.observer = Observer(self.cluster, self.watch)
         self.begin_ledger()
         self.differences = Differences(self.cluster, self.watch, self.observer.running)
@@ -99,6 +102,8 @@ class World:
     def _object_to_releases(self) -> None:
         self.watch().on_release = self.observer.object_to_release
         self.watch().on_removal = self.observer.object_to_removal
+        self.watch().past.on_restored = self.observer.object_to_restore
+        self.watch().on_order = self._hand_over
 
     def back_up_ledger(self) -> LedgerBackup:
         """Copy the ledger as it is now."""
@@ -141,8 +146,8 @@ class World:
             bus, lambda: self.ledger, self._new_ledger_id, self._policy
         )
         kinds = partial(self.switchers.kinds, self._kinds)
-        observe = processes.ingest(bus, api, kinds, elastic=self._grows)
-        act = processes.actuator(bus, api, elastic=self._grows)
+        observe = processes.ingest(bus, api, kinds, elastic=self._grows, others=self.people)
+        act = processes.actuator(bus, api, elastic=self._grows, others=self.people)
         kept = [("scheduler-1", decide), ("scheduler-2", decide), ("ingest-1", observe)]
         kept += [("actuator-1", act), ("actuator-2", act)]
         if self.random.random() < 0.5:
@@ -204,11 +209,26 @@ class World:
 
     def _all_is_well(self) -> bool:
         now_s = asyncio.get_running_loop().time()
-        steady = all(life.alive and life.stalled_until_s <= now_s for life in self.lives.values())
+        steady = all(
+            (life.alive or life.retired) and life.stalled_until_s <= now_s
+            for life in self.lives.values()
+        )
         weather = self.weather
-        blind = now_s < weather.blind_until_s or weather.is_away(now_s)
+        blind = now_s < max(weather.blind_until_s, self.bus.parted_until_s)
+        blind = blind or self.storms.without_nodes or weather.is_away(now_s)
         quiet = not (self.storms.raging or self.switchers.off)
         return steady and quiet and not (blind or self.bus.told_ahead())
+
+    def _hand_over(self) -> None:
+        """End the actuator that acts, or cut it off, while somebody is to be started or stopped."""
+        loop, chosen = asyncio.get_running_loop(), self._handovers.random()
+        acting = [life for _, life in sorted(self.lives.items()) if life.carrying.holds]
+        if chosen < HANDED_OVER and loop.time() - self.calm_since_s > SETTLED_S:
+            for life in acting:
+                loop.call_soon(life.retire)
+        elif chosen < CUT_OFF and self.storms.raging:
+            for life in acting:
+                self.storms.part(life, api=True)
 
     def _restart_ingest(self) -> None:
         self.disturbed()

@@ -150,15 +150,16 @@ class Connection:
         if self._coming is not None:
             self._coming.cancel()
 
-    def cut(self) -> None:
-        """Break: what is under way is lost; come back after a while."""
+    def cut(self, away_s: float | None = None) -> None:
+        """Break: what is under way is lost; come back after that time, or after a while."""
         if self.is_connected:
             self.is_connected = False
             self._lose()
-            self._coming = asyncio.ensure_future(self._come_back())
+            lasting_s = self._random.uniform(*AWAY_S) if away_s is None else away_s
+            self._coming = asyncio.ensure_future(self._come_back(lasting_s))
 
-    async def _come_back(self) -> None:
-        await asyncio.sleep(self._random.uniform(*AWAY_S))
+    async def _come_back(self, lasting_s: float) -> None:
+        await asyncio.sleep(lasting_s)
         self.is_connected = True
         unsent, self._unsent = self._unsent, deque()
         for one in unsent:  # and perhaps it breaks again at one of these

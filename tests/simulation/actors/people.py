@@ -32,7 +32,7 @@ class People:
         """Submit what is to be submitted, and meddle in between; end when all is said."""
         random = self._random
         while self._left > 0:
-            await asyncio.sleep(random.expovariate(0.3))
+            await asyncio.sleep(random.expovariate(0.5))
             chosen = random.random()
             if chosen < 0.7:
                 self._submit()
@@ -48,6 +48,21 @@ class People:
         for team, cpu_milli in NOMINAL_MILLI.items():
             self._cluster.set_quota(team, cpu_milli)
 
+    def overtake(self, path: str) -> None:
+        """Do something to a Job that somebody is about to change."""
+        space, name = path.split("/")[5::2][:2]
+        one = self._cluster.api.registry.state.get("jobs.batch", space, name)
+        if one is not None and not finished(one):
+            self._do(one, self._random.random())
+
+    def act_at_once(self) -> None:
+        """Submit a Job, or delete one."""
+        found = list(self._unfinished())
+        if self._left > 0 and self._random.random() < 0.6:
+            self._submit()
+        elif found:
+            self._delete(self._random.choice(found))
+
     def _submit(self) -> None:
         random = self._random
         pods = random.randint(1, 3)
@@ -56,7 +71,7 @@ class People:
             f"job-{self._made}",
             pods=pods,
             cpu_milli=random.randrange(200, JOB_MILLI_MAX // pods, 100),
-            seconds=random.choice([2.0, 5.0, 15.0, 40.0]),
+            seconds=random.choice([2.0, 4.0, 10.0, 25.0]),
             priority=random.choice(list(PRIORITIES)),
         )
         if random.random() < 0.1:
@@ -70,23 +85,30 @@ class People:
         found = list(self._unfinished())
         if not found:
             return
-        random, one = self._random, self._random.choice(found)
+        one = self._random.choice(found)
+        self._do(one, self._random.random())
+
+    def _do(self, one: Object, chosen: float) -> None:
         place = JOBS.format(one["metadata"]["namespace"]) + "/" + one["metadata"]["name"]
-        chosen = random.random()
         if chosen < 0.3:
             self._cluster.act("user", "PATCH", place, {"spec": {"suspend": False}})
         elif chosen < 0.5:
             self._cluster.act("user", "PATCH", place, {"spec": {"suspend": True}})
         elif chosen < 0.7:
-            self._cluster.act("user", "DELETE", place, {"propagationPolicy": "Background"})
-            if random.random() < 0.5:
-                self._make_again(one)
+            self._delete(one)
         elif chosen < 0.85:
             self._cluster.act(
                 "user", "PATCH", place, {"metadata": {"annotations": {"note": str(self._made)}}}
             )
         else:
             self._kill_a_pod(one)
+
+    def _delete(self, one: Object) -> None:
+        """Delete a Job, and half the time make another in its place."""
+        place = JOBS.format(one["metadata"]["namespace"]) + "/" + one["metadata"]["name"]
+        self._cluster.act("user", "DELETE", place, {"propagationPolicy": "Background"})
+        if self._random.random() < 0.5:
+            self._make_again(one)
 
     def _make_again(self, old: Object) -> None:
         """Create a namesake: another uid."""

@@ -12,8 +12,9 @@ from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING
 
-from tests.simulation.bus import CLUSTER
+from tests.simulation.bus import CLUSTER, NAMES
 from tests.simulation.faults.etcd import Backup, backup, restore
+from tests.simulation.judging.wire import is_complete
 from tests.simulation.ledgers import LedgerBackup
 from tidegate.cli.commands.ledger.recover import recovered
 from tidegate.errors import TidegateError
@@ -61,7 +62,7 @@ class Disasters:
     async def run(self) -> None:
         """Deal blows until that is over."""
         while not self._over:
-            await asyncio.sleep(self._random.uniform(8, 30))
+            await asyncio.sleep(self._random.uniform(4, 18))
             if not self._over:
                 name = self._random.choice(list(self._blows))
                 self._world.weather.struck[name] += 1
@@ -104,11 +105,19 @@ class Disasters:
         loop.call_later(self._random.uniform(*BACKUP_S), self._recover, kept)
 
     def _recover(self, kept: LedgerBackup) -> None:
-        if self._over or kept.ledger is not self._world.ledger:
+        if self._over or kept.ledger is not self._world.ledger or not self._is_shown():
             return
         self._end_schedulers()
+        self._world.bus.keeps_events = True
         self._world.bring_back_ledger(kept)
         self._operator = asyncio.ensure_future(self._rename())
+
+    def _is_shown(self) -> bool:
+        """Tell whether EVENTS has what the ledger is to lose: else nobody could know of it."""
+        world = self._world
+        ledger_id, events = world.watch().ledger_id, world.bus.server.streams.get(NAMES.events)
+        newest = [world.ledger.entries[-1].seq] if world.ledger.entries else []
+        return events is not None and is_complete(events, ledger_id, newest)
 
     def _end_schedulers(self) -> None:
         for name, life in sorted(self._world.lives.items()):
@@ -117,7 +126,8 @@ class Disasters:
 
     async def _rename(self) -> None:
         """Do as the message of a scheduler says that finds its ledger's tail lost."""
-        world, bus = self._world, self._world.bus.connect(Random(0))
+        world, bus_of_all = self._world, self._world.bus
+        bus = bus_of_all.connect(Random(0))
         name = f"recovered{len(world.ledgers)}"
         for pause_s in (5.0, 20.0, 40.0):
             await asyncio.sleep(pause_s)
@@ -126,7 +136,8 @@ class Disasters:
                 await recovered(world.ledger, bus, CLUSTER, name)
                 world.disturbed()
                 self._end_schedulers()  # they are started again, as the command asks
-                return
+                break
+        bus_of_all.keeps_events = False
 
     def _set_right(self) -> None:
         self._world.bus.ahead_us = 0

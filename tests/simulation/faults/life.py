@@ -12,7 +12,9 @@ from random import Random
 from typing import TypeVar
 
 from tests.simulation.faults.weather import Fault, Weather
-from tests.simulation.judging.heard import Heard
+from tests.simulation.judging.contracts.carrying import Carrying
+from tests.simulation.judging.contracts.following import Following
+from tests.simulation.judging.contracts.heard import Heard
 
 Result = TypeVar("Result")
 
@@ -22,14 +24,15 @@ class Life:
 
     def __init__(self, name: str, random: Random, weather: Weather) -> None:
         self.name, self.random, self.weather = name, random, weather
-        self.alive = True
+        self.alive, self.retired = True, False
         self.lag_s_max = 0.01
         self.watch_lag_s_max = 0.02
         self.main: asyncio.Task[None] | None = None
         self.ends = list[Callable[[], None]]()  # what breaks when the process is gone
         self.stalled_until_s = 0.0
+        self.parted_s = 0.0, 0.0  # since when and until when it does not reach the API server
         self.closed_s = dict[str, float]()  # watches that ended, and when
-        self.heard = Heard()
+        self.heard, self.following, self.carrying = Heard(), Following(), Carrying()
 
     def strikes(self, fault: Fault, share: float = 1.0) -> bool:
         return self.weather.strikes(fault, self.random, share)
@@ -42,6 +45,12 @@ class Life:
                 end()
             if self.main is not None:
                 self.main.cancel()
+
+    def retire(self) -> None:
+        """End as whoever is asked to: with time to tidy up."""
+        if self.alive and self.main is not None:
+            self.retired = True
+            self.main.cancel()
 
     def stall(self) -> None:
         """Do nothing for a while; others may take it for dead."""
@@ -72,6 +81,8 @@ class Life:
 
     async def run_sync(self, work: Callable[[], Result]) -> Result:
         """Do blocking work in place; see ``scheduler.dependencies.RunSync``."""
+        if self.strikes("commit_stalls"):
+            self.stall()
         await self.cross()
         result = work()
         await self.cross()

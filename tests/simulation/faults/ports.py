@@ -1,4 +1,4 @@
-"""What a process of the world lives on: each port may fail, be late, or lose and repeat.
+"""What a process of the world reads and writes: each port may fail, be late, lose and repeat.
 
 A process passes its life at each call, before and behind it.
 """
@@ -6,10 +6,11 @@ A process passes its life at each call, before and behind it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 
+from tests.parts.nats.stream import Stream
 from tests.simulation.faults.life import Life
+from tests.simulation.judging.contracts.reading import check_reading
 from tests.simulation.judging.ledger_watch import WatchedLedger
 from tests.simulation.judging.verdict import demand
 from tests.simulation.judging.wire import Post
@@ -22,16 +23,12 @@ from tidegate.bus.ports import (
 )
 from tidegate.contracts.entry import Entry, Message, Position, Positions, Published, Term
 from tidegate.errors import (
-    ApiStatusError,
-    ApiUnreachableError,
+    BusUnreachableError,
     CommitUnknownError,
     LedgerUnreachableError,
 )
-from tidegate.kube.ports import JSON, KubernetesApi, Response
 
 REPEATED, BLIND_S_MAX = 3, 3.0
-RELIST_S = 120.0
-RELISTED_S = 1.2 * RELIST_S  # within that everything is listed again, whatever was missed
 
 
 class LivingLedger:
@@ -109,14 +106,18 @@ class LivingOutlet:
 class LivingInbox:
     """``ObservationReader`` of a process."""
 
-    def __init__(self, inbox: ObservationReader, life: Life) -> None:
+    def __init__(
+        self, inbox: ObservationReader, life: Life, kept: Callable[[], Stream | None]
+    ) -> None:
         self._inbox, self._life = inbox, life
+        self._kept = kept  # what the server has of it
         self._known = list[Message]()  # the newest that were read
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         told = await self._life.call(
             lambda: self._inbox.pull(after, count_max=count_max, wait_s=wait_s)
         )
+        check_reading(self._kept(), after, told)
         self._known = [*self._known, *told][-REPEATED:]
         shaken = self._shaken(list(told))
         self._life.heard.take_in(shaken)
@@ -137,6 +138,8 @@ class LivingInbox:
         await self._life.call(lambda: self._inbox.forget(position))
 
     async def ask_resync(self, reason: str) -> None:
+        if self._life.strikes("resync_fails"):
+            raise BusUnreachableError("nobody could be asked")
         await self._life.call(lambda: self._inbox.ask_resync(reason))
         self._life.heard.ask()
 
@@ -167,13 +170,20 @@ class LivingFeed:
         self._feed, self._life = feed, life
 
     async def newest(self) -> tuple[str, int]:
-        return await self._life.call(self._feed.newest)
+        newest = await self._life.call(self._feed.newest)
+        self._life.following.learn(newest[0])
+        return newest
 
     async def follow(self, after: int | None = None) -> AsyncIterator[Published]:
+        life = self._life
+        life.following.begin(after)
         async for told in self._feed.follow(after):
-            await self._life.cross(0)
-            if not self._life.strikes("event_lost"):
+            await life.cross(0)
+            if not life.strikes("event_lost"):
+                life.following.offer(told)
+                life.carrying.hear(told)
                 yield told
+                life.following.take(told)
 
 
 class LivingLease:
@@ -183,72 +193,12 @@ class LivingLease:
         self._lease, self._life = lease, life
 
     async def hold(self) -> bool:
-        return await self._life.call(self._lease.hold)
+        ours = await self._life.call(self._lease.hold)
+        self._life.carrying.hold(ours=ours)
+        return ours
 
     async def release(self) -> None:
         await self._life.call(self._lease.release)
-
-
-class LivingApi:
-    """``KubernetesApi`` of a process, with an API server that is not always there."""
-
-    def __init__(self, api: KubernetesApi, life: Life) -> None:
-        self._api, self._life = api, life
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: bytes | None = None,
-        content_type: str = JSON,
-    ) -> Response:
-        life = self._life
-        if method == "PATCH" and life.strikes("patch_stalls"):
-            life.stall()
-        await life.cross()
-        if life.strikes("unanswered") or life.weather.is_away(_now_s()):
-            raise ApiUnreachableError("the request was lost")
-        if life.strikes("busy"):
-            return Response(life.random.choice([429, 500, 503]), b'{"message":"too busy"}')
-        answer = await self._api.request(
-            method, path, query=query, body=body, content_type=content_type
-        )
-        await life.cross()
-        if life.strikes("unanswered"):
-            raise ApiUnreachableError("the answer was lost")
-        return answer
-
-    @asynccontextmanager
-    async def watch(
-        self, path: str, query: Mapping[str, str]
-    ) -> AsyncGenerator[AsyncIterator[bytes], None]:
-        await self._life.cross()
-        if self._life.strikes("unanswered") or self._life.weather.is_away(_now_s()):
-            raise ApiUnreachableError("the watch was not opened")
-        if self._life.strikes("busy"):
-            raise ApiStatusError(429, "too busy")
-        async with self._api.watch(path, query) as lines:
-            self._life.closed_s.pop(path, None)
-            try:
-                yield self._told(lines)
-            finally:
-                self._life.closed_s[path] = _now_s()
-
-    async def _told(self, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        life, asked_s, opened_s = self._life, -1.0, _now_s()
-        async for line in lines:
-            now_s = _now_s()
-            # What waited while another line was late is not later than that one.
-            await life.cross(life.watch_lag_s_max if now_s > asked_s else None)
-            asked_s = _now_s()
-            if life.strikes("watch_breaks") or life.weather.is_away(_now_s(), opened_s):
-                raise ApiUnreachableError("the watch broke")
-            if b'"DELETED"' in line[:20] and life.strikes("deletion_missed"):
-                life.weather.blind_until_s = _now_s() + RELISTED_S
-                continue
-            yield line
 
 
 def _precedes(one: Message, last: Message) -> bool:

@@ -12,11 +12,14 @@ Fault = Literal[
     "death",
     "stall",  # it stops for longer than a lease
     "patch_stalls",  # it does so with a change of an object in its hand
+    "commit_stalls",  # it does so with a commit in its hand
     # the API server
     "unanswered",  # it is not reached, or its answer is lost
     "busy",  # it answers 429 or 500
     "watch_breaks",
     "deletion_missed",  # a watch leaves out that an object was deleted
+    "overtaken",  # somebody changes an object that was read before it is patched
+    "listed_late",  # somebody makes or deletes an object while a list is under way
     # the database
     "disk",  # it does not answer, or its answer to a commit is lost
     "read_fails",  # a read ends halfway
@@ -25,6 +28,7 @@ Fault = Literal[
     "cut_behind",  # a connection breaks, and the answer with it
     "unheard",  # a delivery to a reader is dropped
     "hole",  # a stored observation is lost for good
+    "resync_fails",  # nobody can be asked to tell everything again
     # what a reader is handed, as if its place had been wrong
     "skip",
     "repeat",
@@ -37,16 +41,20 @@ MOST: dict[Fault, float] = {
     "death": 0.02,
     "stall": 0.004,
     "patch_stalls": 0.2,
+    "commit_stalls": 0.03,
     "unanswered": 0.2,
     "busy": 0.2,
     "watch_breaks": 0.1,
     "deletion_missed": 0.5,
+    "overtaken": 0.5,
+    "listed_late": 0.5,
     "disk": 0.1,
     "read_fails": 0.1,
     "cut_before": 0.03,
     "cut_behind": 0.03,
     "unheard": 0.05,
     "hole": 0.05,
+    "resync_fails": 0.5,
     "skip": 0.2,
     "repeat": 0.5,
     "interleave": 0.3,
@@ -80,7 +88,7 @@ class Weather:
         """Draw which faults may strike from now on; of few each is seen by itself."""
         for fault, most in MOST.items():
             if random.random() < share and not (lossless and fault in LOSSES):
-                self.chances[fault] = random.random() * most
+                self.chances[fault] = random.uniform(0.2, 1.0) * most
 
     def calm(self) -> None:
         """Let no fault happen from now on."""

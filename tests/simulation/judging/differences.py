@@ -13,7 +13,7 @@ from typing import Any
 from tests.simulation.actors.people import finished
 from tests.simulation.cluster import HOSTILE, LABELS, QUEUE_LABEL, Cluster, milli
 from tests.simulation.judging.ledger_watch import LedgerWatch
-from tests.simulation.judging.quotas import fits
+from tests.simulation.judging.quotas import LOCALS, QUEUES, fits
 from tests.simulation.judging.verdict import demand
 from tidegate.contracts.decisions import StartOrdered
 
@@ -50,9 +50,11 @@ class Differences:
         yield from self._charged_otherwise(jobs)
         yield from self._unknown(jobs)
         yield from self._not_as_ordered(jobs)
+        for resource in ("jobs.batch", QUEUES, LOCALS):
+            yield from self._known_later(resource)
         for one in self._state.items(WORKLOADS):
             yield from self._shown_otherwise(one)
-        for one in self._state.items("clusterqueues.kueue.x-k8s.io"):
+        for one in self._state.items(QUEUES):
             yield from self._counted_otherwise(one)
         yield from fits(self._state, self._ledger())
 
@@ -90,6 +92,13 @@ class Differences:
         for uid, job in jobs.items():
             if _is_readable(job) and not finished(job) and uid not in known:
                 yield f"{job['metadata']['name']} ({uid}) is not known"
+
+    def _known_later(self, resource: str) -> Iterator[str]:
+        """Yield what is known in a version that it does not have yet: etcd was restored."""
+        for meta in (one["metadata"] for one in self._state.items(resource)):
+            known = self._ledger().past.versions.get(meta["uid"], 0)
+            if known > int(meta["resourceVersion"]):
+                yield f"{meta['name']} ({meta['uid']}) is known in version {known}"
 
     def _not_as_ordered(self, jobs: dict[str, Object]) -> Iterator[str]:
         for uid, order in self._ledger().newest.items():

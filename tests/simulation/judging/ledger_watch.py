@@ -12,11 +12,12 @@ import msgspec
 from sqlalchemy import Engine
 
 from scheduler.dependencies import Snapshots
+from tests.simulation.judging.contracts.past import Past
 from tests.simulation.judging.quota_tree import QuotaTree
 from tests.simulation.judging.verdict import demand
 from tests.simulation.judging.wire import Taken
 from tidegate.bus.ports import Ledger
-from tidegate.contracts.codec import decode, type_name
+from tidegate.contracts.codec import decode
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
@@ -33,7 +34,6 @@ from tidegate.contracts.facts import (
     FlavorDefined,
     LedgerOpened,
     PodsReclaimed,
-    RoundCompleted,
     WorkloadAdopted,
     WorkloadChanged,
     WorkloadFinished,
@@ -82,9 +82,10 @@ class LedgerWatch:
         self.labels = dict[str, dict[str, str]]()  # of the nodes of each flavor
         self._tree = QuotaTree()
         self._elastic = set[str]()  # workloads that may shrink
-        self._versions = dict[str, int]()  # of each object that is known, by uid
+        self.past = Past()
         self.on_release: OnRelease | None = None
         self.on_removal: Callable[[str], None] | None = None  # told a job's uid
+        self.on_order: Callable[[], None] | None = None
         self.reserved = 0
         self.evicted = 0
 
@@ -93,7 +94,7 @@ class LedgerWatch:
         event = decode(entry.payload)
         demand(entry.at_us >= self._at_us, "past", f"time runs back at {entry.seq}")
         self._at_us = entry.at_us
-        self._object_to_the_past(event, entry.seq)
+        self.past.take_in(event, entry.seq, entry.epoch)
         self._follow_size(event)
         self._tree.take_in(event)
         match event:
@@ -103,8 +104,6 @@ class LedgerWatch:
                 self.quota[event.name] = sum(self._tree.queues[event.name].nominal.values())
             case FlavorDefined():
                 self.labels[event.name] = event.spec.node_labels
-            case RoundCompleted(restored=True):
-                self._versions.clear()  # of a cluster that was restored: older is newer there
             case WorkloadRemoved():
                 self._object_to_removal(event)
                 self._follow_quota(event, entry.seq)
@@ -138,6 +137,8 @@ class LedgerWatch:
         match event:
             case StartOrdered() | StopOrdered():
                 self.orders[seq] = self.newest[event.job.uid] = event
+                if self.on_order is not None:
+                    self.on_order()
             case WorkloadEvicted():
                 self.evicting.add(event.workload)
             case _:
@@ -184,17 +185,6 @@ class LedgerWatch:
     def holds(self, uid: str) -> bool:
         """Tell whether a job's workload holds quota."""
         return any(one.partition("/")[0] == uid for one in self.uids.values())
-
-    def _object_to_the_past(self, event: FactEvent | DecisionEvent, seq: int) -> None:
-        """Object if something older is taken up of an object than was known of it."""
-        uid, version = getattr(event, "uid", ""), getattr(event, "version", 0)
-        if type_name(event).endswith("Removed"):
-            self._versions.pop(uid, None)
-        elif uid and version:
-            known = self._versions.get(uid, 0)
-            found = f"at {seq} version {version} of {uid} came after {known}"
-            demand(version >= known, "past", found)
-            self._versions[uid] = version
 
     def _hold(
         self, workload: str, uid: str, queue: str, assignment: tuple[PodSetAssignment, ...]

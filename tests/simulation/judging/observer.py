@@ -42,6 +42,7 @@ class Observer:
         self._newest = dict[tuple[str, str], int]()  # job and ledger to the newest seq seen on it
         self._marks = dict[str, set[str]]()  # of a job, every decision that it ever bore
         self._since_s = dict[str, float]()  # jobs that run without quota, and since when
+        self._killed = set[str]()  # pods that somebody deleted past us
         self._by_hand = set[str]()  # jobs that somebody started past us
         self.touched_s = dict[str, float]()  # jobs that somebody changed past us, and when
         self._resized_s = dict[str, float]()  # jobs that somebody enlarged past us, and when
@@ -135,6 +136,10 @@ class Observer:
             ours = ours and HOSTILE not in meta.get("annotations", {})
             demand(gone or not ours, "loss", f"{meta['name']} ({uid}) is removed, and is there")
 
+    def object_to_restore(self) -> None:
+        """Object if the cluster counts as restored, and never was."""
+        demand(self._restored_s >= 0, "past", "nobody has restored the cluster")
+
     def running(self) -> dict[str, int]:
         """Return what the pods of each job take now, by its uid, in milli-CPU."""
         taken = dict[str, int]()
@@ -168,7 +173,10 @@ class Observer:
         assert found is not None
         uid = found["metadata"]["uid"]
         owners = found["metadata"].get("ownerReferences") or ()
-        if after is None or not owners or _ended(after):
+        # A pod that somebody deletes past us is replaced before its grace is over.
+        if self._cluster.acting and "deletionTimestamp" in found["metadata"]:
+            self._killed.add(uid)
+        if after is None or not owners or uid in self._killed or _ended(after):
             self._pods.pop(uid, None)
             return
         if uid in self._pods or after["spec"].get("schedulingGates"):

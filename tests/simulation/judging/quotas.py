@@ -15,13 +15,14 @@ from tests.simulation.judging.ledger_watch import LedgerWatch
 
 Object = dict[str, Any]
 QUEUES = "clusterqueues.kueue.x-k8s.io"
+WORKLOADS = "workloads.kueue.x-k8s.io"
 LOCALS = "localqueues.kueue.x-k8s.io"
 
 
 def fits(state: State, ledger: LedgerWatch) -> Iterator[str]:
     """Yield each Workload that waits though its queue has quota of its own to spare for it."""
     waiting = dict[str, list[Object]]()
-    for one in state.items("workloads.kueue.x-k8s.io"):
+    for one in state.items(WORKLOADS):
         queue = _open_queue(state, one)
         if queue and _waits(one, ledger):
             waiting.setdefault(queue, []).append(one)
@@ -36,6 +37,22 @@ def fits(state: State, ledger: LedgerWatch) -> Iterator[str]:
         if max(map(_cpu_milli, found)) <= spare:
             waits = ", ".join(map(_key, found))
             yield f"{waits} waits, and {queue} has {spare}m cpu to spare"
+        yield from _outranked(state, ledger, queue, found, spare)
+
+
+def _outranked(
+    state: State, ledger: LedgerWatch, queue: str, found: list[Object], spare: int
+) -> Iterator[str]:
+    """Yield who waits though those of lower priority in its queue hold what it asks for."""
+    highest = max(map(_priority, found))
+    first = [one for one in found if _priority(one) == highest]
+    below = 0
+    for key, held in ledger.holding.items():
+        shown = state.get(WORKLOADS, *key.split("/", 1)) if held.queue == queue else None
+        below += held.cpu if shown is not None and _priority(shown) < highest else 0
+    if below and max(map(_cpu_milli, first)) <= spare + below:
+        waits = ", ".join(map(_key, first))
+        yield f"{waits} waits, and lower ones hold {below}m cpu of {queue}"
 
 
 def _cohort(queue: str) -> set[str]:
@@ -72,6 +89,10 @@ def _cpu_milli(one: Object) -> int:
     (container,) = podset["template"]["spec"]["containers"]
     cpu: str = container["resources"]["requests"]["cpu"]
     return int(podset["count"]) * milli(cpu)
+
+
+def _priority(one: Object) -> int:
+    return int(one["spec"].get("priority", 0))
 
 
 def _key(one: Object) -> str:

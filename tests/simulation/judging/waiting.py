@@ -110,7 +110,7 @@ def _ends(state: State, workload: Workload) -> str:
 
 def _pends(state: State, workload: Workload) -> str:
     if f"requeue/{workload.key}" in state.deadlines.at:
-        return "its time"  # it may have come: the next heartbeat says so
+        return "its time"
     if workload.requeue_after_us > state.now_us:
         return ""
     if workload.key in state.intents:
@@ -144,7 +144,7 @@ def _said(state: State, workload: Workload) -> str:
         "LocalQueueNotFound": local is None,
         "LocalQueueStopped": local is not None
         and (local.spec.stop_policy != "None" or local.deleting),
-        "ClusterQueueNotFound": cq is None,
+        "ClusterQueueNotFound": workload.cluster_queue not in state.objects.cluster_queues,
         "ClusterQueueInactive": cq is not None and not cq.active,
         "AdmissionGatedBy": bool(workload.gates),
         "ReplacedSliceLeaves": replaced_leaves(state, workload),

@@ -1,0 +1,49 @@
+"""Nothing older is taken up after something newer, and nobody comes back who is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.simulation.judging.verdict import demand
+from tidegate.contracts.codec import type_name
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.fact_kinds.reception import GapObserved, RoundCompleted
+from tidegate.contracts.facts import FactEvent, WorkloadSubmitted
+
+
+class Past:
+    """What one ledger knows of objects, by uid."""
+
+    def __init__(self) -> None:
+        self.versions = dict[str, int]()  # of each that is known
+        self._gone = dict[str, tuple[int, int]]()  # of each that was removed: term, version
+        self.on_restored: Callable[[], None] | None = None
+
+    def take_in(self, event: FactEvent | DecisionEvent, seq: int, term: int) -> None:
+        """Follow one entry, and object if it is of the past."""
+        match event:
+            case RoundCompleted(restored=True):
+                self.versions.clear()  # of a cluster that was restored: older is newer there
+                self._gone.clear()
+                if self.on_restored is not None:
+                    self.on_restored()
+            case GapObserved():
+                found = f"at {seq} {event.found_seq} is said to miss what follows it"
+                demand(event.found_seq >= event.expected_seq, "past", found)
+            case _:
+                self._follow(event, seq, term)
+
+    def _follow(self, event: FactEvent | DecisionEvent, seq: int, term: int) -> None:
+        uid, version = getattr(event, "uid", ""), getattr(event, "version", 0)
+        if type_name(event).endswith("Removed"):
+            self._gone[uid] = term, max(version, self.versions.pop(uid, 0))
+        elif uid and version:
+            if isinstance(event, WorkloadSubmitted):
+                ended, gone = self._gone.pop(uid, (term, 0))
+                found = f"at {seq} version {version} of {uid} is taken up, gone since {gone}"
+                # A new term does not know who was there before the last one's end.
+                demand(version >= gone or term > ended, "past", found)
+            known = self.versions.get(uid, 0)
+            found = f"at {seq} version {version} of {uid} came after {known}"
+            demand(version >= known, "past", found)
+            self.versions[uid] = version

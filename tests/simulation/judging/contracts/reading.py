@@ -1,0 +1,25 @@
+"""What a reader of observations is handed, held against what the server keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tests.parts.nats.stream import Stream
+from tests.simulation.judging.verdict import demand
+from tidegate.contracts.entry import Message, Position
+
+
+def check_reading(stream: Stream | None, after: Position, told: Sequence[Message]) -> None:
+    """Object to what was passed over, and to what lies behind the place that was asked for.
+
+    What the server does not keep any more, nobody can be told of; nothing of a stream that is gone.
+    """
+    if not told or stream is None or stream.created_us != told[-1].at.incarnation:
+        return
+    known = after.incarnation == stream.created_us
+    first, last = after.seq if known else 0, told[-1].at.seq
+    seqs = [one.at.seq for one in told]
+    back = f"observation {seqs[0]} is read behind {first}"
+    demand(seqs[0] > first, "past", back)
+    missed = [one.seq for one in stream.after(first) if one.seq < last and one.seq not in seqs]
+    demand(not missed, "loss", f"observations {missed[:3]} are stored, and passed over")
