@@ -201,3 +201,14 @@ def test_a_queue_whose_topology_is_not_there_admits_nobody() -> None:
     assert cluster.state.readiness["cq"][:2] == (False, "TopologyNotFound")
     cluster.fold(facts.TopologyDefined(at_us=0, name="racks", levels=("rack", HOSTNAME)))
     assert "WorkloadAdmitted" in names(cluster.decide())
+
+
+def test_pods_that_are_placed_wait_behind_a_gate_and_say_of_which_workload_they_are(
+    cluster: Cluster,
+) -> None:
+    cluster.job("a", 2, required="rack")
+    [start] = [one for one in cluster.decide() if isinstance(one, StartOrdered)]
+    [podset] = start.podsets
+    assert podset.gates == ("kueue.x-k8s.io/topology",)
+    assert podset.annotations == {"kueue.x-k8s.io/workload": "a"}
+    assert podset.labels["kueue.x-k8s.io/podset"] == "main"

@@ -1,6 +1,6 @@
-"""What a start puts into each podset's template: of its flavors, its checks, its queues.
+"""What a start puts into each podset's template: of its flavors, its checks, its queues, its place.
 
-Source: behaviour.md 9.2, 15.4; flavors' taints are not tolerated by themselves.
+Source: behaviour.md 9.2, 12.5, 15.4; flavors' taints are not tolerated by themselves.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from tidegate.model.podset import PodSetAssignment, PodSetUpdate, Toleration
 PODSET_LABEL = "kueue.x-k8s.io/podset"
 LOCAL_QUEUE_LABEL = "kueue.x-k8s.io/local-queue-name"
 CLUSTER_QUEUE_LABEL = "kueue.x-k8s.io/cluster-queue-name"
+WORKLOAD_ANNOTATION = "kueue.x-k8s.io/workload"
+TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
 _LABEL_VALUE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _MAPS = ("labels", "annotations", "node_selector")
 
@@ -62,6 +64,9 @@ def _podset(state: State, workload: Workload, given: PodSetAssignment) -> PodSet
         annotations |= update.annotations
         selector |= update.node_selector
         tolerations |= dict.fromkeys(update.tolerations)
+    placed = given.topology is not None
+    if placed:  # its pods say whose place they take, and wait until each is told its domain
+        annotations[WORKLOAD_ANNOTATION] = workload.key.rpartition("/")[2]
     return PodSetStart(
         name=given.name,
         count=given.count,
@@ -69,8 +74,9 @@ def _podset(state: State, workload: Workload, given: PodSetAssignment) -> PodSet
         tolerations=tuple(tolerations),
         labels=labels,
         annotations=annotations,
+        gates=(TOPOLOGY_GATE,) if placed else (),
         topology=given.topology,
-        topology_request=None if given.topology is None else asked.get(given.name),
+        topology_request=asked.get(given.name) if placed else None,
     )
 
 
