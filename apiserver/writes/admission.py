@@ -20,7 +20,14 @@ from apiserver.resources import (
     Resource,
 )
 from apiserver.state import State
-from tidegate.kinds.names import ADMISSION_GATE, GROUP, MANAGED, PRIORITY_CLASS, QUEUE_NAME
+from tidegate.kinds.names import (
+    ADMISSION_GATE,
+    GROUP,
+    MANAGED,
+    PRIORITY_CLASS,
+    QUEUE_NAME,
+    TOPOLOGY_GATE,
+)
 from tidegate.kinds.policies.forms import NAMESPACES_LEFT_ALONE, PREFIX
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
 
@@ -125,10 +132,11 @@ def _suspend_job(_: State, job: Object, __: str) -> None:
 
 def _gate_pod(_: State, pod: Object, __: str) -> None:
     gates = pod["spec"].get("schedulingGates") or []
-    gated = any(gate["name"] == ADMISSION_GATE for gate in gates)
+    held = {gate["name"] for gate in gates}
+    new = [{"name": name} for name in (ADMISSION_GATE, TOPOLOGY_GATE) if name not in held]
     if _label(pod, QUEUE_NAME) and not pod["spec"].get("nodeName"):
         _set_label(pod, MANAGED, "true")
-        pod["spec"]["schedulingGates"] = gates if gated else [*gates, {"name": ADMISSION_GATE}]
+        pod["spec"]["schedulingGates"] = [*gates, *new]
 
 
 def _label(obj: Object, name: str) -> str:

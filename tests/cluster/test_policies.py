@@ -15,7 +15,7 @@ from tests.cluster.conftest import SERVERS
 from tests.cluster.talking import Object, Talk, eventually, job, told
 from tests.parts.kubernetes import make_namespace
 from tidegate.cluster.install import install, manifests_folder, read_manifests
-from tidegate.kinds.names import ADMISSION_GATE, GROUP, PRIORITY_CLASS, QUEUE_NAME
+from tidegate.kinds.names import ADMISSION_GATE, GROUP, PRIORITY_CLASS, QUEUE_NAME, TOPOLOGY_GATE
 from tidegate.kube.client import Access, connect
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -141,7 +141,7 @@ async def test_a_queued_pod_is_gated_where_that_policy_is(embedded_api: Embedded
     body = {"metadata": {"name": "a", "labels": {QUEUE_NAME: "some"}}, "spec": {"containers": []}}
     body["spec"] = {"containers": [{"name": "main", "image": "i"}]}
     made = await kube.make(kube.pods, body)
-    assert made["spec"]["schedulingGates"] == [{"name": ADMISSION_GATE}]
+    assert made["spec"]["schedulingGates"] == [{"name": ADMISSION_GATE}, {"name": TOPOLOGY_GATE}]
 
 
 def test_every_shipped_policy_about_new_jobs_has_an_equivalent_or_is_a_limit() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.kinds.cluster import Cluster, Manifest, eventually
 from tests.kinds.manifests import POD_SPEC, job, owned, pod
 from tidegate.cli.commands.manifests import wanted
-from tidegate.kinds.names import ADMISSION_GATE, QUEUE_NAME
+from tidegate.kinds.names import ADMISSION_GATE, QUEUE_NAME, TOPOLOGY_GATE
 from tidegate.kinds.policies.disabled import WARN
 
 pytestmark = pytest.mark.real
@@ -54,7 +54,8 @@ def deployment(namespace: str) -> Manifest:
 async def is_gated(cluster: Cluster, found: Manifest) -> str:
     answer = await cluster.create(found, dry=True)
     gates = answer.body.get("spec", {}).get("schedulingGates", [])
-    return "" if gates == [{"name": ADMISSION_GATE}] else f"{answer.message} gates: {gates}"
+    wanted = [{"name": ADMISSION_GATE}, {"name": TOPOLOGY_GATE}]
+    return "" if gates == wanted else f"{answer.message} gates: {gates}"
 
 
 async def is_suspended(cluster: Cluster, found: Manifest) -> str:

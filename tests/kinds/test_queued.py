@@ -8,7 +8,7 @@ import pytest
 
 from tests.kinds.cluster import Cluster, Manifest, eventually
 from tests.kinds.manifests import job, owned, pod
-from tidegate.kinds.names import ADMISSION_GATE, PRIORITY_CLASS, QUEUE_NAME
+from tidegate.kinds.names import ADMISSION_GATE, PRIORITY_CLASS, QUEUE_NAME, TOPOLOGY_GATE
 
 pytestmark = pytest.mark.real
 KUEUE = "kueue.x-k8s.io/v1beta2"
@@ -56,7 +56,7 @@ async def test_a_queued_pod_is_gated_once(cluster: Cluster, namespace: str) -> N
     again = await made(cluster, pod(namespace, queue="main", schedulingGates=gates))
     for one in (found, again):
         told = sorted(gate["name"] for gate in one["spec"]["schedulingGates"])
-        assert told == ["example.com/other", ADMISSION_GATE]
+        assert told == ["example.com/other", ADMISSION_GATE, TOPOLOGY_GATE]
 
 
 async def test_a_pod_is_left_alone_without_a_queue_or_as_the_pod_of_a_job(

@@ -108,6 +108,11 @@ def names_another_parent(case: Case) -> bool:
     return "someone-else" in str(case.object["spec"])
 
 
+def names_no_queue(case: Case) -> bool:
+    """Tell whether an object has no label of a queue."""
+    return "kueue.x-k8s.io/queue-name" not in case.object.get("metadata", {}).get("labels", {})
+
+
 def has_no_patch(case: Case) -> bool:
     """Tell whether a TrainJob was made without Kueue's webhook."""
     patches = case.object["spec"].get("runtimePatches", [])

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from tests.kinds.observed.cases import Case, Object
 from tidegate.jobs.templates.paths import found_at, parsed, with_value
-from tidegate.kinds.names import MANAGED, POD_INDEX_OFFSET, PODSET_GROUP, QUEUE_NAME
+from tidegate.kinds.names import (
+    ADMISSION_GATE,
+    MANAGED,
+    POD_INDEX_OFFSET,
+    PODSET_GROUP,
+    QUEUE_NAME,
+    TOPOLOGY_GATE,
+)
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
 from tidegate.kinds.policies.serving_kinds import SERVING, ServedTemplate
 
@@ -19,11 +26,22 @@ def defaulted(case: Case) -> Object:
         return case.object
     if case.object["kind"] == "Pod":
         labelled: Object = with_value(case.object, ("metadata", "labels", MANAGED), "true")
-        return labelled
+        return gated(labelled)
     if framework is None:
         return _marked(case)
     suspended: Object = with_value(case.object, parsed(framework.suspend), value=True)
     return suspended
+
+
+def gated(pod: Object, when: str = "") -> Object:
+    """Return a pod with the gates that it has when it is made; only one that has a certain gate."""
+    held = pod["spec"].get("schedulingGates", [])
+    known = [one["name"] for one in held]
+    if when and when not in known:
+        return pod
+    new = [{"name": one} for one in (ADMISSION_GATE, TOPOLOGY_GATE) if one not in known]
+    found: Object = with_value(pod, ("spec", "schedulingGates"), [*held, *new])
+    return found
 
 
 def _marked(case: Case) -> Object:

@@ -20,6 +20,7 @@ from tests.kinds.observed.circumstances import (
     is_starting_or_failed,
     is_unfinished,
     names_another_parent,
+    names_no_queue,
 )
 from tests.kinds.observed.rows import Row
 
@@ -191,9 +192,16 @@ TABLE = (
         kinds=PODS,
     ),
     Row(
-        ("podSets.template.spec", "webhook.default.object.spec", "run.pods.spec"),
-        "a Workload's template shows no gate of its pods; topologies are not placed on",
+        ("podSets.template.spec",),
+        "a Workload's template shows no gate of its pods",
         kinds=PODS,
+        drops=("schedulingGates",),
+    ),
+    Row(
+        ("webhook.default.object.spec",),
+        "a pod without a queue is not gated, whatever it says to be of",
+        kinds=PODS,
+        when=names_no_queue,
         drops=("schedulingGates",),
     ),
     Row(

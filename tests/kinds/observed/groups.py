@@ -6,19 +6,20 @@ from collections.abc import Sequence
 
 from tests.jobs.walking import merged
 from tests.kinds.observed.cases import Case, Object
+from tests.kinds.observed.defaults import gated
 from tests.kinds.observed.orders import shown, start_of, told_of, units_of
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import Patch, Refused
 from tidegate.jobs.pods import pod_group
 from tidegate.kinds.decode import read
-from tidegate.kinds.names import ROLE_HASH
+from tidegate.kinds.names import ADMISSION_GATE, ROLE_HASH
 from tidegate.kinds.pods import Pod
 
 
 def group_answers(case: Case) -> Object:
     """Return every answer about a case's group of pods."""
-    pods = [_with_role(one, case) for one in case.object["items"]]
+    pods = [_with_role(gated(one, ADMISSION_GATE), case) for one in case.object["items"]]
     told: Object = {
         "gvk": {"group": "", "kind": "Pod", "version": "v1"},
         "skip": False,

@@ -29,6 +29,7 @@ from tidegate.kinds.podsets import pod_set
 NAME, PODSET = "pod", "main"
 TERMINATION_TARGET = "TerminationTarget"
 _GATES = (names.ADMISSION_GATE, names.TOPOLOGY_GATE)
+"""Gates that a start removes; the latter stays where the pod is to be told its domain."""
 OUTCOMES = ("Succeeded", "Failed")
 
 
@@ -87,8 +88,13 @@ def let_go(pod: Object, given: PodSetStart, decision: str, marks: dict[str, str]
     problem = conflicts(pod, given)
     if problem:
         return Refused(reason="invalid", message=problem)
+    lacking = sorted({*given.gates} - {one["name"] for one in _gates(pod)})
+    if lacking:  # nobody can add a gate to a pod
+        said = f"The pod was made without the gate {lacking[0]}: make it anew."
+        return Refused(reason="invalid", message=said)
     wanted, _ = injected(pod, given)
-    gates = [one for one in _gates(pod) if one["name"] not in _GATES]
+    gone = {*_GATES} - {*given.gates}
+    gates = [one for one in _gates(pod) if one["name"] not in gone]
     wanted["spec"] = {**wanted["spec"], "schedulingGates": gates}
     if not gates:
         del wanted["spec"]["schedulingGates"]

@@ -13,6 +13,7 @@ from tidegate.kinds.names import (
     QUEUE_NAME,
     SERVING_POD,
     SUSPENDING_PARENT,
+    TOPOLOGY_GATE,
 )
 from tidegate.kinds.policies.forms import (
     Manifest,
@@ -86,8 +87,9 @@ def gate_pods(
 ) -> list[Manifest]:
     """Return the policy that gates a managed Pod when it is made; one with a node is left alone.
 
-    A pod whose annotation names one of ``parents`` is managed through that, and bears a label of
-    its own, by which it is watched.
+    It has the topology's gate from the beginning, for none can be added later. A pod whose
+    annotation names one of ``parents`` is managed through that, and bears a label of its own, by
+    which it is watched.
     """
     waiting = {"without-a-node": "object.spec.?nodeName.orValue('') == ''"}
     conditions = TOPMOST | waiting
@@ -99,11 +101,13 @@ def gate_pods(
 
 
 def _gated(*labels: str) -> str:
-    gate = f'Object.spec.schedulingGates{{name: "{ADMISSION_GATE}"}}'
+    gates = [
+        f'Object.spec.schedulingGates{{name: "{name}"}}' for name in (ADMISSION_GATE, TOPOLOGY_GATE)
+    ]
     told = ", ".join(f"'{key}': 'true'" for key in labels)
     return (
         f"Object{{metadata: Object.metadata{{labels: {{{told}}}}},"
-        f" spec: Object.spec{{schedulingGates: [{gate}]}}}}"
+        f" spec: Object.spec{{schedulingGates: [{', '.join(gates)}]}}}}"
     )
 
 
