@@ -54,12 +54,9 @@ def test_ray_jobs_and_services_read_the_clusters_that_are_made_of_them() -> None
     assert about == [["list", "watch"], ["get"]]
 
 
-def test_gates_are_kept_where_pods_have_any() -> None:
-    def is_there(*frameworks: str, elastic: bool = False) -> bool:
-        found = policies(("batch/job", *frameworks), elastic=elastic)
-        return "tidegate-keep-gates" in {one["metadata"]["name"] for one in found}
-
-    assert (is_there(), is_there("pod"), is_there(elastic=True)) == (False, True, True)
+def test_gates_are_kept_whatever_is_enabled_for_any_job_may_be_placed() -> None:
+    names = {one["metadata"]["name"] for one in policies(("batch/job",))}
+    assert "tidegate-keep-gates" in names
 
 
 def test_a_kind_that_nobody_would_start_is_not_suspended(tmp_path: Path) -> None:

@@ -45,8 +45,6 @@ def files(
     declared: tuple[Declaration, ...] = (),
     managed: Managed = QUEUED_JOBS,
     on_disabled: tuple[str, ...] = WARN,
-    *,
-    elastic: bool = True,
 ) -> dict[str, list[Manifest]]:
     """Return every manifest by the file below ``deploy/`` that it belongs in, CRDs first.
 
@@ -81,8 +79,7 @@ def files(
         told["policies/gate-pods.yaml"] = gate_pods(managed, parents)
     told["policies/keep-children.yaml"] = keep_children(changed, others)
     told["policies/keep-marks.yaml"] = keep_marks(changed, pods=pods)
-    if pods or elastic:
-        told["policies/keep-gates.yaml"] = keep_gates()
+    told["policies/keep-gates.yaml"] = keep_gates()
     told["policies/disabled-kinds.yaml"] = warn_of_disabled(
         frameworks, managed.namespaces, on_disabled
     )
@@ -95,14 +92,9 @@ def policies(
     declared: tuple[Declaration, ...] = (),
     managed: Managed = QUEUED_JOBS,
     on_disabled: tuple[str, ...] = WARN,
-    *,
-    elastic: bool = True,
 ) -> list[Manifest]:
-    """Return the policies about these job kinds, by the names of Kueue's configuration.
-
-    ``elastic``: jobs may be elastic, so their pods' gates are kept.
-    """
-    told = files(frameworks, declared, managed, on_disabled, elastic=elastic).items()
+    """Return the policies about these job kinds, by the names of Kueue's configuration."""
+    told = files(frameworks, declared, managed, on_disabled).items()
     return [one for path, manifests in told if path.startswith("policies/") for one in manifests]
 
 

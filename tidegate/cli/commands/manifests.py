@@ -54,5 +54,5 @@ def of_configuration(told: Configuration) -> list[Manifest]:
         without_queue=told.policy.manage_jobs_without_queue_name, namespaces=told.namespaces
     )
     on_disabled = DENY if told.denies_disabled_kinds else WARN
-    made = policies(known, told.declared, managed, on_disabled, elastic=told.elastic)
+    made = policies(known, told.declared, managed, on_disabled)
     return [*made, *roles]

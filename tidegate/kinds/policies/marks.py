@@ -19,6 +19,7 @@ from tidegate.kinds.names import (
     GROUP_UID,
     INJECTED,
     ORDERED,
+    TOPOLOGY_GATE,
 )
 from tidegate.kinds.policies.forms import (
     Check,
@@ -35,7 +36,7 @@ MARKS_GROUP, MARKS, WRITE = "tidegate.dev", "marks", "write"
 """The right that the actuator's role has, and nobody else but an administrator."""
 MARKS_KEPT = (DECISION, INJECTED, GROUP_UID)
 """Annotations that nobody else may add, change or remove."""
-GATES_KEPT = (ADMISSION_GATE, ELASTIC_JOB)
+GATES_KEPT = (ADMISSION_GATE, ELASTIC_JOB, TOPOLOGY_GATE)
 """Scheduling gates of pods that nobody else may remove."""
 CONDITIONS_KEPT = ("QuotaReserved", "Admitted", ORDERED, CHECKS_SINCE)
 """Conditions of a Workload that say that it may run, or since when its checks count."""
