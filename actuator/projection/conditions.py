@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from actuator.projection import slices
 from actuator.projection.workload_view import WorkloadView
+from tidegate.contracts.decision_kinds.placements import NodeFailed, TopologyAssigned
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReleased,
@@ -91,6 +92,10 @@ def show_decision(shown: WorkloadView, event: FactEvent | DecisionEvent) -> bool
             _ask(shown, event)
         case WorkloadAdmitted():
             _admit(shown, at_us)
+        case TopologyAssigned():
+            shown.assignment, shown.failed_nodes = event.assignment, ()
+        case NodeFailed():
+            shown.failed_nodes = tuple(dict.fromkeys((*shown.failed_nodes, event.node)))
         case _:
             return _show_leaving(shown, event)
     return True
@@ -243,6 +248,7 @@ def _admit(shown: WorkloadView, at_us: int) -> None:
 def _release(shown: WorkloadView, event: QuotaReleased) -> None:
     at_us = event.at_us
     shown.phase, shown.cluster_queue, shown.assignment = "pending", "", ()
+    shown.failed_nodes = ()
     if shown.admitted_us:
         shown.executed_us += at_us - shown.admitted_us
         shown.admitted_us = 0

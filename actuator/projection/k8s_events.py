@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from actuator.projection.workload_view import WorkloadView
+from tidegate.contracts.decision_kinds.placements import SecondPassFailed
 from tidegate.contracts.decisions import (
     DecisionEvent,
     QuotaReserved,
@@ -68,6 +69,8 @@ def told(event: FactEvent | DecisionEvent) -> tuple[EventText, ...]:
             return _preempted(event)
         case WorkloadEvicted():
             return _evicted(event)
+        case SecondPassFailed():
+            return (_of_workload("SecondPassFailed", event.message, kind="Warning"),)
         case _:
             return _of_its_job(event) or _of_family(event)
 

@@ -14,12 +14,15 @@ from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import OWNER_NOT_FOUND, ordered
 from tidegate.kinds import names
+from tidegate.kinds.kueue_api.conversion import written_assignment
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.quantity import render
 
 _SECOND_US = 1_000_000
+NODES_MAX = 8
+"""Of a status's ``unhealthyNodes``."""
 _OURS = ("QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued", BLOCKED)
 _OURS_OF_JOBS = (*_OURS, "PodsReady", "Finished", "DeactivationTarget", REPLACING)
 _WPC, _PC = (names.GROUP, "WorkloadPriorityClass"), ("scheduling.k8s.io", "PriorityClass")
@@ -162,6 +165,7 @@ def workload_status(shown: WorkloadView, found: Object) -> Object:
     conditions |= {kind: _plain(one) for kind, one in shown.conditions.items() if kind in ours}
     status = {**found, "conditions": list(conditions.values())}
     _put(status, "admission", _admission(shown))
+    _put(status, "unhealthyNodes", [{"name": one} for one in shown.failed_nodes[:NODES_MAX]])
     _put(status, "resourceRequests", _requests(shown))
     _put(status, "requeueState", _requeue_state(shown))
     _put(status, "schedulingStats", _stats(shown))
@@ -225,12 +229,17 @@ def _admission(shown: WorkloadView) -> Object | None:
 
 def _assigned(assignment: PodSetAssignment) -> Object:
     usage = {resource: render(resource, units) for resource, units in assignment.usage.items()}
-    return {
+    told: Object = {
         "name": assignment.name,
         "count": assignment.count,
         "flavors": assignment.flavors,
         "resourceUsage": usage,
     }
+    if assignment.topology is not None:
+        told["topologyAssignment"] = written_assignment(assignment.topology)
+    if assignment.delayed_topology:
+        told["delayedTopologyRequest"] = assignment.delayed_topology
+    return told
 
 
 def _requests(shown: WorkloadView) -> list[Object]:

@@ -70,6 +70,7 @@ class ReadModel:
         self.removed = dict[str, WorkloadView]()  # whose Workload object shall go
         self.changed = dict[tuple[str, str], None]()  # ("Workload", key), … in order
         self.now_us = 0  # when the newest event was decided
+        self.places = False  # a topology has placed somebody's pods
         self.fills_in = False  # EVENTS has lost its beginning, and nothing was read back yet
         self._unheard = deque[tuple[FactEvent | DecisionEvent, str]](maxlen=UNHEARD_MAX)
         self._leads_to = dict[str, str]()  # LocalQueue to ClusterQueue
@@ -259,6 +260,7 @@ class ReadModel:
         self.changed["LocalQueue", local_queue] = None
 
     def _count(self, shown: WorkloadView) -> None:
+        self.places = self.places or any(one.topology for one in shown.assignment)
         self._by_queue.setdefault(shown.local_queue, {})[shown.key] = None
         self._recount(shown.key, share(shown, self._leads_to))
 

@@ -24,7 +24,12 @@ from tidegate.jobs.serving.members import job_name, job_uid
 from tidegate.jobs.workload_fields import class_of
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.check_states import checks_since
-from tidegate.kinds.kueue_api.conversion import cluster_queue_spec, cohort_spec, local_queue_spec
+from tidegate.kinds.kueue_api.conversion import (
+    cluster_queue_spec,
+    cohort_spec,
+    local_queue_spec,
+    topology_assignment,
+)
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
@@ -81,6 +86,7 @@ def workload(wl: Workload) -> WorkloadView | None:
         phase=_phase(status.conditions, family=names.CONCURRENT_PARENT in meta.labels),
         cluster_queue=status.admission.cluster_queue if status.admission else "",
         assignment=_assignment(status.admission) if status.admission else (),
+        failed_nodes=tuple(one.name for one in status.unhealthy_nodes),
         conditions={one.type: one for one in status.conditions},
         requeue_count=(requeue.count or 0) if requeue else 0,
         requeue_after_us=micros(requeue.requeue_at or "") if requeue else 0,
@@ -192,6 +198,10 @@ def _assignment(admission: Admission) -> tuple[PodSetAssignment, ...]:
             count=one.count or 0,
             flavors=dict(one.flavors),
             usage={name: amount(name, written(of)) for name, of in one.resource_usage.items()},
+            topology=None
+            if one.topology_assignment is None
+            else topology_assignment(one.topology_assignment),
+            delayed_topology=one.delayed_topology_request or "",
         )
         for one in admission.pod_set_assignments
     )

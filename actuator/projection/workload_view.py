@@ -51,6 +51,7 @@ class WorkloadView(msgspec.Struct, kw_only=True):
     phase: Phase = "pending"
     cluster_queue: str = ""  # whose quota it holds
     assignment: tuple[PodSetAssignment, ...] = ()
+    failed_nodes: tuple[str, ...] = ()  # on which it has pods that need another place
     conditions: dict[str, Condition] = {}  # by type
     requests: dict[str, dict[str, int]] = {}  # while it waits: podset to resource to base units
     requeue_count: int = 0

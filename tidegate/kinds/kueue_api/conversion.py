@@ -6,18 +6,23 @@ tells it as ``ObjectRefused``. Podsets are in ``tidegate.kinds.podsets``.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue, ClusterQueueSpec
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.kueue_api.queues.policies import Migration
 from tidegate.kinds.kueue_api.quota_conversion import groups, located, weight
+from tidegate.kinds.kueue_api.topology_assignment import LevelValues as Values
+from tidegate.kinds.kueue_api.topology_assignment import TopologyAssignment as Assigned
 from tidegate.kinds.meta import LabelSelector, ObjectMeta
 from tidegate.kinds.names import MIN_RUNTIME
 from tidegate.kinds.podsets import toleration
 from tidegate.kinds.times import duration_us
 from tidegate.model import podset as model
 from tidegate.model import quota
+from tidegate.model.topology import LevelValues, TopologyAssignment, TopologySlice
 
 
 def cluster_queue_spec(found: ClusterQueue) -> quota.ClusterQueueSpec:
@@ -134,6 +139,50 @@ def _migration(spec: ClusterQueueSpec) -> Migration:
 def _last_acceptable(found: Migration) -> str:
     constraints = found.constraints
     return "" if constraints is None else constraints.last_acceptable_flavor_name or ""
+
+
+def topology_assignment(found: Assigned) -> TopologyAssignment:
+    """Return where a podset's pods go, as a Workload shows it."""
+    slices = tuple(
+        TopologySlice(
+            domains=one.domain_count,
+            values=tuple(_level_values(values) for values in one.values_per_level),
+            pods=one.pod_counts.universal or 0,
+            pods_each=one.pod_counts.individual,
+        )
+        for one in found.slices
+    )
+    return TopologyAssignment(levels=found.levels, slices=slices)
+
+
+def _level_values(found: Values) -> LevelValues:
+    if found.individual is None:
+        return LevelValues(universal=found.universal)
+    own = found.individual
+    return LevelValues(prefix=own.prefix or "", suffix=own.suffix or "", roots=own.roots)
+
+
+def written_assignment(given: TopologyAssignment) -> dict[str, Any]:
+    """Return a ``topologyAssignment`` as v1beta2 writes it."""
+    slices = [
+        {
+            "domainCount": one.domains,
+            "valuesPerLevel": [_written_values(values) for values in one.values],
+            "podCounts": {"individual": list(one.pods_each)}
+            if one.pods_each
+            else {"universal": one.pods},
+        }
+        for one in given.slices
+    ]
+    return {"levels": list(given.levels), "slices": slices}
+
+
+def _written_values(values: LevelValues) -> dict[str, Any]:
+    if values.universal is not None:
+        return {"universal": values.universal}
+    around = {"prefix": values.prefix, "suffix": values.suffix}
+    told = {field: text for field, text in around.items() if text}
+    return {"individual": {**told, "roots": list(values.roots)}}
 
 
 def _min_runtime_us(metadata: ObjectMeta) -> int:

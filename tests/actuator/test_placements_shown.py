@@ -1,0 +1,79 @@
+"""Where a workload's pods go, as its Workload shows it, and as that is read back."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actuator.projection.objects import workload_status
+from actuator.projection.read_model import ReadModel
+from actuator.projection.rehydrate import workload
+from actuator.projection.workload_view import WorkloadView
+from tests.actuator.placing import WORKLOAD, assigned, node_failed, replaced
+from tests.parts.stage import Object, kueue
+from tidegate.kinds.decode import read
+from tidegate.kinds.kueue_api.conversion import topology_assignment, written_assignment
+from tidegate.kinds.kueue_api.topology_assignment import TopologyAssignment
+from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import PodSetAssignment
+from tidegate.model.topology import TopologyDomain, pack
+
+NAMES = st.text("ab1-", min_size=1, max_size=5)
+
+
+@given(st.dictionaries(st.tuples(NAMES, NAMES), st.integers(1, 3), min_size=1, max_size=6))
+def test_a_placement_is_read_back_as_it_was_written(places: dict[tuple[str, str], int]) -> None:
+    domains = [TopologyDomain(values=values, count=count) for values, count in places.items()]
+    told = pack(("rack", "kubernetes.io/hostname"), domains)
+    assert topology_assignment(read(written_assignment(told), TopologyAssignment)) == told
+
+
+def test_a_status_shows_where_pods_go_and_which_of_their_nodes_failed() -> None:
+    model = shown(assigned(a=2, b=2))
+    model.learn(node_failed("b"), "L1/2")
+    found = workload_status(model.workloads[WORKLOAD], {})
+    assert found["unhealthyNodes"] == [{"name": "b"}]
+    assert given_to(found)["topologyAssignment"] == {
+        "levels": ["kubernetes.io/hostname"],
+        "slices": [
+            {
+                "domainCount": 2,
+                "valuesPerLevel": [{"individual": {"roots": ["a", "b"]}}],
+                "podCounts": {"universal": 2},
+            }
+        ],
+    }
+    model.learn(replaced("b", assigned(a=3, c=1)), "L1/3")
+    found = workload_status(model.workloads[WORKLOAD], found)
+    assert "unhealthyNodes" not in found
+    slices = given_to(found)["topologyAssignment"]["slices"]
+    assert slices[0]["podCounts"] == {"individual": [3, 1]}
+
+
+def test_what_is_shown_of_a_placement_is_known_again_after_a_restart() -> None:
+    model = shown(assigned(a=2, b=1))
+    model.learn(node_failed("b"), "L1/2")
+    before = model.workloads[WORKLOAD]
+    obj = kueue("Workload", "train", queueName="main", podSets=[])
+    obj["metadata"] |= {"namespace": "default", "annotations": {"tidegate.dev/decision": "L1/2"}}
+    after = workload(read({**obj, "status": workload_status(before, {})}, Workload))
+    assert after is not None
+    assert (after.assignment, after.failed_nodes) == (before.assignment, before.failed_nodes)
+
+
+def shown(given: PodSetAssignment) -> ReadModel:
+    """Return what is known of one workload that was placed."""
+    job = ObjectRef(kind="workload", namespace="default", name="train", uid="u")
+    view = WorkloadView(
+        key=WORKLOAD, uid="u", job=job, phase="admitted", cluster_queue="cq", assignment=(given,)
+    )
+    model = ReadModel()
+    model.workloads[WORKLOAD] = view
+    return model
+
+
+def given_to(status: Object) -> Object:
+    (found,) = status["admission"]["podSetAssignments"]
+    assert isinstance(found, dict)
+    return found
