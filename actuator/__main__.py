@@ -25,6 +25,7 @@ from actuator.settings import Settings
 from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import PodUngater, UngatingRule
 from actuator.ungating.serving import ServingPods
+from actuator.ungating.topology import TopologyPods
 from actuator.unqueued import Unqueued
 from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.register import CLUSTER
@@ -131,6 +132,8 @@ def _consumer(
     if settings.project:
         learners.append(Unqueued(calls, service.random, _now_us, kinds))
     rules = _ungating_rules(configured)
+    if settings.project:
+        rules.append(TopologyPods(lambda: projector.read_model))
     learners += [PodUngater(calls, service.random, rule) for rule in rules]
     feed = traces.noted(bus.feed(forged=partial(_refuse, metrics)))
     consumer = Consumer(feed, applier, FanOut(*learners), service.random)

@@ -68,9 +68,9 @@ class Projector:
         self._rate, self._pace = rate, Pace(1 / rate.writes_per_s)
         self._workqueue = Workqueue()
         self._recorder = EventRecorder(metrics, random, self._pace)
-        self._read_model = ReadModel()
+        self.read_model = ReadModel()
         self._label_keys = label_keys
-        self._writer = Writer(self._calls, self._read_model, label_keys)
+        self._writer = Writer(self._calls, self.read_model, label_keys)
         self._first = 0  # the first seq learnt; 0: none yet; above 1: EVENTS lost its beginning
         self._ordered = set[str]()  # Workloads made directly that the applier is about to write
         self._working = False
@@ -84,10 +84,10 @@ class Projector:
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Subscriber.learn``."""
         if not self._first:
-            self._first, self._read_model.fills_in = message.seq, message.seq > 1
+            self._first, self.read_model.fills_in = message.seq, message.seq > 1
             self._compared = self._compared and message.seq == 1
-        self._read_model.learn(event, f"{message.ledger_id}/{message.seq}")
-        changed, acts = self._read_model.take_changed(), live and self._working
+        self.read_model.learn(event, f"{message.ledger_id}/{message.seq}")
+        changed, acts = self.read_model.take_changed(), live and self._working
         self._recorder.learn(event, message.seq, now=acts)
         if acts:
             self._note_order(event)
@@ -106,12 +106,12 @@ class Projector:
 
     def keeps(self, stop: Stop) -> bool:
         """See ``actuator.ordering.kept.Keeps``."""
-        return keeps(self._read_model.workloads.get(stop.order.workload), stop.order.job)
+        return keeps(self.read_model.workloads.get(stop.order.workload), stop.order.job)
 
     def begin_anew(self) -> None:
         """See ``Subscriber.begin_anew``."""
-        self._read_model = ReadModel()
-        self._writer = Writer(self._calls, self._read_model, self._label_keys)
+        self.read_model = ReadModel()
+        self._writer = Writer(self._calls, self.read_model, self._label_keys)
         self._first = 0
         self._clear()
         self._recorder.forget()
@@ -155,7 +155,7 @@ class Projector:
         self._add([(ORPHAN, key)] if self._working else [])
 
     def _put_back(self, key: str, uid: str) -> None:
-        shown = self._read_model.workloads.get(key)
+        shown = self.read_model.workloads.get(key)
         if shown is None or shown.direct or shown.phase == "finished" or not self._working:
             return
         if uid == shown.object_uid:  # else it was a namesake of old
@@ -180,7 +180,7 @@ class Projector:
     async def _compare_all(self) -> None:
         """Find out what does not show what it shall; nothing is written before that is known."""
         stint = self._stints
-        differing = await Comparison(self._calls, self._read_model, self._writer).differing()
+        differing = await Comparison(self._calls, self.read_model, self._writer).differing()
         if stint == self._stints:
             self._add(differing)
             self._compared = self._working
@@ -218,7 +218,7 @@ class Projector:
             await self._changed.wait()
 
     async def _turn(self, due: Due) -> None:
-        shown = self._read_model.workloads.get(due.place[1])
+        shown = self.read_model.workloads.get(due.place[1])
         if due.urgent and shown is not None and shown.direct:
             return  # its status is its start
         loop = asyncio.get_running_loop()
@@ -234,13 +234,13 @@ class Projector:
                 if key in self._ordered:
                     return  # until the order is carried out
                 await self._writer.workload(key, again=again)
-                shown = self._read_model.workloads.get(key)
+                shown = self.read_model.workloads.get(key)
                 self._recorder.release(key, "" if shown is None else shown.object_uid)
             case "Orphan":
                 await self._writer.removal.orphan(key)
             case "Shares":
-                self._read_model.mark_moved()
-                self._add(self._read_model.take_changed())
+                self.read_model.mark_moved()
+                self._add(self.read_model.take_changed())
                 return
             case _:
                 await self._writer.queue(kind, key)
@@ -283,7 +283,7 @@ class Projector:
         """Leave a Workload to the applier while it has an order for it."""
         match event:
             case StartOrdered() | StopOrdered():
-                shown = self._read_model.workloads.get(event.workload)
+                shown = self.read_model.workloads.get(event.workload)
                 if shown is not None and shown.direct:
                     self._ordered.add(event.workload)
             case WorkloadFinished() | WorkloadRemoved():
@@ -294,7 +294,7 @@ class Projector:
     def _note_events(self, event: FactEvent | DecisionEvent, seq: int) -> None:
         for one in told(event):
             about = one.workload or getattr(event, "workload", "")
-            shown = self._read_model.workloads.get(about)
+            shown = self.read_model.workloads.get(about)
             if shown is not None:
                 self._workqueue.add(("Workload", about))
                 self._recorder.note(about, event_object(one, shown, seq, event.at_us))

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from actuator.calls import Calls
 from actuator.ordering.referenced import with_beside
 from actuator.projection.slices import known
+from actuator.ungating.gates import runs, waits
 from actuator.ungating.owners import Owners, read_owner
-from actuator.ungating.pod_ungater import runs
-from tidegate.jobs.kind import Object
+from actuator.ungating.pod_ungater import Standing
+from tidegate.jobs.kind import Patch
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workload import Workload
@@ -36,30 +37,37 @@ class ElasticPods:
         by_owner = "" if owner is None else owner.uid
         return by_owner if label == names.OF_CONTROLLER else label
 
-    async def release(
-        self, calls: Calls, standing: Mapping[str, Pod], waiting: Sequence[str]
-    ) -> Sequence[tuple[Pod, Object]]:
+    def is_used(self) -> bool:
+        """See ``UngatingRule.is_used``."""
+        return True
+
+    def minds(self, pod: Pod) -> bool:
+        """See ``UngatingRule.minds``."""
+        return waits(pod, self.gate)
+
+    async def release(self, calls: Calls, standing: Standing) -> Sequence[tuple[Pod, Patch]]:
         """See ``UngatingRule.release``."""
-        owners = Owners(calls, self.job_of(standing[waiting[0]]))
-        jobs = {name: await owners.job_above(standing[name].metadata) for name in waiting}
+        pods, waiting = standing.pods, standing.waiting
+        owners = Owners(calls, self.job_of(pods[waiting[0]]))
+        jobs = {name: await owners.job_above(pods[name].metadata) for name in waiting}
         job = next((one for one in jobs.values() if one is not None), None)
-        room = {} if job is None else await _granted(calls, job, standing[waiting[0]])
-        for one in standing.values():
+        room = {} if job is None else await _granted(calls, job, pods[waiting[0]])
+        for one in pods.values():
             podset = _podset(one, room)
             if runs(one, self.gate) and podset in room:
                 room[podset] -= 1
-        found = list[tuple[Pod, Object]]()
+        found = list[tuple[Pod, Patch]]()
         for name in (name for name in waiting if jobs[name] is not None):
-            podset = _podset(standing[name], room)
+            podset = _podset(pods[name], room)
             if room.get(podset, 0) > 0:
                 room[podset] -= 1
-                found.append((standing[name], _ungated(standing[name])))
+                found.append((pods[name], _ungated(pods[name])))
         return found
 
 
-def _ungated(found: Pod) -> Object:
+def _ungated(found: Pod) -> Patch:
     gates = [one for one in found.spec.scheduling_gates if one.get("name") != names.ELASTIC_JOB]
-    return {"spec": {"schedulingGates": list(gates) or None}}
+    return Patch(body={"spec": {"schedulingGates": list(gates) or None}})
 
 
 def _podset(pod: Pod, room: Mapping[str, int]) -> str:

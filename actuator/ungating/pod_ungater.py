@@ -3,7 +3,8 @@
 Pods of some jobs are made behind a scheduling gate at any time while the job runs. Nothing is
 remembered of the ledger: what was granted stands on the objects in the cluster, and which pods run
 and wait is listed and watched. What is seen of a pod can only be old in that it waits no more,
-which nobody but this brings about.
+which nobody but this brings about. A job is looked at when one of its pods has changed, or when the
+ledger told of it, and while a pod of it waits.
 
 Source: behaviour.md 13.
 """
@@ -11,27 +12,43 @@ Source: behaviour.md 13.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from random import Random
 from typing import Protocol
 
-import msgspec
-
 from actuator.calls import Calls, pinned
 from actuator.watching.informer import Informer, Source
+from tidegate.contracts.decision_kinds.placements import NodeFailed, TopologyAssigned
 from tidegate.contracts.decisions import DecisionEvent, StartOrdered
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import FactEvent
 from tidegate.errors import ApiStatusError, ApiUnreachableError, UndecodableError
-from tidegate.jobs.kind import Object
+from tidegate.jobs.kind import Object, Patch
 from tidegate.jobs.pods import pod as pods
+from tidegate.kinds.decode import read
 from tidegate.kinds.pods import Pod
 from tidegate.service.logs import get_log
 
 LOOKS_AGAIN_S = 1.0
+AT_ONCE = 32
+"""How many pods are let go at the same time, of one job or of many."""
 _PODS = "/api/v1/pods"
+_TELLING = (StartOrdered, TopologyAssigned, NodeFailed)
+"""Decisions after which pods may go that could not before."""
 _log = get_log("ungater")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The pods of one job, as they were before anything is asked for."""
+
+    pods: Mapping[str, Pod]  # by name
+    waiting: Sequence[str]  # names of those that the rule minds, in order
+    sent: Mapping[str, Object] = field(default_factory=dict)
+    """Patches that nobody knows the end of, by the name of the pod: they may yet be applied."""
 
 
 class UngatingRule(Protocol):
@@ -40,18 +57,20 @@ class UngatingRule(Protocol):
     selector: str  # of a label that they bear
     gate: str
 
-    def job_of(self, pod: Pod) -> str:
-        """Return what pods have in common that are let go together."""
+    def is_used(self) -> bool:
+        """Tell whether any pod may wait: until then none is watched."""
         ...
 
-    async def release(
-        self, calls: Calls, standing: Mapping[str, Pod], waiting: Sequence[str]
-    ) -> Sequence[tuple[Pod, Object]]:
-        """Return the pods that may go, each with the patch that lets it; errors of ``Calls``.
+    def job_of(self, pod: Pod) -> str:
+        """Return what pods have in common that are let go together; empty: it is of no job."""
+        ...
 
-        ``standing`` are all pods of a job by their names, ``waiting`` the names of those that wait,
-        in order; both were read before anything is asked for here.
-        """
+    def minds(self, pod: Pod) -> bool:
+        """Tell whether anything may have to be done about a pod."""
+        ...
+
+    async def release(self, calls: Calls, standing: Standing) -> Sequence[tuple[Pod, Patch]]:
+        """Return the pods that may go, each with the patch that lets it; errors of ``Calls``."""
         ...
 
 
@@ -62,14 +81,18 @@ class PodUngater:
         self._calls = calls.only_while(lambda: self._working)
         self._rule = rule
         self._working = False
-        self._pods = dict[str, dict[str, Pod]]()  # by their job and their own name
+        self._pods = defaultdict[str, dict[str, Pod]](dict)  # by their job and their own name
+        self._sent = defaultdict[str, dict[str, Object]](dict)  # the same; see ``Standing.sent``
+        self._due, self._waiting = set[str](), set[str]()  # jobs to look at now, and in a while
         self._changed = asyncio.Event()
+        self._places = asyncio.Semaphore(AT_ONCE)
         source = Source(
             _PODS,
             Pod,
             self._note,
-            self._changed.set,
+            self._look_at_all,
             selected={"labelSelector": rule.selector},
+            wanted=lambda pod: bool(rule.job_of(pod)),
             lists_again=True,
         )
         self._mirror = Informer(source, self._calls, random)
@@ -77,8 +100,8 @@ class PodUngater:
     def learn(self, message: Published, event: FactEvent | DecisionEvent, *, live: bool) -> None:
         """See ``Subscriber.learn``."""
         del message
-        if live and isinstance(event, StartOrdered):
-            self._changed.set()
+        if live and isinstance(event, _TELLING):
+            self._look_at({event.workload, *self._waiting})
 
     def carried_out(self, workload: str) -> None:
         """Take no notice."""
@@ -89,85 +112,111 @@ class PodUngater:
     def work(self, working: bool) -> None:  # noqa: FBT001 - see the protocol
         """See ``Subscriber.work``."""
         self._working = working
-        self._changed.set()
+        self._look_at_all()
 
     async def run(self) -> None:
         """Watch pods, and let go whom the Workloads grant it, for ever."""
+        while not self._rule.is_used():
+            await self._wait(LOOKS_AGAIN_S)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._mirror.keep())
             tasks.create_task(self._let_go())
+
+    def _look_at_all(self) -> None:
+        self._look_at(self._pods.keys())
+
+    def _look_at(self, jobs: Iterable[str]) -> None:
+        self._due |= set(jobs)
+        self._changed.set()
 
     def _note(self, old: Pod | None, new: Pod | None) -> None:
         about = old if new is None else new
         assert about is not None, "something changed"
         job, name = self._rule.job_of(about), about.metadata.name
-        standing = self._pods.setdefault(job, {})
-        known = standing.get(name)
+        known = self._pods[job].get(name)
         if new is None:
-            standing.pop(name, None)
+            self._forget(job, name)
         elif known is None or known.metadata.version <= new.metadata.version:
-            standing[name] = new
-        if not standing:
-            del self._pods[job]
-        self._changed.set()
+            self._pods[job][name] = new
+            if known is None or known.metadata.version < new.metadata.version:
+                self._sent.get(job, {}).pop(name, None)  # what it was pinned to is past
+        self._look_at((job,))
+
+    def _forget(self, job: str, name: str) -> None:
+        for kept in (self._pods, self._sent):
+            kept[job].pop(name, None)
+            if not kept[job]:
+                del kept[job]
 
     async def _let_go(self) -> None:
         while True:
-            waiting = [job for job in self._pods if self._waiting(job)]
             if self._working and self._mirror.complete:
-                for job in waiting:
-                    try:
-                        await self._settle(job)
-                    except Exception:  # noqa: BLE001 - of one object: the others go on
-                        _log.exception("pods not let go", job=job)
-            self._changed.clear()
-            try:
-                async with asyncio.timeout(LOOKS_AGAIN_S if waiting else None):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+                due, self._due = sorted(self._due), set()
+                async with asyncio.TaskGroup() as tasks:
+                    for job in due:
+                        tasks.create_task(self._look(job))
+                if self._due:
+                    continue  # meanwhile
+            if not await self._wait(LOOKS_AGAIN_S if self._waiting else None):
+                self._look_at(self._waiting)
 
-    def _waiting(self, job: str) -> list[str]:
-        standing = self._pods.get(job, {})
-        return sorted(name for name, one in standing.items() if _waits(one, self._rule.gate))
-
-    async def _settle(self, job: str) -> None:
-        standing, waiting = dict(self._pods.get(job, {})), self._waiting(job)
-        if not waiting:
-            return
+    async def _wait(self, seconds: float | None) -> bool:
+        """Wait until something has changed, so long at most; tell whether it has."""
+        self._changed.clear()
         try:
-            for found, body in await self._rule.release(self._calls, standing, waiting):
-                await self._release(job, found, body)
-        except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
-            passed = isinstance(error, ApiStatusError) and error.status in _PASSED
-            if not passed:
-                _log.warning("cannot let pods go", job=job, error=str(error))
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        return True
 
-    async def _release(self, job: str, pod: Pod, body: Object) -> None:
+    async def _look(self, job: str) -> None:
+        waiting = self._minded(job)
+        if waiting:
+            try:
+                await self._settle(job, waiting)
+            except Exception:  # noqa: BLE001 - of one object: the others go on
+                _log.exception("pods not let go", job=job)
+        if self._minded(job):
+            self._waiting.add(job)
+        else:
+            self._waiting.discard(job)
+
+    def _minded(self, job: str) -> list[str]:
+        standing = self._pods.get(job, {})
+        return sorted(name for name, one in standing.items() if self._rule.minds(one))
+
+    async def _settle(self, job: str, waiting: list[str]) -> None:
+        standing = Standing(dict(self._pods[job]), waiting, dict(self._sent.get(job, {})))
+        try:
+            async with self._places:
+                found = await self._rule.release(self._calls, standing)
+        except (ApiUnreachableError, ApiStatusError, UndecodableError) as error:
+            _log.warning("cannot let pods go", job=job, error=str(error))
+            return
+        async with asyncio.TaskGroup() as tasks:
+            for pod, patch in found:
+                tasks.create_task(self._release(job, pod, patch))
+
+    async def _release(self, job: str, pod: Pod, patch: Patch) -> None:
         meta = pod.metadata
         known = {"metadata": {"uid": meta.uid, "resourceVersion": meta.resource_version}}
         path = pods.KIND.path(meta.namespace, meta.name)
-        await self._calls.patch(path, pinned(body, known))
-        left = tuple(one for one in pod.spec.scheduling_gates if one.get("name") != self._rule.gate)
-        spec = msgspec.structs.replace(pod.spec, scheduling_gates=left)
-        if meta.name in self._pods.get(job, {}):
-            self._pods[job][meta.name] = msgspec.structs.replace(pod, spec=spec)
+        where = f"{path}/{patch.subresource}" if patch.subresource else path
+        async with self._places:
+            self._sent[job][meta.name] = patch.body
+            try:
+                found = read(await self._calls.patch(where, pinned(patch.body, known)), Pod)
+            except (ApiStatusError, ApiUnreachableError, UndecodableError) as error:
+                status = error.status if isinstance(error, ApiStatusError) else 0
+                if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                    self._sent[job].pop(meta.name, None)  # it was not applied
+                if status not in _PASSED:
+                    _log.warning("cannot let a pod go", pod=path, error=str(error))
+            else:
+                if meta.name in self._pods.get(job, {}):
+                    self._note(pod, found)
 
 
 _PASSED = (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND)
 """The pod has changed, or is gone: the watch tells how it is now."""
-
-
-def runs(pod: Pod, gate: str) -> bool:
-    """Tell whether a pod was let go and has not ended."""
-    return not is_behind(pod, gate) and not pods.is_finished(pod)
-
-
-def is_behind(pod: Pod, gate: str) -> bool:
-    """Tell whether a pod has a gate."""
-    return any(one.get("name") == gate for one in pod.spec.scheduling_gates)
-
-
-def _waits(pod: Pod, gate: str) -> bool:
-    waits = not pod.metadata.deleting and not pods.is_finished(pod)
-    return waits and is_behind(pod, gate)

@@ -6,16 +6,17 @@ counts only while the Workload is admitted, and for as many pods as that was gra
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from actuator.calls import Calls
 from actuator.ungating.elastic import granted
-from actuator.ungating.pod_ungater import runs
+from actuator.ungating.gates import runs, waits
+from actuator.ungating.pod_ungater import Standing
 from tidegate.contracts.decisions import PodSetStart
-from tidegate.jobs.kind import JobKind, Object, Patch, Refused
+from tidegate.jobs.kind import JobKind, Patch, Refused
 from tidegate.jobs.names import workload_name
 from tidegate.jobs.pods import pod as pods
 from tidegate.jobs.serving import marks
@@ -54,30 +55,35 @@ class ServingPods:
                 return f"{kind} {meta.namespace}/{name} {member.uid}"
         return ""
 
-    async def release(
-        self, calls: Calls, standing: Mapping[str, Pod], waiting: Sequence[str]
-    ) -> Sequence[tuple[Pod, Object]]:
+    def is_used(self) -> bool:
+        """See ``UngatingRule.is_used``."""
+        return True
+
+    def minds(self, pod: Pod) -> bool:
+        """See ``UngatingRule.minds``."""
+        return waits(pod, self.gate)
+
+    async def release(self, calls: Calls, standing: Standing) -> Sequence[tuple[Pod, Patch]]:
         """See ``UngatingRule.release``."""
-        if not self.job_of(standing[waiting[0]]):
-            return ()
-        started = await _started(calls, standing[waiting[0]])
+        pods = standing.pods
+        started = await _started(calls, pods[standing.waiting[0]])
         room = {name: one.count for name, one in started.podsets.items()}
-        for one in standing.values():
+        for one in pods.values():
             if runs(one, self.gate):
                 podset = _podset(one, started)
                 room[podset] = room.get(podset, 0) - 1
-        found = list[tuple[Pod, Object]]()
-        for name in waiting:
-            podset = _podset(standing[name], started)
+        found = list[tuple[Pod, Patch]]()
+        for name in standing.waiting:
+            podset = _podset(pods[name], started)
             if room.get(podset, 0) > 0:
                 room[podset] -= 1
-                found += await _let_go(calls, standing[name], started, podset)
+                found += await _let_go(calls, pods[name], started, podset)
         return found
 
 
 async def _let_go(
     calls: Calls, waiting: Pod, started: Started, podset: str
-) -> list[tuple[Pod, Object]]:
+) -> list[tuple[Pod, Patch]]:
     meta = waiting.metadata
     found = await calls.read(pods.KIND.path(meta.namespace, meta.name))
     if found is None or found["metadata"]["resourceVersion"] != meta.resource_version:
@@ -85,7 +91,7 @@ async def _let_go(
     step = pods.let_go(found, started.podsets[podset], started.decision, {})
     if isinstance(step, Refused):
         _log.warning("cannot let a pod go", pod=meta.name, error=step.message)
-    return [(waiting, step.body)] if isinstance(step, Patch) else []
+    return [(waiting, step)] if isinstance(step, Patch) else []
 
 
 async def _started(calls: Calls, pod: Pod) -> Started:

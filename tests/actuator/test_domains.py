@@ -1,0 +1,155 @@
+"""Which pod goes where: in rank order, never more than were assigned, whatever happened before."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actuator.ungating.domains import Numbering, Place, choose, rank
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.pods import Pod, PodSpec, PodStatus
+from tidegate.model.topology import TopologyDomain
+
+GATE, HOST = "kueue.x-k8s.io/topology", "kubernetes.io/hostname"
+INDEX, JOB, OFFSET = "index", "job", "kueue.x-k8s.io/pod-index-offset"
+
+
+def place(*counts: tuple[str, int], failed: tuple[str, ...] = ()) -> Place:
+    domains = tuple(TopologyDomain(values=(name,), count=count) for name, count in counts)
+    numbering = Numbering(label=INDEX)
+    return Place(levels=(HOST,), domains=domains, failed=failed, numbering=numbering)
+
+
+def pod(  # noqa: PLR0913 - what a row says
+    name: str,
+    index: int | None = None,
+    at: str = "",
+    phase: str = "",
+    *,
+    made: str = "",
+    deleted: str | None = None,
+) -> Pod:
+    """Return a pod that waits, or that was let go to a host."""
+    labels = {} if index is None else {INDEX: str(index)}
+    spec = PodSpec(node_selector={HOST: at}) if at else PodSpec(scheduling_gates=({"name": GATE},))
+    about = ObjectMeta(
+        name=name, uid=name, labels=labels, creation_timestamp=made, deletion_timestamp=deleted
+    )
+    return Pod(metadata=about, spec=spec, status=PodStatus(phase=phase))
+
+
+def placed(pods: Sequence[Pod], where: Place, **sent: str) -> dict[str, str]:
+    told = {name: (host,) for name, host in sent.items()}
+    return {name: values[0] for name, values in choose(pods, where, told, GATE).items()}
+
+
+ROOMY = place(("a", 2), ("b", 1), ("c", 2))
+CASES = {
+    "ranks": ([pod("y", 0), pod("x", 4), pod("z", 2)], ROOMY, {"y": "a", "x": "c", "z": "b"}),
+    "no ranks": ([pod("z"), pod("y"), pod("x")], ROOMY, {"x": "a", "y": "a", "z": "b"}),
+    "two of a rank": ([pod("y", 4), pod("x", 4)], ROOMY, {"x": "a", "y": "a"}),
+    "a rank too high": ([pod("y", 5), pod("x", 4)], ROOMY, {"x": "a", "y": "a"}),
+    "others run elsewhere": ([pod("y", 4), pod("x", 0, at="c")], ROOMY, {"y": "a"}),
+    "others run there": ([pod("y", 4), pod("x", 0, at="a")], ROOMY, {"y": "c"}),
+    "an end makes room": ([pod("y", 1), pod("x", 1, at="a", phase="Failed")], ROOMY, {"y": "a"}),
+    "leaving takes room": (
+        [pod("y", 2), pod("x", 2, at="b", deleted="now")],
+        ROOMY,
+        {},
+    ),
+    "no more than assigned": ([pod(f"{n}") for n in range(9)], place(("a", 1)), {"0": "a"}),
+    "the older first": (
+        [pod("x", made="2"), pod("y", made="1")],
+        place(("a", 1), ("b", 1)),
+        {"y": "a", "x": "b"},
+    ),
+    "not to a failed node": (
+        [pod("x", 0), pod("y", 1), pod("z", 2)],
+        place(("a", 2), ("b", 1), failed=("a",)),
+        {"z": "b"},
+    ),
+    "a replaced node": (
+        [pod("x", 0, at="a"), pod("y", 1), pod("z", 2, at="c")],
+        place(("a", 1), ("c", 1), ("d", 1)),
+        {"y": "d"},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_goes_where_its_rank_says_else_into_the_first_room(case: str) -> None:
+    pods, where, wanted = CASES[case]
+    assert placed(pods, where) == wanted
+
+
+def test_whoever_may_have_heard_of_a_domain_keeps_it() -> None:
+    pods = [pod("x"), pod("y", made="1")]
+    assert placed(pods, place(("a", 1), ("b", 1)), y="a") == {"y": "a", "x": "b"}
+
+
+def test_a_rank_is_counted_over_the_jobs_of_a_podset_and_from_its_first_pod() -> None:
+    def told(index: int, numbering: Numbering, **more: str) -> int | None:
+        about = ObjectMeta(labels={INDEX: str(index), JOB: "2"}, annotations=more)
+        return rank(Pod(metadata=about), numbering)
+
+    several = Numbering(label=INDEX, group_label=JOB, group_size=3)
+    assert told(1, several) == 7
+    assert told(1, Numbering(label=INDEX, group_label="none", group_size=3)) is None
+    assert told(1, Numbering(label=INDEX, offset=1)) == 0
+    assert told(3, Numbering(label=INDEX, offset=1), **{OFFSET: "2"}) == 1
+    assert told(1, Numbering()) is None
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[Place, list[Pod], dict[str, str]]:
+    """Return a place, pods of any past, and of some what they may have been told."""
+    counts = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+    hosts = [f"h{at}" for at in range(len(counts))]
+    failed = draw(st.sets(st.sampled_from(hosts), max_size=1))
+    where = place(*zip(hosts, counts, strict=True), failed=tuple(failed))
+    pods, room = list[Pod](), dict(zip(hosts, counts, strict=True))
+    for number in range(draw(st.integers(0, 2 * sum(counts)))):
+        host = draw(st.sampled_from([*hosts, "", ""]))
+        phase = draw(st.sampled_from(["", "Running", "Failed"]))
+        index = draw(st.one_of(st.none(), st.integers(0, sum(counts))))
+        if host and phase != "Failed":
+            room[host] -= 1
+        if not host or room[host] >= 0:
+            pods.append(pod(f"p{number}", index, host, phase))
+    sent = {one.metadata.name: draw(st.sampled_from(hosts)) for one in pods if draw(st.booleans())}
+    for name, host in list(sent.items()):
+        room[host] -= 1
+        if room[host] < 0:
+            del sent[name]
+    return where, pods, sent
+
+
+def held(pods: Sequence[Pod]) -> Counter[str]:
+    """Return how many pods each host has."""
+    live = (one for one in pods if one.status.phase != "Failed")
+    return Counter(one.spec.node_selector[HOST] for one in live if one.spec.node_selector)
+
+
+@given(histories())
+def test_never_more_pods_in_a_domain_than_assigned_and_no_room_left_that_somebody_waits_for(
+    history: tuple[Place, list[Pod], dict[str, str]],
+) -> None:
+    where, pods, sent = history
+    chosen = placed(pods, where, **sent)
+    assert placed(pods[::-1], where, **sent) == chosen
+    live = [one for one in pods if one.status.phase != "Failed"]
+    waiting = {one.metadata.name for one in live if one.spec.scheduling_gates}
+    room = {one.values[0]: one.count for one in where.domains if one.values[0] not in where.failed}
+    full = held(pods) + Counter(chosen.values())
+    assert chosen.keys() <= waiting
+    assert set(chosen.values()) <= room.keys()
+    assert all(full[host] <= count for host, count in room.items())
+    told = {one: host for one, host in sent.items() if one in waiting and host in room}
+    assert told.items() <= chosen.items()
+    if not all(one.metadata.labels for one in live):  # else their ranks say where they go
+        left = sum((Counter(room) - held(pods)).values())
+        assert len(chosen) == min(len(waiting), left)

@@ -1,0 +1,187 @@
+"""Pods that a topology placed are told their domains and let go, each once, whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.actuator.placing import (
+    INDEX,
+    PODS,
+    Placing,
+    assigned,
+    node_failed,
+    phase_of,
+    replaced,
+)
+from tests.parts.stage import Object, eventually
+from tests.parts.virtual import run_virtually
+
+
+def staged(work: Callable[[Placing], Coroutine[Any, Any, None]], *about: Any, **more: Any) -> None:  # noqa: ANN401 - of a Placing
+    """Run a test on a stage of its own."""
+
+    async def run() -> None:
+        stage = Placing(*about, **more)
+        try:
+            await work(stage)
+        finally:
+            await stage.end()
+
+    run_virtually(run())
+
+
+def test_each_pod_is_told_the_domain_of_its_rank_in_one_patch() -> None:
+    async def run(stage: Placing) -> None:
+        for rank in (2, 0, 1):
+            stage.pod(f"p{rank}", rank)
+        await eventually(lambda: stage.hosts() == {"p0": "a", "p1": "a", "p2": "b"})
+        assert sum(method == "PATCH" for method, _ in stage.api.requests) == 3
+
+    staged(run, assigned(a=2, b=1))
+
+
+def test_nobody_looks_at_pods_before_a_topology_has_placed_any() -> None:
+    async def run(stage: Placing) -> None:
+        stage.read_model.places = False
+        stage.pod("p0", 0)
+        stage.start()
+        stage.api.requests.clear()
+        await asyncio.sleep(60)
+        assert stage.api.requests == []
+        stage.read_model.places = True
+        await eventually(lambda: stage.hosts() == {"p0": "a"})
+
+    staged(run, assigned(a=1))
+
+
+@pytest.mark.parametrize("phase", ["reserved", "pending", "finished"])
+def test_pods_of_a_workload_that_is_not_admitted_wait(phase: Any) -> None:  # noqa: ANN401 - a literal
+    async def run(stage: Placing) -> None:
+        stage.show(phase, (assigned(a=1),))
+        stage.pod("p0", 0)
+        await asyncio.sleep(30)
+        assert stage.hosts() == {}
+        stage.read_model.fills_in = True
+        stage.show("admitted", (assigned(a=1),))
+        await asyncio.sleep(30)
+        assert stage.hosts() == {}  # what stands there may be old
+        stage.read_model.fills_in = False
+        await eventually(lambda: stage.hosts() == {"p0": "a"})
+
+    staged(run, assigned(a=1))
+
+
+GROUPED: Object = {"podSetGroupName": "g", "required": "rack"}
+
+
+def test_a_leader_is_the_first_of_the_workers_that_are_numbered_behind_it() -> None:
+    async def run(stage: Placing) -> None:
+        stage.pod("l", 0, "leader")
+        stage.pod("w1", 1, "worker")
+        stage.pod("w2", 2, "worker")
+        await eventually(lambda: stage.hosts() == {"l": "a", "w1": "a", "w2": "b"})
+
+    requests = {"leader": GROUPED, "worker": {**GROUPED, "podIndexLabel": INDEX}}
+    staged(run, assigned("leader", a=1), assigned("worker", a=1, b=1), requests=requests)
+
+
+def test_pods_of_several_jobs_are_numbered_job_by_job() -> None:
+    async def run(stage: Placing) -> None:
+        for job in (0, 1):
+            for rank in (0, 1):
+                stage.pod(f"p{job}{rank}", rank)
+                marks = {"metadata": {"labels": {"job": str(job)}}}
+                stage.change(f"{PODS}/p{job}{rank}", marks)
+        wanted = {"p00": "a", "p01": "b", "p10": "b", "p11": "b"}
+        await eventually(lambda: stage.hosts() == wanted)
+
+    request = {"podIndexLabel": INDEX, "subGroupIndexLabel": "job", "subGroupCount": 2}
+    staged(run, assigned(a=1, b=3), requests={"main": request})
+
+
+def test_pods_go_to_the_node_that_took_a_failed_ones_place_and_those_stuck_there_fail() -> None:
+    async def run(stage: Placing) -> None:
+        for rank in (0, 1):
+            stage.pod(f"p{rank}", rank)
+        await eventually(lambda: stage.hosts() == {"p0": "a", "p1": "b"})
+        stage.change(f"{PODS}/p0", {"spec": {"nodeName": "a"}})
+        stage.told(node_failed("b"))
+        stage.pod("q1", 1)
+        await asyncio.sleep(10)
+        assert "q1" not in stage.hosts()
+        stage.told(replaced("b", assigned(a=1, c=1)))
+        await eventually(lambda: phase_of(stage.pods()["p1"]) == "Failed")
+        conditions = stage.pods()["p1"]["status"]["conditions"]
+        assert conditions[-1]["reason"] == "UnschedulableOnAssignedNode"
+        await eventually(lambda: stage.hosts().get("q1") == "c")
+        assert phase_of(stage.pods()["p0"]) == "Pending"
+
+    staged(run, assigned(a=1, b=1))
+
+
+ACTS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["make", "make", "make", "fail", "delete", "restart", "lose", "lag", "move"]
+        ),
+        st.integers(0, 7),
+    ),
+    max_size=24,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(ACTS)
+def test_whatever_happens_each_pod_is_let_go_once_and_no_domain_is_overfilled(
+    acts: list[tuple[str, int]],
+) -> None:
+    async def run(stage: Placing) -> None:
+        seen, room = dict[str, str](), {"a": 2, "b": 2, "c": 1}
+        for at, (act, number) in enumerate(acts):
+            room |= _happens(stage, act, number, at)
+            for _ in range(number):
+                await asyncio.sleep(0.3)
+                held, hosts = stage.held(), stage.hosts()
+                assert all(held[host] <= count for host, count in room.items())
+                assert seen.items() <= {**seen, **hosts}.items()  # nobody moves
+                seen |= hosts
+        stage.api.answers_lost, stage.api.lag_s = 0, 0.0
+        stage.pod("last")
+        for name, found in stage.pods().items():
+            if name in stage.hosts() and phase_of(found) != "Failed":
+                stage.say(name, "Failed")
+        await eventually(lambda: "last" in stage.hosts() or sum(stage.held().values()) == 5)
+
+    staged(run, assigned(a=2, b=2, c=1))
+
+
+def _happens(stage: Placing, act: str, number: int, at: int) -> dict[str, int]:
+    """Let something happen; return which hosts have room for how many from now on."""
+    names = sorted(stage.pods())
+    one = names[number % len(names)] if names else ""
+    match act:
+        case "make":
+            stage.pod(f"p{at}", number if number < 5 else None)
+        case "fail" if one in stage.hosts():
+            stage.say(one, "Failed")
+        case "delete" if one:
+            stage.remove(f"{PODS}/{one}")
+        case "restart":
+            stage.start()
+        case "lose":
+            stage.api.answers_lost = number
+        case "lag":
+            stage.api.lag_s = number / 4
+        case "move":
+            stage.told(node_failed("b"))
+            stage.told(replaced("b", assigned(a=2, c=1, d=2)))
+            return {"d": 2}
+        case _:
+            pass
+    return {}
