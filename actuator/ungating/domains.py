@@ -2,7 +2,7 @@
 
 Pure. What pods were told before counts by what they carry, so that nothing has to be remembered: a
 domain has room for the pods that are assigned to it, less those that were let go into it and have
-not ended. A pod that is being deleted holds its room until it is gone.
+not ended. A pod on a node that is being deleted holds its room until it is gone.
 
 Source: behaviour.md 12.5.
 """
@@ -63,7 +63,7 @@ def choose(
     waiting = [one for one in living if waits(one, gate)]
     room = {one.values: one.count for one in place.domains if one.values[-1] not in place.failed}
     for one in living:
-        if runs(one, gate):
+        if runs(one, gate) and (one.spec.node_name or not one.metadata.deleting):
             _take(room, place.domain_of(one.spec.node_selector))
     found = dict[str, Values]()
     for one in waiting:

@@ -32,10 +32,12 @@ def pod(  # noqa: PLR0913 - what a row says
     *,
     made: str = "",
     deleted: str | None = None,
+    on: str = "",
 ) -> Pod:
     """Return a pod that waits, or that was let go to a host."""
     labels = {} if index is None else {INDEX: str(index)}
-    spec = PodSpec(node_selector={HOST: at}) if at else PodSpec(scheduling_gates=({"name": GATE},))
+    gated = PodSpec(scheduling_gates=({"name": GATE},))
+    spec = PodSpec(node_selector={HOST: at}, node_name=on) if at else gated
     about = ObjectMeta(
         name=name, uid=name, labels=labels, creation_timestamp=made, deletion_timestamp=deleted
     )
@@ -57,9 +59,14 @@ CASES = {
     "others run there": ([pod("y", 4), pod("x", 0, at="a")], ROOMY, {"y": "c"}),
     "an end makes room": ([pod("y", 1), pod("x", 1, at="a", phase="Failed")], ROOMY, {"y": "a"}),
     "leaving takes room": (
-        [pod("y", 2), pod("x", 2, at="b", deleted="now")],
+        [pod("y", 2), pod("x", 2, at="b", deleted="now", on="b")],
         ROOMY,
         {},
+    ),
+    "not who was never bound": (
+        [pod("y", 2), pod("x", 2, at="b", deleted="now")],
+        ROOMY,
+        {"y": "b"},
     ),
     "no more than assigned": ([pod(f"{n}") for n in range(9)], place(("a", 1)), {"0": "a"}),
     "the older first": (

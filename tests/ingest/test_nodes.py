@@ -23,7 +23,7 @@ from tidegate.kube.ports import Response
 
 LEVELS = [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
 PODS = "/api/v1/namespaces/default/pods"
-PLACED = {"kueue.x-k8s.io/workload": "w", "kueue.x-k8s.io/podset-required-topology": "rack"}
+PLACED = {"kueue.x-k8s.io/workload": "w"}
 
 
 def flavor(topology: str | None = "t") -> Object:

@@ -152,35 +152,20 @@ class PlacedAnnotations(
     msgspec.Struct,
     frozen=True,
     kw_only=True,
-    rename={
-        "workload": names.WORKLOAD,
-        "required": names.REQUIRED_TOPOLOGY,
-        "preferred": names.PREFERRED_TOPOLOGY,
-        "unconstrained": names.UNCONSTRAINED_TOPOLOGY,
-        "slice_required": names.SLICE_REQUIRED_TOPOLOGY,
-        "slice_constraints": names.SLICE_CONSTRAINTS,
-    },
+    rename={"workload": names.WORKLOAD, "slice_name": names.SLICE_NAME},
 ):
     """Those of a pod's annotations that say whether a topology placed it."""
 
     workload: str | None = None
-    required: str | None = None
-    preferred: str | None = None
-    unconstrained: str | None = None
-    slice_required: str | None = None
-    slice_constraints: str | None = None
+    slice_name: str | None = None
 
     @property
     def placed(self) -> bool:
-        """Tell whether a topology placed the pod, for a workload that is charged for it."""
-        asked = (
-            self.required,
-            self.preferred,
-            self.unconstrained,
-            self.slice_required,
-            self.slice_constraints,
-        )
-        return self.workload is not None and any(one is not None for one in asked)
+        """Tell whether a topology placed the pod, for a workload that is charged for it.
+
+        It need not have asked for that. A slice of an elastic job names its Workload as well.
+        """
+        return self.workload is not None and self.slice_name is None
 
 
 class PodMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
