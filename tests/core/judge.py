@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from random import Random
 from typing import TypeAlias
@@ -150,10 +150,11 @@ def _settle(world: World, way: Way, rounds_max: int) -> None:
 
 
 @contextmanager
-def _exhaustive() -> Iterator[None]:
+def _exhaustive() -> Generator[None]:
     """Search victims for whoever might preempt, and in all queues, whatever the sums say."""
     with (
-        patch("tidegate.core.preemption.search.may_suffice", lambda *_: True),
+        patch("tidegate.core.preemption.search.may_suffice", return_value=True),
+        patch("tidegate.core.cycle.cycle.waits_still", return_value=False),
         patch("tidegate.core.preemption.givers.givers", _everybody),
     ):
         yield

@@ -62,7 +62,7 @@ def fulfil(context: DecideContext, nominee: Nominee) -> bool:
     usage = list(proposal.assignment.usage.items())
     with_own = [(fr, -units) for fr, units in intent.charges]
     context.reserve(cq.tree, cq.node, with_own)
-    fitting = fits(cq.node, usage) and context.fits_now(cq.tree, cq.node, usage)
+    fitting = fits(cq.node, usage) and context.fits_now(cq, usage)
     if not (fitting and _placed_now(context, intent, nominee.workload, proposal.assignment)):
         context.reserve(cq.tree, cq.node, intent.charges)
         return False
@@ -76,18 +76,18 @@ def _ready(
     context: DecideContext, intent: Intent, workload: Workload, cq: ClusterQueueState
 ) -> Nominee | None:
     """Return a preemptor with its placement if it fits beside all that is charged now."""
-    tree, node = cq.tree, cq.node
+    node = cq.node
     now = _anew(context.state, intent, workload, cq)
     usage = list(now.usage.items())
     remove(node, intent.charges)
     fresh = now.mode == "Fit" and fits(node, usage)
     add(node, intent.charges)
-    fresh = fresh and context.fits_now(tree, node, usage)
+    fresh = fresh and context.fits_now(cq, usage)
     if fresh and _placed_now(context, intent, workload, now):
         found, borrows = now, now.borrows
     elif any(one.topology is not None for one in intent.assignment):
         return None
-    elif context.fits_now(tree, node, intent.charges):
+    elif context.fits_now(cq, intent.charges):
         found = Assignment(podsets=[], usage=dict(intent.charges))
         borrows = _level(cq, intent)
     else:

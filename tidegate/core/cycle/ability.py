@@ -79,6 +79,6 @@ def _has_room(context: DecideContext, nominee: Nominee, proposal: Proposal) -> b
     if holder(context.state, nominee.workload) is not None:
         return True  # it takes the place of that variant
     charges = proposal.assignment.usage.items()
-    if not context.fits_now(nominee.cq.tree, nominee.cq.node, charges):
+    if not context.fits_now(nominee.cq, charges):
         return False
     return context.place_now(nominee.workload, proposal.assignment)

@@ -20,7 +20,7 @@ from tidegate.core.cycle.requeue import explain, requeue_kueue, tell_scans
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee, nominate, scan_of
 from tidegate.core.nomination.tournament import in_turns
-from tidegate.core.nomination.watches import lacks_still, wake, watch
+from tidegate.core.nomination.watches import waits_still, wake, watch
 from tidegate.core.queueing.heads import first, overtakes
 from tidegate.core.queueing.ordering import Entry, classic
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
@@ -110,7 +110,7 @@ def _offered(context: DecideContext, cq: ClusterQueueState) -> Nominee | None:
     while cq.active and (workload := first(state, cq)) is not None:
         if overtakes(state, cq, workload):
             return None
-        if lacks_still(state, cq, workload):
+        if waits_still(context, cq, workload):
             continue
         nominee = nominate(state, cq, workload)
         if can_act(context, nominee):

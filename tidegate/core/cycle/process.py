@@ -88,6 +88,6 @@ def _yields_to_owners(nominee: Nominee) -> bool:
 def _has_room(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
     """Tell whether what is charged leaves room too, whoever may be leaving."""
     charges = proposal.assignment.usage.items()
-    if not context.fits_now(nominee.cq.tree, nominee.cq.node, charges):
+    if not context.fits_now(nominee.cq, charges):
         return False
     return context.place_now(nominee.workload, proposal.assignment)

@@ -9,31 +9,22 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.core.flavors.assignment import Assignment, assign, grouped
-from tidegate.core.flavors.fitting import Question, eligible, nobody
-from tidegate.core.quota.charging import PODS, count, per_pod, times
+from tidegate.core.flavors.assignment import Assignment, assign
+from tidegate.core.flavors.fitting import Question, nobody
+from tidegate.core.flavors.parts import parts_of
 from tidegate.core.quota.tree import free
-from tidegate.core.state.cluster_queues import ClusterQueueState, Group
+from tidegate.core.state.cluster_queues import ClusterQueueState, Part
 from tidegate.core.state.state import State, Workload
-from tidegate.model.podset import PodSet
 
 STEPS_MAX = 1_000
 """How many flavors are tried for one workload before the search gives up."""
-
-
-class _Part(msgspec.Struct, kw_only=True, eq=False):
-    """What podsets that must stay together ask of one resource group."""
-
-    podsets: list[PodSet]
-    group: Group
-    asked: dict[str, int]
 
 
 class _Search(msgspec.Struct, kw_only=True, eq=False):
     """The state of one search."""
 
     question: Question
-    parts: list[_Part]
+    parts: list[Part]
     chosen: list[str] = []  # the flavors of the parts so far
     steps: int = 0
     found: Assignment | None = None  # with these
@@ -41,11 +32,11 @@ class _Search(msgspec.Struct, kw_only=True, eq=False):
 
 def fit_anywhere(state: State, cq: ClusterQueueState, workload: Workload) -> Assignment | None:
     """Return an assignment that fits as it is with any choice of flavors, or None."""
-    question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
-    parts = _parts(question)
-    if parts is None or all(len(part.group.slots) == 1 for part in parts):
+    parts = parts_of(state, cq, workload)
+    if not parts.covered or all(len(part.group.slots) == 1 for part in parts.each):
         return None
-    search = _Search(question=question, parts=parts)
+    question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
+    search = _Search(question=question, parts=parts.each)
     return search.found if _place(search) else None
 
 
@@ -63,42 +54,15 @@ def _accept(search: _Search) -> bool:
     return search.found is not None or not question.cq.has_topologies
 
 
-def _parts(question: Question) -> list[_Part] | None:
-    """Return what is asked of each resource group; None if a resource has none."""
-    workload, cq, found = question.workload, question.cq, list[_Part]()
-    for members in grouped(workload.podsets):
-        podsets = [workload.podsets[at] for at in members]
-        total: dict[str, int] = {}
-        for at, podset in zip(members, podsets, strict=True):
-            pods = count(workload, podset)
-            each = times(per_pod(question.state, workload)[at], pods)
-            if PODS in cq.group_of:
-                each[PODS] = pods
-            for name, units in each.items():
-                total[name] = total.get(name, 0) + units
-        by_group: dict[int, _Part] = {}
-        for name in sorted(total):
-            group = cq.group_of.get(name)
-            if group is None and total[name]:
-                return None
-            if group is not None:
-                made = _Part(podsets=podsets, group=group, asked={})
-                by_group.setdefault(id(group), made).asked[name] = total[name]
-        found.extend(by_group.values())
-    return found
-
-
-def _place(search: _Search) -> bool:  # noqa: C901 - one search, its trial and its undoing
+def _place(search: _Search) -> bool:
     """Choose flavors for the parts that have none yet; tell whether all fit."""
     if len(search.chosen) == len(search.parts):
         return _accept(search)
     part, assumed = search.parts[len(search.chosen)], search.question.assumed
-    for slot in part.group.slots:
+    for slot in part.slots:
         search.steps += 1
         if search.steps > STEPS_MAX:
             return False
-        if not eligible(search.question, part.podsets, slot, list(part.asked)):
-            continue
         cells = [(slot.cells[name], units) for name, units in part.asked.items()]
         if any(units and assumed.get(c.fr, 0) + units > free(c) for c, units in cells):
             continue

@@ -13,8 +13,8 @@ from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.flavors.assignment import Assignment
 from tidegate.core.flavors.placing import seat
 from tidegate.core.folding.fold import apply
-from tidegate.core.quota.tree import Node, add, fits, remove
-from tidegate.core.state.cluster_queues import Tree
+from tidegate.core.quota.tree import Node, add, cell_of, free, remove
+from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import intended
 from tidegate.core.topology.usage import Held, Seat
@@ -36,6 +36,8 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     """What the cycle added to the trees beyond what is charged; negative: taken out."""
     shown: list[Tree] = []  # those that the cycle looks at
     seated: list[tuple[tuple[Held, ...], int]] = []  # the same of nodes; -1: taken out
+    unused: dict[str, dict[FlavorResource, int]] = {}  # by ClusterQueue; see ``free_now``
+    unused_at: dict[str, tuple[int, int]] = {}  # in which cycle, at which stamp of its tree
     left: list[tuple[Held, ...]] = []  # of these what is taken out because its workload leaves
     victims: dict[str, Workload] = {}  # preempted in this cycle
     scanned: dict[str, tuple[Scan, int, int]] = {}
@@ -130,12 +132,24 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
         self.reserved, self.seated, self.left = [], [], []
         self.victims, self.shown = {}, []
 
-    def fits_now(self, tree: Tree, node: Node, charges: Charges) -> bool:
+    def fits_now(self, cq: ClusterQueueState, charges: Charges) -> bool:
         """Tell whether charges fit beside all that is charged, whoever may be leaving."""
-        shown = [(at, kept) for of, at, kept in self.reserved if of is tree]
-        for at, kept in shown:
-            remove(at, kept)
-        found = fits(node, charges)
-        for at, kept in shown:
-            add(at, kept)
-        return found
+        return all(units <= 0 or units <= self.free_now(cq, fr) for fr, units in charges)
+
+    def free_now(self, cq: ClusterQueueState, fr: FlavorResource) -> int:
+        """Return what may be taken beside all that is charged, looked at once for a tree."""
+        at, known = (self.cycle, cq.tree.stamp), self.unused.get(cq.name)
+        if known is None or self.unused_at[cq.name] != at or fr not in known:
+            cell_of(cq.node, fr)
+            self._look_now(cq.tree, at)
+        return self.unused[cq.name][fr]
+
+    def _look_now(self, tree: Tree, at: tuple[int, int]) -> None:
+        shown = [(node, kept) for of, node, kept in self.reserved if of is tree]
+        for node, kept in shown:
+            remove(node, kept)
+        for cq in tree.cluster_queues:
+            self.unused[cq.name] = {fr: free(cell) for fr, cell in cq.node.cells.items()}
+            self.unused_at[cq.name] = at
+        for node, kept in shown:
+            add(node, kept)

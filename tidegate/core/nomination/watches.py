@@ -10,22 +10,25 @@ the tree changes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import count as counter
 
-from tidegate.core.flavors.assignment import grouped
-from tidegate.core.flavors.fitting import IN_USE, Question, eligible, nobody
+from tidegate.core.flavors.fitting import IN_USE
+from tidegate.core.flavors.parts import parts_of
+from tidegate.core.nomination.decide_context import DecideContext
+from tidegate.core.nomination.deferral import is_deferred
 from tidegate.core.nomination.explain import OF_QUOTA
 from tidegate.core.nomination.nominate import Nominee
-from tidegate.core.preemption.bounds import Asking, may_suffice
-from tidegate.core.preemption.trial import is_displaced, may_move_shares, outside_seq
-from tidegate.core.quota.charging import PODS, count, per_pod, times
+from tidegate.core.preemption.bounds import Asking, may_suffice, who_asks
+from tidegate.core.preemption.trial import outside_seq
 from tidegate.core.quota.tree import Cell, free
 from tidegate.core.state.cluster_queues import (
     CellWatchers,
     ClusterQueueState,
     Constraint,
-    Group,
+    Part,
+    Parts,
     Rights,
     Shape,
     Tree,
@@ -33,9 +36,7 @@ from tidegate.core.state.cluster_queues import (
     Watchers,
 )
 from tidegate.core.state.shapes import first_of, is_offered, offer, set_aside, unpark
-from tidegate.core.state.state import State, Workload
-from tidegate.model.ids import FlavorResource
-from tidegate.model.podset import PodSet
+from tidegate.core.state.state import Held, State, Workload
 
 _STALE_MAX = 64
 _serial = counter()
@@ -47,20 +48,27 @@ def watch(state: State, nominee: Nominee) -> None:
     assert shape is not None
     shape.named = None
     shape.told = _is_told_of_quota(nominee)
+    shape.deferred = shape.told and nominee.outcome == "deferred" and not workload.parent
     if nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
         _register(state, cq, shape, workload)
     if shape.named is None:
         cq.tree.unproven.append((cq, shape))
 
 
-def lacks_still(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
-    """Set a workload aside unseen, if it lacks again what it was told of, in each flavor.
+def waits_still(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> bool:
+    """Set a workload aside unseen, if it is known to lack again what it was told of.
 
-    It was woken in an earlier cycle, and what it was woken for went to others before its turn.
+    It was woken in an earlier cycle, and what it was woken for went to others before its turn; or
+    what it waits for is still held by those who leave.
     """
     shape = workload.shape
     assert shape is not None
-    if not shape.told or not _register(state, cq, shape, workload):
+    if not shape.told:
+        return False
+    if shape.deferred and is_deferred(context, cq, workload):
+        shape.named = None
+        cq.tree.unproven.append((cq, shape))
+    elif not _register(context.state, cq, shape, workload):
         return False
     set_aside(cq, workload, others=False)
     return True
@@ -96,13 +104,13 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
             _, _, shape, token = heappop(heap)
             if shape.named is token:
                 offer(cq, shape)
-        for rights, watchers in list(at.beyond.items()):
-            if _is_given_back(cq, rights, seen_seq):
-                del at.beyond[rights]
+        for of, watchers in list(at.beyond.items()):
+            if _is_given_back(cq, of, seen_seq):
+                del at.beyond[of]
                 for _, _, shape, token in watchers.heap:
                     _look(state, cq, shape, token)
             elif watchers.heap:
-                _wake_reached(state, cq, at, rights)
+                _wake_reached(state, cq, at, of)
 
 
 def _is_given_back(cq: ClusterQueueState, rights: Rights, seen_seq: int) -> bool:
@@ -112,15 +120,15 @@ def _is_given_back(cq: ClusterQueueState, rights: Rights, seen_seq: int) -> bool
     return not rights.moves and cq.outside_seq > seen_seq
 
 
-def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, rights: Rights) -> None:
+def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, of: Rights) -> None:
     """Look for another violated constraint for those whose amount may be had now."""
-    heap = at.beyond[rights].heap
+    heap = at.beyond[of].heap
     while heap:
         units, _, shape, token = heap[0]
         top = first_of(shape) if shape.watch is token else None
         if top is not None:
-            asking = Asking(state=state, cq=cq, workload=top, needs=rights.needs)
-            if not may_suffice(asking, at.cell, units):
+            asked = Asking(state=state, cq=cq, workload=top, rights=of)
+            if not may_suffice(asked, at.cell, units):
                 return
         heappop(heap)
         _look(state, cq, shape, token)
@@ -140,7 +148,7 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
 
     Tells whether there are such, and all that it was told of are violated.
     """
-    named = _named(cq, workload)
+    named = _named(cq, shape, workload)
     if any(units <= free(cell) for cell, units in named):
         return False
     if shape.watch is None and not _prove(state, cq, shape, workload):
@@ -153,19 +161,14 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
 
 def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
     """Let a shape watch a violated constraint for each flavor; tell whether there are such."""
-    beyond = _proof(state, cq, workload)
+    parts = parts_of(state, cq, workload)
+    asked = who_asks(state, cq, workload, parts.needs)
+    beyond = _proof(asked, parts)
     if beyond is None:
         return False
     shape.watch = Watch()
-    rights = Rights(
-        priority=workload.priority,
-        displaced=is_displaced(state, cq, workload),
-        moves=may_move_shares(state, cq, workload),
-        never=workload.never_preempts,
-        needs=_needs(state, cq, workload),
-    )
     for cell, units in beyond:
-        _push(_of(cq, cell).beyond.setdefault(rights, Watchers()), units, shape, shape.watch)
+        _push(_of(cq, cell).beyond.setdefault(asked.rights, Watchers()), units, shape, shape.watch)
     return True
 
 
@@ -193,72 +196,44 @@ def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
         watchers.entries_max = 2 * len(heap) + _STALE_MAX
 
 
-def _named(cq: ClusterQueueState, workload: Workload) -> list[Constraint]:
+def _named(cq: ClusterQueueState, shape: Shape, workload: Workload) -> list[Constraint]:
     """Return the constraints that the workload was told of: it is told anew when one holds."""
     held = workload.held
-    found: list[Constraint] = []
     if held is None:
-        return found
+        return []
+    if shape.says is None or shape.says[0] is not held:
+        shape.says = held, list(_constraints(cq, held))
+    return shape.says[1]
+
+
+def _constraints(cq: ClusterQueueState, held: Held) -> Iterator[Constraint]:
     for (_, flavor, resource, said), asked in zip(held.tried, held.asked, strict=True):
         if said == IN_USE:
             group = cq.group_of[resource]
-            found += ((one.cells[resource], asked) for one in group.slots if one.flavor == flavor)
-    return found
+            yield from ((one.cells[resource], asked) for one in group.slots if one.flavor == flavor)
 
 
-def _proof(state: State, cq: ClusterQueueState, workload: Workload) -> list[Constraint] | None:
+def _proof(asked: Asking, parts: Parts) -> list[Constraint] | None:
     """Return for some part of a workload a constraint that it violates in each flavor, or None."""
-    question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
-    asking = Asking(state=state, cq=cq, workload=workload, needs=_needs(state, cq, workload))
-    each = per_pod(state, workload)
-    for members in grouped(workload.podsets):
-        podsets = [workload.podsets[index] for index in members]
-        total: dict[str, int] = {}
-        for index, podset in zip(members, podsets, strict=True):
-            pods = count(workload, podset)
-            if podset.min_count is not None:
-                pods = min(pods, podset.min_count)
-            asked = times(each[index], pods)
-            if PODS in cq.group_of:
-                asked[PODS] = pods
-            for name, units in asked.items():
-                total[name] = total.get(name, 0) + units
-        for group in cq.groups:
-            found = _violated(question, asking, podsets, group, total)
-            if found is not None:
-                return found
+    for part in parts.each:
+        found = _violated(asked, part)
+        if found is not None:
+            return found
     return None
 
 
-def _needs(state: State, cq: ClusterQueueState, workload: Workload) -> tuple[FlavorResource, ...]:
-    """Return all that a workload might be charged, in whichever flavors."""
-    asked = dict.fromkeys((PODS, *(name for each in per_pod(state, workload) for name in each)))
-    groups = {id(group): group for name in asked if (group := cq.group_of.get(name)) is not None}
-    return tuple(
-        slot.cells[name].fr
-        for group in groups.values()
-        for slot in group.slots
-        for name in group.resources
-        if name in asked
-    )
-
-
-def _violated(
-    question: Question, asking: Asking, podsets: list[PodSet], group: Group, asked: dict[str, int]
-) -> list[Constraint] | None:
-    """Return for each flavor of a group an amount that it has no room for, evictions included."""
-    cq = question.cq
+def _violated(asked: Asking, part: Part) -> list[Constraint] | None:
+    """Return for each flavor of a part an amount that it has no room for, evictions included."""
     found: list[Constraint] = []
-    names = [name for name in group.resources if asked.get(name) and cq.group_of[name] is group]
-    for slot in group.slots if names else ():
-        for name in names:
-            cell, units = slot.cells[name], asked[name]
+    named = [(name, units) for name, units in part.least.items() if units]
+    for slot in part.slots if named else ():
+        for name, units in named:
+            cell = slot.cells[name]
             if units > cell.potential:
                 break  # for ever: there is nothing to watch
-            if not may_suffice(asking, cell, units):
+            if not may_suffice(asked, cell, units):
                 found.append((cell, units))
                 break
         else:
-            if eligible(question, podsets, slot, names):
-                return None
-    return found if names else None
+            return None
+    return found if named else None

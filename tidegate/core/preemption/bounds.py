@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.core.preemption.sums import borrowed, known, losses, may_give
+from tidegate.core.preemption.sums import borrowed, given, known, losses, may_give
 from tidegate.core.preemption.trial import is_displaced, may_move_shares
 from tidegate.core.quota.shares import Share, share
 from tidegate.core.quota.tree import Cell, Node, free, kept_free
-from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.cluster_queues import ClusterQueueState, Rights, Span
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 
@@ -30,30 +30,62 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     state: State
     cq: ClusterQueueState
     workload: Workload
-    needs: tuple[FlavorResource, ...]
-    """Victims are sought in ClusterQueues that borrow one of these."""
+    rights: Rights
 
 
 def may_suffice(asking: Asking, cell: Cell, units: int) -> bool:
     """Tell whether an amount might fit once everybody had left who may be evicted for it.
 
-    To be asked while the tree is as the cycle shows it to all; costs O(depth), under fair sharing
-    also the children of each ancestor, once the sums of the tree are known. What may suffice for
-    an amount may suffice for every smaller one.
+    To be asked while the tree is as the cycle shows it to all. What may suffice for an amount may
+    suffice for every smaller one, so what was found for one tells of others until the tree changes.
     """
     state, cq, workload = asking.state, asking.cq, asking.workload
-    if not cq.tree.shown:
+    tree = cq.tree
+    if not tree.shown:
         return True  # by Kueue's rules who leaves is a candidate still, and counted nowhere
-    unused = free(cell)
-    if units <= unused:
+    if units <= free(cell):
         return True
     if workload.never_preempts and state.policy.preemption_policy_never:
         return False
+    if tree.spans_at != tree.stamp:
+        tree.spans, tree.spans_at = {}, tree.stamp
+    key = id(cell), asking.rights
+    span = tree.spans.get(key)
+    if span is None:
+        span = tree.spans[key] = Span()
+    if span.enough < units < span.too_much:
+        if _may_suffice(asking, cell, units):
+            span.enough = units
+        else:
+            span.too_much = units
+    return units <= span.enough
+
+
+def who_asks(
+    state: State, cq: ClusterQueueState, workload: Workload, needs: tuple[FlavorResource, ...]
+) -> Asking:
+    """Return who would evict others, with what tells whom it may."""
+    rights = Rights(
+        priority=workload.priority,
+        displaced=is_displaced(state, cq, workload),
+        moves=not state.policy.fair_sharing or may_move_shares(state, cq, workload),
+        never=workload.never_preempts,
+        needs=needs,
+    )
+    return Asking(state=state, cq=cq, workload=workload, rights=rights)
+
+
+def _may_suffice(asking: Asking, cell: Cell, units: int) -> bool:
+    """Tell the same of an amount that is not free.
+
+    Costs O(depth), under fair sharing also the children of each ancestor, once the sums are known.
+    """
+    cq, workload = asking.cq, asking.workload
     rules = cq.spec.preemption
     own = _below(cq.held.get(cell.fr), _limit(workload, rules.within_cluster_queue))
     if not _may_borrow(cell, units - own):
         return False
-    lacking = units - unused - own
+    lacking = units - free(cell) - own
     return lacking <= 0 or lacking <= _given(asking, cell, units, own)
 
 
@@ -94,8 +126,8 @@ def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
         claimed = claimed or at.quota - at.usage >= remaining
         most = limit if within or claimed else min(limit, lower)
         if most > -_ANY:
-            above = borrowed(cq.tree, parent, cell.fr, asking.needs)
-            below = borrowed(cq.tree, node, cell.fr, asking.needs)
+            above = borrowed(cq.tree, parent, cell.fr, asking.rights.needs)
+            below = borrowed(cq.tree, node, cell.fr, asking.rights.needs)
             found += _below(above, most) - _below(below, most)
     return found
 
@@ -110,9 +142,9 @@ def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
     cq, workload, fr = asking.cq, asking.workload, cell.fr
     limit = _limit(workload, cq.spec.preemption.reclaim_within_cohort)
     if cell.usage + units <= cell.quota:
-        everywhere = borrowed(cq.tree, cq.tree.root, fr, asking.needs)
+        everywhere = borrowed(cq.tree, cq.tree.root, fr, asking.rights.needs)
         return _below(everywhere, limit) - _below(
-            borrowed(cq.tree, cq.node, fr, asking.needs), limit
+            borrowed(cq.tree, cq.node, fr, asking.rights.needs), limit
         )
     if not may_move_shares(asking.state, cq, workload):
         return 0
@@ -122,8 +154,7 @@ def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
         if gone or any(may_give(cq.tree, child, known(cq.tree, node).share) for child in beside):
             least = share(node, {**gone, fr: gone.get(fr, 0) + remaining})
             giving = [child for child in beside if may_give(cq.tree, child, least)]
-            given = (one for child in giving for one in losses(cq.tree, child, fr, least))
-            found += sum(one.units for one in given if one.workload.priority < limit)
+            found += sum(given(cq.tree, child, fr, least, limit) for child in giving)
             for child in giving if parent.parent is not None else ():
                 _take(asking, gone, child, least)
     return found
@@ -163,7 +194,7 @@ def _take(
     """Add to what could leave, negated, what whoever may leave below a node holds; return those."""
     found = {
         one.workload.key: one.workload
-        for fr in asking.needs
+        for fr in asking.rights.needs
         for one in losses(asking.cq.tree, child, fr, least)
     }
     for one in found.values():

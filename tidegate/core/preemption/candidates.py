@@ -5,7 +5,7 @@ Source: behaviour.md 6.1, 6.2; conformance/candidates-ordering.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from decimal import Decimal
 from functools import cmp_to_key
 
@@ -90,17 +90,16 @@ def satisfies(policy: Policy, preemptor: Workload, candidate: Workload, rule: st
             return False
 
 
-def uses(workload: Workload, needs: Iterable[FlavorResource]) -> bool:
+def uses(workload: Workload, needs: Collection[FlavorResource]) -> bool:
     """Tell whether a workload holds one of these flavor-resources, be it an amount of 0."""
-    held = workload.charges
-    return any(fr == needed for needed in needs for fr, _ in held)
+    return any(fr in needs for fr, _ in workload.charges)
 
 
 def of_room(
     state: State,
     cq: ClusterQueueState,
     preemptor: Workload,
-    needs: Iterable[FlavorResource],
+    needs: Collection[FlavorResource],
     rule: str,
 ) -> list[Workload]:
     """Return who of a ClusterQueue may be preempted, in no particular order."""

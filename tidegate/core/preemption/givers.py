@@ -5,7 +5,7 @@ Source: behaviour.md 6.4; docs/adr/0013.
 
 from __future__ import annotations
 
-from tidegate.core.preemption.bounds import Asking, givers
+from tidegate.core.preemption.bounds import givers, who_asks
 from tidegate.core.preemption.candidates import of_room
 from tidegate.core.preemption.trial import Trial, may_move_shares, takes_more
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -40,6 +40,5 @@ def _others(trial: Trial, *, within: bool) -> list[ClusterQueueState]:
         return []
     if not cq.tree.shown:
         return others
-    asking = Asking(state=state, cq=cq, workload=trial.workload, needs=trial.needs)
-    names = givers(asking, trial.amounts)
+    names = givers(who_asks(state, cq, trial.workload, trial.needs), trial.amounts)
     return [one for one in others if one.name in names]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.core.preemption.trial import takes_more
-from tidegate.core.quota.shares import Share, borrows, share
+from tidegate.core.quota.shares import Share, borrows, removable, share
 from tidegate.core.quota.tree import Cell, Node, passed_on
-from tidegate.core.state.cluster_queues import ClusterQueueState, Known, Loss, Tree
+from tidegate.core.state.cluster_queues import ClusterQueueState, Known, Loss, Losses, Tree
 from tidegate.core.state.state import Workload
 from tidegate.model.ids import FlavorResource
 
@@ -52,23 +52,54 @@ def losses(tree: Tree, node: Node, fr: FlavorResource, least: Share) -> Iterable
 
     Of a flavor-resource, each for itself: whoever leaves after another leaves less.
     """
+    return [one for of in _by_queue(tree, node, fr) for one in of.each if least <= one.share]
+
+
+def given(tree: Tree, node: Node, fr: FlavorResource, least: Share, limit: int) -> int:
+    """Return how much could leave a node so, all together, of priorities below a limit."""
+    total = 0
+    for of in _by_queue(tree, node, fr):
+        found = 0
+        for one in of.each:
+            if one.workload.priority < limit and least <= one.share:
+                found += one.units
+        total += min(found, of.borrowed)
+    return min(total, removable(node, fr, least)) if total and _passes_on(node, fr) else total
+
+
+def _by_queue(tree: Tree, node: Node, fr: FlavorResource) -> list[Losses]:
     at = known(tree, node)
     found = at.losses.get(fr)
     if found is None:
         found = at.losses[fr] = list(_losses(tree, node, fr))
-    return [one for one in found if least <= one.share]
+    return found
 
 
-def _losses(tree: Tree, node: Node, fr: FlavorResource) -> Iterator[Loss]:
+def _losses(tree: Tree, node: Node, fr: FlavorResource) -> Iterator[Losses]:
     for cq in _below(tree, node):
         cell = cq.node.cells.get(fr)
         if cell is None:
             continue
-        for one in cq.holding.values():
-            held = [units for of, units in one.charges if of == fr]
-            if held and one.phase != "evicting" and _stays_over(cell, sum(held)):
-                left = share(node, _seen(cq.node, node, one))
-                yield Loss(workload=one, units=sum(held), share=left)
+        each = list(_of_queue(node, cq, cell))
+        if each:
+            yield Losses(borrowed=max(0, cell.usage - cell.quota), each=each)
+
+
+def _of_queue(node: Node, cq: ClusterQueueState, cell: Cell) -> Iterator[Loss]:
+    for one in cq.holding.values():
+        held = [units for fr, units in one.charges if fr == cell.fr]
+        if held and one.phase != "evicting" and _stays_over(cell, sum(held)):
+            left = share(node, _seen(cq.node, node, one))
+            yield Loss(workload=one, units=sum(held), share=left)
+
+
+def _passes_on(node: Node, fr: FlavorResource) -> bool:
+    """Tell whether a node sees all that a borrowing queue below it gives: no cohort keeps it."""
+    for child in node.children:
+        cell = child.cells.get(fr) if child.is_cohort else None
+        if cell is not None and (cell.local or not _passes_on(child, fr)):
+            return False
+    return True
 
 
 def _stays_over(cell: Cell, units: int) -> bool:

@@ -13,7 +13,7 @@ from decimal import Context, Decimal
 
 import msgspec
 
-from tidegate.core.quota.tree import Node, bounded
+from tidegate.core.quota.tree import INFINITE, Node, bounded
 from tidegate.model.ids import FlavorResource
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import WEIGHT_ONE
@@ -72,6 +72,26 @@ def share(node: Node, extra: Mapping[FlavorResource, int] = _NOTHING) -> Share:
         if above > 0 and cell.known:
             borrowed[fr.resource] = borrowed.get(fr.resource, 0) + above
     return _dominant(node, borrowed) if borrowed else ZERO
+
+
+def removable(node: Node, fr: FlavorResource, least: Share) -> int:
+    """Return how much less of a flavor-resource a node may use and have at least a share still.
+
+    No more than counts in its share: what it borrows of it; ``INFINITE`` if that does not matter.
+    """
+    if least.over == 0 or node.weight == 0:
+        return INFINITE
+    rest: dict[str, int] = {fr.resource: 0}
+    for other, cell in node.cells.items():
+        above = cell.usage - cell.quota
+        if above > 0 and cell.known and other != fr:
+            rest[other.resource] = rest.get(other.resource, 0) + above
+    if least <= _dominant(node, rest):
+        return INFINITE
+    lent = node.lendable.get(fr.resource, 0) * node.weight
+    needed = -(-least.over * lent // (WEIGHT_ONE * least.under)) - rest[fr.resource]
+    at = node.cells[fr]
+    return max(0, at.usage - at.quota - needed)
 
 
 def borrows(node: Node) -> bool:

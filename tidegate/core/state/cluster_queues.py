@@ -5,6 +5,7 @@ Nothing here is in a snapshot: ``tidegate.core.quota.forest`` builds it again fr
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
@@ -13,10 +14,11 @@ from tidegate.core.quota.shares import Share
 from tidegate.core.quota.tree import Cell, Node
 from tidegate.core.topology.usage import Topologies
 from tidegate.model.ids import FlavorResource
+from tidegate.model.podset import PodSet
 from tidegate.model.quota import ClusterQueueSpec, FlavorSpec
 
 if TYPE_CHECKING:
-    from tidegate.core.state.state import Workload
+    from tidegate.core.state.state import Held, Workload
 
 Rank: TypeAlias = tuple[int, int, str, str, int]
 """Where a workload stands in its queue: lower priority negated, queue time, uid, key.
@@ -43,7 +45,14 @@ class Rights(msgspec.Struct, frozen=True, kw_only=True):
     displaced: bool
     moves: bool  # for shares, too
     never: bool
-    needs: tuple[FlavorResource, ...]  # of what they ask for, in any flavor
+    needs: tuple[FlavorResource, ...]  # in ClusterQueues that borrow one of these
+
+
+class Span(msgspec.Struct, kw_only=True, eq=False):
+    """Which amounts of a cell evictions might give somebody, as far as was asked."""
+
+    enough: int = -1  # so much they might
+    too_much: int = sys.maxsize << 64  # so much they cannot, whoever left
 
 
 class Watchers(msgspec.Struct, kw_only=True, eq=False):
@@ -61,25 +70,6 @@ class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
     beyond: dict[Rights, Watchers] = {}  # until as much might be, once others were evicted
 
 
-class Shape(msgspec.Struct, kw_only=True, eq=False):
-    """The pending workloads of one ClusterQueue that scheduling cannot tell apart but by order.
-
-    What does not fit for the first of them does not for the others: they are parked together.
-    """
-
-    key: bytes
-    heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
-    parked: bool = False
-    aside: int = -1  # the tree's stamp at which its first workload was set aside
-    watch: Watch | None = None  # of constraints that keep it from starting, offered or not
-    named: Watch | None = None  # of those it was told of; None: it is offered, or was not told any
-    told: bool = False  # its first workload was looked at, and told which quota it lacks
-
-    def __lt__(self, other: Shape) -> bool:
-        """Order heap entries of one rank: who changed its shape left an outdated one behind."""
-        return self.key < other.key
-
-
 class Slot(msgspec.Struct, kw_only=True, eq=False):
     """One flavor of a resource group."""
 
@@ -95,12 +85,59 @@ class Group(msgspec.Struct, kw_only=True, eq=False):
     slots: list[Slot]
 
 
+class Part(msgspec.Struct, kw_only=True, eq=False):
+    """What podsets that must get the same flavor ask of one resource group."""
+
+    podsets: list[PodSet]
+    group: Group
+    slots: list[Slot] = []  # those that the podsets may go to, whatever quota there is
+    asked: dict[str, int] = {}
+    least: dict[str, int] = {}  # the same, with as few pods as they may start with
+
+
+class Parts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """What a workload asks for: see ``tidegate.core.flavors.parts``."""
+
+    each: list[Part]
+    covered: bool  # the ClusterQueue has quota of all of it
+    needs: tuple[FlavorResource, ...]  # all that it might be charged, in whichever flavors
+
+
+class Shape(msgspec.Struct, kw_only=True, eq=False):
+    """The pending workloads of one ClusterQueue that scheduling cannot tell apart but by order.
+
+    What does not fit for the first of them does not for the others: they are parked together.
+    """
+
+    key: bytes
+    heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
+    parked: bool = False
+    aside: int = -1  # the tree's stamp at which its first workload was set aside
+    watch: Watch | None = None  # of constraints that keep it from starting, offered or not
+    named: Watch | None = None  # of those it was told of; None: it is offered, or was not told any
+    says: tuple[Held, list[Constraint]] | None = None  # what its first workload was told of
+    told: bool = False  # its first workload was looked at, and told which quota it lacks
+    deferred: bool = False  # and it fits once those who leave have left, when it was looked at last
+    parts: Parts | None = None  # what each of them asks for; None: not known yet
+
+    def __lt__(self, other: Shape) -> bool:
+        """Order heap entries of one rank: who changed its shape left an outdated one behind."""
+        return self.key < other.key
+
+
 class Loss(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What a workload holds of one flavor-resource, and what share its leaving leaves a node."""
 
     workload: Workload
     units: int
     share: Share
+
+
+class Losses(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+    """Who could leave a ClusterQueue, each for itself, for lack of one flavor-resource."""
+
+    borrowed: int  # no more could leave together: the queue keeps all of its quota
+    each: list[Loss]
 
 
 class Known(msgspec.Struct, kw_only=True, eq=False):
@@ -110,7 +147,7 @@ class Known(msgspec.Struct, kw_only=True, eq=False):
     share: Share
     borrows: bool
     sums: dict[tuple[FlavorResource, tuple[FlavorResource, ...]], dict[int, int]] = {}
-    losses: dict[FlavorResource, list[Loss]] = {}
+    losses: dict[FlavorResource, list[Losses]] = {}
 
 
 class Tree(msgspec.Struct, kw_only=True, eq=False):
@@ -129,6 +166,9 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     shown: bool = False  # as a cycle shows it: without those who leave, with what is intended
     known: dict[int, Known] = {}
     """What preemption knows of its nodes as a cycle shows them, by their identity."""
+    spans: dict[tuple[int, Rights], Span] = {}
+    """What evictions might give, by the identity of a cell and by who asks."""
+    spans_at: int = -1  # the stamp at which that was so
     unproven: list[tuple[ClusterQueueState, Shape]] = []
     """Who is set aside, and is looked at again whenever the tree changes."""
     woken_at: int = -1  # the stamp at which watchers were looked at last

@@ -1,0 +1,90 @@
+"""What a workload asks of each resource group, and which flavors of it its pods may go to.
+
+Source: behaviour.md 5.2.
+"""
+
+from __future__ import annotations
+
+from tidegate.core.flavors.assignment import grouped
+from tidegate.core.flavors.eligibility import asks_for_topology
+from tidegate.core.flavors.fitting import Question, eligible, nobody
+from tidegate.core.quota.charging import PODS, count, per_pod, times
+from tidegate.core.state.cluster_queues import ClusterQueueState, Group, Part, Parts
+from tidegate.core.state.state import State, Workload
+from tidegate.model.ids import FlavorResource
+from tidegate.model.podset import PodSet
+
+
+def parts_of(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
+    """Return what a workload asks for, part by part; computed once for equal ones of a queue.
+
+    Not of those whose flavors depend on more than definitions: on nodes, or on an older slice.
+    """
+    shape = workload.shape
+    placed = cq.has_topologies or any(map(asks_for_topology, workload.podsets))
+    if shape is None or placed or workload.replaces:
+        return _parts(state, cq, workload)
+    if shape.parts is None:
+        shape.parts = _parts(state, cq, workload)
+    return shape.parts
+
+
+def _parts(state: State, cq: ClusterQueueState, workload: Workload) -> Parts:
+    question = Question(state=state, workload=workload, cq=cq, oracle=nobody, only=None)
+    found, covered = list[Part](), True
+    for members in grouped(workload.podsets):
+        podsets = [workload.podsets[at] for at in members]
+        total = _total(state, cq, workload, members, least=False)
+        least = _total(state, cq, workload, members, least=True)
+        by_group: dict[int, Part] = {}
+        for name in sorted(total):
+            group = cq.group_of.get(name)
+            if group is None:
+                covered = covered and not total[name]
+                continue
+            part = by_group.setdefault(id(group), Part(podsets=podsets, group=group))
+            part.asked[name], part.least[name] = total[name], least[name]
+        for part in by_group.values():
+            slots = part.group.slots
+            part.slots = [
+                slot for slot in slots if eligible(question, podsets, slot, list(part.asked))
+            ]
+            found.append(part)
+    return Parts(each=found, covered=covered, needs=_needs(state, cq, workload))
+
+
+def _total(
+    state: State, cq: ClusterQueueState, workload: Workload, members: list[int], *, least: bool
+) -> dict[str, int]:
+    """Return what podsets ask for together; ``least``: with as few pods as they may start with."""
+    each, total = per_pod(state, workload), dict[str, int]()
+    for at in members:
+        podset = workload.podsets[at]
+        pods = _pods(workload, podset, least=least)
+        asked = times(each[at], pods)
+        if PODS in cq.group_of:
+            asked[PODS] = pods
+        for name, units in asked.items():
+            total[name] = total.get(name, 0) + units
+    return total
+
+
+def _pods(workload: Workload, podset: PodSet, *, least: bool) -> int:
+    pods = count(workload, podset)
+    return pods if podset.min_count is None or not least else min(pods, podset.min_count)
+
+
+def _needs(state: State, cq: ClusterQueueState, workload: Workload) -> tuple[FlavorResource, ...]:
+    """Return all that a workload might be charged, in whichever flavors."""
+    asked = dict.fromkeys((PODS, *(name for each in per_pod(state, workload) for name in each)))
+    found: dict[int, Group] = {}
+    for name in asked:
+        if (group := cq.group_of.get(name)) is not None:
+            found[id(group)] = group
+    return tuple(
+        slot.cells[name].fr
+        for group in found.values()
+        for slot in group.slots
+        for name in group.resources
+        if name in asked
+    )
