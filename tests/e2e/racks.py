@@ -1,0 +1,151 @@
+"""64 simulated nodes in blocks, racks and hosts, a queue over them, and where pods are on them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.e2e.act import Act
+from tests.e2e.cast import define, until
+from tests.e2e.kinds import ACTS
+from tests.e2e.test_job_kinds import configuration, get, kueue
+from tidegate.cluster.install import apply
+from tidegate.cluster.nodes.fleet import Fleet
+from tidegate.cluster.running import Running, Wanted, run_services
+from tidegate.kinds.kueue_api.conversion import topology_assignment
+from tidegate.kinds.kueue_api.topology_assignment import TopologyAssignment
+from tidegate.kinds.manifests import policies
+from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
+from tidegate.model.topology import HOSTNAME, unpack
+
+Object = dict[str, Any]
+NAME, BLOCK, RACK, FLAVOR = "racks", "example.com/block", "example.com/rack", "example.com/placed"
+HOSTS = {
+    f"b{block}-r{rack}-h{host}": {BLOCK: f"b{block}", RACK: f"b{block}-r{rack}", FLAVOR: "yes"}
+    for block in range(2)
+    for rack in range(4)
+    for host in range(8)
+}
+CAPACITY = {"cpu": "4", "memory": "8Gi", "pods": "20"}
+PODS = f"/api/v1/namespaces/{NAME}/pods"
+WORKLOADS = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{NAME}/workloads"
+JOBSET: Act = next(one for one in ACTS if one.framework == "jobset.x-k8s.io/jobset")
+
+
+class Racks:
+    """The namespace whose pods are placed."""
+
+    def __init__(self, api: KubernetesApi, running: Running) -> None:
+        self.api, self.running = api, running
+
+    async def make(self, path: str, found: Object) -> None:
+        answer = await self.api.request("POST", path, body=msgspec.json.encode(found))
+        assert answer.status == 201, answer.body
+
+    async def pods(self, of: str) -> list[Object]:
+        """Return the pods whose names begin so and that have not ended, in the order of names."""
+        found = (await get(self.api, PODS))["items"]
+        mine = [one for one in found if one["metadata"]["name"].startswith(of)]
+        ended = ("Succeeded", "Failed")
+        return [one for one in mine if one["status"].get("phase") not in ended]
+
+    async def workload(self, of: str) -> Object:
+        """Return the Workload whose name has this in it; empty: there is none."""
+        found = (await get(self.api, WORKLOADS))["items"]
+        return next((one for one in found if of in one["metadata"]["name"]), {})
+
+    async def assigned(self, of: str, podset: str = "") -> Counter[str]:
+        """Return how many pods of a workload, or of one podset of it, each host is to have."""
+        status = (await self.workload(of)).get("status", {})
+        hosts = Counter[str]()
+        for one in status.get("admission", {}).get("podSetAssignments", ()):
+            if podset not in ("", one["name"]):
+                continue
+            told = msgspec.convert(one["topologyAssignment"], TopologyAssignment)
+            hosts += Counter({e.values[-1]: e.count for e in unpack(topology_assignment(told))})
+        return hosts
+
+    async def run(self, of: str, count: int, level: str, podset: str = "") -> dict[str, str]:
+        """Wait until all pods run in one domain of a level, as assigned; return pods to hosts.
+
+        ``of`` is how their names begin; a podset's end with its name.
+        """
+        found = dict[str, str]()
+
+        async def as_they_should() -> bool:
+            pods = await self.pods(f"{of}-{podset}" if podset else of)
+            running = [one for one in pods if one["status"].get("phase") == "Running"]
+            hosts = {one["metadata"]["name"]: one["spec"]["nodeName"] for one in running}
+            wanted = await self.assigned(of, podset)
+            found.clear()
+            found.update(hosts)
+            return len(hosts) == count and Counter(hosts.values()) == wanted
+
+        await until(as_they_should, f"{count} pods of {of} run where they shall", patience_s=120)
+        assert len({HOSTS[host][level] for host in found.values()}) == 1
+        return found
+
+    async def seen(self, holds: Callable[[], Any], what: str) -> None:
+        await until(holds, what, patience_s=120)
+
+
+@asynccontextmanager
+async def racks(api: KubernetesApi, own_api: str, folder: Path) -> AsyncGenerator[Racks]:
+    """Lend the nodes, with everything that runs on and beside them."""
+    act = JOBSET
+    config = folder / "configuration.yaml"
+    told = msgspec.yaml.decode(configuration(act))
+    told["integrations"]["frameworks"].append("pod")
+    config.write_bytes(msgspec.yaml.encode(told))
+    for found in (*([act.crd] if act.crd else []), *_objects()):
+        await define(api, found)
+    for policy in policies((*act.frameworks, "pod")):
+        await apply(api, policy)
+    fleet = asyncio.create_task(Fleet(api, tuple(HOSTS), CAPACITY).run())
+    wanted = Wanted(state=folder, kubeconfig=Path(own_api), config=str(config))
+    try:
+        await _label(api)
+        async with run_services(wanted, print) as running:
+            yield Racks(api, running)
+    finally:
+        fleet.cancel()
+        with suppress(asyncio.CancelledError):
+            await fleet
+
+
+def _objects() -> list[Object]:
+    quota = {"name": "cpu", "nominalQuota": "256"}
+    group = {"coveredResources": ["cpu"], "flavors": [{"name": NAME, "resources": [quota]}]}
+    levels = [{"nodeLabel": one} for one in (BLOCK, RACK, HOSTNAME)]
+    flavor = {"nodeLabels": {FLAVOR: "yes"}, "topologyName": NAME}
+    queue = {"namespaceSelector": {}, "resourceGroups": [group]}
+    return [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}},
+        kueue("Topology", NAME, spec={"levels": levels}),
+        kueue("ResourceFlavor", NAME, spec=flavor),
+        kueue("ClusterQueue", NAME, spec=queue),
+        kueue("LocalQueue", NAME, NAME, spec={"clusterQueue": NAME}),
+    ]
+
+
+async def _label(api: KubernetesApi) -> None:
+    """Put each node into its rack, and wait until the controller manager lets pods onto it."""
+
+    async def labelled() -> bool:
+        found = {one["metadata"]["name"]: one for one in (await get(api, "/api/v1/nodes"))["items"]}
+        for name, labels in HOSTS.items():
+            if name in found and RACK not in found[name]["metadata"]["labels"]:
+                body = msgspec.json.encode({"metadata": {"labels": labels}})
+                path = f"/api/v1/nodes/{name}"
+                await api.request("PATCH", path, body=body, content_type=MERGE_PATCH)
+        mine = [one for name, one in found.items() if name in HOSTS]
+        ready = [one for one in mine if RACK in one["metadata"]["labels"]]
+        return len([one for one in ready if not one["spec"].get("taints")]) == len(HOSTS)
+
+    await until(labelled, "all nodes are in their racks", patience_s=90)
