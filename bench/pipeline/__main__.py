@@ -52,7 +52,7 @@ async def measure(asked: Namespace) -> list[Phase]:
         async with player.stub.served() as url:
             wanted = Wanted(
                 state=Path(folder) / "instance",
-                kubeconfig=_kubeconfig(Path(folder), url),
+                kubeconfig=kubeconfig_of(Path(folder), url),
                 ledger=asked.ledger,
             )
             async with run_services(wanted, _tell) as running:
@@ -77,7 +77,8 @@ def _most(player: Player) -> list[tuple[str, int]]:
     return player.stub.requests.most_common(8)
 
 
-def _kubeconfig(folder: Path, url: str) -> Path:
+def kubeconfig_of(folder: Path, url: str) -> Path:
+    """Write a kubeconfig for the stub; return where."""
     path = folder / "kubeconfig"
     found = {
         "apiVersion": "v1",

@@ -104,7 +104,7 @@ class Stub:
         self.requests[f"{verb} {plural}{'/' * bool(place.subresource)}{place.subresource}"] += 1
         match request.method:
             case "GET" if not place.name:
-                return self._list(place)
+                return self._list(request, place)
             case "POST":
                 return self._create(request, plural)
             case "PATCH":
@@ -116,13 +116,17 @@ class Stub:
                 found = self.find(request.path)
                 return _status(HTTPStatus.NOT_FOUND) if found is None else _body(found)
 
-    def _list(self, place: Place) -> Answer:
-        items = [
+    def _list(self, request: Request, place: Place) -> Answer:
+        all_items = [
             found
             for found in self._objects[place.resource].values()
             if place.namespace in ("", found["metadata"].get("namespace", ""))
         ]
-        return _body({"metadata": {"resourceVersion": str(self._version)}, "items": items})
+        begin = int(request.query.get("continue", "0"))
+        end = begin + int(request.query.get("limit", len(all_items)))
+        meta = {"resourceVersion": str(self._version)}
+        meta |= {"continue": str(end)} if end < len(all_items) else {}
+        return _body({"metadata": meta, "items": all_items[begin:end]})
 
     def _create(self, request: Request, plural: str) -> Answer:
         made = msgspec.json.decode(request.body, type=Object)

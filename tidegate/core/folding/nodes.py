@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
+from msgspec.structs import replace
+
 from tidegate.contracts.decision_kinds.placements import (
     NodeFailed,
     SecondPassFailed,
@@ -18,6 +20,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     TopologyRemoved,
 )
 from tidegate.core.queueing.quota_ops import wake_placing
+from tidegate.core.state.interning import share_amounts, share_node
 from tidegate.core.state.state import State
 from tidegate.core.topology import cluster
 
@@ -43,11 +46,11 @@ def apply_node(  # noqa: C901 - an arm an event
         case TopologyRemoved():
             kept.topologies.pop(event.name, None)
         case NodeDefined():
-            kept.nodes[event.name] = event
+            kept.nodes[event.name] = share_node(event)
         case NodeRemoved():
             kept.nodes.pop(event.name, None)
         case NodePodsReported():
-            kept.node_pods[event.name] = event
+            kept.node_pods[event.name] = replace(event, usage=share_amounts(event.usage))
         case NodePodsCleared():
             kept.node_pods.pop(event.name, None)
         case _:

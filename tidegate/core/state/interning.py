@@ -9,9 +9,13 @@ from __future__ import annotations
 from functools import lru_cache
 from sys import intern
 
+from msgspec.structs import replace
+
+from tidegate.contracts.fact_kinds.definitions import NodeDefined
 from tidegate.contracts.observations import JobState
 from tidegate.core.state.state import CheckState, Workload
 from tidegate.model.ids import ObjectRef
+from tidegate.model.topology import Taint
 
 _NO_PODS: dict[str, int] = {}
 _NO_CHECKS: dict[str, CheckState] = {}
@@ -34,6 +38,33 @@ def share_names(workload: Workload) -> None:
 def share_request(workload: Workload, other: Workload) -> None:
     """Let a workload share what it asks for with another of its shape."""
     workload.podsets, workload.requests = other.podsets, other.requests
+
+
+def share_node(defined: NodeDefined) -> NodeDefined:
+    """Return a node whose labels, taints and amounts are those of nodes that have the same."""
+    spec = defined.spec
+    shared = replace(
+        spec,
+        labels={intern(name): intern(value) for name, value in spec.labels.items()},
+        allocatable=share_amounts(spec.allocatable),
+        taints=_taints(spec.taints),
+    )
+    return replace(defined, spec=shared)
+
+
+def share_amounts(amounts: dict[str, int]) -> dict[str, int]:
+    """Return equal amounts as one object."""
+    return _amounts(tuple(amounts.items()))
+
+
+@lru_cache(maxsize=1_024)
+def _amounts(items: tuple[tuple[str, int], ...]) -> dict[str, int]:
+    return {intern(name): units for name, units in items}
+
+
+@lru_cache(maxsize=1_024)
+def _taints(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
+    return taints
 
 
 @lru_cache(maxsize=1_024)
