@@ -152,20 +152,32 @@ class PlacedAnnotations(
     msgspec.Struct,
     frozen=True,
     kw_only=True,
-    rename={"workload": names.WORKLOAD, "slice_name": names.SLICE_NAME},
+    rename={
+        "workload": names.WORKLOAD,
+        "slice_name": names.SLICE_NAME,
+        "required": names.REQUIRED_TOPOLOGY,
+        "preferred": names.PREFERRED_TOPOLOGY,
+        "unconstrained": names.UNCONSTRAINED_TOPOLOGY,
+    },
 ):
     """Those of a pod's annotations that say whether a topology placed it."""
 
     workload: str | None = None
     slice_name: str | None = None
+    required: str | None = None
+    preferred: str | None = None
+    unconstrained: str | None = None
 
     @property
     def placed(self) -> bool:
         """Tell whether a topology placed the pod, for a workload that is charged for it.
 
-        It need not have asked for that. A slice of an elastic job names its Workload as well.
+        It need not have asked for that. A slice of an elastic job names its Workload as well: its
+        pods were placed if they asked for a topology.
         """
-        return self.workload is not None and self.slice_name is None
+        wishes = (self.required, self.preferred, self.unconstrained)
+        asked = self.slice_name is None or any(one is not None for one in wishes)
+        return self.workload is not None and asked
 
 
 class PodMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

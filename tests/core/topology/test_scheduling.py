@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from msgspec.structs import replace
 
 from tidegate.contracts import facts
 from tidegate.contracts.codec import type_name
@@ -71,7 +72,15 @@ class Cluster:
         spec = NodeSpec(labels=labels, allocatable={"cpu": 2_000, "pods": 10}, ready=ready)
         self.fold(facts.NodeDefined(at_us=0, name=name, spec=spec))
 
-    def job(self, name: str, pods: int, required: str = "", priority: int = 0) -> None:
+    def job(
+        self,
+        name: str,
+        pods: int,
+        required: str = "",
+        priority: int = 0,
+        *,
+        elastic: bool = False,
+    ) -> None:
         asked = TopologyRequest(required=required) if required else None
         podset = PodSet(count=pods, containers=(Container(requests={"cpu": "1"}),), topology=asked)
         job = ObjectRef(kind="batch/job", namespace="n", name=name, uid=name)
@@ -84,6 +93,17 @@ class Cluster:
                 queue="q",
                 podsets=(podset,),
                 priority=priority,
+                elastic=elastic,
+            )
+        )
+
+    def resize(self, name: str, pods: int) -> None:
+        """Change how many pods an elastic job has."""
+        known = self.state.workloads[f"n/{name}"]
+        podsets = (replace(known.podsets[0], count=pods),)
+        self.fold(
+            facts.WorkloadChanged(
+                at_us=0, workload=known.key, uid=known.uid, queue="q", podsets=podsets, elastic=True
             )
         )
 
@@ -123,6 +143,17 @@ def test_a_rack_holds_all_pods_that_require_it(cluster: Cluster) -> None:
     cluster.decide()
     [one], [first, second] = cluster.where("one"), cluster.where("all")
     assert {first, second} == ({"x0", "x1"} if one in {"x2", "x3"} else {"x2", "x3"})
+
+
+def test_an_elastic_job_that_becomes_smaller_gives_the_nodes_of_its_last_pods_back() -> None:
+    cluster = Cluster(2)
+    cluster.job("shrinks", 4, "rack", elastic=True)
+    cluster.decide()
+    cluster.job("waits", 2, "rack")
+    assert "QuotaReserved" not in names(cluster.decide())
+    cluster.resize("shrinks", 2)
+    assert "QuotaReserved" in names(cluster.decide())
+    assert cluster.where("waits") == {"x1": 2}
 
 
 def test_who_finds_no_nodes_waits_and_is_told_how_many_there_are(cluster: Cluster) -> None:

@@ -15,6 +15,7 @@ from tidegate.core.queueing.heads import place
 from tidegate.core.quota.charging import charged
 from tidegate.core.quota.forest import HOLDING, forest
 from tidegate.core.state.cluster_queues import Shape
+from tidegate.core.state.interning import share_node
 from tidegate.core.state.state import State, Workload
 from tidegate.errors import UndecodableError
 
@@ -93,6 +94,7 @@ def decode(data: bytes) -> State:
     except (msgspec.DecodeError, TypeError, IndexError) as error:
         raise UndecodableError(str(error)) from error
     state = State(**{name: getattr(found.state, name) for name in _DRAFT})
+    state.objects.nodes = {name: share_node(one) for name, one in state.objects.nodes.items()}
     for one in found.workloads:
         workload = Workload(**{name: getattr(one, name) for name in _WORKLOAD})
         state.workloads[workload.key] = workload

@@ -74,6 +74,9 @@ def recharge(state: State, workload: Workload) -> None:
     add(cq.node, now)
     if counted:
         count_held(cq, workload, 1)
+    if workload.elastic and any(one.topology is not None for one in workload.assignment):
+        cluster.hold(state, workload)
+        wake_placing(state)
     freed(state, cq, outside=True)
 
 

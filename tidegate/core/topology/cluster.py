@@ -103,8 +103,12 @@ def held_by(
         if given.topology is None or podset is None or not (flavor or other):
             continue
         each = taken(state, workload, podset)
-        for domain in unpack(given.topology):
-            yield Held(flavor or other, domain.values, each, domain.count)
+        left = podset.count if workload.elastic else given.count
+        for domain in unpack(given.topology):  # of one that became smaller the last pods go
+            pods = min(domain.count, left)
+            left -= pods
+            if pods:
+                yield Held(flavor or other, domain.values, each, pods)
 
 
 def taken(state: State, workload: Workload, podset: PodSet) -> dict[str, int]:
