@@ -1,4 +1,4 @@
-"""Measure the whole system: ``python -m bench.cluster [--config baseline|large|jobs]``.
+"""Measure the whole system: ``python -m bench.cluster [--config baseline|large|jobs|tas]``.
 
 A real API server and etcd, NATS, a ledger and the three services as they are deployed, and this
 process, which submits the load as time passes and plays its running. Everything shares the machine,
@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.cluster import objects, sending
+from bench.cluster import objects, placed, sending
 from bench.cluster.figures import Figures, bound_s, lines, used_share, waits_s
 from bench.cluster.playing import Play
 from bench.cluster.processes import Processes
@@ -49,16 +49,16 @@ JOBS = Load(
 )
 NODES = JOBS.queues * QUOTA_CPU // objects.POD_CPU_MAX
 """As many as take all pods of Jobs that quota lets start, though each takes one of the largest."""
-LOADS = {"baseline": BASELINE, "large": LARGE, "jobs": JOBS}
-NO_TOPOLOGIES = "tas: not supported yet: Tidegate does not schedule by topology"
+PLACED = replace(BASELINE, name="tas")
+"""Of the same quotas, arrivals and run times; see ``bench.cluster.placed``."""
+LOADS = {"baseline": BASELINE, "large": LARGE, "jobs": JOBS, "tas": PLACED}
+MADE = {"jobs": objects.job, "tas": placed.workload}
+"""What of another configuration is made of an arrival than a Workload of one pod."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, print, and return 0."""
     asked = _parser().parse_args(arguments)
-    if asked.config == "tas":
-        print(NO_TOPOLOGIES, file=sys.stderr)
-        return 2
     with asyncio.Runner(loop_factory=loop_factory()) as runner:  # its own CPU time counts too
         figures = runner.run(measure(asked))
     print("\n".join(lines(figures)))
@@ -73,9 +73,13 @@ async def measure(asked: Namespace) -> Figures:
     if asked.gogc:
         os.environ["GOGC"] = asked.gogc  # read by what is started from here
     with tempfile.TemporaryDirectory(prefix="tidegate-bench-") as folder:
-        async with _kubeconfig(asked, Path(folder)) as kubeconfig:
+        async with _control_plane(asked, Path(folder)) as plane:
+            kubeconfig = asked.kubeconfig if plane is None else plane.kubeconfig
             access = Access(kubeconfig=str(kubeconfig), connections_max=3 * sending.CLIENTS)
             async with connect(access) as api:
+                if asked.config == "tas":
+                    _tell("making nodes")
+                    await placed.make_nodes(api, plane)
                 return await _on(api, load, asked, kubeconfig, Path(folder))
 
 
@@ -87,7 +91,9 @@ async def _on(
     _tell("measuring the raw rates")
     raw = await sending.raw_rates(api, asked.raw)
     await apply(api, objects.namespace(NAMESPACE))
-    for made in (*objects.queues(load), *objects.priority_classes(load)):
+    flavor = placed.flavored() if asked.config == "tas" else {}
+    about = [placed.topology()] if flavor else []
+    for made in (*about, *objects.queues(load, flavor), *objects.priority_classes(load)):
         await apply(api, made)
     wanted = Wanted(
         state=folder / "instance",
@@ -104,7 +110,8 @@ async def _on(
 async def _play(
     api: KubernetesApi, load: Load, asked: Namespace, raw: sending.Rates, ledger: str
 ) -> Figures:
-    play = Play(api, load, jobs=asked.config == "jobs", external=asked.external)
+    make = MADE.get(asked.config, objects.workload)
+    play = Play(api, load, make, jobs=asked.config == "jobs", external=asked.external)
     processes = Processes()
     processes.sample()
     before, began_us = await sending.writes(api), time.time_ns() // 1_000
@@ -154,16 +161,17 @@ def _part(load: Load, part: int) -> Load:
 
 
 @asynccontextmanager
-async def _kubeconfig(asked: Namespace, folder: Path) -> AsyncGenerator[Path]:
+async def _control_plane(asked: Namespace, folder: Path) -> AsyncGenerator[ControlPlane | None]:
+    """Lend a control plane of its own; None: one is given."""
     if asked.kubeconfig:
-        yield asked.kubeconfig
+        yield None
         return
     binaries = build(lambda what, done, total: _tell(f"{what} {done} of {total}"))
     nodes = NODES if asked.config == "jobs" else NODES_COUNT  # nothing else has pods
     plane = ControlPlane(folder / "control-plane", binaries, nodes_count=nodes)
     await asyncio.to_thread(plane.up, _tell)
     try:
-        yield plane.kubeconfig
+        yield plane
     finally:
         await asyncio.to_thread(plane.remove)
 
@@ -174,7 +182,7 @@ def _tell(line: str) -> None:
 
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="python -m bench.cluster", description=__doc__)
-    parser.add_argument("--config", choices=(*LOADS, "tas"), default="baseline")
+    parser.add_argument("--config", choices=LOADS, default="baseline")
     parser.add_argument("--ledger", default="", help="URL of the ledger; SQLite in a file")
     parser.add_argument("--configuration", type=Path, help="Kueue's Configuration file")
     parser.add_argument("--kubeconfig", type=Path, help="an existing cluster; else its own")

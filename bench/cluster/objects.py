@@ -22,9 +22,10 @@ def namespace(name: str) -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def queues(load: Load) -> Iterator[Object]:
-    """Yield the flavor, the ClusterQueues in their cohorts, and a LocalQueue for each."""
-    yield {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "default"}}
+def queues(load: Load, flavor: Object) -> Iterator[Object]:
+    """Yield the flavor, by its spec, the ClusterQueues in their cohorts, a LocalQueue for each."""
+    head = {"apiVersion": KUEUE, "kind": "ResourceFlavor", "metadata": {"name": "default"}}
+    yield head | {"spec": flavor}
     for index in range(load.queues):
         yield _cluster_queue(index, f"cohort-{index // load.queues_each}")
         yield {
@@ -37,7 +38,7 @@ def queues(load: Load) -> Iterator[Object]:
 
 def workload(arrival: Arrival) -> bytes:
     """Return a Workload that nobody owns, as JSON; its priority is given as a number."""
-    podset = {"name": "main", "count": 1, "template": {"spec": _pod(arrival.cpu)}}
+    podset = {"name": "main", "count": 1, "template": {"spec": pod(str(arrival.cpu))}}
     body: Object = {
         "apiVersion": KUEUE,
         "kind": "Workload",
@@ -73,7 +74,7 @@ def job(arrival: Arrival) -> bytes:
         "kueue.x-k8s.io/priority-class": arrival.name.partition("-")[0],
     }
     seconds = {"simulate/seconds": str(arrival.run_us / 1e6)}
-    template = {"metadata": {"annotations": seconds}, "spec": _pod(arrival.cpu // pods)}
+    template = {"metadata": {"annotations": seconds}, "spec": pod(str(arrival.cpu // pods))}
     body: Object = {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -106,7 +107,8 @@ def _cluster_queue(index: int, cohort: str) -> Object:
     }
 
 
-def _pod(cpu: int) -> Object:
-    asked = {"requests": {"cpu": str(cpu)}}
+def pod(cpu: str) -> Object:
+    """Return the spec of a pod that asks for so much."""
+    asked = {"requests": {"cpu": cpu}}
     container = {"name": "c", "image": "none", "resources": asked}
     return {"restartPolicy": "Never", "containers": [container]}

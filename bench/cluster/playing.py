@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 
 import msgspec
 
-from bench.cluster.objects import JOBS, WORKLOADS, job, workload
+from bench.cluster.objects import JOBS, WORKLOADS
 from bench.cluster.sending import CLIENTS, condition, send
 from bench.virtual.loads import QUOTA_CPU, Arrival, Load
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
@@ -90,7 +90,8 @@ class Play:
 
     api: KubernetesApi
     load: Load
-    jobs: bool = False
+    make: Callable[[Arrival], bytes]
+    jobs: bool = False  # that is what it makes
     external: bool = False
     courses: dict[str, Course] = field(default_factory=dict)
     shares: list[float] = field(default_factory=list)  # of all quota, while work was pending
@@ -144,7 +145,7 @@ class Play:
                 tasks.create_task(self._create(path, course, room))
 
     async def _create(self, path: str, course: Course, room: asyncio.Semaphore) -> None:
-        body = job(course.arrival) if self.jobs else workload(course.arrival)
+        body = self.make(course.arrival)
         try:
             await send(self.api, "POST", path, body)
         finally:
