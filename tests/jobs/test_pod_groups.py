@@ -82,6 +82,15 @@ def test_its_podsets_are_the_roles_of_its_pods_in_the_order_of_their_names() -> 
     assert all("schedulingGates" not in one["template"]["spec"] for one in told)
 
 
+@pytest.mark.parametrize(
+    ("named", "label"), [("rank", "rank"), ("x" * 400, f"{KUEUE}/pod-group-pod-index")]
+)
+def test_the_label_that_numbers_its_pods_may_be_named_by_them(named: str, label: str) -> None:
+    pods = [marked(pod(number), pod_group_pod_index_label=named) for number in (1, 2)]
+    [told] = podsets({"items": pods})
+    assert told["topologyRequest"]["podIndexLabel"] == label
+
+
 def test_one_that_was_whole_and_lost_a_pod_waits_behind_a_gate() -> None:
     assert seen(pod(1), was_whole=True).gates == (INCOMPLETE,)
     assert seen(pod(1), pod(2), was_whole=True).gates == ()

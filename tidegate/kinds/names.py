@@ -75,6 +75,8 @@ MIN_RUNTIME = "tidegate.dev/min-runtime"
 """On a ClusterQueue: how long its workloads run before they may be preempted, e.g. ``10m``."""
 
 POD_INDEX = "kueue.x-k8s.io/pod-group-pod-index"
+POD_INDEX_LABEL = "kueue.x-k8s.io/pod-group-pod-index-label"
+"""Annotation of a pod of a group: which of its labels says its number, if not the one above."""
 POD_GROUP_FAST_ADMISSION = "kueue.x-k8s.io/pod-group-fast-admission"
 POD_GROUP_SERVING = "kueue.x-k8s.io/pod-group-serving"
 RETRIABLE_IN_GROUP = "kueue.x-k8s.io/retriable-in-group"

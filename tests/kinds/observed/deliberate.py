@@ -101,7 +101,7 @@ TABLE = (
     ),
     Row(
         ("webhook.default.object",),
-        "the offset of pod indexes is for placements on a topology, which are not made",
+        "no policy numbers the workers of an MPIJob from one: placed, they go in their order",
         kinds=("mpijob",),
         when=has_offset,
     ),

@@ -8,7 +8,8 @@ from tidegate.kinds import names
 from tidegate.kinds.kueue_api.topologies import PodIndex
 from tidegate.kinds.pods import Pod, PodTemplateSpec, TemplateMeta
 
-_INDEX = PodIndex(label=names.POD_INDEX)
+LABEL_MAX = 317
+"""Characters of the key of a label: its prefix, a slash and its name."""
 
 
 def pod_template(pod: Pod) -> PodTemplateSpec:
@@ -24,4 +25,6 @@ def pod_podset(pod: Object, name: str, count: int) -> Object:
     """
     spec = {key: value for key, value in pod["spec"].items() if key != "schedulingGates"}
     marks = pod["metadata"].get("annotations", {})
-    return written_podset(name, count, {"metadata": {}, "spec": spec}, marks=marks, index=_INDEX)
+    named = marks.get(names.POD_INDEX_LABEL, "")
+    index = PodIndex(label=named if 0 < len(named) <= LABEL_MAX else names.POD_INDEX)
+    return written_podset(name, count, {"metadata": {}, "spec": spec}, marks=marks, index=index)
