@@ -2,7 +2,8 @@
 
 A port that the system gives to outgoing connections may be in use for a while whenever its server
 is down, and then the server cannot come back. So those are left out, and so is what was given out
-here before: a note in a folder of this machine keeps a port for some hours.
+here before: a note in a folder of this machine keeps a port for some hours. Nobody listens on a
+port to find out whether it is free before the note is his: its server may be about to come back.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import os
 import socket
 import tempfile
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
 
@@ -23,8 +25,10 @@ _USUAL = (32_768, 65_535)
 """What systems give to outgoing connections where it is not written down, taken together."""
 
 
-def free_ports(count: int, notes: Path | None = None) -> tuple[int, ...]:
+def free_ports(count: int, notes: Path | None = None, among: Sequence[int] = ()) -> tuple[int, ...]:
     """Return different TCP ports that nobody has now and no outgoing connection gets later.
+
+    They are of those in ``among``, by default of all that last.
 
     Nor does who asks later, in any process of this user, as long as ``notes`` keeps them: a folder,
     by default below the system's own for temporary files.
@@ -34,19 +38,16 @@ def free_ports(count: int, notes: Path | None = None) -> tuple[int, ...]:
     """
     folder = notes or Path(tempfile.gettempdir()) / f"tidegate-ports-{os.getuid()}"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    candidates = lasting_ports(_OUTGOING.read_text() if _OUTGOING.exists() else "")
-    with ExitStack() as held:
-        found = list[int]()
-        for port in SystemRandom().sample(candidates, len(candidates)):
-            if len(found) == count:
-                break
-            with suppress(OSError):
-                held.enter_context(socket.create_server(("127.0.0.1", port)))
-                _keep(folder / str(port))
-                found.append(port)
-        if len(found) < count:
-            raise OSError(f"Fewer than {count} ports of loopback are free.")
-        return tuple(found)
+    candidates = among or lasting_ports(_OUTGOING.read_text() if _OUTGOING.exists() else "")
+    found = list[int]()
+    for port in SystemRandom().sample(candidates, len(candidates)):
+        if len(found) == count:
+            break
+        if _is_free(port, folder / str(port)):
+            found.append(port)
+    if len(found) < count:
+        raise OSError(f"Fewer than {count} ports of loopback are free.")
+    return tuple(found)
 
 
 def lasting_ports(outgoing: str) -> list[int]:
@@ -57,6 +58,20 @@ def lasting_ports(outgoing: str) -> list[int]:
     least, most = map(int, outgoing.split()) if outgoing else _USUAL
     every = range(_LEAST, _MOST + 1)
     return [port for port in every if not least <= port <= most] or list(every)
+
+
+def _is_free(port: int, note: Path) -> bool:
+    """Tell whether a port can be given out, and note that it is."""
+    try:
+        _keep(note)
+    except FileExistsError:
+        return False
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        note.unlink(missing_ok=True)
+        return False
+    return True
 
 
 def _keep(note: Path) -> None:

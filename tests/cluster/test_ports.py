@@ -25,17 +25,43 @@ def test_ports_are_different_and_can_be_listened_on() -> None:
 
 
 def test_a_port_that_was_given_out_is_given_to_nobody_else_for_hours(tmp_path: Path) -> None:
-    first = free_ports(50, tmp_path)
+    ours = free_ports(60)
+    first = free_ports(20, tmp_path, ours)
     kept = {path.name for path in tmp_path.iterdir()}
     assert kept == set(map(str, first))
-    assert not set(first) & set(free_ports(500, tmp_path))
+    assert {*first, *free_ports(40, tmp_path, ours)} == set(ours)
+    with pytest.raises(OSError, match="Fewer than 1 ports"):
+        free_ports(1, tmp_path, ours)
+
+
+def test_who_asks_listens_on_no_port_that_was_given_to_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = free_ports(20)
+    (given,) = free_ports(1, tmp_path, ours)
+    tried, listen = list[int](), socket.create_server
+
+    def note(address: tuple[str, int]) -> socket.socket:
+        tried.append(address[1])
+        return listen(address)
+
+    monkeypatch.setattr(socket, "create_server", note)
+    assert sorted(free_ports(19, tmp_path, ours)) == sorted(tried)
+    assert given not in tried
+
+
+def test_a_port_that_somebody_has_is_given_out_once_he_has_it_no_more(tmp_path: Path) -> None:
+    ours = free_ports(1)
+    with socket.create_server(("127.0.0.1", ours[0])), pytest.raises(OSError, match="Fewer"):
+        free_ports(1, tmp_path, ours)
+    assert free_ports(1, tmp_path, ours) == ours
 
 
 def test_a_port_is_given_out_again_once_its_note_is_old(tmp_path: Path) -> None:
+    ours = free_ports(1)
     long_ago_s = time.time() - KEPT_S - 1
-    for port in lasting_ports(RANGE.read_text() if RANGE.exists() else ""):
-        os.utime(_touched(tmp_path / str(port)), (long_ago_s, long_ago_s))
-    (port,) = free_ports(1, tmp_path)
+    os.utime(_touched(tmp_path / str(ours[0])), (long_ago_s, long_ago_s))
+    (port,) = free_ports(1, tmp_path, ours)
     assert (tmp_path / str(port)).stat().st_mtime > long_ago_s + KEPT_S / 2
 
 
@@ -45,18 +71,19 @@ def _touched(path: Path) -> Path:
 
 
 def test_two_processes_that_ask_at_once_are_given_different_ports(tmp_path: Path) -> None:
+    ours = free_ports(90)
     script = "import sys, pathlib; from tidegate.ports import free_ports as f\n"
-    script += "print(*f(400, pathlib.Path(sys.argv[1])))"
-    command = [sys.executable, "-c", script, str(tmp_path)]
+    script += "print(*f(30, pathlib.Path(sys.argv[1]), [int(one) for one in sys.argv[2:]]))"
+    command = [sys.executable, "-c", script, str(tmp_path), *map(str, ours)]
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     given = [int(port) for run in runs for port in run.communicate()[0].split()]
-    assert len(given) == len(set(given)) == 1_200
+    assert sorted(given) == sorted(ours)
 
 
 @pytest.mark.skipif(not RANGE.exists(), reason="only Linux writes down who gets which ports")
 def test_no_outgoing_connection_is_given_one() -> None:
     lasting = set(lasting_ports(RANGE.read_text()))
-    assert set(free_ports(200)) <= lasting
+    assert set(free_ports(20)) <= lasting
     with socket.create_server(("127.0.0.1", 0)) as given:
         assert given.getsockname()[1] not in lasting
 
