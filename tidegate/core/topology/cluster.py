@@ -17,6 +17,7 @@ from tidegate.core.topology.place import Options, Placer
 from tidegate.core.topology.tree import PODS, Node, build
 from tidegate.core.topology.usage import Held, Topologies
 from tidegate.model.gates import gate
+from tidegate.model.numbers import INT32_MAX
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import FlavorSpec
 from tidegate.model.topology import HOSTNAME, unpack
@@ -103,7 +104,7 @@ def held_by(
         if given.topology is None or podset is None or not (flavor or other):
             continue
         each = taken(state, workload, podset)
-        left = podset.count if workload.elastic else given.count
+        left = podset.count if workload.elastic else INT32_MAX
         for domain in unpack(given.topology):  # of one that became smaller the last pods go
             pods = min(domain.count, left)
             left -= pods
