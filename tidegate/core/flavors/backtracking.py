@@ -13,8 +13,9 @@ from tidegate.core.flavors.assignment import Assignment, assign
 from tidegate.core.flavors.fitting import Question, nobody
 from tidegate.core.flavors.parts import parts_of
 from tidegate.core.quota.tree import free
-from tidegate.core.state.cluster_queues import ClusterQueueState, Part
+from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Part
 
 STEPS_MAX = 1_000
 """How many flavors are tried for one workload before the search gives up."""

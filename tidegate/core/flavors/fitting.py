@@ -14,8 +14,9 @@ from tidegate.contracts.decisions import PendingReason
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch
 from tidegate.core.quota.charging import held_units
 from tidegate.core.quota.tree import Cell, free, level
-from tidegate.core.state.cluster_queues import ClusterQueueState, Group, Slot
+from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Group, Slot
 from tidegate.core.topology.cluster import mismatch as topology_mismatch
 from tidegate.core.topology.cluster import taken
 from tidegate.model.ids import FlavorResource

@@ -9,8 +9,9 @@ from tidegate.core.flavors.assignment import grouped
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.flavors.fitting import Question, eligible, nobody
 from tidegate.core.quota.charging import PODS, count, per_pod, times
-from tidegate.core.state.cluster_queues import ClusterQueueState, Group, Part, Parts
+from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Group, Part, Parts
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
 

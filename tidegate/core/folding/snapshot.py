@@ -14,9 +14,9 @@ import msgspec
 from tidegate.core.queueing.heads import place
 from tidegate.core.quota.charging import charged
 from tidegate.core.quota.forest import HOLDING, forest
-from tidegate.core.state.cluster_queues import Shape
 from tidegate.core.state.interning import share_node
 from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Shape
 from tidegate.errors import UndecodableError
 
 VERSION = 9

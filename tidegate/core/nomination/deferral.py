@@ -7,8 +7,9 @@ from tidegate.core.folding.timing import admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.preemption.bounds import may_suffice, who_asks
 from tidegate.core.quota.tree import free
-from tidegate.core.state.cluster_queues import ClusterQueueState, Part, Slot
+from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Workload
+from tidegate.core.state.workload import Part, Slot
 from tidegate.model.ids import FlavorResource
 
 _Amounts = dict[FlavorResource, int]

@@ -26,17 +26,13 @@ from tidegate.core.quota.tree import Cell, free
 from tidegate.core.state.cluster_queues import (
     CellWatchers,
     ClusterQueueState,
-    Constraint,
-    Part,
-    Parts,
     Rights,
-    Shape,
     Tree,
-    Watch,
     Watchers,
 )
 from tidegate.core.state.shapes import first_of, is_offered, offer, set_aside, unpark
 from tidegate.core.state.state import Held, State, Workload
+from tidegate.core.state.workload import Constraint, Part, Parts, Shape, Watch
 
 _STALE_MAX = 64
 _serial = counter()

@@ -15,10 +15,11 @@ from tidegate.core.queueing.admissibility import is_queued
 from tidegate.core.queueing.ordering import rank
 from tidegate.core.quota.charging import shape_key
 from tidegate.core.quota.forest import forest
-from tidegate.core.state.cluster_queues import ClusterQueueState, Shape, Tree
+from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
 from tidegate.core.state.interning import share_request
 from tidegate.core.state.shapes import first_of, unpark
 from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Shape
 
 OUTDATED_MAX = 1_024
 """How many outdated entries a heap may hold beyond one for each valid entry."""

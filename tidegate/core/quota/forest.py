@@ -20,8 +20,9 @@ from tidegate.core.quota.tree import (
     settle,
     unbounded,
 )
-from tidegate.core.state.cluster_queues import ClusterQueueState, Forest, Group, Slot, Tree
+from tidegate.core.state.cluster_queues import ClusterQueueState, Forest, Tree
 from tidegate.core.state.state import Intent, State, Workload
+from tidegate.core.state.workload import Group, Slot
 from tidegate.model.quantity import UNLIMITED
 from tidegate.model.quota import Quota, ResourceGroup
 

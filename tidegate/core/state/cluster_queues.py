@@ -6,36 +6,15 @@ Nothing here is in a snapshot: ``tidegate.core.quota.forest`` builds it again fr
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from tidegate.core.quota.shares import Share
 from tidegate.core.quota.tree import Cell, Node
+from tidegate.core.state.workload import Group, Rank, Shape, Watch, Workload
 from tidegate.core.topology.usage import Topologies
 from tidegate.model.ids import FlavorResource
-from tidegate.model.podset import PodSet
-from tidegate.model.quota import ClusterQueueSpec, FlavorSpec
-
-if TYPE_CHECKING:
-    from tidegate.core.state.state import Held, Workload
-
-Rank: TypeAlias = tuple[int, int, str, str, int]
-"""Where a workload stands in its queue: lower priority negated, queue time, uid, key.
-
-The last number is new each time, so that an outdated entry of a heap equals no other.
-"""
-
-
-Constraint: TypeAlias = tuple[Cell, int]
-"""A ClusterQueue's cell, and how much is asked for of it: violated while less may be taken."""
-
-
-class Watch(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """That a shape is not offered while constraints are violated; entries of an older one are void.
-
-    See ``tidegate.core.nomination.watches``.
-    """
+from tidegate.model.quota import ClusterQueueSpec
 
 
 class Rights(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,61 +47,6 @@ class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
     cell: Cell
     named: Watchers = msgspec.field(default_factory=Watchers)  # until as much is free
     beyond: dict[Rights, Watchers] = {}  # until as much might be, once others were evicted
-
-
-class Slot(msgspec.Struct, kw_only=True, eq=False):
-    """One flavor of a resource group."""
-
-    flavor: str
-    spec: FlavorSpec | None  # None: no such ResourceFlavor
-    cells: dict[str, Cell]  # by resource
-
-
-class Group(msgspec.Struct, kw_only=True, eq=False):
-    """A resource group with its cells looked up."""
-
-    resources: tuple[str, ...]
-    slots: list[Slot]
-
-
-class Part(msgspec.Struct, kw_only=True, eq=False):
-    """What podsets that must get the same flavor ask of one resource group."""
-
-    podsets: list[PodSet]
-    group: Group
-    slots: list[Slot] = []  # those that the podsets may go to, whatever quota there is
-    asked: dict[str, int] = {}
-    least: dict[str, int] = {}  # the same, with as few pods as they may start with
-
-
-class Parts(msgspec.Struct, frozen=True, kw_only=True, eq=False):
-    """What a workload asks for: see ``tidegate.core.flavors.parts``."""
-
-    each: list[Part]
-    covered: bool  # the ClusterQueue has quota of all of it
-    needs: tuple[FlavorResource, ...]  # all that it might be charged, in whichever flavors
-
-
-class Shape(msgspec.Struct, kw_only=True, eq=False):
-    """The pending workloads of one ClusterQueue that scheduling cannot tell apart but by order.
-
-    What does not fit for the first of them does not for the others: they are parked together.
-    """
-
-    key: bytes
-    heap: list[tuple[Rank, Workload]] = []  # entries of workloads that left it are passed over
-    parked: bool = False
-    aside: int = -1  # the tree's stamp at which its first workload was set aside
-    watch: Watch | None = None  # of constraints that keep it from starting, offered or not
-    named: Watch | None = None  # of those it was told of; None: it is offered, or was not told any
-    says: tuple[Held, list[Constraint]] | None = None  # what its first workload was told of
-    told: bool = False  # its first workload was looked at, and told which quota it lacks
-    deferred: bool = False  # and it fits once those who leave have left, when it was looked at last
-    parts: Parts | None = None  # what each of them asks for; None: not known yet
-
-    def __lt__(self, other: Shape) -> bool:
-        """Order heap entries of one rank: who changed its shape left an outdated one behind."""
-        return self.key < other.key
 
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True, eq=False):

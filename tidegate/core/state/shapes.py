@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from heapq import heappop, heappush
 
-from tidegate.core.state.cluster_queues import ClusterQueueState, Shape
+from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Workload
+from tidegate.core.state.workload import Shape
 
 
 def first_of(shape: Shape) -> Workload | None:

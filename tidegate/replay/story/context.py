@@ -18,8 +18,9 @@ from tidegate.contracts.facts import Event
 from tidegate.core.folding.fold import apply_recorded
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.tree import root_of
-from tidegate.core.state.cluster_queues import Rank, Tree
+from tidegate.core.state.cluster_queues import Tree
 from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Rank
 from tidegate.model.quantity import render
 
 SHOWN = 5
