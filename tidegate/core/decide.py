@@ -79,10 +79,9 @@ def decide(
     context = DecideContext(
         state=state,
         decisions_max=decisions_max,
-        kueue=state.policy.compatibility == "kueue",
         cycle=state.cycle,
     )
-    run = cycle.run_kueue if context.kueue else cycle.run
+    run = cycle.run_kueue if state.requeue.by_event else cycle.run
     done = 0
     while _settle(context) and (cycles_max is None or done < cycles_max) and run(context):
         done += 1

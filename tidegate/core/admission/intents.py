@@ -166,7 +166,7 @@ def _finds_nodes(state: State, intent: Intent, workload: Workload, cq: ClusterQu
     found = state.forest.topologies
     if not intended(state, intent) or found.upheld.get(intent.workload) == found.stamp:
         return True
-    view = DecideContext(state=state, decisions_max=0, kueue=False)
+    view = DecideContext(state=state, decisions_max=0)
     view.begin([cq.tree])
     holds = _anew(state, intent, workload, cq).mode == "Fit"
     view.end()
@@ -183,7 +183,7 @@ def _fits_in(state: State, intent: Intent, cq: ClusterQueueState) -> bool:
     tree = cq.tree
     if tree.upheld == tree.stamp:
         return True
-    view = DecideContext(state=state, decisions_max=0, kueue=False)
+    view = DecideContext(state=state, decisions_max=0)
     view.begin([tree])
     cluster_queues = state.forest.cluster_queues
     found = {

@@ -92,7 +92,7 @@ def _evict(
             by_cluster_queue=cq.name,
             reason=target.reason,
             message=message,
-            lost_us=0 if context.kueue else loses_us(state, victim),
+            lost_us=loses_us(state, victim) if state.scan.by_loss else 0,
         )
     )
     context.tell(

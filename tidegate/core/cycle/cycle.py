@@ -30,7 +30,7 @@ from tidegate.core.state.state import State
 
 def settled(state: State) -> bool:
     """Tell whether a cycle would change nothing: no tree has changed, or nobody is offered."""
-    if state.policy.compatibility == "kueue":
+    if state.requeue.by_event:
         return not any(_has_head(state, tree) for tree in state.forest.trees)
     return not state.forest.dirty
 

@@ -108,7 +108,7 @@ def _reserve(state: State, workload: Workload, event: QuotaReserved) -> None:
     workload.parked, workload.held, workload.scan = False, None, ()
     workload.stopped, workload.mismatch = False, ""
     workload.asked = workload.asked_us = 0
-    if event.checks and state.policy.compatibility != "kueue":
+    if event.checks and state.requeue.reconsiders:
         workload.checks, workload.checks_seq = {}, state.seq  # each reservation is asked anew
     take(state, workload, event.cluster_queue or workload.cluster_queue, event.assignment)
     let_in(state, workload.key)
@@ -165,7 +165,7 @@ def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
         workload.scan, workload.scan_cycle = event.scan, event.cycle
         workload.scan_seq = state.seq
         state.cycle = max(state.cycle, event.cycle)
-    if state.policy.compatibility != "kueue":
+    if not state.requeue.by_event:
         return
     if event.reason == "WaitingForPreemptedWorkloads":
         state.sticky[workload.cluster_queue] = workload.key
@@ -191,7 +191,7 @@ def _fold_preemption(state: State, workload: Workload, event: _Preemption) -> No
         case WorkloadPreempted():
             workload.preempted_reason, workload.displaced_seq = event.reason, state.seq
             workload.preempted_us = event.at_us
-            if state.policy.compatibility != "kueue":
+            if state.requeue.keeps_room:
                 workload.made_way_for = event.by
         case _:
             assert_never(event)
@@ -200,7 +200,7 @@ def _fold_preemption(state: State, workload: Workload, event: _Preemption) -> No
 def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None:
     state.cycle = max(state.cycle, event.cycle)
     workload.scan, workload.scan_cycle, workload.scan_seq = (), 0, 0
-    if state.policy.compatibility == "kueue":
+    if not state.requeue.keeps_room:
         state.sticky[workload.cluster_queue] = workload.key
         return
     leave(state, workload)

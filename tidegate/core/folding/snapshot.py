@@ -105,7 +105,7 @@ def decode(data: bytes) -> State:
 
 
 def _parked(state: State) -> dict[str, list[bytes]]:
-    if state.policy.compatibility != "kueue":
+    if not state.requeue.by_event:
         return {}
     found = {
         name: sorted(shape.key for shape in cq.shapes.values() if shape.parked)

@@ -128,7 +128,7 @@ def blocking_admission(state: State) -> Workload | None:
 
 
 def _asks_again_us(state: State, workload: Workload) -> int | None:
-    if state.policy.compatibility == "kueue" or not unasked(state, workload):
+    if not state.requeue.reconsiders or not unasked(state, workload):
         return None
     after_us = state.policy.repair_after_us << min(workload.asked, _DOUBLINGS_MAX)
     return max(workload.reserved_us, workload.asked_us) + min(after_us, INTERVAL_US_MAX)

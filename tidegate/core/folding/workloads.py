@@ -183,7 +183,7 @@ def _leave_queue(state: State, workload: Workload) -> None:
 def _wake_all(state: State, workload: Workload) -> None:
     """Kueue tries what is parked again when somebody who merely waited is gone."""
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
-    if cq is not None and state.policy.compatibility == "kueue":
+    if cq is not None and state.requeue.by_event:
         wake(state, cq.tree)
 
 

@@ -29,7 +29,6 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
 
     state: State
     decisions_max: int
-    kueue: bool  # follow Kueue's rules, its circles included
     decisions: list[DecisionEvent] = []
     cycle: int = 0  # the number of the cycle that runs
     reserved: list[tuple[Tree, Node, list[tuple[FlavorResource, int]]]] = []
@@ -47,7 +46,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
     @property
     def number(self) -> int:
         """Return the cycle's number as events tell it: 0 where nothing depends on it."""
-        return self.cycle if self.kueue else 0
+        return self.cycle if self.state.scan.resumes else 0
 
     @property
     def full(self) -> bool:
@@ -94,7 +93,7 @@ class DecideContext(msgspec.Struct, kw_only=True, eq=False):
 
     def begin(self, trees: Iterable[Tree]) -> None:
         """Show each tree as it will be: without those who leave, with what is intended."""
-        if self.kueue:
+        if not self.state.requeue.keeps_room:
             return
         cluster_queues = self.state.forest.cluster_queues
         for tree in trees:

@@ -36,7 +36,7 @@ def propose(
 ) -> Proposal:
     """Return the best that can be done: all pods before fewer, whether or not others must leave."""
     full = _propose(state, cq, workload, scan=scan)
-    if not full.works and state.policy.compatibility != "kueue":
+    if not full.works and state.scan.looks_back:
         elsewhere = fit_anywhere(state, cq, workload)
         if elsewhere is not None:
             return Proposal(assignment=elsewhere)

@@ -46,12 +46,11 @@ def in_order(
 
 def order_key(state: State, workload: Workload, preemptor_queue: str) -> CandidateKey:
     """Return what candidates are sorted by."""
-    kueue = state.policy.compatibility == "kueue"
     return (
         workload.phase != "evicting",
         workload.cluster_queue == preemptor_queue,
         workload.priority,
-        0 if kueue else -(_unsaved_since_us(state, workload) or _NOTHING_LOST),
+        -(_unsaved_since_us(state, workload) or _NOTHING_LOST) if state.scan.by_loss else 0,
         -(workload.reserved_us or state.now_us),
         workload.uid,
         workload.key,
@@ -106,7 +105,7 @@ def of_room(
     if rule == "Never" or not cq.active:
         return []
     policy = state.policy
-    leaving = policy.compatibility == "kueue"  # Tidegate counts them as gone already
+    leaving = state.scan.counts_leaving
     return [
         one
         for one in cq.holding.values()
@@ -138,7 +137,7 @@ def _held(
     if rule == "Never" or not cq.active:
         return 0
     sums, priority = cq.held.get(fr) or {}, preemptor.priority
-    if state.policy.compatibility != "kueue" and not cq.spec.min_runtime_us:
+    if not state.scan.counts_leaving and not cq.spec.min_runtime_us:
         if rule == "Any":
             return sum(sums.values())
         if rule == "LowerPriority" or priority not in sums:

@@ -57,7 +57,7 @@ def end_due(state: State) -> None:
         cq = None if workload is None else forest(state).cluster_queues.get(workload.cluster_queue)
         if cq is not None:
             touch(state, cq.tree)
-            if state.policy.compatibility == "kueue":
+            if state.requeue.by_event:
                 wake(state, cq.tree)
 
 

@@ -93,9 +93,7 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
 
 def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     """Tell whether a workload was preempted since its tree last changed from outside."""
-    if state.policy.compatibility == "kueue":
-        return False
-    return workload.displaced_seq > outside_seq(cq)
+    return state.scan.moves_for_good and workload.displaced_seq > outside_seq(cq)
 
 
 def outside_seq(cq: ClusterQueueState) -> int:
@@ -110,7 +108,7 @@ def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> 
     ClusterQueue has of its own, but displaces nobody for shares until its ClusterQueue changed from
     outside, and then one of them: see docs/adr/0013.
     """
-    if state.policy.compatibility == "kueue" or not workload.displaced_seq:
+    if not state.scan.moves_for_good or not workload.displaced_seq:
         return True
     return cq.outside_seq > max(workload.displaced_seq, cq.moved_seq)
 

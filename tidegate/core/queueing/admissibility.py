@@ -219,7 +219,7 @@ def _podsets(state: State, workload: Workload) -> Barrier | None:
 def _topology(state: State, workload: Workload) -> Barrier | None:
     """Refuse who asks for a topology where there is none; Kueue's finds no flavor for it."""
     cq = state.forest.cluster_queues[workload.cluster_queue]
-    if cq.has_topologies or state.policy.compatibility == "kueue":
+    if cq.has_topologies or not state.scan.looks_back:
         return None
     if not any(asks_for_topology(podset) for podset in workload.podsets):
         return None

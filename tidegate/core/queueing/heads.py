@@ -57,7 +57,7 @@ def overtakes(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
     One that preempted, or made way for a preemptor, is offered to no cycle until then, and yet it
     is the queue's head. Costs as much as there are intents.
     """
-    if cq.spec.strategy != "StrictFIFO" or _parks_by_event(state):
+    if cq.spec.strategy != "StrictFIFO" or state.requeue.by_event:
         return False
     place = rank(state.policy, workload)
     for intent in state.intents.values():
@@ -101,7 +101,7 @@ def leave(state: State, workload: Workload) -> None:
     workload.shape = None
     if first and shape is not None:
         shape.told = False
-        if not _parks_by_event(state):
+        if not state.requeue.by_event:
             unpark(cq, shape)  # another is first now, and was not looked at
         note(state, cq)
 
@@ -150,10 +150,6 @@ def _in(shape: Shape) -> list[Workload]:
     return [one for found, one in shape.heap if one.shape is shape and one.rank is found]
 
 
-def _parks_by_event(state: State) -> bool:
-    return state.policy.compatibility == "kueue"
-
-
 def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
     key = shape_key(state, workload)
     shape = cq.shapes.get(key)
@@ -170,7 +166,7 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
         shape.told, shape.watch = False, None
         if not shape.parked:
             heappush(cq.heap, (workload.rank, shape))
-        elif not _parks_by_event(state):
+        elif not state.requeue.by_event:
             unpark(cq, shape)
     if len(cq.heap) > 2 * len(cq.shapes) + OUTDATED_MAX:
         _clear_out(cq)

@@ -35,7 +35,7 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
         count_held(cq, workload, 1)
     move(state, cq)
     cq.outside_seq = cq.tree.outside_seq = state.seq
-    if state.policy.compatibility == "kueue":
+    if state.requeue.by_event:
         wake(state, cq.tree)
 
 

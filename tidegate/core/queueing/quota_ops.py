@@ -87,7 +87,7 @@ def freed(state: State, cq: ClusterQueueState, *, outside: bool) -> None:
     if outside:
         cq.outside_seq = tree.outside_seq = state.seq
     move(state, cq)
-    if state.policy.compatibility == "kueue":
+    if state.requeue.by_event:
         wake(state, tree)
 
 
@@ -96,7 +96,7 @@ def wake_placing(state: State) -> None:
     for tree in forest(state).placing:
         tree.left_seq = state.seq
         touch(state, tree)
-        if state.policy.compatibility == "kueue":
+        if state.requeue.by_event:
             wake(state, tree)
 
 

@@ -89,7 +89,7 @@ def shape_key(state: State, workload: Workload) -> bytes:
     Source: behaviour.md 2.4, scheduling hash; Tidegate tells namespaces apart too, and whether it
     was displaced, since it may not preempt everywhere then.
     """
-    kueue = state.policy.compatibility == "kueue"
+    alike = state.requeue.by_event
     return _encode(
         (
             workload.priority,
@@ -100,8 +100,8 @@ def shape_key(state: State, workload: Workload) -> bytes:
             workload.preemption_gates,
             workload.replaces,
             workload.never_preempts,
-            "" if kueue else workload.key.partition("/")[0],
-            bool(workload.displaced_seq) and not kueue,
+            "" if alike else workload.key.partition("/")[0],
+            bool(workload.displaced_seq) and not alike,
         )
     )
 

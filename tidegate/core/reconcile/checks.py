@@ -37,14 +37,14 @@ def attend_checks(state: State, workload: Workload) -> list[DecisionEvent]:
         return []
     if any(one.delayed_topology == "Pending" for one in workload.assignment):
         return []  # it is placed first: see ``tidegate.core.admission.second_pass``
-    barred = state.policy.compatibility != "kueue" and barrier(state, workload) is not None
+    barred = state.requeue.reconsiders and barrier(state, workload) is not None
     return [] if barred else _admitted(state, workload)
 
 
 def attend_waiting_checks(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return what a check makes follow that spoke though its workload waits for quota."""
     left = _failed(state, workload, sorted(workload.checks))
-    if left is None or state.policy.compatibility == "kueue":
+    if left is None or not state.requeue.reconsiders:
         return []
     known: dict[str, Any] = {
         "at_us": state.now_us,

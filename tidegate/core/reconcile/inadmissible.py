@@ -44,7 +44,7 @@ def attend_pending(state: State, workload: Workload) -> list[DecisionEvent]:
     """Return that a workload is queued again, or why it is not looked at, if that is news."""
     if workload.requeue_reason in STOPPED and not _stopped(state, workload):
         return [_restarted(state, workload)]
-    if state.policy.compatibility == "kueue":
+    if not state.requeue.reconsiders:
         return []  # there another controller says it, not the one whose decisions are compared
     found = unoffered(state, workload)
     code = OFFERED if found is None else found.code

@@ -94,7 +94,7 @@ def _lost_its_right(state: State, workload: Workload) -> list[DecisionEvent]:
     Not because its ClusterQueue is inactive, which ends as a check's controller comes back, nor
     because of a failed check, of which more follows.
     """
-    found = None if state.policy.compatibility == "kueue" else barrier(state, workload)
+    found = barrier(state, workload) if state.requeue.reconsiders else None
     if found is None or found.code in (INACTIVE, CHECK_FAILED):
         return []
     released = QuotaReleased(

@@ -15,6 +15,7 @@ from tidegate.contracts.observations import Stray as Why
 from tidegate.core.state.cluster_queues import Forest
 from tidegate.core.state.deadlines import Deadlines
 from tidegate.core.state.dedup import Dedup
+from tidegate.core.state.strategies import REQUEUE, SCAN, Requeue, Scan
 from tidegate.core.state.workload import CheckState, Failure, Held, Order, Phase, Workload
 from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import PodSetAssignment
@@ -137,3 +138,13 @@ class State(msgspec.Struct, kw_only=True):
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
     forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot
     heard: Dedup = msgspec.field(default_factory=Dedup)  # not folded: in no snapshot
+
+    @property
+    def requeue(self) -> Requeue:
+        """Return how whoever waits is looked at again."""
+        return REQUEUE[self.policy.compatibility]
+
+    @property
+    def scan(self) -> Scan:
+        """Return how flavors and victims are looked for."""
+        return SCAN[self.policy.compatibility]
