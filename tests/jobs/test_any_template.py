@@ -12,7 +12,7 @@ from tests.parts.drawn import drawn
 from tests.parts.foreign import declarations
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.jobs.batch import jobset
-from tidegate.jobs.kind import JobKind, Start, Stop
+from tidegate.jobs.kind import JobKind, Refused, Start, Stop
 from tidegate.jobs.suspending.declared import declared_kind
 from tidegate.kinds import names
 from tidegate.model.ids import ObjectRef
@@ -24,10 +24,12 @@ MAPS = st.dictionaries(st.sampled_from(KEYS), st.just("v"))
 TOLERATIONS = st.lists(
     st.fixed_dictionaries({"key": st.sampled_from(KEYS), "operator": st.just("Exists")})
 )
+OWN_GATES = st.lists(st.fixed_dictionaries({"name": st.sampled_from(KEYS)}), unique_by=str)
+GATES = st.sampled_from([(), (names.TOPOLOGY_GATE,), (names.TOPOLOGY_GATE, "a")])
 METADATA = st.fixed_dictionaries({}, optional={"labels": MAPS, "annotations": MAPS})
 SPECS = st.fixed_dictionaries(
     {"containers": st.just([{"name": "c"}])},
-    optional={"nodeSelector": MAPS, "tolerations": TOLERATIONS},
+    optional={"nodeSelector": MAPS, "tolerations": TOLERATIONS, "schedulingGates": OWN_GATES},
 )
 TEMPLATES = st.fixed_dictionaries({"spec": SPECS}, optional={"metadata": METADATA})
 APART = st.fixed_dictionaries(
@@ -59,12 +61,13 @@ def check(kind: JobKind[Any], spec: Object, podsets: tuple[PodSetStart, ...]) ->
 
 
 @drawn(100)
-@given(TEMPLATES, STARTS, ADDED)
+@given(TEMPLATES, STARTS, ADDED, GATES)
 def test_a_template_is_left_as_it_was(
-    template: Object, put_in: Object, tolerations: list[Toleration]
+    template: Object, put_in: Object, tolerations: list[Toleration], gates: tuple[str, ...]
 ) -> None:
     replicated = {"name": "w", "template": {"spec": {"template": template}}}
-    given = PodSetStart(name="w", count=1, tolerations=tuple(tolerations), **put_in)
+    added = tuple(tolerations)
+    given = PodSetStart(name="w", count=1, tolerations=added, gates=gates, **put_in)
     check(jobset.KIND, {"suspend": True, "replicatedJobs": [replicated]}, (given,))
 
 
@@ -74,3 +77,14 @@ def test_parts_that_stand_apart_are_left_as_they_were(spec: Object, put_in: Obje
     kind = declared_kind(declarations()["minicluster"])
     given = PodSetStart(name="main", count=spec["size"], **put_in)
     check(kind, {"suspend": True, **spec}, (given,))
+
+
+def test_pods_whose_gates_have_no_place_are_not_started_without_them() -> None:
+    kind = declared_kind(declarations()["minicluster"])
+    spec = {"suspend": True, "size": 1, "containers": [{"name": "c"}]}
+    job = {"metadata": {"namespace": "team", "name": "train", "uid": "u1"}, "spec": spec}
+    podset = PodSetStart(name="main", count=1, gates=(names.TOPOLOGY_GATE,))
+    order = StartOrdered(at_us=1, workload="team/w", job=JOB, podsets=(podset,))
+    refused = kind.start(Start(order=order, ledger_id="L1", seq=7), job)
+    assert isinstance(refused, Refused)
+    assert refused.message == "podset main: its kind has no place for schedulingGates."

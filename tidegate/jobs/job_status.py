@@ -31,7 +31,7 @@ _TEMPLATE: dict[str, Path] = {
     "annotations": ("metadata", "annotations"),
 }
 """Where a part belongs in a template; every other part is a field of its spec."""
-INJECTED_PARTS = ("labels", "annotations", "nodeSelector", "tolerations")
+INJECTED_PARTS = ("labels", "annotations", "nodeSelector", "tolerations", "schedulingGates")
 
 
 class Loose(msgspec.Struct, frozen=True, kw_only=True):

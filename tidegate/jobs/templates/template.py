@@ -121,13 +121,13 @@ def held_back(start: PodSetStart, job: str = names.OF_CONTROLLER) -> PodSetStart
 
 def gated(template: Object, note: Added, gates: Iterable[str]) -> tuple[Object, Added]:
     """Return a template, and the note of its start, with scheduling gates on its pods as well."""
-    held = template.get("spec", {}).get("schedulingGates", [])
-    known = [one["name"] for one in held]
+    held = template.get("spec", {}).get("schedulingGates")
+    known = [one["name"] for one in held or ()]
     new = tuple(gate for gate in gates if gate not in known)
     if not new:
         return template, note
-    absent = note.absent if held or note.gates else (*note.absent, "schedulingGates")
-    kept = [*held, *({"name": gate} for gate in new)]
+    absent = note.absent if held is not None else (*note.absent, "schedulingGates")
+    kept = [*(held or ()), *({"name": gate} for gate in new)]
     spec = {**template.get("spec", {}), "schedulingGates": kept}
     told = msgspec.structs.replace(note, gates=(*note.gates, *new), absent=absent)
     return {**template, "spec": spec}, told
