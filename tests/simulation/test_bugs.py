@@ -9,7 +9,7 @@ from tests.simulation.bugs.page import PAGE, table
 from tests.simulation.bugs.patches import Bug, every_bug, tree_with
 
 BUGS = every_bug()
-TRIED = ("never-ordered-again", "no-wake-after-a-release", "adopted-without-charge")
+TRIED = ("adopted-without-charge", "missed-events-passed-over", "patch-without-a-version")
 SAMPLE = [one for one in BUGS if one.name in TRIED]
 """What costs one world each; the others are tried by `make test-all`."""
 SEEDS = range(30)

@@ -71,6 +71,7 @@ class World:
         state, running = self.cluster.api.registry.state, self.observer.running
         self.rest = Rest(state, running, self.bus.true_us)
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
+        self.people.begin(seed)
         self.storms = Storms(self, Random(self.random.random()), lossy=strikes(seed))
         self.disasters = Disasters(self, seed)
         self.owners = Owners(self.cluster, Random(self.random.random()))

@@ -18,6 +18,8 @@ from tests.simulation.cluster import (
     milli,
 )
 
+EARLY_MAX = 3
+_SEEDS, _EVERY = (2,), 5
 JOB_MILLI_MAX = 3_000  # below every team's own quota: each Job can run
 
 
@@ -27,6 +29,17 @@ class People:
     def __init__(self, cluster: Cluster, random: Random, jobs_max: int) -> None:
         self._cluster, self._random, self._left = cluster, random, jobs_max
         self._made = 0
+
+    def begin(self, seed: int) -> None:
+        """Let some Jobs run before anybody is there to admit them, in some worlds."""
+        if seed % _EVERY not in _SEEDS:
+            return
+        random = Random(f"before {seed}")
+        for number in range(1, EARLY_MAX + 1):
+            seconds = random.choice([10.0, 60.0])
+            early = job(f"early-{number}", pods=2, cpu_milli=400, seconds=seconds, priority="low")
+            early["spec"]["suspend"] = False
+            self._cluster.submit(random.choice(list(COHORT)), early)
 
     async def work(self) -> None:
         """Submit what is to be submitted, and meddle in between; end when all is said."""

@@ -120,6 +120,8 @@ class LedgerWatch:
         match event:
             case WorkloadAdopted():
                 self._hold(event.workload, event.uid, event.cluster_queue, event.assignment)
+                charged = self.holding[event.workload].cpu
+                demand(charged, "quota", f"at {seq} {event.workload} is adopted without a charge")
             case QuotaReserved():
                 self._hold(event.workload, event.uid, event.cluster_queue, event.assignment)
                 self.reserved += 1

@@ -18,7 +18,12 @@ CPU = FlavorResource("default", "cpu")
 
 
 def check_owners_first(state: State, turn: Iterable[object]) -> None:
-    """Object if a queue borrowed what another of its cohort has waiting for quota of its own."""
+    """Object if a queue borrowed what another of its cohort has waiting for quota of its own.
+
+    What is kept for somebody whose victims are leaving is nobody's to count.
+    """
+    if any(state.workloads[key].cluster_queue in COHORT for key in state.intents):
+        return
     reserved = [one for one in turn if isinstance(one, QuotaReserved)]
     queues = {one.cluster_queue for one in reserved if COHORT.get(one.cluster_queue)}
     borrowers = {name for name in queues if _spare(state, name) < 0}
