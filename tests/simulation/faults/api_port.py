@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Protocol
 
 from tests.simulation.faults.life import Life
@@ -65,6 +66,8 @@ class LivingApi:
         await life.cross()
         if life.strikes("unanswered"):
             raise ApiUnreachableError("the answer was lost")
+        if method == "GET":
+            life.watching.listed(path, answer.status, answer.body)
         return answer
 
     def _befall(self, path: str, fault: Fault | None) -> None:
@@ -86,19 +89,26 @@ class LivingApi:
     async def watch(
         self, path: str, query: Mapping[str, str]
     ) -> AsyncGenerator[AsyncIterator[bytes], None]:
+        watching = self._life.watching
+        watching.begin(path, query.get("resourceVersion", ""))
         await self._life.cross()
         if self._life.strikes("unanswered") or self._is_away():
             raise ApiUnreachableError("the watch was not opened")
         if self._life.strikes("busy"):
             raise ApiStatusError(429, "too busy")
-        async with self._api.watch(path, query) as lines:
-            self._life.closed_s.pop(path, None)
-            try:
-                yield self._told(lines)
-            finally:
-                self._life.closed_s[path] = _now_s()
+        try:
+            async with self._api.watch(path, query) as lines:
+                self._life.closed_s.pop(path, None)
+                try:
+                    yield self._told(path, lines)
+                finally:
+                    self._life.closed_s[path] = _now_s()
+        except ApiStatusError as error:
+            if error.status == HTTPStatus.GONE:
+                watching.expire(path)
+            raise
 
-    async def _told(self, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _told(self, path: str, lines: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         life, asked_s, opened_s = self._life, -1.0, _now_s()
         async for line in lines:
             now_s = _now_s()
@@ -110,6 +120,7 @@ class LivingApi:
             if b'"DELETED"' in line[:20] and life.strikes("deletion_missed"):
                 life.weather.blind_until_s = _now_s() + RELISTED_S
                 continue
+            life.watching.hear(path, line)
             yield line
 
 

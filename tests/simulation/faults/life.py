@@ -15,6 +15,7 @@ from tests.simulation.faults.weather import Fault, Weather
 from tests.simulation.judging.contracts.carrying import Carrying
 from tests.simulation.judging.contracts.following import Following
 from tests.simulation.judging.contracts.heard import Heard
+from tests.simulation.judging.contracts.watching import Watching
 
 Result = TypeVar("Result")
 
@@ -33,6 +34,7 @@ class Life:
         self.parted_s = 0.0, 0.0  # since when and until when it does not reach the API server
         self.closed_s = dict[str, float]()  # watches that ended, and when
         self.heard, self.following, self.carrying = Heard(), Following(), Carrying()
+        self.watching = Watching()
 
     def strikes(self, fault: Fault, share: float = 1.0) -> bool:
         return self.weather.strikes(fault, self.random, share)
