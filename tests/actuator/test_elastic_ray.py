@@ -33,9 +33,10 @@ class Ray(Stage):
         super().__init__(with_crds=True)
         for crd in (RAY_CLUSTER, RAY_JOB):
             self.make(CRDS, crd)
-        group = {"groupName": "crew", "replicas": 3, "template": pods_template()}
+        pods: Object = {"rayStartParams": {}, "template": pods_template()}
+        group = {"groupName": "crew", "replicas": 3, **pods}
         cluster = {
-            "headGroupSpec": {"template": pods_template()},
+            "headGroupSpec": pods,
             "workerGroupSpecs": [group],
         }
         spec = {"rayClusterSpec": cluster, "submissionMode": "HTTPMode"}

@@ -24,8 +24,9 @@ META: Object = {
 
 
 def cluster(crew: int) -> Object:
-    group = {"groupName": "crew", "replicas": crew, "template": pods_template()}
-    return {"headGroupSpec": {"template": pods_template()}, "workerGroupSpecs": [group]}
+    pods: Object = {"rayStartParams": {}, "template": pods_template()}
+    group = {"groupName": "crew", "replicas": crew, **pods}
+    return {"headGroupSpec": pods, "workerGroupSpecs": [group]}
 
 
 def running(stage: Stage) -> None:

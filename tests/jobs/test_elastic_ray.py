@@ -34,12 +34,13 @@ PATH = "/apis/ray.io/v1/namespaces/team/rayclusters/train-x"
 
 
 def cluster(crew: int, generation: int = 1, created: str = CREATED) -> Object:
-    group = {"groupName": "Crew", "replicas": crew, "template": pods_template()}
+    pods: Object = {"rayStartParams": {}, "template": pods_template()}
+    group = {"groupName": "Crew", "replicas": crew, **pods}
     return {
         "metadata": {"generation": generation, "creationTimestamp": created},
         "spec": {
             "enableInTreeAutoscaling": True,
-            "headGroupSpec": {"template": pods_template()},
+            "headGroupSpec": pods,
             "workerGroupSpecs": [group],
         },
     }

@@ -60,9 +60,11 @@ _GROUP = required(
         minReplicas={**COUNT, "default": 0},
         maxReplicas={**COUNT, "default": 2147483647},
         numOfHosts={**COUNT, "default": 1},
+        rayStartParams=OPEN,
         template=OPEN,
     ),
     "groupName",
+    "rayStartParams",
     "template",
 )
 _CLUSTER = required(
@@ -72,7 +74,9 @@ _CLUSTER = required(
         enableInTreeAutoscaling=FLAG,
         autoscalerOptions=OPEN,
         gcsFaultToleranceOptions=OPEN,
-        headGroupSpec=required(fields(template=OPEN), "template"),
+        headGroupSpec=required(
+            fields(rayStartParams=OPEN, template=OPEN), "rayStartParams", "template"
+        ),
         workerGroupSpecs={"type": "array", "items": _GROUP},
     ),
     "headGroupSpec",

@@ -24,8 +24,11 @@ LONG_S = 3_600.0
 
 def cluster(seconds: float) -> Object:
     """Return the spec of a cluster of a head and a worker."""
-    group = {"groupName": "crew", "replicas": 1, "template": pods_template("1", seconds)}
-    return {"headGroupSpec": {"template": pods_template("1", seconds)}, "workerGroupSpecs": [group]}
+    pods: Object = {"rayStartParams": {}, "template": pods_template("1", seconds)}
+    return {
+        "headGroupSpec": pods,
+        "workerGroupSpecs": [{"groupName": "crew", "replicas": 1, **pods}],
+    }
 
 
 def made(kind: str, name: str, queue: str, spec: Object) -> Object:
