@@ -10,7 +10,7 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import positive
 from tidegate.jobs.pods import pod as single
 from tidegate.kinds import names
-from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.pods import Pod
 
 
@@ -87,7 +87,9 @@ def grouped(pods: Sequence[Pod]) -> Group:
 
 
 def _succeeded(pod: Pod) -> bool:
-    return pod.status.phase == "Succeeded" and not single.was_stopped(pod)
+    """Tell whether a pod succeeded; one that a stop deletes did not, whatever it says."""
+    target = holding(pod.status.conditions, single.TERMINATION_TARGET)
+    return pod.status.phase == "Succeeded" and not (pod.metadata.deleting and target)
 
 
 def _uids(pods: Sequence[Pod]) -> set[str]:

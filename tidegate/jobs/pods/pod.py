@@ -26,8 +26,7 @@ from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.podsets import pod_set
 
-NAME, PODSET = "pod", "main"
-TERMINATION_TARGET = "TerminationTarget"
+NAME, PODSET, TERMINATION_TARGET = "pod", "main", "TerminationTarget"
 _GATES = (names.ADMISSION_GATE, names.TOPOLOGY_GATE)
 """Gates that a start removes; the latter stays where the pod is to be told its domain."""
 OUTCOMES = ("Succeeded", "Failed")
@@ -150,11 +149,6 @@ def is_gated(pod: Pod) -> bool:
 def is_finished(pod: Pod) -> bool:
     """Tell whether a pod ended."""
     return pod.status.phase in OUTCOMES
-
-
-def was_stopped(pod: Pod) -> bool:
-    """Tell whether a pod was deleted by a stop: it did not end by itself, whatever it says."""
-    return pod.metadata.deleting and holding(pod.status.conditions, TERMINATION_TARGET) is not None
 
 
 def is_active(pod: Pod) -> bool:
