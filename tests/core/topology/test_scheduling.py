@@ -20,7 +20,10 @@ from tidegate.contracts.facts import FactEvent
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, encode
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.shapes import unpark
 from tidegate.core.state.state import State
+from tidegate.core.state.workload import Shape
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, LabelSelector, PodSet, TopologyRequest
 from tidegate.model.quota import (
@@ -154,6 +157,33 @@ def test_an_elastic_job_that_becomes_smaller_gives_the_nodes_of_its_last_pods_ba
     cluster.resize("shrinks", 2)
     assert "QuotaReserved" in names(cluster.decide())
     assert cluster.where("waits") == {"x1": 2}
+
+
+def test_whose_pods_no_nodes_could_take_is_looked_at_again_when_a_node_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked_at = list[str]()
+
+    def note(cq: ClusterQueueState, shape: Shape) -> None:
+        looked_at.append(cq.name)
+        unpark(cq, shape)
+
+    monkeypatch.setattr("tidegate.core.nomination.watches.unpark", note)
+    cluster = Cluster(3)
+    cluster.job("wide", 3, "rack")
+    cluster.job("never", 6, "rack")
+    cluster.decide()
+    cluster.job("small", 1, "rack")
+    cluster.decide()
+    cluster.fold(facts.WorkloadRemoved(at_us=0, workload="n/wide", uid="wide", version=9))
+    cluster.decide()
+    assert not looked_at
+    for number in (3, 8):
+        labels = {"rack": "r1", HOSTNAME: f"x{number}"}
+        spec = NodeSpec(labels=labels, allocatable={"cpu": 2_000, "pods": 10}, ready=True)
+        cluster.fold(facts.NodeDefined(at_us=0, name=f"x{number}", spec=spec))
+    assert "QuotaReserved" in names(cluster.decide())
+    assert sum(cluster.where("never").values()) == 6
 
 
 def test_who_finds_no_nodes_waits_and_is_told_how_many_there_are(cluster: Cluster) -> None:

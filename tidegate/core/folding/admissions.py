@@ -158,7 +158,7 @@ def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
         others=event.others,
         tried=tuple((one.podset, one.flavor, one.resource, one.reason) for one in event.tried),
         asked=tuple(one.asked for one in event.tried),
-        requests=requests_digest(state, workload) if event.tried else b"",
+        requests=requests_digest(state, workload) if event.tried or event.placements else b"",
         parked=event.parked,
     )
     if event.cycle:

@@ -4,8 +4,9 @@ A workload that fits nowhere, whoever might be evicted for it, violates one cons
 flavor that it may go to: so much of a cell is not to be had. It watches those, and the constraints
 that it was told of, which hold once as much is free. Each cell of a ClusterQueue keeps its watchers
 ordered by amount, so that a change costs what is woken: they find another violated constraint, or
-are offered. Who lacks no quota, or was searched victims for in vain, is looked at again whenever
-the tree changes.
+are offered. Whose pods no level of a topology could take, even with nobody placed there, is looked
+at again when a node changes. Who lacks neither, or was searched victims for in vain, is looked at
+again whenever the tree changes.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from tidegate.core.state.cluster_queues import (
 from tidegate.core.state.shapes import first_of, is_offered, offer, set_aside, unpark
 from tidegate.core.state.state import Held, State, Workload
 from tidegate.core.state.workload import Constraint, Part, Parts, Shape, Watch
+from tidegate.core.topology.cluster import topologies
 
 _STALE_MAX = 64
 _serial = counter()
@@ -45,6 +47,7 @@ def watch(state: State, nominee: Nominee) -> None:
     shape.named = None
     shape.told = _is_told_of_quota(nominee)
     shape.deferred = shape.told and nominee.outcome == "deferred" and not workload.parent
+    shape.nodeless = _as_of(state) if _lacks_nodes(nominee) else None
     if nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
         _register(state, cq, shape, workload)
     if shape.named is None:
@@ -79,7 +82,7 @@ def wake(state: State, tree: Tree) -> None:
     for cq, shape in unproven:
         if shape.named is not None or is_offered(cq, shape):
             continue
-        if shape.aside == tree.stamp:
+        if shape.aside == tree.stamp or shape.nodeless == _as_of(state):
             tree.unproven.append((cq, shape))
         else:
             unpark(cq, shape)
@@ -89,6 +92,18 @@ def wake(state: State, tree: Tree) -> None:
     for cq in tree.cluster_queues:
         if cq.watchers:
             _wake_queue(state, cq)
+
+
+def _lacks_nodes(nominee: Nominee) -> bool:
+    """Tell whether no node could ever take a head's pods: it has no other flavor and not fewer."""
+    workload = nominee.workload
+    fixed = all(one.min_count is None for one in workload.podsets) and not workload.replaces
+    flavors = all(len(group.slots) == 1 for group in nominee.cq.groups)
+    return fixed and flavors and nominee.reason == "TopologyPlacementFailed"
+
+
+def _as_of(state: State) -> tuple[int, int]:
+    return topologies(state).nodes_stamp, state.redefined_seq
 
 
 def _wake_queue(state: State, cq: ClusterQueueState) -> None:

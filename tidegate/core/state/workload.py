@@ -221,6 +221,8 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     told: bool = False  # its first workload was looked at, and told which quota it lacks
     deferred: bool = False  # and it fits once those who leave have left, when it was looked at last
     parts: Parts | None = None  # what each of them asks for; None: not known yet
+    nodeless: tuple[int, int] | None = None
+    """As of which nodes and definitions no level of its topology could ever take its pods."""
 
     def __lt__(self, other: Shape) -> bool:
         """Order heap entries of one rank: who changed its shape left an outdated one behind."""

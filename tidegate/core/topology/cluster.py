@@ -81,6 +81,7 @@ def node_changed(state: State, name: str) -> None:
             found.stale = True
             return
     found.stamp += 1
+    found.nodes_stamp += 1
     found.changed[node.spec.labels.get(HOSTNAME, name)] = None
 
 
@@ -171,6 +172,7 @@ def _rebuild(state: State, found: Topologies) -> None:
         found.placers[name] = Placer(tree=tree, options=options)
     found.stale = False
     found.stamp += 1
+    found.nodes_stamp += 1
     state.forest.taken.clear()
     for workload in state.workloads.values() if found.placers else ():
         if workload.phase in HOLDING:
