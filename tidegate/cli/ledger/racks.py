@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
@@ -26,7 +25,7 @@ class Domain(msgspec.Struct, kw_only=True):
     name: str  # the value of its level's label
     level: str
     nodes: int = 0  # that pods may be placed on
-    states: tuple[str, ...] = ()  # what is wrong with its nodes, and their taints
+    states: dict[str, int] = {}  # what is wrong with its nodes, or a taint, to how many nodes
     allocatable: Amounts = {}
     placed: Amounts = {}  # by workloads that a topology placed here
     others: Amounts = {}  # by other pods
@@ -100,7 +99,7 @@ def _rows(found: Drawn, domain: Domain, last: str, depth: int) -> Iterator[dict[
         "used": render(resource, used),
         "allocatable": render(resource, total),
         "others": written(domain.others),
-        "state": ", ".join(domain.states),
+        "state": ", ".join(_stated(domain)),
         "workloads": ", ".join(f"{key} ({pods})" for key, pods in workloads),
     }
     if domain.level != last:
@@ -145,7 +144,7 @@ def _held(found: Topologies, flavor: str, tree: Tree) -> Iterator[tuple[str, Hel
 def _fill(leaf: Domain, nodes: Iterable[Node]) -> None:
     for node in nodes:
         leaf.nodes += node.usable
-        leaf.states += tuple(_states(node))
+        _plus(leaf.states, dict.fromkeys(_states(node), 1), 1)
         if node.usable:
             _plus(leaf.allocatable, node.spec.allocatable, 1)
             _plus(leaf.others, node.usage, 1)
@@ -172,28 +171,24 @@ def _add_up(domain: Domain) -> None:
 
 
 def _sum(domains: Iterable[Domain]) -> Domain:
-    """Return the sum of domains; of what is wrong with their nodes, with how many of them."""
-    total, states = Domain(name="", level=""), Counter[str]()
+    """Return the sum of domains."""
+    total = Domain(name="", level="")
     for one in domains:
         total.nodes += one.nodes
         for into, amounts in (
+            (total.states, one.states),
             (total.allocatable, one.allocatable),
             (total.placed, one.placed),
             (total.others, one.others),
             (total.workloads, one.workloads),
         ):
             _plus(into, amounts, 1)
-        states.update(_counted(one.states))
-    total.states = tuple(f"{count} {state}" for state, count in sorted(states.items()))
     return total
 
 
-def _counted(states: Iterable[str]) -> Counter[str]:
-    counted = Counter[str]()
-    for state in states:
-        number, _, rest = state.partition(" ")
-        counted[rest if number.isdigit() else state] += int(number) if number.isdigit() else 1
-    return counted
+def _stated(domain: Domain) -> Iterator[str]:
+    for state, nodes in sorted(domain.states.items()):
+        yield f"{nodes} {state}" if domain.children else state
 
 
 def _plus(into: Amounts, amounts: Mapping[str, int], times: int) -> None:
