@@ -68,3 +68,20 @@ def test_a_process_that_ended_is_not_alive(tmp_path: Path) -> None:
 def test_a_program_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         spawn("child", ("/nowhere/at/all",), tmp_path / "child.log")
+
+
+LEADERLESS = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_process_of_which_a_thread_is_left_is_not_gone(tmp_path: Path) -> None:
+    process = spawn("a", [sys.executable, "-c", LEADERLESS], tmp_path / "log")
+    status = Path(f"/proc/{process.pid}/stat")
+    while status.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert is_alive(process)
+    assert is_alive(process)
+    stop(process)
+    assert not is_alive(process)

@@ -58,10 +58,15 @@ def spawn(
 
 
 def is_alive(process: Process) -> bool:
-    """Tell whether the process still runs, and is the one that we started."""
+    """Tell whether the process still runs, and is the one that we started.
+
+    While any of its threads is still ending it has its files, and its ports with them.
+    """
     _reap(process.pid)
     status = _status(process.pid)
-    return status is not None and int(status[_STARTED]) == process.started and status[_STATE] != "Z"
+    if status is None or int(status[_STARTED]) != process.started:
+        return False
+    return status[_STATE] != "Z" or _threads(process.pid) > 1
 
 
 def stop(process: Process, number: int = signal.SIGTERM, *, patience_s: float = 5.0) -> None:
@@ -95,6 +100,13 @@ def _status(pid: int) -> list[str] | None:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None
+
+
+def _threads(pid: int) -> int:
+    try:
+        return sum(1 for _ in Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return 0
 
 
 def _reap(pid: int) -> None:
