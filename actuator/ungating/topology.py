@@ -135,7 +135,7 @@ def _numbering(podset: WorkloadPodSet, podsets: Sequence[WorkloadPodSet]) -> Num
         label=asked.pod_index_label or "",
         group_label=(asked.sub_group_index_label or "") if groups else "",
         group_size=podset.count // groups if groups else 0,
-        offset=int(led),
+        offset=1 if led else 0,
     )
 
 
