@@ -21,12 +21,22 @@ export async function view(now, go) {
   if (!now.namespace || !now.name) return [element("h2", {}, title), asked, element("p", {}, "Which job? Its namespace and its name.")];
   const place = `workloads/${encodeURIComponent(now.namespace)}/${encodeURIComponent(now.name)}`;
   const [story, [positions]] = await Promise.all([
-    ask(`${place}/why`, { asOf: now.asOf }),
+    ask(`${place}/why`, { asOf: now.asOf, detail: "brief" }),
     perhaps(listed("positions", { namespace: now.namespace, asOf: now.asOf })),
   ]);
   const mine = (positions ?? []).find((one) => one.workload === story.workload);
   return [asked, element("h2", {}, story.workload), ...sentence(story, mine),
-    changes(story, place, now), timeline(story, now), ...waits(story)];
+    changes(story, place, now), happened(story, place, now), ...waits(story)];
+}
+
+// What each event meant for others takes longer to find than what happened: it follows.
+function happened(story, place, now) {
+  const shown = element("section", { "aria-busy": "true" }, ...timeline(story, now));
+  perhaps(ask(`${place}/why`, { asOf: now.asOf })).then(([found]) => {
+    shown.replaceChildren(...timeline(found ?? story, now));
+    shown.removeAttribute("aria-busy");
+  });
+  return shown;
 }
 
 function sentence(story, mine) {
