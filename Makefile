@@ -1,5 +1,6 @@
 # Every command of the project. Logic lives in scripts and modules; here stand only their names.
-SHELL := bash
+# Named by its path where it can be: an empty environment has no PATH to find it by.
+SHELL := $(firstword $(wildcard /bin/bash /usr/bin/bash) bash)
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 export HOME ?= $(shell getent passwd "$$(id -u)" | cut -d: -f6)
