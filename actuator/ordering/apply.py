@@ -68,6 +68,7 @@ class _Try:
     """How far one order got."""
 
     path: str
+    superseded: Callable[[], bool]
     waits: Iterator[float]
     since: float  # loop time of the last progress
     waiting_since: float | None = None  # loop time at which a stop began to wait
@@ -115,9 +116,8 @@ class Applier:
             await self.reporter.failed(order, "invalid", f"There is no job kind {job.kind!r}.")
             return False
         kind = JOB_KINDS[job.kind]
-        tried = _Try(
-            kind.path(job.namespace, job.name), self._waits(), asyncio.get_running_loop().time()
-        )
+        path, now = kind.path(job.namespace, job.name), asyncio.get_running_loop().time()
+        tried = _Try(path, superseded, self._waits(), now)
         while not superseded():
             try:
                 step = await self._next(order, tried)
@@ -167,7 +167,7 @@ class Applier:
             await let_go(self.calls, kind, there)
             return Done()
         paths = {one["metadata"]["uid"]: path for path, one in there.items()}
-        found = [await self._genuine(order, one) for one in there.values()]
+        found = [await self._genuine(order, one, tried) for one in there.values()]
         todo = mustered(found, kind, order, self.keeps)
         if isinstance(todo, Refused):
             return todo
@@ -208,7 +208,7 @@ class Applier:
             return Refused(reason="gone", message="The job was deleted.")
         if tried.found["metadata"]["uid"] != uid:
             return Refused(reason="gone", message="Another job has its name.")
-        return await self._genuine(order, tried.found)
+        return await self._genuine(order, tried.found, tried)
 
     async def _step(self, order: Start | Stop, job: Object, tried: _Try) -> Step:
         kind = JOB_KINDS[job_of(order).kind]
@@ -222,9 +222,9 @@ class Applier:
         except UndecodableError as error:
             return Refused(reason="invalid", message=str(error))
 
-    async def _genuine(self, order: Order, job: Object) -> Object:
+    async def _genuine(self, order: Order, job: Object, tried: _Try) -> Object:
         """Return an object without a decision that nobody took; see ``genuine``."""
-        found = await genuine(job, order, self.ahead)
+        found = await genuine(job, order, self.ahead, tried.superseded)
         if found is not job:
             self._count(order, "forged")
         return found

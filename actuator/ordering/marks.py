@@ -21,17 +21,20 @@ async def nothing_ahead(seq: int) -> bool:
     return False
 
 
-async def genuine(job: Object, order: Order, ahead: Ahead) -> Object:
+async def genuine(
+    job: Object, order: Order, ahead: Ahead, superseded: Callable[[], bool]
+) -> Object:
     """Return an object as it is, or without a decision that nobody took for it.
 
-    An order for the same object that is newer than this one would have superseded it, once read.
+    An order for the same object that is newer than this one supersedes it once it is read, which
+    may have been while this object came: a slow answer tells of what was decided meanwhile.
 
     Raises:
-        ApiStatusError: 409: it bears a decision that this actuator will read in a moment.
+        ApiStatusError: 409: it bears a decision that this actuator will read in a moment, or has.
     """
     seq = mark(job, order.ledger_id)
     if seq <= order.seq:
         return job
-    if await ahead(seq):
-        raise ApiStatusError(HTTPStatus.CONFLICT, "It bears a decision that was not read yet.")
+    if await ahead(seq) or superseded():
+        raise ApiStatusError(HTTPStatus.CONFLICT, "It bears a later decision.")
     return unmarked(job)

@@ -99,26 +99,29 @@ def test_an_answer_that_is_lost_is_not_asked_for_by_doing_it_twice() -> None:
     run_virtually(run())
 
 
-def test_a_late_start_does_not_beat_a_stop() -> None:
+@pytest.mark.parametrize("slow", ["GET", "PATCH"])
+def test_a_late_start_does_not_beat_a_stop(slow: str) -> None:
     async def run() -> None:
         scene = Scene()
         made = scene.make(JOBS, job())
         late, held = Interposed(scene.embedded), asyncio.Event()
 
         async def hold(method: str, _path: str) -> None:
-            if method == "PATCH":
+            if method == slow:
                 await held.wait()
 
         late.before = hold
         seq = await scene.write(start(made))
         async with alongside(scene.actuator("zombie", late, lease="of its own").run()):
-            await eventually(lambda: ("PATCH", f"{JOBS}/train") in late.requests)
+            await eventually(lambda: (slow, f"{JOBS}/train") in late.requests)
             seq = await scene.write(stop(made))
             async with alongside(scene.actuator("heir").run()):
                 await eventually(lambda: scene.decision() == f"{LEDGER}/{seq}")
                 held.set()
                 await asyncio.sleep(60)
         assert scene.job()["spec"]["suspend"] is True
+        tried = [path for method, path in late.requests if method == "PATCH"]
+        assert tried == [f"{JOBS}/train"] * (slow == "PATCH")  # what was seen stopped is not tried
 
     run_virtually(run())
 
