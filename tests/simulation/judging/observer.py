@@ -42,7 +42,7 @@ class Observer:
         self._newest = dict[tuple[str, str], int]()  # job and ledger to the newest seq seen on it
         self._marks = dict[str, set[str]]()  # of a job, every decision that it ever bore
         self._since_s = dict[str, float]()  # jobs that run without quota, and since when
-        self._killed = set[str]()  # pods that somebody deleted past us
+        self._killed = set[str]()  # pods that somebody made or deleted past us
         self._by_hand = set[str]()  # jobs that somebody started past us
         self.touched_s = dict[str, float]()  # jobs that somebody changed past us, and when
         self._resized_s = dict[str, float]()  # jobs that somebody enlarged past us, and when
@@ -164,10 +164,19 @@ class Observer:
             twice = (uid, decision) in self._applied
             demand(not twice, "once", f"{decision} was applied twice")
             self._applied.add((uid, decision))
-            self._by_hand.discard(uid)
+            self._adopt(uid)
             self.starts += 1
         else:
             self.stops += 1
+
+    def _adopt(self, job: str) -> None:
+        """Count what a start makes of a Job; what somebody started past us may still be leaving."""
+        if job in self._by_hand:
+            self._by_hand.discard(job)
+            past_us = {pod for pod, (owner, _) in self._pods.items() if owner == job}
+            self._killed |= past_us
+            for pod in past_us:
+                del self._pods[pod]
 
     def _see_pod(self, before: Object | None, after: Object | None) -> None:
         found = after or before
