@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actuator.ungating.domains import Numbering, Place, choose, rank
+from tests.parts.drawn import drawn
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod, PodSpec, PodStatus
 from tidegate.model.topology import TopologyDomain
@@ -141,6 +142,7 @@ def held(pods: Sequence[Pod]) -> Counter[str]:
     return Counter(one.spec.node_selector[HOST] for one in live if one.spec.node_selector)
 
 
+@drawn(200)
 @given(histories())
 def test_never_more_pods_in_a_domain_than_assigned_and_no_room_left_that_somebody_waits_for(
     history: tuple[Place, list[Pod], dict[str, str]],

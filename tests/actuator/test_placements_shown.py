@@ -10,6 +10,7 @@ from actuator.projection.read_model import ReadModel
 from actuator.projection.rehydrate import workload
 from actuator.projection.workload_view import WorkloadView
 from tests.actuator.placing import WORKLOAD, assigned, node_failed, replaced
+from tests.parts.drawn import drawn
 from tests.parts.stage import Object, kueue
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.conversion import topology_assignment, written_assignment
@@ -22,6 +23,7 @@ from tidegate.model.topology import TopologyDomain, pack
 NAMES = st.text("ab1-", min_size=1, max_size=5)
 
 
+@drawn(100)
 @given(st.dictionaries(st.tuples(NAMES, NAMES), st.integers(1, 3), min_size=1, max_size=6))
 def test_a_placement_is_read_back_as_it_was_written(places: dict[tuple[str, str], int]) -> None:
     domains = [TopologyDomain(values=values, count=count) for values, count in places.items()]

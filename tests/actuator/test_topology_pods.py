@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.actuator.placing import (
@@ -19,6 +19,7 @@ from tests.actuator.placing import (
     phase_of,
     replaced,
 )
+from tests.parts.drawn import drawn
 from tests.parts.stage import Object, eventually
 from tests.parts.virtual import run_virtually
 
@@ -136,7 +137,7 @@ ACTS = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None)
+@drawn(25)
 @given(ACTS)
 def test_whatever_happens_each_pod_is_let_go_once_and_no_domain_is_overfilled(
     acts: list[tuple[str, int]],

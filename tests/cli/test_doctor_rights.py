@@ -20,7 +20,11 @@ from tidegate.kube.client import Access, connect
 __all__ = ["real_api", "staged"]
 
 NAMES = ("tidegate-ingest", "tidegate-scheduler", "tidegate-actuator")
-EXTRAS = ("provisioning", "elastic", "unqueued")
+EXTRAS = {
+    "tidegate-ingest": ("topology",),
+    "tidegate-scheduler": (),
+    "tidegate-actuator": ("provisioning", "elastic", "unqueued", "topology"),
+}
 RBAC = list(read_manifests(DEPLOY / "rbac"))
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
@@ -55,7 +59,7 @@ def test_an_account_has_the_rights_of_the_roles_that_are_bound_to_it() -> None:
     assert {one.name for one in found} == set(NAMES)
     for one in found:
         wanted = set() if one.name == "tidegate-scheduler" else role(one.name)
-        for extra in EXTRAS if one.name == "tidegate-actuator" else ():
+        for extra in EXTRAS[one.name]:
             wanted |= role(f"{one.name}-{extra}")
         assert {tuple(right)[:3] for right in one.rights} == {tuple(right) for right in wanted}
 

@@ -209,9 +209,18 @@ def _try(
             attempt.reason, attempt.borrow = reason, 0
             return attempt, choices
         choices[resource] = choice
-    if question.state.scan.looks_back:
+    if _all_must_fit(question.state):
         attempt.mode = min((one.mode for one in choices.values()), default=FIT)
     return attempt, choices
+
+
+def _all_must_fit(state: State) -> bool:
+    """Tell whether a flavor is as good as the worst mode of its resources.
+
+    Where preemption is preferred to borrowing, Kueue takes a resource that borrows for worse than
+    one that has no room, and the flavor for one that fits: it then never starts.
+    """
+    return state.scan.looks_back
 
 
 def _ineligible(question: Question, podsets: list[PodSet], slot: Slot, asked: list[str]) -> str:

@@ -22,7 +22,7 @@ from tidegate.core.preemption.trial import (
 )
 from tidegate.core.quota.shares import Share, borrows, share
 from tidegate.core.quota.tree import Node, add, remove
-from tidegate.core.state.state import Workload
+from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import DEFAULT_STRATEGIES
@@ -69,7 +69,7 @@ def fair(trial: Trial) -> list[Target]:
     state = _Fair(trial=trial, queues=_queues(candidates), path=_path(cq.node))
     add(cq.node, amounts)
     found = _first_pass(state, within=within)
-    again = len(trial.state.policy.fair_sharing) > 1 and not trial.state.scan.moves_for_good
+    again = len(trial.state.policy.fair_sharing) > 1 and not _moves_for_good(trial.state)
     if not found and again:
         found = _second_pass(state)
     remove(cq.node, amounts)
@@ -77,6 +77,11 @@ def fair(trial: Trial) -> list[Target]:
         trial.restore(state.targets)
         return []
     return trial.fill_back(state.targets, borrowing=True)
+
+
+def _moves_for_good(state: State) -> bool:
+    """Tell whether nobody leaves for a share who would come back: docs/adr/0013."""
+    return state.scan.moves_for_good
 
 
 def _queues(candidates: Iterable[Workload]) -> dict[str, deque[Workload]]:
@@ -155,7 +160,7 @@ def _may_give(state: _Fair, queue: Node) -> bool:
     if queue is state.path[0]:
         return True
     trial = state.trial
-    needs = trial.needs if trial.state.scan.moves_for_good else queue.cells
+    needs = trial.needs if _moves_for_good(trial.state) else queue.cells
     return takes_more(trial.state.forest.cluster_queues[queue.name], needs)
 
 
@@ -175,7 +180,7 @@ def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
 
 def _first_pass(state: _Fair, *, within: bool) -> bool:
     trial = state.trial
-    for_good = trial.state.scan.moves_for_good
+    for_good = _moves_for_good(trial.state)
     final = trial.state.policy.fair_sharing[0] == DEFAULT_STRATEGIES[0]
     while (queue := _next_queue(state)) is not None:
         state.gave.add(id(queue))
