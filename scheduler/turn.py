@@ -16,7 +16,7 @@ from scheduler.leader_state import LeaderState, look, opening, publish
 from scheduler.start.binding import Bound, learn
 from scheduler.start.snapshots import keep
 from tidegate.bus.jetstream.register import LEDGER
-from tidegate.contracts.entry import Message, Positions
+from tidegate.contracts.entry import Message, Position, Positions
 from tidegate.contracts.fact_kinds.reception import GapObserved, StreamReplaced
 from tidegate.contracts.facts import Event, FactEvent
 from tidegate.core.accept import accept
@@ -31,8 +31,8 @@ DECISIONS_MAX = 1_000
 async def first_turn(leader: LeaderState) -> int:
     """Write what a term must tell before it reads; return how many entries were written.
 
-    A ledger that begins asks to be told everything: ingest may have told it to one that was lost,
-    and the stream, if that was lost too, shows no gap.
+    A ledger that has read nothing yet asks to be told everything: ingest may have told it to one
+    that was lost, or into a stream that was, and a stream that is new to it shows no gap.
 
     Raises:
         Whatever ``turn`` raises.
@@ -40,7 +40,8 @@ async def first_turn(leader: LeaderState) -> int:
     register, bound = leader.deps.register, Bound()
     if leader.head.seq == 0:
         bound = await learn(register)
-        await leader.deps.inbox.ask_resync("a new ledger begins")
+    if leader.accepted == Position():
+        await leader.deps.inbox.ask_resync("nothing has been read yet")
         leader.deps.status.resyncs.inc()
     leader.sound = False
     facts = opening(leader, bound)

@@ -34,11 +34,15 @@ def test_a_ledger_opens_with_its_name_and_the_policy_at_the_buss_time() -> None:
     play(story)
 
 
-def test_a_ledger_that_begins_asks_to_be_told_everything_and_later_terms_do_not() -> None:
+def test_a_term_asks_to_be_told_everything_until_one_has_read_something() -> None:
     async def story(stage: Stage) -> None:
-        for _ in range(3):
-            await stage.leader()
-        assert stage.bus.resyncs.count == 1
+        await stage.leader()
+        leader = await stage.leader()
+        assert stage.bus.resyncs.count == 2
+        await stage.say(*first_round())
+        await turn(leader)
+        await stage.leader()
+        assert stage.bus.resyncs.count == 2
 
     play(story)
 
