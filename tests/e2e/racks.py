@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from tests.e2e.act import Act
-from tests.e2e.cast import define, until
+from tests.e2e.cast import define, post, until
 from tests.e2e.kinds import ACTS
 from tests.e2e.test_job_kinds import configuration, get, kueue
 from tidegate.cluster.install import apply
@@ -45,7 +45,7 @@ class Racks:
         self.api, self.running = api, running
 
     async def make(self, path: str, found: Object) -> None:
-        answer = await self.api.request("POST", path, body=msgspec.json.encode(found))
+        answer = await post(self.api, path, found)
         assert answer.status == 201, answer.body
 
     async def pods(self, of: str) -> list[Object]:

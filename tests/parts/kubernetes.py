@@ -66,7 +66,13 @@ def real_api(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterat
 @pytest.fixture(scope="session")
 def own_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """Lend a control plane that nobody else uses: its parts may be killed and started again."""
-    folder = tmp_path_factory.mktemp("own")
+    with fresh_plane(tmp_path_factory.mktemp("own")) as plane:
+        yield plane
+
+
+@contextmanager
+def fresh_plane(folder: Path) -> Iterator[ControlPlane]:
+    """Lend a control plane on which nothing was ever made."""
     plane = ControlPlane(folder / "control-plane", binaries())
     bring_up(plane, folder, os.getpid())
     with ThreadPoolExecutor(max_workers=1) as aside:  # a test may have a loop of its own
