@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import structlog
 from structlog.testing import capture_logs
 
 from tests.notify.conftest import Hook
@@ -72,6 +73,7 @@ async def test_what_stays_away_is_given_up_and_the_url_is_in_no_log(
     hook: Hook, capfd: pytest.CaptureFixture[str]
 ) -> None:
     hook.statuses = 5 * [503]
+    structlog.reset_defaults()  # another test may have asked for silence
     with capture_logs() as logs:
         assert not await send(hook)
     assert len(hook.keys) == 5
