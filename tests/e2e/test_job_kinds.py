@@ -53,8 +53,10 @@ async def test_a_job_is_placed_run_preempted_as_it_was_and_finished(
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
+OFTEN = ("life-job", "life-jobset", "life-partial")
+"""Lived by each run of CI; the others by make test-all."""
 LIVES = [
-    pytest.param(act, id=act.namespace, marks=[pytest.mark.slow] if act.slow else [])
+    pytest.param(act, id=act.namespace, marks=[] if act.namespace in OFTEN else [pytest.mark.slow])
     for act in ACTS
 ]
 
