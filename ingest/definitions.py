@@ -20,15 +20,15 @@ from tidegate.contracts.observations import (
 from tidegate.contracts.observed.nodes import NodeObserved, TopologyObserved
 from tidegate.kinds import names, seen
 from tidegate.kinds.kueue_api.checks import AdmissionCheck
-from tidegate.kinds.kueue_api.conversion import (
+from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology, WorkloadPriorityClass
+from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
+from tidegate.kinds.kueue_api.queues.cohort import Cohort
+from tidegate.kinds.kueue_api.queues.conversion import (
     cluster_queue_spec,
     cohort_spec,
     flavor_spec,
     local_queue_spec,
 )
-from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology, WorkloadPriorityClass
-from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
-from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.podsets import texts

@@ -28,7 +28,7 @@ from tidegate.jobs.serving.table import SETS
 from tidegate.kinds import seen
 from tidegate.kinds.kueue_api import checks, flavors
 from tidegate.kinds.kueue_api.queues import cluster_queue, cohort, local_queue
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.names import API_VERSION, GROUP
 from tidegate.kinds.pods import Pod
 

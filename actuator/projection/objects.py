@@ -14,7 +14,7 @@ from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload import OWNER_NOT_FOUND, ordered
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.conversion import written_assignment
+from tidegate.kinds.kueue_api.queues.conversion import written_assignment
 from tidegate.kinds.meta import Condition
 from tidegate.kinds.times import stamp
 from tidegate.model.podset import PodSetAssignment

@@ -23,18 +23,18 @@ from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.serving.members import job_name, job_uid
 from tidegate.jobs.workload_fields import class_of
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.check_states import checks_since
-from tidegate.kinds.kueue_api.conversion import (
+from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
+from tidegate.kinds.kueue_api.queues.cohort import Cohort
+from tidegate.kinds.kueue_api.queues.conversion import (
     cluster_queue_spec,
     cohort_spec,
     local_queue_spec,
     topology_assignment,
 )
-from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
-from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
-from tidegate.kinds.kueue_api.workload import Workload
-from tidegate.kinds.kueue_api.workload_status import Admission
+from tidegate.kinds.kueue_api.workloads.check_states import checks_since
+from tidegate.kinds.kueue_api.workloads.status import Admission
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import Condition, ObjectMeta, OwnerReference, holding
 from tidegate.kinds.names import (
     COMPONENT_INDEX,

@@ -21,7 +21,7 @@ from tidegate.core.queueing.variants import PREEMPTION_GATE
 from tidegate.jobs.kind import Object
 from tidegate.jobs.workload_fields import variant_of
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.times import micros, stamp
 from tidegate.model.ids import ObjectRef

@@ -19,7 +19,7 @@ from actuator.ungating.pod_ungater import Standing
 from tidegate.jobs.kind import Patch
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, OwnerReference, holding
 from tidegate.kinds.pods import Pod
 

@@ -25,7 +25,7 @@ from tidegate.jobs.serving.table import SETS
 from tidegate.jobs.workload import KIND as WORKLOADS
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.pods import Pod
 from tidegate.service.logs import get_log
 

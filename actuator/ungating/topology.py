@@ -21,7 +21,7 @@ from tidegate.jobs import workload
 from tidegate.jobs.kind import Object, Patch
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.workload import Workload, WorkloadPodSet
+from tidegate.kinds.kueue_api.workloads.workload import Workload, WorkloadPodSet
 from tidegate.kinds.pods import Pod
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.topology import unpack

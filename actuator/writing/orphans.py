@@ -8,7 +8,7 @@ from __future__ import annotations
 from tidegate.jobs.kind import Object
 from tidegate.jobs.workload import OWNER_NOT_FOUND, is_orphan
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.times import stamp
 

@@ -26,7 +26,7 @@ from tidegate.jobs import workload
 from tidegate.jobs.job_metadata import astray, identified
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.seen import Namespace
 

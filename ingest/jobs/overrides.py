@@ -9,8 +9,8 @@ from tidegate.jobs.job_metadata import listed
 from tidegate.jobs.workload import holds_quota_of_another
 from tidegate.jobs.workload_fields import boost, closed_gates
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.check_states import check_states, checks_since
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.check_states import check_states, checks_since
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import holding
 
 

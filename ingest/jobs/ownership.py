@@ -20,7 +20,7 @@ from tidegate.contracts.observations import JobObserved, ObjectGone, ObjectRefus
 from tidegate.jobs import workload
 from tidegate.jobs.workload import OWNER_NOT_FOUND, is_orphan
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, OwnerReference
 from tidegate.kinds.policies.frameworks import is_known_kind
 

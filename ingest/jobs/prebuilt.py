@@ -14,7 +14,7 @@ from tidegate.contracts.observations import JobObserved
 from tidegate.jobs import prebuilt, workload
 from tidegate.jobs.names import workload_name
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,8 +14,8 @@ from tidegate.contracts.observations import CheckSeen
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.workload_fields import variant_of
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.check_states import check_states, checks_since
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.check_states import check_states, checks_since
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.model.numbers import whole
 

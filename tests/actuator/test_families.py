@@ -8,7 +8,7 @@ from actuator.projection import objects, rehydrate, variants
 from actuator.projection.workload_view import WorkloadView
 from tidegate.jobs.kind import Object
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.model.ids import ObjectRef
 
 JOB = ObjectRef(kind="batch/job", namespace="team", name="train", uid="u1")

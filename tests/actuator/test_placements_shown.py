@@ -13,9 +13,9 @@ from tests.actuator.placing import WORKLOAD, assigned, node_failed, replaced
 from tests.parts.drawn import drawn
 from tests.parts.stage import Object, kueue
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.conversion import topology_assignment, written_assignment
-from tidegate.kinds.kueue_api.topology_assignment import TopologyAssignment
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.queues.conversion import topology_assignment, written_assignment
+from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSetAssignment
 from tidegate.model.topology import TopologyDomain, pack

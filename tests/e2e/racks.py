@@ -18,8 +18,8 @@ from tests.e2e.test_job_kinds import configuration, get, kueue
 from tidegate.cluster.install import apply
 from tidegate.cluster.nodes.fleet import Fleet
 from tidegate.cluster.running import Running, Wanted, run_services
-from tidegate.kinds.kueue_api.conversion import topology_assignment
-from tidegate.kinds.kueue_api.topology_assignment import TopologyAssignment
+from tidegate.kinds.kueue_api.queues.conversion import topology_assignment
+from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
 from tidegate.kinds.manifests import policies
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 from tidegate.model.topology import HOSTNAME, unpack

@@ -14,7 +14,7 @@ from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved
 from tidegate.jobs.batch import batch_job
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.seen import Namespace
 
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"

@@ -9,8 +9,8 @@ import pytest
 from tests.kinds.cluster import DATA, documents
 from tidegate.errors import UndecodableError
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.topologies import topology_request
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.topologies import topology_request
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.podsets import pod_set, workload_podsets, written
 from tidegate.model.podset import (

@@ -10,8 +10,8 @@ import pytest
 from tests.kinds.cluster import DATA, documents
 from tidegate.errors import UndecodableError
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api import conversion
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor
+from tidegate.kinds.kueue_api.queues import conversion
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue

@@ -22,7 +22,7 @@ from tidegate.jobs.templates.paths import (
     with_value,
     without_empty,
 )
-from tidegate.kinds.kueue_api.topologies import PodIndex
+from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.podset import PodSet
 

@@ -24,8 +24,8 @@ from tidegate.jobs.workload_fields import (
 )
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.check_states import check_states, checks_since
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.check_states import check_states, checks_since
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import Condition, ObjectMeta, holding
 from tidegate.kinds.podsets import workload_podsets
 from tidegate.kinds.times import micros, stamp

@@ -6,7 +6,7 @@ from typing import Literal
 
 from tidegate.jobs.job_metadata import listed
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.model.numbers import INT32_MAX, signed
 

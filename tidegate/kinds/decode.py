@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast
 import msgspec
 
 from tidegate.errors import UndecodableError
-from tidegate.kinds.kueue_api.v1beta1 import modernized, old_spelling
+from tidegate.kinds.kueue_api.versions.v1beta1 import modernized, old_spelling
 from tidegate.kinds.meta import ListMeta, ObjectMeta, Status
 from tidegate.model.numbers import whole
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.v1beta2 import KINDS
+from tidegate.kinds.kueue_api.versions.v1beta2 import KINDS
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import Framework
 

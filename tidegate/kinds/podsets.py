@@ -9,8 +9,8 @@ from decimal import Decimal
 import msgspec
 
 from tidegate.kinds import pods
-from tidegate.kinds.kueue_api.topologies import checked, slice_layers, topology_request
-from tidegate.kinds.kueue_api.workload import PodSetTopologyRequest, Workload
+from tidegate.kinds.kueue_api.workloads.topologies import checked, slice_layers, topology_request
+from tidegate.kinds.kueue_api.workloads.workload import PodSetTopologyRequest, Workload
 from tidegate.kinds.meta import SelectorRequirement
 from tidegate.kinds.seen import PodRequests
 from tidegate.model import podset as model

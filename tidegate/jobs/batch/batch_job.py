@@ -37,7 +37,7 @@ from tidegate.jobs.templates.paths import found_at, number_of
 from tidegate.jobs.templates.written import with_fewest, written_podset
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.topologies import check_slices
+from tidegate.kinds.kueue_api.workloads.topologies import check_slices
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.podsets import pod_set
 

@@ -18,7 +18,7 @@ from tidegate.jobs.kind import Object
 from tidegate.jobs.managed_by import ManagedBy
 from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
 from tidegate.jobs.templates.paths import listed_at, number_at, text_at
-from tidegate.kinds.kueue_api.topologies import PodIndex
+from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 
 _JOBS = ("spec", "replicatedJobs")
 _STATUSES = ("status", "replicatedJobsStatus")

@@ -9,7 +9,7 @@ import msgspec
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import positive
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.topologies import PodIndex, says_true
+from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, says_true
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodCondition, PodTemplateSpec
 from tidegate.model.numbers import INT32_MAX, whole

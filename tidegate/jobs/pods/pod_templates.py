@@ -5,7 +5,7 @@ from __future__ import annotations
 from tidegate.jobs.kind import Object
 from tidegate.jobs.templates.written import written_podset
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.topologies import PodIndex
+from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.pods import Pod, PodTemplateSpec, TemplateMeta
 
 LABEL_MAX = 317

@@ -13,7 +13,7 @@ from tidegate.jobs.kind import Object
 from tidegate.jobs.serving.kinds import serving_kind
 from tidegate.jobs.serving.members import Membership, SetLayout
 from tidegate.jobs.templates.paths import Path, found_at, number_at
-from tidegate.kinds.kueue_api.topologies import PodIndex
+from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import SUSPENDING_PARENT
 from tidegate.model.numbers import whole

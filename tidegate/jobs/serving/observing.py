@@ -18,7 +18,7 @@ from tidegate.jobs.serving import marks
 from tidegate.jobs.serving.members import SetLayout, job_name, job_uid
 from tidegate.jobs.suspending.model_podsets import model_podsets
 from tidegate.kinds import names
-from tidegate.kinds.kueue_api.topologies import check_groups
+from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.pods import Pod
 
 ON_HOLD = "tidegate.dev/no-replicas"

@@ -7,7 +7,7 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import Place, charged_at
 from tidegate.jobs.kind import Object
 from tidegate.kinds.decode import read
-from tidegate.kinds.kueue_api.topologies import check_slices
+from tidegate.kinds.kueue_api.workloads.topologies import check_slices
 from tidegate.kinds.pods import PodTemplateSpec
 from tidegate.kinds.podsets import pod_set
 from tidegate.model.podset import PodSet

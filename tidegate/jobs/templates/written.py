@@ -9,7 +9,7 @@ from typing import Any
 
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
-from tidegate.kinds.kueue_api.topologies import PodIndex, written_request
+from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, written_request
 
 
 def written_podset(

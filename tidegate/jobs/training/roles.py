@@ -18,7 +18,7 @@ from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.managed_by import ManagedBy
 from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
 from tidegate.jobs.templates.paths import Path, found_at, number_at, shown, text_at
-from tidegate.kinds.kueue_api.topologies import PodIndex, check_groups
+from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, check_groups
 
 _POLICY = ("spec", "runPolicy")
 _STATUSES = ("status", "replicaStatuses")

@@ -29,7 +29,7 @@ from tidegate.jobs.templates.paths import (
     with_value,
 )
 from tidegate.jobs.wrappers.wrapped import as_template, inferred
-from tidegate.kinds.kueue_api.topologies import PodIndex
+from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.model.numbers import INT32_MAX, whole
 
 _COMPONENTS = ("spec", "components")

@@ -1,1 +1,1 @@
-"""The kinds of Kueue's API that quota is got through: ClusterQueue, Cohort, LocalQueue."""
+"""The kinds of Kueue's API that quota is got through, and what the core computes with of them."""

@@ -15,7 +15,7 @@ from tidegate.kinds.kueue_api.queues.policies import (
     Preemption,
     StopPolicy,
 )
-from tidegate.kinds.kueue_api.quotas import (
+from tidegate.kinds.kueue_api.queues.quotas import (
     FairSharing,
     FairSharingStatus,
     ResourceGroups,

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import msgspec
 
-from tidegate.kinds.kueue_api.quotas import (
+from tidegate.kinds.kueue_api.queues.quotas import (
     FairSharing,
     FairSharingStatus,
     ResourceGroups,

@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 
 from tidegate.kinds.kueue_api.queues.policies import StopPolicy
-from tidegate.kinds.kueue_api.quotas import FairSharing, LocalUsages
+from tidegate.kinds.kueue_api.queues.quotas import FairSharing, LocalUsages
 from tidegate.kinds.markers import Int32, Name, Quantity, Rule, Time, ruled, said
 from tidegate.kinds.meta import Conditions, ObjectMeta
 

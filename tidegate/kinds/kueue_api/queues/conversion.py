@@ -13,9 +13,9 @@ from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue, ClusterQ
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.kueue_api.queues.policies import Migration
-from tidegate.kinds.kueue_api.quota_conversion import groups, located, weight
-from tidegate.kinds.kueue_api.topology_assignment import LevelValues as Values
-from tidegate.kinds.kueue_api.topology_assignment import TopologyAssignment as Assigned
+from tidegate.kinds.kueue_api.queues.quota_conversion import groups, located, weight
+from tidegate.kinds.kueue_api.workloads.topology_assignment import LevelValues as Values
+from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment as Assigned
 from tidegate.kinds.meta import LabelSelector, ObjectMeta
 from tidegate.kinds.names import MIN_RUNTIME
 from tidegate.kinds.podsets import toleration

@@ -6,8 +6,8 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from tidegate.kinds.kueue_api.workload_rules import WORKLOAD
-from tidegate.kinds.kueue_api.workload_status import WorkloadStatus
+from tidegate.kinds.kueue_api.workloads.rules import WORKLOAD
+from tidegate.kinds.kueue_api.workloads.status import WorkloadStatus
 from tidegate.kinds.markers import Count, Int32, Name, PodSetName, Rule, keyed, listed, needed, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import PodTemplateSpec

@@ -15,7 +15,7 @@ from tidegate.kinds.kueue_api.checks import MultiKueueCluster
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 
 Raw: TypeAlias = dict[str, Any]
 

@@ -1,15 +1,17 @@
 """What v1beta1 spells otherwise, as schemas: both versions accept both spellings.
 
 The API server converts nothing between the versions (strategy None), so what is stored may be
-spelled either way; ``tidegate.kinds.kueue_api.v1beta1`` reads both.
+spelled either way; ``tidegate.kinds.kueue_api.versions.v1beta1`` reads both.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from tidegate.kinds.kueue_api import checks, topology_assignment, workload, workload_status
+from tidegate.kinds.kueue_api import checks
 from tidegate.kinds.kueue_api.queues import cluster_queue, cohort, local_queue, policies
+from tidegate.kinds.kueue_api.workloads import status as workload_status
+from tidegate.kinds.kueue_api.workloads import topology_assignment, workload
 from tidegate.kinds.markers import NAME_PATTERN
 from tidegate.kinds.schema import Schema
 

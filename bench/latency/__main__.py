@@ -26,7 +26,7 @@ import msgspec
 
 from bench.cluster.objects import KUEUE, namespace
 from bench.cluster.sending import CLIENTS, all_of, send
-from bench.submitting import create_job, jobs_path, make_queues, submit
+from bench.latency.submitting import create_job, jobs_path, make_queues, submit
 from tidegate.cluster.go.building import build
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.install import apply, install, manifests_folder

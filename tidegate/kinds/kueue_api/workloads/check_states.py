@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tidegate.contracts.observations import CheckSeen
-from tidegate.kinds.kueue_api.workload import Workload
-from tidegate.kinds.kueue_api.workload_status import CheckState, PodSetUpdate
+from tidegate.kinds.kueue_api.workloads.status import CheckState, PodSetUpdate
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.names import CHECKS_SINCE
 from tidegate.kinds.podsets import toleration
 from tidegate.model import podset

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-from tidegate.kinds.kueue_api.topology_assignment import TopologyAssignment
+from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment
 from tidegate.kinds.markers import (
     CheckName,
     Count,

@@ -10,7 +10,12 @@ from fractions import Fraction
 from typing import TypeVar
 
 from tidegate.errors import QuantityError, UndecodableError
-from tidegate.kinds.kueue_api.quotas import FairSharing, FlavorQuotas, ResourceGroup, ResourceQuota
+from tidegate.kinds.kueue_api.queues.quotas import (
+    FairSharing,
+    FlavorQuotas,
+    ResourceGroup,
+    ResourceQuota,
+)
 from tidegate.kinds.podsets import written
 from tidegate.model import quota
 from tidegate.model.quantity import amount, parse

@@ -1,4 +1,4 @@
-"""Measure watching nodes: ``python -m bench.nodes [--nodes 5000 --pods 20000]``.
+"""Measure watching nodes: ``python -m bench.topology.nodes [--nodes 5000 --pods 20000]``.
 
 The three services as they are deployed, NATS and the ledger; the stub of ``bench.pipeline`` stands
 for the API server. Nodes and pods are as large as a real kubelet's. First nothing names a topology,
@@ -35,7 +35,7 @@ _FLAVOR = f"/apis/{KUEUE}/resourceflavors/any"
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, print, and return 0."""
-    parser = ArgumentParser(prog="python -m bench.nodes", description=__doc__)
+    parser = ArgumentParser(prog="python -m bench.topology.nodes", description=__doc__)
     parser.add_argument("--nodes", type=int, default=5_000)
     parser.add_argument("--pods", type=int, default=20_000, help="half of them of workloads")
     parser.add_argument("--seconds", type=float, default=60.0, help="of each phase")

@@ -16,7 +16,7 @@ import msgspec
 from tidegate.errors import UndecodableError
 from tidegate.kinds import names
 from tidegate.kinds.decode import FAILURES, said
-from tidegate.kinds.kueue_api.workload import SliceConstraint
+from tidegate.kinds.kueue_api.workloads.workload import SliceConstraint
 from tidegate.model.numbers import INT32_MAX, whole
 from tidegate.model.podset import PodSet, SliceLayer, TopologyRequest
 

@@ -11,7 +11,7 @@ import msgspec
 
 from tidegate.kinds.kueue_api import checks, flavors
 from tidegate.kinds.kueue_api.queues import cluster_queue, cohort, local_queue
-from tidegate.kinds.kueue_api.workload import Workload
+from tidegate.kinds.kueue_api.workloads.workload import Workload
 
 Scope: TypeAlias = Literal["Cluster", "Namespaced"]
 

@@ -1,0 +1,1 @@
+"""From the decision of a start to the running Job."""
