@@ -3,7 +3,8 @@
 Of a pod no more is kept than its node, what it requests, and for one that a topology placed its
 workload: of a node that is not ready, or has a taint, is told too whose pods there have all ended.
 A terminated pod uses nothing. Nothing is told before the first list is complete: a part of a sum
-would look like room.
+would look like room. Whoever may make pods may write into them what they like, so that what is
+told of a node is bounded: processors, memory and their like before what vendors name.
 
 Source: behaviour.md 12.1, 12.6.
 """
@@ -11,6 +12,8 @@ Source: behaviour.md 12.1, 12.6.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from heapq import nsmallest
+from itertools import islice
 from sys import intern
 from typing import NamedTuple, TypeAlias
 
@@ -25,6 +28,10 @@ from tidegate.kinds.podsets import running_pod
 from tidegate.kinds.seen import BoundPod
 
 Amounts: TypeAlias = tuple[tuple[str, int], ...]
+RESOURCES_MAX, ENDED_MAX = 256, 1_000
+"""How many resources, and how many workloads that have ended, are told of a node."""
+KEY_MAX = 63 + 1 + 253
+"""Characters of a workload's key: a pod that names a longer one is of no workload."""
 _OVER = ("Succeeded", "Failed")
 _NO_DEFAULTS = Objects()  # a pod's requests were filled in when it was created
 
@@ -166,19 +173,20 @@ class PodUsage:
             uid=name,
             version=self._seen,
             session="",
-            usage={key: usage[key] for key in sorted(usage)},
+            usage={key: usage[key] for key in sorted(_first(usage))},
             ended=ended,
         )
 
     def _ended(self, found: _OnNode) -> tuple[str, ...]:
-        return tuple(sorted(key for key, one in found.placed.items() if not one.living))
+        ended = (key for key, one in found.placed.items() if not one.living)
+        return tuple(sorted(islice(ended, ENDED_MAX)))
 
     def _member(self, pod: BoundPod) -> _Member | None:
         over, node = pod.status.phase in _OVER, intern(pod.spec.node_name)
         if not node:
             return None
-        if pod.metadata.annotations.placed:
-            workload = f"{pod.metadata.namespace}/{pod.metadata.annotations.workload}"
+        workload = f"{pod.metadata.namespace}/{pod.metadata.annotations.workload}"
+        if pod.metadata.annotations.placed and len(workload) <= KEY_MAX:
             lives = not over and not pod.metadata.deleting
             return _Member(node, (), intern(workload), lives)
         if over:
@@ -186,6 +194,11 @@ class PodUsage:
         asked = placement_requests(_NO_DEFAULTS, "", running_pod(pod.spec)) | {"pods": 1}
         amounts = tuple((intern(name), asked[name]) for name in sorted(asked) if asked[name])
         return _Member(node, self._amounts.setdefault(amounts, amounts), "", lives=True)
+
+
+def _first(usage: Collection[str]) -> list[str]:
+    """Return the resources that are told of: those of Kubernetes itself first, by name."""
+    return nsmallest(RESOURCES_MAX, usage, key=lambda name: ("/" in name, name))
 
 
 def _gone(name: str, version: int) -> ObjectGone:

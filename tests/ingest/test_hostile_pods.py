@@ -1,0 +1,55 @@
+"""Whatever pods ask for, what is told of their node stays small, and right for the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ingest.nodes.pod_usage import PodUsage
+from tidegate.contracts.codec import PAYLOAD_BYTES_MAX, encode
+from tidegate.contracts.observed.nodes import NodePodsObserved
+from tidegate.kinds.pods import Container, Resources
+from tidegate.kinds.seen import BoundPod, PlacedAnnotations, PodMeta, PodPhase, PodRequests
+
+FEW, MANY = 300, 20_000
+
+
+def pod(name: str, *, requests: Mapping[str, str], **more: str) -> BoundPod:
+    placed = PlacedAnnotations(workload=more.get("workload"))
+    return BoundPod(
+        metadata=PodMeta(name=name, namespace="ns", uid=name, annotations=placed),
+        spec=PodRequests(
+            node_name="n1", containers=(Container(resources=Resources(requests={**requests})),)
+        ),
+        status=PodPhase(phase=more.get("phase", "Running")),
+    )
+
+
+def told(*pods: BoundPod) -> NodePodsObserved:
+    usage = PodUsage()
+    for one in pods:
+        assert list(usage.observe(one)) == []
+    found = [one for _, one in usage.listed([one.metadata.uid for one in pods], 7)]
+    found += [one for _, one in usage.ail("n1", "u1", ails=True)]
+    last = found[-1]
+    assert isinstance(last, NodePodsObserved)
+    assert len(encode(last)) <= PAYLOAD_BYTES_MAX
+    return last
+
+
+def test_a_pod_of_endless_resources_hides_nobody_elses() -> None:
+    endless = {f"{at:063d}.example.com/{'x' * 63}": "1" for at in range(MANY)}
+    found = told(pod("a", requests={"cpu": "1", **endless}), pod("b", requests={"cpu": "2"}))
+    assert found.usage["cpu"] == 3_000
+    assert found.usage["pods"] == 2
+
+
+def test_endless_ended_workloads_of_endless_names_leave_what_is_used() -> None:
+    ended = [
+        pod(f"p{at}", requests={}, workload=f"{at}-{'x' * 100_000}", phase="Succeeded")
+        for at in range(FEW)
+    ]
+    short = [pod(f"s{at}", requests={}, workload=f"w{at}", phase="Failed") for at in range(MANY)]
+    found = told(*ended, *short, pod("b", requests={"cpu": "2"}))
+    assert found.usage["cpu"] == 2_000
+    assert found.ended
+    assert all(len(one) < 400 for one in found.ended)
