@@ -100,9 +100,9 @@ def _may_borrow(cell: Cell, units: int) -> bool:
 
 def _given(asking: Asking, cell: Cell, units: int, own: int) -> int:
     """Return what other ClusterQueues could give."""
-    state, cq, workload = asking.state, asking.cq, asking.workload
+    state, cq = asking.state, asking.cq
     reclaim = cq.spec.preemption.reclaim_within_cohort
-    if cell.parent is None or reclaim == "Never" or is_displaced(state, cq, workload):
+    if cell.parent is None or reclaim == "Never" or asking.rights.displaced:
         return 0
     if state.policy.fair_sharing:
         return _given_fairly(asking, cell, units)
@@ -146,7 +146,7 @@ def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
         return _below(everywhere, limit) - _below(
             borrowed(cq.tree, cq.node, fr, asking.rights.needs), limit
         )
-    if not may_move_shares(asking.state, cq, workload):
+    if not asking.rights.moves:
         return 0
     found, gone = 0, _own(asking)
     for node, parent, remaining in _upwards(cq.node, fr, units):
