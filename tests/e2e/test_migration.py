@@ -6,7 +6,7 @@ full as before. What Tidegate leaves differs from that in its own marks alone.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,7 @@ from tests.e2e.lws import leader_worker_sets, numbering
 from tests.e2e.operators import at_work
 from tests.e2e.test_job_kinds import kueue, nodes
 from tests.parts.foreign import foreign_crd
-from tests.parts.kubernetes import fresh_plane
+from tests.parts.kubernetes import new_api as own_api
 from tidegate.cli.commands.manifests import of_configuration
 from tidegate.cluster.install import apply
 from tidegate.cluster.running import Running, Wanted, run_services
@@ -32,6 +32,7 @@ from tidegate.core.quota.limit_ranges import nano
 from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 from tidegate.service.config.configuration import read_configuration
 
+__all__ = ["own_api"]
 pytestmark = pytest.mark.real
 NAMESPACE = "migrated"
 KINDS = tuple(act for act in ACTS if act.declared is None)
@@ -44,13 +45,6 @@ CONFIGURATION = (
 PODS = 2 * len(KINDS) + 1 + 2 + 2 + 2 + 2
 """Each act has two; then a pod, a group, a Deployment, a StatefulSet, a LeaderWorkerSet."""
 QUEUE = f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{NAMESPACE}"
-
-
-@pytest.fixture(scope="module")
-def own_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the kubeconfig of a new control plane: nobody's policies touch what Kueue made."""
-    with fresh_plane(tmp_path_factory.mktemp("plane")) as plane:
-        yield str(plane.kubeconfig)
 
 
 async def test_every_kind_runs_on_under_tidegate_and_is_left_as_it_was(

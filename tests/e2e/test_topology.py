@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,10 @@ import pytest
 from tests.e2e.operators import Operator, at_work
 from tests.e2e.racks import BLOCK, HOSTS, JOBSET, NAME, PODS, RACK, Racks, racks
 from tests.parts.foreign import jobset, pods_template
-from tests.parts.kubernetes import fresh_plane
+from tests.parts.kubernetes import new_api as own_api
 from tidegate.kube.ports import KubernetesApi
 
+__all__ = ["own_api"]
 pytestmark = pytest.mark.real
 Object = dict[str, Any]
 QUEUE = {"kueue.x-k8s.io/queue-name": NAME}
@@ -46,13 +46,6 @@ def member(name: str, count: int) -> Object:
     marks = {**found["metadata"]["annotations"], TOTAL: str(count)}
     about = {"name": name, "labels": labels, "annotations": marks}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": found["spec"]}
-
-
-@pytest.fixture(scope="module")
-def own_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the kubeconfig of a new control plane: its nodes and policies are nobody else's."""
-    with fresh_plane(tmp_path_factory.mktemp("plane")) as plane:
-        yield str(plane.kubeconfig)
 
 
 async def test_jobs_are_placed_as_required_and_go_on_without_a_lost_node(

@@ -70,6 +70,17 @@ def own_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane
         yield plane
 
 
+@pytest.fixture(scope="module")
+def new_api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the kubeconfig of a control plane for the tests of one module.
+
+    For those that leave nodes or policies behind, or would stumble over others': imported as
+    ``own_api`` it takes that one's place.
+    """
+    with fresh_plane(tmp_path_factory.mktemp("new")) as plane:
+        yield str(plane.kubeconfig)
+
+
 @contextmanager
 def fresh_plane(folder: Path) -> Iterator[ControlPlane]:
     """Lend a control plane on which nothing was ever made."""
