@@ -6,7 +6,7 @@ import pytest
 
 from tests.simulation.bugs.hunt import hunt
 from tests.simulation.bugs.page import PAGE, table
-from tests.simulation.bugs.patches import Bug, every_bug, tree_with
+from tests.simulation.bugs.patches import ROOT, Bug, every_bug, put_in
 
 BUGS = every_bug()
 TRIED = ("adopted-without-charge", "missed-events-passed-over", "patch-without-a-version")
@@ -33,11 +33,9 @@ def test_a_bug_of_the_sample_is_found(bug: Bug) -> None:
     assert hunt(bug, [bug.seed, 1, 2]) is not None, "no world of these seeds shows it"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("bug", BUGS, ids=_named)
 def test_a_bug_fits_the_code(bug: Bug) -> None:
-    with tree_with(bug) as tree:
-        assert (tree / "tidegate").is_dir()
+    put_in(bug, ROOT, "--check")
 
 
 def test_the_page_names_the_seed_and_rule_of_each_bug() -> None:

@@ -71,6 +71,15 @@ def tree_with(bug: Bug) -> Generator[Path]:
                 shutil.copytree(one, copy / one.name, symlinks=True)
             elif not one.name.startswith("."):
                 (copy / one.name).symlink_to(one)
-        command = ["git", "apply", "-C1", "--recount", str(bug.file.resolve())]
-        subprocess.run(command, cwd=copy, check=True, capture_output=True, text=True)
+        put_in(bug, copy)
         yield copy
+
+
+def put_in(bug: Bug, tree: Path, *more: str) -> None:
+    """Change a tree by a bug's patch; with ``--check`` only see whether it could be.
+
+    Raises:
+        subprocess.CalledProcessError: the patch does not fit the code any more.
+    """
+    command = ["git", "apply", "-C1", "--recount", *more, str(bug.file.resolve())]
+    subprocess.run(command, cwd=tree, check=True, capture_output=True, text=True)
