@@ -57,7 +57,9 @@ class ElasticPods:
             if runs(one, self.gate) and podset in room:
                 room[podset] -= 1
         found = list[tuple[Pod, Patch]]()
-        for name in (name for name in waiting if jobs[name] is not None):
+        # Whose patch may yet be applied comes first: it takes room whether or not it is sent again.
+        order = sorted(waiting, key=lambda name: name not in standing.sent)
+        for name in (name for name in order if jobs[name] is not None):
             podset = _podset(pods[name], room)
             if room.get(podset, 0) > 0:
                 room[podset] -= 1

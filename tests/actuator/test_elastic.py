@@ -13,9 +13,11 @@ from prometheus_client import CollectorRegistry
 from actuator.calls import Calls
 from actuator.metrics import Metrics
 from actuator.ungating.elastic import ElasticPods
-from actuator.ungating.pod_ungater import PodUngater
+from actuator.ungating.pod_ungater import PodUngater, Standing
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, eventually, job, kueue
 from tests.parts.virtual import run_virtually
+from tidegate.kinds.decode import read
+from tidegate.kinds.pods import Pod
 from tidegate.kube.ports import KubernetesApi
 
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
@@ -32,8 +34,8 @@ class Elastic(Stage):
     def __init__(self) -> None:
         super().__init__(with_crds=True)
         self.uid = self.make(JOBS, job())["metadata"]["uid"]
-        calls = Calls(self.api, Metrics(CollectorRegistry()))
-        self.lets_go = PodUngater(calls, Random(3), ElasticPods())
+        self.calls = Calls(self.api, Metrics(CollectorRegistry()))
+        self.lets_go = PodUngater(self.calls, Random(3), ElasticPods())
 
     def pod(self, name: str, *gates: Object) -> None:
         template = job()["spec"]["template"]
@@ -99,6 +101,20 @@ def test_nobody_is_let_go_by_a_workload_that_does_not_stand_for_the_job(
         async with alongside(stage.lets_go.run()):
             await asyncio.sleep(10)
             assert stage.let_go() == []
+
+    run_virtually(run())
+
+
+def test_a_pod_whose_patch_was_never_answered_has_the_room_before_any_other() -> None:
+    async def run() -> None:
+        stage = Elastic()
+        stage.workload("one", 1, "Admitted")
+        for name in ("a", "b"):
+            stage.pod(name)
+        found = {one["metadata"]["name"]: read(one, Pod) for one in stage.read(PODS)["items"]}
+        standing = Standing(found, ("a", "b"), {"b": {"spec": {"schedulingGates": None}}})
+        released = await ElasticPods().release(stage.calls, standing)
+        assert [pod.metadata.name for pod, _ in released] == ["b"]
 
     run_virtually(run())
 
