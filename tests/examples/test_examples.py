@@ -34,7 +34,7 @@ def instance(tmp_path: Path) -> Iterator[Instance]:
     command = [*TIDEGATE, "up", "--on", "embedded"]
     with log, subprocess.Popen(command, env=environment, stdout=log, stderr=log):
         try:
-            wait_until((tmp_path / FILE).exists, "tidegate up did not come up", within_s=120)
+            wait_until((tmp_path / FILE).exists, "tidegate up did not come up", within_s=300)
             yield msgspec.json.decode((tmp_path / FILE).read_bytes(), type=Instance)
         finally:
             subprocess.run([*TIDEGATE, "down"], env=environment, check=True, capture_output=True)
