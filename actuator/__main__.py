@@ -31,8 +31,7 @@ from tidegate.bus.jetstream.connection import NatsBus, open_bus
 from tidegate.bus.jetstream.register import CLUSTER
 from tidegate.bus.ports import Lease
 from tidegate.contracts.entry import Position, Published
-from tidegate.jobs.registry import declare
-from tidegate.jobs.serving.table import SETS
+from tidegate.jobs.registry import SETS, declare
 from tidegate.kinds.policies.disabled import queued_kinds
 from tidegate.kube.client import connect
 from tidegate.kube.identity import cluster_uid

@@ -24,7 +24,7 @@ from tidegate.jobs import workload
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.pods import pod, pod_group
-from tidegate.jobs.serving.table import SETS
+from tidegate.jobs.registry import SETS
 from tidegate.kinds import seen
 from tidegate.kinds.kueue_api import checks, flavors
 from tidegate.kinds.kueue_api.queues import cluster_queue, cohort, local_queue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.jobs.pods.pod import is_finished
+from tidegate.jobs.pods.pod_state import is_finished
 from tidegate.kinds.pods import Pod
 
 

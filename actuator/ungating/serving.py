@@ -19,9 +19,9 @@ from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.kind import JobKind, Patch, Refused
 from tidegate.jobs.names import workload_name
 from tidegate.jobs.pods import pod as pods
+from tidegate.jobs.registry import SETS
 from tidegate.jobs.serving import marks
 from tidegate.jobs.serving.members import Membership, job_name
-from tidegate.jobs.serving.table import SETS
 from tidegate.jobs.workload import KIND as WORKLOADS
 from tidegate.kinds import names
 from tidegate.kinds.decode import read

@@ -20,11 +20,11 @@ from tidegate.errors import TidegateError
 from tidegate.jobs.job_metadata import identified
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind
+from tidegate.jobs.registry import SETS
 from tidegate.jobs.serving import marks
 from tidegate.jobs.serving.kinds import ServingSet
 from tidegate.jobs.serving.members import Membership, job_name, job_uid
 from tidegate.jobs.serving.observing import Standing, observe_set
-from tidegate.jobs.serving.table import SETS
 from tidegate.jobs.templates.paths import number_at
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod

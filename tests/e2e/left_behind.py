@@ -21,8 +21,7 @@ from tidegate.contracts.decisions import PodSetStart, StartOrdered
 from tidegate.core.quota.requests import pod_total
 from tidegate.jobs.kind import JobKind, Start
 from tidegate.jobs.names import workload_name
-from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.serving.table import SETS
+from tidegate.jobs.registry import JOB_KINDS, SETS
 from tidegate.jobs.templates.merging import difference
 from tidegate.jobs.templates.paths import Path, parsed, with_value
 from tidegate.kinds.decode import read

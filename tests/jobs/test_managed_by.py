@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.kinds.observed.answers import with_beside
@@ -13,6 +15,8 @@ from tidegate.jobs.managed_by import MULTIKUEUE
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.templates.paths import with_value
 from tidegate.kinds.decode import read
+from tidegate.kinds.policies.frameworks import framework
+from tidegate.kinds.policies.jobs import suspend
 
 KINDS = {name: kind for name, kind in JOB_KINDS.items() if kind.managed_by is not None}
 CASES = {case.object["kind"]: cases for _, cases in kinds() for case in cases[:1]}
@@ -65,3 +69,17 @@ def test_what_another_cluster_is_to_run_waits(name: str) -> None:
     told = run_by(KINDS[name], MULTIKUEUE)
     assert told.queue
     assert MULTIKUEUE in told.gates
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_its_policy_suspends_what_its_own_controller_runs_and_no_other(name: str) -> None:
+    managed_by = KINDS[name].managed_by
+    assert managed_by is not None
+    (policy, _) = suspend(framework(name))
+    (own,) = [
+        one["expression"]
+        for one in policy["spec"]["matchConditions"]
+        if one["name"] == "its-own-controller"
+    ]
+    assert own.startswith(f"object.?{'.?'.join(map(str, managed_by.path))}.orValue('')")
+    assert re.findall(r"'([^']+)'", own.partition(" in ")[2]) == [managed_by.own, MULTIKUEUE]

@@ -91,7 +91,6 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True):
 class Layout(msgspec.Struct, frozen=True, kw_only=True):
     """All that is known of a kind that a field suspends."""
 
-    suspend: Path
     places: Places  # raises UndecodableError
     standing: Callable[[Object], JobStatus]  # raises UndecodableError
     priority_class: Callable[[Object], str] = lambda _: ""

@@ -8,9 +8,7 @@ from typing import Any
 import msgspec
 
 from tidegate.jobs.templates.paths import Path, text_at
-
-MULTIKUEUE = "kueue.x-k8s.io/multikueue"
-"""Runs jobs on another cluster; one that names it is run by nobody here."""
+from tidegate.kinds.policies.frameworks import MULTIKUEUE
 
 
 class ManagedBy(msgspec.Struct, frozen=True, kw_only=True):

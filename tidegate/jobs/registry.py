@@ -1,51 +1,40 @@
-"""The one table of job kinds: a new kind is its file and its row here, or a declaration."""
+"""The one table of job kinds: each module of this package with a ``KIND``, and declarations."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
+from pkgutil import walk_packages
+from types import ModuleType
 from typing import Any
 
+from tidegate import jobs
 from tidegate.errors import NotSupportedError
-from tidegate.jobs import workload
-from tidegate.jobs.batch import batch_job, jobset
 from tidegate.jobs.kind import JobKind
-from tidegate.jobs.pods import pod, pod_group
-from tidegate.jobs.ray import ray_cluster, ray_job, ray_service
-from tidegate.jobs.serving.table import SETS
+from tidegate.jobs.serving.kinds import ServingSet
 from tidegate.jobs.suspending.declared import declared_kind
-from tidegate.jobs.training import (
-    jax_job,
-    mpi_job,
-    paddle_job,
-    pytorch_job,
-    tf_job,
-    train_job,
-    xgboost_job,
-)
-from tidegate.jobs.wrappers import app_wrapper, spark_application
+from tidegate.kinds.policies.frameworks import FRAMEWORKS
+from tidegate.kinds.policies.serving_kinds import SERVING
 from tidegate.model.declaration import Declaration
 
-_BUILT_IN: tuple[JobKind[Any], ...] = (
-    batch_job.KIND,
-    jobset.KIND,
-    mpi_job.KIND,
-    pytorch_job.KIND,
-    tf_job.KIND,
-    xgboost_job.KIND,
-    paddle_job.KIND,
-    jax_job.KIND,
-    train_job.KIND,
-    ray_job.KIND,
-    ray_cluster.KIND,
-    ray_service.KIND,
-    app_wrapper.KIND,
-    spark_application.KIND,
-    *(one.row for one in SETS.values()),
-    pod.KIND,
-    pod_group.KIND,
-    workload.KIND,
-)
-JOB_KINDS: dict[str, JobKind[Any]] = {kind.name: kind for kind in _BUILT_IN}
+_ORDER = (*(one.name for one in FRAMEWORKS), *(one.name for one in SERVING), "pod", "pod-group")
+
+
+def _found() -> dict[str, ModuleType]:
+    """Return the modules that are kinds, by Kueue's names; those of a field first, as declared."""
+    walked = walk_packages(jobs.__path__, f"{jobs.__name__}.")
+    modules = [import_module(one.name) for one in walked]
+    named = {one.KIND.name: one for one in modules if hasattr(one, "KIND")}
+    return {name: named[name] for name in (*_ORDER, *sorted(named)) if name in named}
+
+
+MODULES = _found()
+"""The module of each kind that is built in, by Kueue's name."""
+JOB_KINDS: dict[str, JobKind[Any]] = {name: module.KIND for name, module in MODULES.items()}
+SETS: dict[str, ServingSet] = {
+    name: module.SET for name, module in MODULES.items() if hasattr(module, "SET")
+}
+"""Every kind that is queued through its pods and has Workloads of its own, by Kueue's name."""
 _DECLARED = set[str]()
 THROUGH_PODS = ("deployment",)
 """Kinds of which each pod is queued by itself: nothing but policies is about them."""

@@ -1,9 +1,15 @@
 """A Workload that somebody made directly, for a controller of his own or for none.
 
-Its status is its start: whoever made it waits for the condition Admitted. So it is started and
-stopped by a condition that stands beside that one and names the decision, in the same write. Where
-another controller owns it, its pods count as active until that controller has cleared
-QuotaReserved, which is how it says that they are gone.
+Its status is its start: whoever made it waits for the condition Admitted, and one beside that names
+the decision, in the same write. Another controller that owns it says by clearing QuotaReserved that
+its pods are gone.
+
+Suspended by: its condition ``tidegate.dev/StartRequested``
+Podsets: ``spec.podSets`` of one that was made directly
+Put in: nothing: its conditions and admission say that it may run
+Restored: the condition
+Partial: as its podsets say
+Topology: whoever made it places its pods
 
 Source: behaviour.md 16, external frameworks.
 """

@@ -3,6 +3,14 @@
 A Job that was started keeps its template until it is suspended, without startTime and without
 active pods, so a stop takes steps: suspend, wait, then restore the template. All in one patch is
 refused (422).
+
+Called: batch/v1 Job, a CronJob's too
+Podsets: ``main``: min(parallelism, completions) pods
+Put in: node labels, tolerations, labels and annotations of the template; parallelism (and
+completions, if asked for) under partial admission
+Restored: the template and both counts
+Partial: at least ``kueue.x-k8s.io/job-min-parallelism`` pods
+Topology: by ``batch.kubernetes.io/job-completion-index``
 """
 
 from __future__ import annotations
@@ -13,7 +21,7 @@ import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import NotSupportedError
-from tidegate.jobs.batch.binding import MANAGED_BY, is_bound, unbound
+from tidegate.jobs.batch.binding import MANAGED_BY, ROW, is_bound, unbound
 from tidegate.jobs.batch.numbers import (
     INDEX,
     PODSET,
@@ -41,7 +49,6 @@ from tidegate.kinds.kueue_api.workloads.topologies import check_slices
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.podsets import pod_set
 
-NAME = "batch/job"
 _CONTROLLERS_LABELS = ("controller-uid", "job-name", "batch.kubernetes.io/controller-uid")
 
 
@@ -153,11 +160,11 @@ def _ended(job: Object) -> bool:
 
 
 KIND = JobKind(
-    name=NAME,
-    group="batch",
-    version="v1",
-    kind="Job",
-    plural="jobs",
+    name=ROW.name,
+    group=ROW.group,
+    version=ROW.version,
+    kind=ROW.kind,
+    plural=ROW.resource,
     elastic=True,
     optional=False,
     managed_by=MANAGED_BY,

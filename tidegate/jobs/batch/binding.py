@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from tidegate.jobs.kind import Object, Patch, Step, Wait
 from tidegate.jobs.managed_by import ManagedBy
+from tidegate.jobs.templates.paths import parsed
+from tidegate.kinds.policies.frameworks import framework
 
-MANAGED_BY = ManagedBy(path=("spec", "managedBy"), own="kubernetes.io/job-controller")
+ROW = framework("batch/job")
+MANAGED_BY = ManagedBy(path=parsed(ROW.managed_by), own=ROW.controller)
 _CONTROLLER_PATIENCE_S = 2.0
 _POLL_S = 0.2
 

@@ -2,6 +2,9 @@
 
 Its controller makes the Jobs and takes what was put into the templates over into them.
 
+Podsets: one a replicatedJob, under its name: replicas times min(parallelism, completions) pods
+Topology: by ``jobset.sigs.k8s.io/job-index`` and ``batch.kubernetes.io/job-completion-index``
+
 Source: behaviour.md 16, JobSet.
 """
 
@@ -15,10 +18,10 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import outcome
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.managed_by import ManagedBy
-from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import listed_at, number_at, text_at
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
+from tidegate.kinds.policies.frameworks import framework
 
 _JOBS = ("spec", "replicatedJobs")
 _STATUSES = ("status", "replicatedJobsStatus")
@@ -89,16 +92,4 @@ def _named(replicated: Object) -> str:
     return name
 
 
-KIND = suspended_kind(
-    Identity(
-        name="jobset.x-k8s.io/jobset",
-        group="jobset.x-k8s.io",
-        version="v1alpha2",
-        kind="JobSet",
-        plural="jobsets",
-        managed_by=ManagedBy(
-            path=("spec", "managedBy"), own="jobset.sigs.k8s.io/jobset-controller"
-        ),
-    ),
-    Layout(suspend=("spec", "suspend"), places=places, standing=standing),
-)
+KIND = suspended_kind(framework("jobset.x-k8s.io/jobset"), Layout(places=places, standing=standing))

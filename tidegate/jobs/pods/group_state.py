@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tidegate.contracts.observations import JobState
-from tidegate.jobs.pods import pod as single
+from tidegate.jobs.pods import pod_state
 from tidegate.jobs.pods.grouping import Group, serves
 from tidegate.kinds import names
 from tidegate.model.numbers import whole
@@ -14,13 +14,13 @@ def group_state(group: Group) -> JobState:
     present = (*group.members, *group.leaving)
     told = present or (*group.succeeded, *group.failed)
     decisions = [one.metadata.annotations.get(names.DECISION, "") for one in told]
-    held = any(single.is_gated(one) for one in group.members)
-    running = [one for one in group.members if not single.is_gated(one)]
+    held = any(pod_state.is_gated(one) for one in group.members)
+    running = [one for one in group.members if not pod_state.is_gated(one)]
     return JobState(
         suspended=held or not group.members,
         started=bool(running),
-        active=sum(single.is_active(one) for one in present),
-        ready=sum(single.is_ready(one) for one in running),
+        active=sum(pod_state.is_active(one) for one in present),
+        ready=sum(pod_state.is_ready(one) for one in running),
         succeeded=len(group.succeeded),
         decision=min(decisions, key=_seq) if decisions else "",
     )
@@ -30,7 +30,7 @@ def is_over(group: Group) -> bool:
     """Tell whether a group is done, or nothing of it can run any more."""
     if serves(group):
         return False
-    active = any(single.is_active(one) for one in (*group.members, *group.leaving))
+    active = any(pod_state.is_active(one) for one in (*group.members, *group.leaving))
     everybody = (*group.members, *group.succeeded, *group.failed)
     final = any(
         one.metadata.annotations.get(names.RETRIABLE_IN_GROUP) == "false" for one in everybody

@@ -9,6 +9,7 @@ import msgspec
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import positive
 from tidegate.jobs.pods import pod as single
+from tidegate.jobs.pods import pod_state
 from tidegate.kinds import names
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.pods import Pod
@@ -27,7 +28,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_started(self) -> bool:
         """Tell whether any pod was let go."""
-        held = all(single.is_gated(one) for one in self.members)
+        held = all(pod_state.is_gated(one) for one in self.members)
         return not held or bool(self.succeeded or self.failed)
 
     @property
@@ -66,13 +67,13 @@ def grouped(pods: Sequence[Pod]) -> Group:
         )
     if len({one.metadata.labels.get(names.QUEUE_NAME, "") for one in pods}) != 1:
         raise UndecodableError(f"All pods of a group have the same {names.QUEUE_NAME}.")
-    ended = [one for one in pods if single.is_finished(one)]
+    ended = [one for one in pods if pod_state.is_finished(one)]
     over = _uids(ended)
     living = [one for one in pods if one.metadata.uid not in over and not one.metadata.deleting]
     succeeded = tuple(one for one in ended if _succeeded(one))
-    living.sort(key=single.is_gated)  # those that run come first, and the sort is stable
+    living.sort(key=pod_state.is_gated)  # those that run come first, and the sort is stable
     room = max(total - len(succeeded), 0)
-    kept = [one for at, one in enumerate(living) if at < room or not single.is_gated(one)]
+    kept = [one for at, one in enumerate(living) if at < room or not pod_state.is_gated(one)]
     count = _uids(kept)
     return Group(
         total=total,

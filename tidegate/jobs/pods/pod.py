@@ -4,6 +4,12 @@ Only pods that were gated when they were made (label ``kueue.x-k8s.io/managed``)
 business here: what runs ungated is never deleted for it. Kueue's finalizer is taken off as soon as
 a decision reaches the pod; only a stop puts it on, on pods of a group.
 
+Called: a plain Pod
+Suspended by: the scheduling gate ``kueue.x-k8s.io/admission``
+Podsets: ``main``: 1 pod
+Put in: node labels, tolerations, labels, annotations; the gate goes
+Restored: nothing: it gets the condition ``TerminationTarget`` and is deleted
+
 Source: behaviour.md 16, Pod.
 """
 
@@ -16,20 +22,20 @@ from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import asked, state
 from tidegate.jobs.kind import Delete, Done, JobKind, Object, Patch, Refused, Start, Step, Stop
+from tidegate.jobs.pods.pod_state import OUTCOMES, is_active, is_finished, is_gated, is_ready
 from tidegate.jobs.pods.pod_templates import pod_podset, pod_template
 from tidegate.jobs.templates.injected import decided_on
 from tidegate.jobs.templates.merging import difference
 from tidegate.jobs.templates.paths import found_at
 from tidegate.jobs.templates.template import conflicts, injected
 from tidegate.kinds import names
-from tidegate.kinds.meta import ObjectMeta, holding
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.pods import Pod
 from tidegate.kinds.podsets import pod_set
 
 NAME, PODSET, TERMINATION_TARGET = "pod", "main", "TerminationTarget"
 _GATES = (names.ADMISSION_GATE, names.TOPOLOGY_GATE)
 """Gates that a start removes; the latter stays where the pod is to be told its domain."""
-OUTCOMES = ("Succeeded", "Failed")
 
 
 def is_marked(meta: ObjectMeta) -> bool:
@@ -139,26 +145,6 @@ def is_kept(pod: Object) -> bool:
 def podsets(pod: Object) -> list[Object]:
     """See ``JobKind.podsets``."""
     return [pod_podset(pod, PODSET, 1)]
-
-
-def is_gated(pod: Pod) -> bool:
-    """Tell whether a pod waits for its admission."""
-    return any(gate.get("name") == names.ADMISSION_GATE for gate in pod.spec.scheduling_gates)
-
-
-def is_finished(pod: Pod) -> bool:
-    """Tell whether a pod ended."""
-    return pod.status.phase in OUTCOMES
-
-
-def is_active(pod: Pod) -> bool:
-    """Tell whether a pod runs or may run, one that is being deleted included."""
-    return not is_gated(pod) and not is_finished(pod)
-
-
-def is_ready(pod: Pod) -> bool:
-    """Tell whether a pod is ready."""
-    return holding(pod.status.conditions, "Ready") is not None
 
 
 def _told(pod: Object, decision: str, marks: dict[str, str], *, kept: bool = False) -> Object:

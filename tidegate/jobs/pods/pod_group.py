@@ -4,6 +4,12 @@ A group has no object of its own. It is whoever bears its name; once started, it
 uid, so that it stays the same group whichever of them are replaced. Pods that a stop deletes are
 kept by Kueue's finalizer, so that the group and its Workload wait for others in their places.
 
+Called: Pods with ``kueue.x-k8s.io/pod-group-name``; enabled with ``pod``
+Podsets: one a role: pods of the same shape
+Put in: as for a Pod
+Restored: as for a Pod
+Topology: by the label that ``kueue.x-k8s.io/pod-group-pod-index-label`` names
+
 Source: behaviour.md 16, Pod group.
 """
 
@@ -19,6 +25,7 @@ from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs.job_metadata import asked
 from tidegate.jobs.kind import Delete, Members, Object, Refused, Start, Step, Stop
 from tidegate.jobs.pods import pod as single
+from tidegate.jobs.pods import pod_state
 from tidegate.jobs.pods.group_state import group_state, is_over
 from tidegate.jobs.pods.grouping import (
     Group,
@@ -129,7 +136,7 @@ def podsets(group: Object) -> list[Object]:
 
 
 def _stopping(stop: Stop, pod: Object) -> Step:
-    ended = pod.get("status", {}).get("phase") in single.OUTCOMES
+    ended = pod.get("status", {}).get("phase") in pod_state.OUTCOMES
     if not ended:
         return single.stop(stop, pod, 0.0)
     return single.marked(stop, pod, kept=stop.keeps and single.is_kept(pod))

@@ -1,5 +1,8 @@
 """RayCluster: suspended by ``spec.suspend``; it serves and never finishes.
 
+Podsets: ``head``: 1 pod, with the containers and requests that KubeRay adds; one a worker group,
+under its name: replicas times numOfHosts
+
 Source: behaviour.md 16, RayCluster.
 """
 
@@ -7,12 +10,10 @@ from __future__ import annotations
 
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.managed_by import ManagedBy
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows
-from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import number_at, object_at, text_at
-
-CONTROLLER = "ray.io/kuberay-operator"
+from tidegate.kinds.policies.frameworks import framework
 
 
 def places(obj: Object) -> tuple[Place, ...]:
@@ -33,13 +34,5 @@ def standing(obj: Object) -> JobStatus:
 
 
 KIND = suspended_kind(
-    Identity(
-        name="ray.io/raycluster",
-        group="ray.io",
-        version="v1",
-        kind="RayCluster",
-        plural="rayclusters",
-        managed_by=ManagedBy(path=("spec", "managedBy"), own=CONTROLLER),
-    ),
-    Layout(suspend=("spec", "suspend"), places=places, standing=standing, elastic=True),
+    framework("ray.io/raycluster"), Layout(places=places, standing=standing, elastic=True)
 )

@@ -2,6 +2,12 @@
 
 One that runs on a cluster which is there already has no pods of its own to be admitted.
 
+Called: RayJob v1; not one with a ``clusterSelector``
+Podsets: those of its cluster; ``submitter``: 1 pod in K8sJobMode
+Restored: each pod template; a written one goes
+Put in: node labels, tolerations, labels and annotations, in each pod template; a submitter's is
+written if there is none
+
 Source: behaviour.md 16, RayJob.
 """
 
@@ -12,12 +18,11 @@ from msgspec.structs import replace
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.managed_by import ManagedBy
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows, with_container
 from tidegate.jobs.ray.growing import as_they_are, cluster_path, pods, sized
-from tidegate.jobs.ray.ray_cluster import CONTROLLER
-from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import found_at, listed_at, text_at
+from tidegate.kinds.policies.frameworks import framework
 
 _SUSPEND, _CLUSTER = ("spec", "suspend"), ("spec", "rayClusterSpec")
 _SUBMITTER = ("spec", "submitterPodTemplate")
@@ -107,17 +112,9 @@ def _submitter_template(obj: Object) -> Object:
 
 
 KIND = suspended_kind(
-    Identity(
-        name="ray.io/rayjob",
-        group="ray.io",
-        version="v1",
-        kind="RayJob",
-        plural="rayjobs",
-        managed_by=ManagedBy(path=("spec", "managedBy"), own=CONTROLLER),
-        skips=runs_elsewhere,
-        refers=refers,
-        referred=("rayclusters",),
-        needs_referred=False,
-    ),
-    Layout(suspend=_SUSPEND, places=places, standing=standing, elastic=True, sized=sized),
+    framework("ray.io/rayjob"),
+    Layout(places=places, standing=standing, elastic=True, sized=sized),
+    skips=runs_elsewhere,
+    refers=refers,
+    needs_referred=False,
 )

@@ -1,5 +1,7 @@
 """RayService: a Ray cluster that serves, suspended with it; it never finishes.
 
+Podsets: those of its cluster
+
 Source: behaviour.md 16, RayService.
 """
 
@@ -8,12 +10,11 @@ from __future__ import annotations
 from tidegate.jobs.conditions import holding
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.managed_by import ManagedBy
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows
 from tidegate.jobs.ray.growing import as_they_are, cluster_path, pods, sized
-from tidegate.jobs.ray.ray_cluster import CONTROLLER
-from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import text_at
+from tidegate.kinds.policies.frameworks import framework
 
 _CLUSTER = ("spec", "rayClusterConfig")
 _SUSPEND = (*_CLUSTER, "suspend")
@@ -46,16 +47,8 @@ def refers(obj: Object) -> tuple[str, ...]:
 
 
 KIND = suspended_kind(
-    Identity(
-        name="ray.io/rayservice",
-        group="ray.io",
-        version="v1",
-        kind="RayService",
-        plural="rayservices",
-        managed_by=ManagedBy(path=("spec", "managedBy"), own=CONTROLLER),
-        refers=refers,
-        referred=("rayclusters",),
-        needs_referred=False,
-    ),
-    Layout(suspend=_SUSPEND, places=places, standing=standing, elastic=True, sized=sized),
+    framework("ray.io/rayservice"),
+    Layout(places=places, standing=standing, elastic=True, sized=sized),
+    refers=refers,
+    needs_referred=False,
 )

@@ -19,6 +19,7 @@ from tidegate.jobs.templates.written import written_podset
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.policies.serving_kinds import Serving
 from tidegate.model.ids import ObjectRef
 
 
@@ -32,7 +33,7 @@ class ServingSet(msgspec.Struct, frozen=True):
 MANAGED_PODS = f"{names.MANAGED}=true"
 
 
-def serving_kind(name: str, *, group: str, kind: str, plural: str, layout: SetLayout) -> ServingSet:
+def serving_kind(told: Serving, layout: SetLayout) -> ServingSet:
     """Return a kind; its version is v1."""
 
     def observe(found: Loose) -> JobObserved:
@@ -41,11 +42,11 @@ def serving_kind(name: str, *, group: str, kind: str, plural: str, layout: SetLa
         return observe_set(row, layout, found, index, nothing)
 
     row = JobKind(
-        name=name,
-        group=group,
+        name=told.name,
+        group=told.group,
         version="v1",
-        kind=kind,
-        plural=plural,
+        kind=told.kind,
+        plural=told.resource,
         seen=Loose,
         observe=observe,
         start=_refused,

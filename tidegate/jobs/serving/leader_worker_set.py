@@ -2,6 +2,12 @@
 
 Its pods are made by StatefulSets: one of all leaders, and one of the workers behind each leader.
 
+Called: LeaderWorkerSet v1; needs ``pod``
+Podsets: a Workload for each group: ``leader``: 1 pod and ``worker``: size - 1, or ``main``: size
+Put in: as for a Pod, in each pod as it is let go; the template stays as it is
+Restored: its pods are deleted, and those made again wait
+Topology: by ``leaderworkerset.sigs.k8s.io/worker-index``
+
 Source: behaviour.md 16, LeaderWorkerSet.
 """
 
@@ -16,6 +22,7 @@ from tidegate.jobs.templates.paths import Path, found_at, number_at
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import SUSPENDING_PARENT
+from tidegate.kinds.policies.serving_kinds import serving
 from tidegate.model.numbers import whole
 
 NAME = "leaderworkerset.x-k8s.io/leaderworkerset"
@@ -64,10 +71,6 @@ def member(meta: ObjectMeta) -> Membership | None:
 
 
 SET = serving_kind(
-    NAME,
-    group="leaderworkerset.x-k8s.io",
-    kind="LeaderWorkerSet",
-    plural="leaderworkersets",
-    layout=SetLayout(places=places, replicas=replicas, member=member, grouped=True),
+    serving(NAME), SetLayout(places=places, replicas=replicas, member=member, grouped=True)
 )
 KIND = SET.row

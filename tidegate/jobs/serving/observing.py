@@ -13,7 +13,7 @@ from tidegate.jobs.job_metadata import asked, written_decision
 from tidegate.jobs.job_status import Loose
 from tidegate.jobs.kind import JobKind
 from tidegate.jobs.names import workload_key
-from tidegate.jobs.pods import pod as single
+from tidegate.jobs.pods import pod_state
 from tidegate.jobs.serving import marks
 from tidegate.jobs.serving.members import SetLayout, job_name, job_uid
 from tidegate.jobs.suspending.model_podsets import model_podsets
@@ -70,17 +70,17 @@ def set_state(found: Loose, index: int | None, standing: Standing) -> JobState:
     pod may have been let go unseen it counts as active.
     """
     notes = found.metadata.annotations
-    here = [one for one in standing.pods if not single.is_finished(one)]
-    running = [one for one in here if not (single.is_gated(one) or one.metadata.deleting)]
+    here = [one for one in standing.pods if not pod_state.is_finished(one)]
+    running = [one for one in here if not (pod_state.is_gated(one) or one.metadata.deleting)]
     started = marks.given(notes, index) is not None and not standing.going
-    waits = any(single.is_gated(one) and not one.metadata.deleting for one in here)
-    active = sum(not single.is_gated(one) for one in here)
+    waits = any(pod_state.is_gated(one) and not one.metadata.deleting for one in here)
+    active = sum(not pod_state.is_gated(one) for one in here)
     suspended = not started and not running
     return JobState(
         suspended=suspended,
         partly=not started and bool(running) and waits,
         active=active if standing.certain or not suspended else max(active, 1),
-        ready=sum(single.is_ready(one) for one in running),
+        ready=sum(pod_state.is_ready(one) for one in running),
         deleting=standing.going or found.metadata.deleting,
         decision=written_decision(marks.decision(notes, index)),
         generation=found.metadata.generation,

@@ -1,5 +1,11 @@
 """StatefulSet: one podset of all its replicas, let go as they are made.
 
+Called: apps/v1 StatefulSet; needs ``pod``
+Podsets: ``main``: ``spec.replicas``
+Put in: as for a Pod, in each pod as it is let go; the template stays as it is
+Restored: its pods are deleted, and those made again wait
+Topology: by ``apps.kubernetes.io/pod-index``
+
 Source: behaviour.md 16, StatefulSet.
 """
 
@@ -13,6 +19,7 @@ from tidegate.jobs.templates.paths import number_at
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import SUSPENDING_PARENT
+from tidegate.kinds.policies.serving_kinds import serving
 from tidegate.model.numbers import whole
 
 NAME, PODSET = "statefulset", "main"
@@ -41,11 +48,5 @@ def member(meta: ObjectMeta) -> Membership | None:
     return Membership(parent=owner.name, uid=owner.uid, podset=PODSET)
 
 
-SET = serving_kind(
-    NAME,
-    group="apps",
-    kind="StatefulSet",
-    plural="statefulsets",
-    layout=SetLayout(places=places, replicas=replicas, member=member),
-)
+SET = serving_kind(serving(NAME), SetLayout(places=places, replicas=replicas, member=member))
 KIND = SET.row

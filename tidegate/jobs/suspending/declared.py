@@ -8,23 +8,17 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import holding
 from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import Path, found_at, number_at, parsed, text_at
+from tidegate.kinds.policies.frameworks import declared_framework
 from tidegate.model.declaration import Declaration, DeclaredPodSet, Ending, Sign
 
 
 def declared_kind(told: Declaration) -> JobKind[Loose]:
     """Return the job kind that a declaration describes."""
     return suspended_kind(
-        Identity(
-            name=told.name,
-            group=told.group,
-            version=told.version,
-            kind=told.kind,
-            plural=told.resource,
-        ),
+        declared_framework(told),
         Layout(
-            suspend=parsed(told.suspend),
             places=lambda obj: places(told, obj),
             standing=lambda obj: standing(told, obj),
             priority_class=lambda obj: _text(obj, told.priority_class),

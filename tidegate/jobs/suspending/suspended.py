@@ -17,7 +17,7 @@ from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Ste
 from tidegate.jobs.suspending.model_podsets import model_podsets
 from tidegate.jobs.templates.injected import before_start, decided_on, noted
 from tidegate.jobs.templates.merging import difference
-from tidegate.jobs.templates.paths import found_at, with_value
+from tidegate.jobs.templates.paths import Path, found_at, with_value
 from tidegate.jobs.templates.placing import Note, known_note, placed, unplaced
 from tidegate.jobs.templates.written import with_fewest, written_podset
 from tidegate.kinds import names
@@ -30,6 +30,7 @@ class Engine(msgspec.Struct, frozen=True):
     """The functions of a ``JobKind``, for one layout."""
 
     layout: Layout
+    suspend: Path  # the field that keeps an object from running while it is true
 
     def observe(self, kind: JobKind[Loose], found: Loose) -> JobObserved:
         """See ``JobKind.observe``."""
@@ -116,7 +117,7 @@ class Engine(msgspec.Struct, frozen=True):
         if isinstance(found, Refused):
             return found
         job, note = found
-        job = with_value(job, self.layout.suspend, value=False)
+        job = with_value(job, self.suspend, value=False)
         return noted(job, start.decision, note if note != Note() else None)
 
     def _before_start(self, job: Object, given: tuple[PodSetStart, ...] = ()) -> Object:
@@ -126,7 +127,7 @@ class Engine(msgspec.Struct, frozen=True):
 
     def _prepared(self, job: Object, wanted: Object) -> Object:
         """Return a job with all of a start but that it runs, and without the decision to."""
-        found: Object = with_value(wanted, self.layout.suspend, value=True)
+        found: Object = with_value(wanted, self.suspend, value=True)
         decision = found_at(job, ("metadata", "annotations", names.DECISION))
         result: Object = with_value(found, ("metadata", "annotations", names.DECISION), decision)
         return result
@@ -150,14 +151,14 @@ class Engine(msgspec.Struct, frozen=True):
         return self.layout.standing({"status": {}, **job})
 
     def _is_suspended(self, job: Object) -> bool:
-        return found_at(job, self.layout.suspend) is True
+        return found_at(job, self.suspend) is True
 
     def _only_unsuspends(self, job: Object, wanted: Object) -> bool:
-        same: Object = with_value(job, self.layout.suspend, value=False)
+        same: Object = with_value(job, self.suspend, value=False)
         return bool(same["spec"] == wanted["spec"])
 
     def _suspending(self, job: Object) -> Object:
-        return difference(job, with_value(job, self.layout.suspend, value=True))
+        return difference(job, with_value(job, self.suspend, value=True))
 
 
 def _written(job: Object, place: Place) -> Object:

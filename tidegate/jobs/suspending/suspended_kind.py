@@ -4,39 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import msgspec
-
 from tidegate.contracts.observations import JobObserved
 from tidegate.jobs.job_status import Layout, Loose
 from tidegate.jobs.kind import JobKind, Object
 from tidegate.jobs.managed_by import ManagedBy
 from tidegate.jobs.suspending.suspended import Engine
+from tidegate.jobs.templates.paths import parsed
+from tidegate.kinds.policies.frameworks import Framework
 
 
-class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """How a kind is called."""
-
-    name: str  # as Kueue's configuration calls it
-    group: str
-    version: str
-    kind: str
-    plural: str
-    managed_by: ManagedBy | None = None
-    skips: Callable[[Loose], bool] = lambda _: False
-    refers: Callable[[Object], tuple[str, ...]] = lambda _: ()
-    referred: tuple[str, ...] = ()
-    needs_referred: bool = True
-
-
-def suspended_kind(who: Identity, layout: Layout) -> JobKind[Loose]:
-    """Return the row of a kind that a field suspends."""
-    engine = Engine(layout)
+def suspended_kind(
+    row: Framework,
+    layout: Layout,
+    *,
+    skips: Callable[[Loose], bool] = lambda _: False,
+    refers: Callable[[Object], tuple[str, ...]] = lambda _: (),
+    needs_referred: bool = True,
+) -> JobKind[Loose]:
+    """Return a kind that a field suspends; see ``JobKind`` for what else it may say."""
+    engine = Engine(layout, parsed(row.suspend))
+    told = ManagedBy(path=parsed(row.managed_by), own=row.controller) if row.controller else None
 
     def observe(found: Loose) -> JobObserved:
         return engine.observe(kind, found)
 
     kind = JobKind(
-        **{field: getattr(who, field) for field in who.__struct_fields__},
+        name=row.name,
+        group=row.group,
+        version=row.version,
+        kind=row.kind,
+        plural=row.resource,
+        managed_by=told,
+        skips=skips,
+        refers=refers,
+        referred=row.looks_at,
+        needs_referred=needs_referred,
         seen=Loose,
         observe=observe,
         start=engine.start,

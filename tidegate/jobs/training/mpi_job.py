@@ -1,5 +1,8 @@
 """MPIJob (v2beta1): a podset for its launcher and one for its workers.
 
+Podsets: ``launcher``, ``worker``, as many as replicas
+Topology: by ``training.kubeflow.org/replica-index``
+
 Source: behaviour.md 16, MPIJob.
 """
 
@@ -8,8 +11,6 @@ from __future__ import annotations
 from tidegate.jobs.training.roles import Roles, kubeflow_kind
 
 KIND = kubeflow_kind(
-    "MPIJob",
+    "kubeflow.org/mpijob",
     Roles(path=("spec", "mpiReplicaSpecs"), names=("Launcher", "Worker"), pairs=True),
-    version="v2beta1",
-    controller="kubeflow.org/mpi-operator",
 )

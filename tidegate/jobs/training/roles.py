@@ -15,10 +15,10 @@ from tidegate.errors import UndecodableError
 from tidegate.jobs.conditions import holding, outcome
 from tidegate.jobs.job_status import JobStatus, Layout, Loose, Place
 from tidegate.jobs.kind import JobKind, Object
-from tidegate.jobs.managed_by import ManagedBy
-from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import Path, found_at, number_at, shown, text_at
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex, check_groups
+from tidegate.kinds.policies.frameworks import framework
 
 _POLICY = ("spec", "runPolicy")
 _STATUSES = ("status", "replicaStatuses")
@@ -82,25 +82,11 @@ def priority_class(obj: Object) -> str:
     return text_at(obj, (*_POLICY, "schedulingPolicy", "priorityClass"))
 
 
-def kubeflow_kind(
-    kind: str,
-    roles: Roles,
-    *,
-    version: str = "v1",
-    controller: str = "kubeflow.org/training-operator",
-) -> JobKind[Loose]:
-    """Return the row of one of Kubeflow's kinds."""
+def kubeflow_kind(name: str, roles: Roles) -> JobKind[Loose]:
+    """Return one of Kubeflow's kinds, by Kueue's name for it."""
     return suspended_kind(
-        Identity(
-            name=f"kubeflow.org/{kind.lower()}",
-            group="kubeflow.org",
-            version=version,
-            kind=kind,
-            plural=f"{kind.lower()}s",
-            managed_by=ManagedBy(path=(*_POLICY, "managedBy"), own=controller),
-        ),
+        framework(name),
         Layout(
-            suspend=(*_POLICY, "suspend"),
             places=roles.places,
             standing=standing,
             priority_class=priority_class,

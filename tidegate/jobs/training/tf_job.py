@@ -1,5 +1,8 @@
 """TFJob: a podset for each of chief, master, parameter servers, workers and evaluator.
 
+Podsets: ``chief``, ``master``, ``ps``, ``worker``, ``evaluator``, as many as replicas
+Topology: by ``training.kubeflow.org/replica-index``
+
 Source: behaviour.md 16, Kubeflow v1 jobs.
 """
 
@@ -8,6 +11,6 @@ from __future__ import annotations
 from tidegate.jobs.training.roles import Roles, kubeflow_kind
 
 KIND = kubeflow_kind(
-    "TFJob",
+    "kubeflow.org/tfjob",
     Roles(path=("spec", "tfReplicaSpecs"), names=("Chief", "Master", "PS", "Worker", "Evaluator")),
 )

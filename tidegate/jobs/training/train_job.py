@@ -3,6 +3,15 @@
 A start writes what it gives as a patch of the runtime, under Kueue's name, while the TrainJob is
 still suspended: Trainer allows changes of such patches only then.
 
+Called: TrainJob v1alpha1 of Kubeflow Trainer
+Podsets: one a replicatedJob of its ClusterTrainingRuntime or TrainingRuntime, with the trainer's
+and the initializers' fields and others' ``runtimePatches`` in it; while the runtime is not there,
+it waits behind a gate that names it
+Restored: ``runtimePatches``
+Put in: node labels, tolerations, labels and annotations, in a ``runtimePatches`` entry of the
+manager ``kueue.x-k8s.io/manager``, written before it is unsuspended
+Topology: as a JobSet
+
 Source: behaviour.md 16, TrainJob.
 """
 
@@ -18,11 +27,11 @@ from tidegate.jobs.batch import jobset
 from tidegate.jobs.conditions import outcome
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.managed_by import ManagedBy
-from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.fields import as_template
 from tidegate.jobs.templates.paths import Path, found_at, listed_at, text_at, with_value
 from tidegate.jobs.training.training_runtime import rendered
+from tidegate.kinds.policies.frameworks import framework
 
 GROUP, VERSION = "trainer.kubeflow.org", "v1alpha1"
 MANAGER = "kueue.x-k8s.io/manager"
@@ -102,20 +111,8 @@ def _patches_of_others(obj: Object) -> list[Object]:
 
 
 KIND = suspended_kind(
-    Identity(
-        name=f"{GROUP}/trainjob",
-        group=GROUP,
-        version=VERSION,
-        kind="TrainJob",
-        plural="trainjobs",
-        managed_by=ManagedBy(
-            path=("spec", "managedBy"), own="trainer.kubeflow.org/trainjob-controller"
-        ),
-        refers=refers,
-        referred=("clustertrainingruntimes", "trainingruntimes"),
-    ),
+    framework("trainer.kubeflow.org/trainjob"),
     Layout(
-        suspend=("spec", "suspend"),
         places=places,
         standing=standing,
         inject=inject,
@@ -123,4 +120,5 @@ KIND = suspended_kind(
         unnoted=lambda obj: ((_PATCHES, _patches_of_others(obj) or None),),
         writes_suspended=True,
     ),
+    refers=refers,
 )

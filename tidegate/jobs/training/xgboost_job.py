@@ -1,5 +1,8 @@
 """XGBoostJob: a podset for its master and one for its workers.
 
+Podsets: ``master``, ``worker``, as many as replicas
+Topology: by ``training.kubeflow.org/replica-index``
+
 Source: behaviour.md 16, Kubeflow v1 jobs.
 """
 
@@ -8,5 +11,5 @@ from __future__ import annotations
 from tidegate.jobs.training.roles import Roles, kubeflow_kind
 
 KIND = kubeflow_kind(
-    "XGBoostJob", Roles(path=("spec", "xgbReplicaSpecs"), names=("Master", "Worker"))
+    "kubeflow.org/xgboostjob", Roles(path=("spec", "xgbReplicaSpecs"), names=("Master", "Worker"))
 )

@@ -3,6 +3,12 @@
 A start says what it gives in ``podSetInfos`` beside each component; AppWrapper's controller puts it
 into the components as it creates them.
 
+Podsets: ``<name>-<n>``: what its components declare in ``podSets``, else what Pods, Deployments,
+StatefulSets, Jobs, JobSets, PyTorchJobs, RayClusters and RayJobs have
+Restored: ``podSetInfos``
+Put in: node labels, tolerations, labels and annotations, in ``podSetInfos`` of each component
+Topology: by the label that the component declares
+
 Source: behaviour.md 16, AppWrapper.
 """
 
@@ -16,8 +22,7 @@ from tidegate.contracts.decisions import PodSetStart
 from tidegate.jobs.conditions import holding
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.managed_by import ManagedBy
-from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.fields import as_fields
 from tidegate.jobs.templates.paths import (
     Path,
@@ -30,6 +35,7 @@ from tidegate.jobs.templates.paths import (
 )
 from tidegate.jobs.wrappers.wrapped import as_template, inferred
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
+from tidegate.kinds.policies.frameworks import framework
 from tidegate.model.numbers import INT32_MAX, whole
 
 _COMPONENTS = ("spec", "components")
@@ -108,16 +114,8 @@ def _index(declared: Object) -> PodIndex | None:
 
 
 KIND = suspended_kind(
-    Identity(
-        name="workload.codeflare.dev/appwrapper",
-        group="workload.codeflare.dev",
-        version="v1beta2",
-        kind="AppWrapper",
-        plural="appwrappers",
-        managed_by=ManagedBy(path=("spec", "managedBy"), own="workload.codeflare.dev/appwrapper"),
-    ),
+    framework("workload.codeflare.dev/appwrapper"),
     Layout(
-        suspend=("spec", "suspend"),
         places=places,
         standing=standing,
         inject=inject,

@@ -3,6 +3,14 @@
 Its fields say what their pods are like; templates in them are only added to. What is charged is
 what Kueue charges: not the memory overhead that Spark adds to what a pod asks for.
 
+Called: SparkApplication v1beta2; needs ``featureGates: {SparkApplicationIntegration: true}``, which
+is closed by default; without it a configuration that names the kind is refused
+Podsets: ``driver``: 1 pod, ``executor``: ``spec.executor.instances``; charged as Kueue does:
+``coreRequest``, ``memory``, without Spark's memory overhead
+Restored: all those fields
+Put in: node labels, tolerations, labels and annotations, in the fields of each role; a node
+selector for both becomes the roles' own
+
 Source: behaviour.md 16, SparkApplication.
 """
 
@@ -14,7 +22,7 @@ from tidegate.contracts.decisions import PodSetStart
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_status import JobStatus, Layout, Place
 from tidegate.jobs.kind import Object
-from tidegate.jobs.suspending.suspended_kind import Identity, suspended_kind
+from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import (
     Path,
     found_at,
@@ -26,6 +34,7 @@ from tidegate.jobs.templates.paths import (
 )
 from tidegate.jobs.templates.template import conflicts, injected
 from tidegate.jobs.wrappers.spark_pods import ROLES, built_template, container_name
+from tidegate.kinds.policies.frameworks import framework
 
 _GLOBAL = ("spec", "nodeSelector")
 _FIELDS = ("labels", "annotations", "nodeSelector", "tolerations", "template")
@@ -116,18 +125,6 @@ def _gated(template: Object | None, role: str, gates: list[Object]) -> Object:
 
 
 KIND = suspended_kind(
-    Identity(
-        name="sparkoperator.k8s.io/sparkapplication",
-        group="sparkoperator.k8s.io",
-        version="v1beta2",
-        kind="SparkApplication",
-        plural="sparkapplications",
-    ),
-    Layout(
-        suspend=("spec", "suspend"),
-        places=places,
-        standing=standing,
-        inject=inject,
-        written_over=written_over,
-    ),
+    framework("sparkoperator.k8s.io/sparkapplication"),
+    Layout(places=places, standing=standing, inject=inject, written_over=written_over),
 )

@@ -1,4 +1,8 @@
-"""The job kinds that policies know: where each is suspended, and whose children are left alone."""
+"""The job kinds: how each is called, where it is suspended, and whose children are left alone.
+
+One row declares a kind. Its policies, the rights over it and what its module is called by come from
+there.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,8 @@ import msgspec
 from tidegate.kinds.policies.forms import Target
 from tidegate.model.declaration import Declaration
 
-_CONTROLLERS = (
-    "",
-    "kubernetes.io/job-controller",
-    "jobset.sigs.k8s.io/jobset-controller",
-    "kubeflow.org/mpi-operator",
-    "kubeflow.org/training-operator",
-    "kueue.x-k8s.io/multikueue",
-    "ray.io/kuberay-operator",
-    "trainer.kubeflow.org/trainjob-controller",
-)
-"""What ``managedBy`` of an object says that its kind's own controller runs, or MultiKueue."""
+MULTIKUEUE = "kueue.x-k8s.io/multikueue"
+"""Runs jobs on another cluster; one that names it is run by nobody here."""
 
 
 class Framework(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,10 +20,14 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     group: str
-    versions: tuple[str, ...]
+    version: str
     resource: str
     kind: str
     suspend: str = "spec.suspend"  # where true means: do not run
+    controller: str = (
+        ""  # its kind's own, as an object may name it; empty: none can say who runs it
+    )
+    managed_by: str = "spec.managedBy"  # where an object names who runs it
     looks_at: tuple[str, ...] = ()  # resources of its group that say what its pods are like
 
     @property
@@ -39,9 +38,8 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def own_controller(self) -> str:
         """Return the expression of whether no controller of somebody else's runs an object."""
-        *parents, _ = self.suspend.split(".")
-        managed_by = ".?".join(["object", *parents, "managedBy"])
-        return f"{managed_by}.orValue('') in {list(_CONTROLLERS)}"
+        named = f"object.?{self.managed_by.replace('.', '.?')}.orValue('')"
+        return f"{named} in {['', self.controller, MULTIKUEUE]}"
 
     @property
     def running(self) -> str:
@@ -52,20 +50,22 @@ class Framework(msgspec.Struct, frozen=True, kw_only=True):
         """Return the requests about this kind."""
         return Target(
             group=self.group,
-            versions=self.versions,
+            versions=(self.version,),
             resources=(self.resource,),
             operations=operations,
         )
 
 
-def _kubeflow(kind: str, version: str = "v1") -> Framework:
+def _kubeflow(kind: str, version: str = "v1", operator: str = "training-operator") -> Framework:
     return Framework(
         name=f"kubeflow.org/{kind.lower()}",
         group="kubeflow.org",
-        versions=(version,),
+        version=version,
         resource=f"{kind.lower()}s",
         kind=kind,
         suspend="spec.runPolicy.suspend",
+        controller=f"kubeflow.org/{operator}",
+        managed_by="spec.runPolicy.managedBy",
     )
 
 
@@ -75,24 +75,33 @@ def _ray(
     return Framework(
         name=f"ray.io/{kind.lower()}",
         group="ray.io",
-        versions=("v1",),
+        version="v1",
         resource=f"{kind.lower()}s",
         kind=kind,
         suspend=suspend,
+        controller="ray.io/kuberay-operator",
         looks_at=looks_at,
     )
 
 
 FRAMEWORKS: tuple[Framework, ...] = (
-    Framework(name="batch/job", group="batch", versions=("v1",), resource="jobs", kind="Job"),
+    Framework(
+        name="batch/job",
+        group="batch",
+        version="v1",
+        resource="jobs",
+        kind="Job",
+        controller="kubernetes.io/job-controller",
+    ),
     Framework(
         name="jobset.x-k8s.io/jobset",
         group="jobset.x-k8s.io",
-        versions=("v1alpha2",),
+        version="v1alpha2",
         resource="jobsets",
         kind="JobSet",
+        controller="jobset.sigs.k8s.io/jobset-controller",
     ),
-    _kubeflow("MPIJob", "v2beta1"),
+    _kubeflow("MPIJob", "v2beta1", "mpi-operator"),
     _kubeflow("PyTorchJob"),
     _kubeflow("TFJob"),
     _kubeflow("XGBoostJob"),
@@ -101,9 +110,10 @@ FRAMEWORKS: tuple[Framework, ...] = (
     Framework(
         name="trainer.kubeflow.org/trainjob",
         group="trainer.kubeflow.org",
-        versions=("v1alpha1",),
+        version="v1alpha1",
         resource="trainjobs",
         kind="TrainJob",
+        controller="trainer.kubeflow.org/trainjob-controller",
         looks_at=("clustertrainingruntimes", "trainingruntimes"),
     ),
     _ray("RayJob"),
@@ -112,14 +122,15 @@ FRAMEWORKS: tuple[Framework, ...] = (
     Framework(
         name="workload.codeflare.dev/appwrapper",
         group="workload.codeflare.dev",
-        versions=("v1beta2",),
+        version="v1beta2",
         resource="appwrappers",
         kind="AppWrapper",
+        controller="workload.codeflare.dev/appwrapper",
     ),
     Framework(
         name="sparkoperator.k8s.io/sparkapplication",
         group="sparkoperator.k8s.io",
-        versions=("v1beta2",),
+        version="v1beta2",
         resource="sparkapplications",
         kind="SparkApplication",
     ),
@@ -171,11 +182,16 @@ def declared_framework(told: Declaration) -> Framework:
     return Framework(
         name=told.name,
         group=told.group,
-        versions=(told.version,),
+        version=told.version,
         resource=told.resource,
         kind=told.kind,
         suspend=told.suspend,
     )
+
+
+def framework(name: str) -> Framework:
+    """Return the row of a kind, by its name; KeyError: there is none."""
+    return {one.name: one for one in FRAMEWORKS}[name]
 
 
 def chosen(names: tuple[str, ...]) -> tuple[Framework, ...]:

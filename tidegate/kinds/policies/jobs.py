@@ -59,7 +59,7 @@ def suspend(framework: Framework, managed: Managed = QUEUED_JOBS) -> list[Manife
     """
     *parents, field = framework.suspend.split(".")
     running = {"not-suspended": framework.running}
-    own = {"its-own-controller": framework.own_controller}
+    own = {"its-own-controller": framework.own_controller} if framework.controller else {}
     scope = Scope(
         targets=[framework.target("CREATE")],
         conditions=TOPMOST | running | own,

@@ -107,6 +107,11 @@ SERVING: tuple[Serving, ...] = (
 NAMES = tuple(one.name for one in SERVING)
 
 
+def serving(name: str) -> Serving:
+    """Return the row of a kind, by its name; KeyError: there is none."""
+    return {one.name: one for one in SERVING}[name]
+
+
 def served(names: Sequence[str]) -> tuple[Serving, ...]:
     """Return the kinds of these names that are queued through their pods."""
     return tuple(one for one in SERVING if one.name in names)

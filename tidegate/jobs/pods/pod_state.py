@@ -1,0 +1,29 @@
+"""How a pod stands: whether it waits, runs, is ready or ended."""
+
+from __future__ import annotations
+
+from tidegate.kinds import names
+from tidegate.kinds.meta import holding
+from tidegate.kinds.pods import Pod
+
+OUTCOMES = ("Succeeded", "Failed")
+
+
+def is_gated(pod: Pod) -> bool:
+    """Tell whether a pod waits for its admission."""
+    return any(gate.get("name") == names.ADMISSION_GATE for gate in pod.spec.scheduling_gates)
+
+
+def is_finished(pod: Pod) -> bool:
+    """Tell whether a pod ended."""
+    return pod.status.phase in OUTCOMES
+
+
+def is_active(pod: Pod) -> bool:
+    """Tell whether a pod runs or may run, one that is being deleted included."""
+    return not is_gated(pod) and not is_finished(pod)
+
+
+def is_ready(pod: Pod) -> bool:
+    """Tell whether a pod is ready."""
+    return holding(pod.status.conditions, "Ready") is not None
