@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from tests.e2e.act import Act
 from tests.e2e.cast import define, post, told, until
@@ -17,6 +16,7 @@ from tests.e2e.kinds import ACTS
 from tests.e2e.test_job_kinds import get, kueue
 from tests.e2e.test_pods import GROUP, TOTAL, GatedAct, is_gated, pod
 from tests.e2e.test_serving import LWS, leader_worker_set, of_apps
+from tests.jobs.cases import BAD
 from tests.parts.foreign import CONFIGURATION, foreign_crd
 from tidegate.cli.commands.manifests import wanted as enabling
 from tidegate.cluster.install import apply
@@ -28,9 +28,6 @@ from tidegate.kube.ports import KubernetesApi
 pytestmark = pytest.mark.real
 Object = dict[str, Any]
 NAMESPACE = "bad-jobs"
-DEFECTS: dict[str, dict[str, Object]] = yaml.safe_load(
-    (Path(__file__).parent / "bad_jobs.yaml").read_text()
-)
 PODS = "/api/v1/namespaces/{}/pods"
 
 
@@ -95,10 +92,14 @@ SERVING = {
         lambda name, queue: leader_worker_set(name, queue, 1),
     ),
 }
-KINDS = {act.name: act for act in ACTS if act.name in DEFECTS} | {
+KINDS = {act.name: act for act in ACTS if act.name != "partial"} | {
     "pod": gated(pod),
     "pod-group": gated(member),
     **SERVING,
+}
+DEFECTS = {
+    name: BAD[name] if name in BAD else BAD[act.declared.name if act.declared else act.framework]
+    for name, act in KINDS.items()
 }
 QUICK = [name for name, act in KINDS.items() if not act.slow and name not in SERVING]
 SLOW = ["pod", *(name for name, act in KINDS.items() if act.slow), *SERVING]

@@ -1,42 +1,55 @@
-"""Cases of job kinds: YAML files in a folder named like the kind's module."""
+"""Cases of job kinds: a YAML file in ``data`` for each, named like the kind's module.
+
+``observe…`` has an object and what is observed of it, ``start…`` and ``stop…`` an object, an order
+and the step it asks for. ``bad`` has what is wrong with an object: fields that are set (null: taken
+away), and what must follow. refused: by the API server, with a sentence. recorded: in the ledger,
+and as an Event on the object. accepted: it is odd, and legal.
+"""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
 from typing import Any
 
 import msgspec
 import yaml
 
 from tests.parts.foreign import declarations
-from tidegate import jobs
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.jobs.kind import JobKind, Object, Start, Stop
+from tidegate.jobs.registry import MODULES as FOUND
 from tidegate.jobs.suspending.declared import declared_kind
 from tidegate.model.ids import ObjectRef
 
-HERE = Path(__file__).parent
 MODULES: dict[str, JobKind[Any]] = {
-    found.name.rpartition(".")[2]: module.KIND
-    for found in sorted(walk_packages(jobs.__path__, "tidegate.jobs."), key=lambda one: one.name)
-    if hasattr(module := import_module(found.name), "KIND")
+    module.__name__.rpartition(".")[2]: module.KIND for module in FOUND.values()
 }
 """Each module that is a kind."""
 KINDS = {**MODULES, **{name: declared_kind(one) for name, one in declarations().items()}}
-CASES = {
-    f"{folder}/{path.stem}": path
-    for folder in KINDS
-    for path in sorted((HERE / folder).glob("*.yaml"))
+DATA: dict[str, dict[str, Object]] = {
+    path.stem: yaml.safe_load(path.read_text())
+    for path in sorted((Path(__file__).parent / "data").rglob("*.yaml"))
 }
+"""By the module, or what a kind without one is called."""
+CASES = {
+    f"{kind}/{name}": found
+    for kind, cases in DATA.items()
+    for name, found in cases.items()
+    if name != "bad"
+}
+BAD = {
+    KINDS[kind].name if kind in KINDS else kind: cases["bad"]
+    for kind, cases in DATA.items()
+    if "bad" in cases
+}
+"""By the kind's name."""
 JOB = ObjectRef(kind="batch/job", namespace="team", name="train", uid="u1")
 
 
 def case(name: str) -> Object:
-    found: Object = yaml.safe_load(CASES[name].read_text())
-    return found
+    return copy.deepcopy(CASES[name])
 
 
 def kind_of(name: str) -> JobKind[Any]:

@@ -1,6 +1,6 @@
 """Job kinds as data: an object and what is observed of it, an order and the step it asks for.
 
-Each file in a folder named like a module of ``tidegate.jobs`` is one case of that kind.
+See ``tests.jobs.cases``.
 """
 
 from __future__ import annotations

@@ -5,15 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.e2e.kinds import ACTS
-from tests.jobs.cases import CASES, MODULES
+from tests.jobs.cases import CASES, DATA, MODULES
 from tests.kinds.observed.cases import kinds
 from tidegate import jobs
 from tidegate.errors import NotSupportedError
-from tidegate.jobs.registry import JOB_KINDS, declare, job_kind
-from tidegate.jobs.serving.table import SETS
+from tidegate.jobs.registry import JOB_KINDS, SETS, declare, job_kind
 from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kinds.policies.serving_kinds import NAMES as SERVING_NAMES
 from tidegate.model.declaration import Declaration, DeclaredPodSet, Sign
@@ -26,7 +24,6 @@ OF_PODS = ("pod", *OF_OTHERS, *SETS)
 OBSERVED = {name: {field for case in cases for field in case.expected} for name, cases in kinds()}
 """What Kueue was seen to answer of each kind, which Tidegate's module is held to."""
 MODULE_LINES_MAX = 200
-BAD = Path(__file__).parents[1] / "e2e" / "bad_jobs.yaml"
 
 
 @pytest.mark.parametrize("module", MODULES)
@@ -50,9 +47,8 @@ def test_each_kind_has_cases_of_all_it_is_asked_for(module: str) -> None:
 
 @pytest.mark.parametrize("module", [name for name in MODULES if MODULES[name].name not in OF_PODS])
 def test_each_kind_that_a_field_suspends_has_an_act_and_bad_objects(module: str) -> None:
-    acts = [act.name for act in ACTS if act.framework == MODULES[module].name]
-    assert acts
-    assert set(acts) & set(yaml.safe_load(BAD.read_text()))
+    assert [act.name for act in ACTS if act.framework == MODULES[module].name]
+    assert DATA.get(module, {}).get("bad")
 
 
 def test_a_declared_kind_does_not_take_the_place_of_one_that_is_built_in() -> None:
