@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,8 +16,10 @@ from tidegate.cli.reference import page
 from tidegate.contracts.documents.asyncapi import asyncapi
 from tidegate.contracts.documents.schema import decisions, facts, json_schema, name_of, observations
 from tidegate.generate.events_page import events_page
+from tidegate.generate.kinds_page import PAGE, kinds_page
 from tidegate.kinds.manifests import files
 
+_ROOT = Path(__file__).parents[2]
 VIEWS = "store/views/view_texts.json"
 WORDS = "tidegate/cli/completion/completion_words.json"
 _LINE = 80
@@ -41,7 +44,14 @@ _Plain.add_representer(str, _text)
 
 def documents() -> dict[str, str]:
     """Return the text of every generated file by its path from the root of the checkout."""
-    return {**_manifests(), **_contract(), **_schemas(), WORDS: text(), VIEWS: text_of_all()}
+    return {
+        **_manifests(),
+        **_contract(),
+        **_schemas(),
+        PAGE: kinds_page((_ROOT / PAGE).read_text()),
+        WORDS: text(),
+        VIEWS: text_of_all(),
+    }
 
 
 def folders() -> tuple[str, ...]:

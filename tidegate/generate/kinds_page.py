@@ -1,0 +1,60 @@
+"""The table of job kinds in docs/kinds.md, from what the module of each says of itself.
+
+A module's docstring may have lines that begin with the name of a column: ``Podsets:`` and the like,
+to the next such line or the end of the paragraph. What none says is as it is for most kinds.
+"""
+
+from __future__ import annotations
+
+import re
+from inspect import cleandoc
+from types import ModuleType
+
+from tidegate.jobs.registry import MODULES
+from tidegate.kinds.policies.frameworks import FRAMEWORKS
+
+PAGE = "docs/kinds.md"
+BEGIN, END = "<!-- Made by `make generate` from tidegate/jobs. -->\n", "<!-- Until here. -->\n"
+_COLUMNS = {
+    "Suspended by": "each pod's gate",
+    "Podsets": "",
+    "Put in": "node labels, tolerations, labels and annotations, in each pod template",
+    "Restored": "each pod template",
+    "Elastic": "",
+    "Partial": "no",
+    "Topology": "any pod in any place",
+}
+"""What a column says unless the module does."""
+
+
+def kinds_page(page: str) -> str:
+    """Return the page with its table as the modules have it today."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    head = ["kind", *(one[0].lower() + one[1:] for one in _COLUMNS)]
+    rows = [head, ["---"] * len(head), *(_row(one) for one in MODULES.values())]
+    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def _row(module: ModuleType) -> list[str]:
+    kind, told = module.KIND, _told(module)
+    fields = {one.name: f"`{one.suspend}`" for one in FRAMEWORKS}
+    own = {
+        "Suspended by": fields.get(kind.name, _COLUMNS["Suspended by"]),
+        "Elastic": "yes" if kind.elastic else "no",
+    }
+    called = told.get("Called", f"{kind.kind} {kind.version}")
+    columns = [told.get(column, own.get(column, usual)) for column, usual in _COLUMNS.items()]
+    return [f"`{kind.name}` ({called})", *columns]
+
+
+def _told(module: ModuleType) -> dict[str, str]:
+    """Return what stands behind each name that begins a line of a module's docstring."""
+    names = "|".join((*_COLUMNS, "Called"))
+    found = re.findall(
+        rf"^({names}): (.+?)(?=\n(?:{names}): |\n\n|\Z)",
+        cleandoc(module.__doc__ or ""),
+        re.MULTILINE | re.DOTALL,
+    )
+    return {name: " ".join(text.split()).replace("``", "`") for name, text in found}
