@@ -1,0 +1,93 @@
+"""The next job kind takes four files: an invented one is added to a copy of the tree.
+
+``next_kind.patch`` is that kind, as CONTRIBUTING.md says it is added. All else is made from it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PATCH = Path(__file__).parent / "next_kind.patch"
+FILES_MAX = 4
+NAME = "roads.example.com/caravan"
+CONFIGURATION = f"""\
+apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+integrations: {{frameworks: [{NAME}]}}
+"""
+
+
+def run(tree: Path, *command: str) -> str:
+    """Return what a command writes, run in the copy."""
+    done = subprocess.run(command, cwd=tree, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the tree with the kind in it, after ``make generate``."""
+    copy = tmp_path_factory.mktemp("tree") / "tree"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".?*", "__pycache__", "site"))
+    run(copy, "git", "apply", "-C1", "--recount", str(PATCH))
+    run(copy, sys.executable, "-m", "tidegate.generate")
+    return copy
+
+
+def test_it_takes_no_more_files_than_the_recipe_says() -> None:
+    touched = re.findall(r"^\+\+\+ b/(.+)$", PATCH.read_text(), re.MULTILINE)
+    assert len(touched) == FILES_MAX
+    row = re.search(
+        r"\| \[a job kind\]\(#a-job-kind\) \| (\d+) ", ROOT.joinpath("CONTRIBUTING.md").read_text()
+    )
+    assert row is not None
+    assert int(row[1]) == FILES_MAX
+
+
+def test_its_policies_and_rights_follow_from_its_row(tree: Path, tmp_path: Path) -> None:
+    config = tmp_path / "kueue.yaml"
+    config.write_text(CONFIGURATION)
+    program = "from tidegate.cli.main import main; main()"
+    told = run(tree, sys.executable, "-c", program, "manifests", "--config", str(config))
+    made = [one for one in yaml.safe_load_all(told) if one]
+    names = {(one["kind"], one["metadata"]["name"]) for one in made}
+    suspends = "tidegate-suspend-roads-example-com-caravan"
+    assert ("MutatingAdmissionPolicy", suspends) in names
+    assert "roads.example.com/guide" in str(made)
+    rights = {
+        f"{resource} {verb}"
+        for one in made
+        if one["kind"] == "ClusterRole" and one["metadata"]["name"].startswith("tidegate-")
+        for rule in one["rules"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+    assert {"caravans watch", "caravans patch", "caravans/finalizers update"} <= rights
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("docs/kinds.md", f"| `{NAME}` (Caravan v1) | `spec.halted` | `camels`: `spec.camels` |"),
+        ("deploy/rbac/people.yaml", "kueue-caravan-editor-role"),
+        ("deploy/policies/disabled-kinds.yaml", "- caravans"),
+        ("deploy/policies/keep-children.yaml", "the controller of Caravan alone"),
+        ("deploy/install.yaml", "- caravans"),
+    ],
+)
+def test_what_is_made_names_it(tree: Path, file: str, text: str) -> None:
+    assert text in (tree / file).read_text()
+
+
+def test_the_tests_of_all_kinds_find_it_and_pass(tree: Path) -> None:
+    tests = ("tests/jobs/test_registry.py", "tests/jobs/test_cases.py")
+    told = run(tree, sys.executable, "-m", "pytest", "-q", "-n", "0", *tests, "-k", "caravan")
+    assert re.match(r"6 passed", told.splitlines()[-1])
