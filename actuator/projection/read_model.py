@@ -36,7 +36,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     PriorityClassDefined,
     WorkloadPriorityClassDefined,
 )
-from tidegate.contracts.facts import FactEvent, WorkloadRemoved, WorkloadSubmitted
+from tidegate.contracts.facts import FactEvent, LedgerOpened, WorkloadRemoved, WorkloadSubmitted
 
 UNHEARD_MAX = 100_000
 """Events kept about workloads that are not read back yet; of more, the oldest are passed over."""
@@ -59,7 +59,6 @@ class ReadModel:
     def __init__(self) -> None:
         self.workloads = dict[str, WorkloadView]()  # by key
         self.cluster_queues = dict[str, ClusterQueueDefined]()
-        self.cohorts = set[str]()
         self.local_queues = dict[str, LocalQueueDefined]()  # by "<namespace>/<name>"
         self.readiness = dict[str, ClusterQueueReadinessChanged]()
         self.numbers = dict[str, Numbers]()  # by ClusterQueue
@@ -69,17 +68,18 @@ class ReadModel:
         self.priorities = dict[tuple[str, str], int]()  # by kind of class and name
         self.removed = dict[str, WorkloadView]()  # whose Workload object shall go
         self.changed = dict[tuple[str, str], None]()  # ("Workload", key), … in order
-        self.now_us = 0  # when the newest event was decided
+        self.now_us, self.opened = 0, ""  # when the newest event was decided; what named the ledger
         self.places = False  # a topology has placed somebody's pods
         self.fills_in = False  # EVENTS has lost its beginning, and nothing was read back yet
         self._unheard = deque[tuple[FactEvent | DecisionEvent, str]](maxlen=UNHEARD_MAX)
         self._leads_to = dict[str, str]()  # LocalQueue to ClusterQueue
         self._by_queue = dict[str, dict[str, None]]()  # LocalQueue to workloads
-        self._shares = dict[str, Share]()  # by workload
+        self.cohorts, self._shares = set[str](), dict[str, Share]()  # by workload
 
     def learn(self, event: FactEvent | DecisionEvent, decision: str) -> None:
         """Take in one event; ``decision`` is its ``<ledger id>/<seq>``."""
         self.now_us = max(self.now_us, event.at_us)
+        self.opened = decision if isinstance(event, LedgerOpened) else self.opened
         match event:
             case WorkloadSubmitted():
                 self._submit(event, decision)

@@ -12,6 +12,7 @@ from actuator.calls import Calls
 from actuator.projection import rehydrate
 from actuator.projection.queues.shares import SharesShown
 from actuator.projection.read_model import ReadModel, Seed
+from actuator.projection.workload_view import WorkloadView
 from actuator.writing.orphans import is_finished, is_left
 from actuator.writing.workqueue import Place
 from actuator.writing.write import KUEUE, Writer
@@ -21,6 +22,7 @@ from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.kueue_api.workloads.workload import Workload
+from tidegate.model.numbers import whole
 from tidegate.service.logs import get_log
 
 PAGE_MAX = 500
@@ -78,9 +80,19 @@ class Comparison:
     def _take(self, kind: str, found: Object) -> None:
         try:
             for seed in _seeds(kind, found):
-                self.read_model.seed(seed)
+                if not isinstance(seed, WorkloadView) or not self._is_lost(seed.decision):
+                    self.read_model.seed(seed)
         except Exception as error:  # noqa: BLE001 - of one object: the others go on
             _log.warning("cannot be read back", kind=kind, name=_key(found), error=str(error))
+
+    def _is_lost(self, decision: str) -> bool:
+        """Tell whether a decision stood in the tail that its ledger lost before it was recovered.
+
+        Whoever that is about is told again under the ledger's other name, unless it is over.
+        """
+        ledger_id, _, opened = self.read_model.opened.rpartition("/")
+        former, _, seq = decision.rpartition("/")
+        return former != ledger_id != "" and (whole(seq) or 0) >= int(opened)
 
     def _workload_is_same(self, obj: Object) -> bool:
         shown = self.read_model.workloads.get(_key(obj))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.actuator.story import AT_US, QUEUES, Story
+from tests.parts.history import LEDGER, History
 from tests.parts.stage import KUEUE, alongside, eventually
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import QuotaReleased, WorkloadEvicted
-from tidegate.contracts.facts import TimePassed, WorkloadFinished
+from tidegate.contracts.facts import LedgerOpened, TimePassed, WorkloadFinished
 
 KEPT = 10
 FILLER = tuple(TimePassed(at_us=AT_US) for _ in range(KEPT))
@@ -70,5 +71,26 @@ def test_amounts_are_read_back_as_they_were_written(usage: str) -> None:
         story.change(f"{story.path}/status", {"status": {"admission": admission}})
         async with alongside(story.actuator("heir", projects=True).run()):
             await eventually(lambda: story.used() == usage)
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize(("lost", "holding"), [(0, 1), (1, 0), (3, 0)])
+def test_who_was_granted_quota_in_a_lost_tail_is_not_counted(lost: int, holding: int) -> None:
+    """``lost`` is how many entries the ledger lost before it was recovered under another name."""
+
+    async def run() -> None:
+        story = Story()
+        former = History(story.bus, "former")
+        granted = story.submitted(), story.reserved(), story.admitted()
+        last = await former.write(*QUEUES, *granted)
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: story.status(QUEUE).get("admittedWorkloads") == 1)
+        recovered = History(story.bus, seq=last - lost, ahead=lost)
+        opened = LedgerOpened(at_us=AT_US, ledger_id=LEDGER)
+        await recovered.write(opened, TimePassed(at_us=AT_US))
+        story.change(f"{QUEUE}/status", {"status": {"reservingWorkloads": 7}})
+        async with alongside(story.actuator("heir", projects=True).run()):
+            await eventually(lambda: story.status(QUEUE)["reservingWorkloads"] == holding)
 
     run_virtually(run())
