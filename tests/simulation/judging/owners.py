@@ -1,32 +1,36 @@
-"""Who borrows goes behind who has quota of its own: asked of each turn in which somebody borrows.
+"""Who goes first, asked of each turn: owners of quota before borrowers, and who outranks who runs.
 
-Only what leaves no doubt is said. In the turn somebody started on quota of its queue's own, and
-each workload that still waits in that queue would fit into the rest of it, had nobody borrowed.
+Only what leaves no doubt is said, of queues that share one flavor and of whoever waits for nothing
+but quota. What is kept for a preemptor counts as taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from tests.simulation.cluster import COHORT, milli
 from tests.simulation.judging.verdict import demand
-from tidegate.contracts.decisions import QuotaReserved
+from tidegate.contracts.decisions import PreemptionIntended, QuotaReserved
+from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 
 CPU = FlavorResource("default", "cpu")
 
 
-def check_owners_first(state: State, turn: Iterable[object]) -> None:
+def check_owners_first(state: State, turn: Iterable[object], preemptors: Collection[str]) -> None:
     """Object if a queue borrowed what another of its cohort has waiting for quota of its own.
 
-    What is kept for somebody whose victims are leaving is nobody's to count.
+    In the turn somebody started on quota of its queue's own, and each workload that still waits in
+    that queue would fit into the rest of it, had nobody borrowed. Not so who preempted: it goes
+    first, and what it borrows its own queue gives back as its victims leave (docs/adr/0005).
+    ``preemptors``: whose victims were leaving when the turn began.
     """
-    if any(state.workloads[key].cluster_queue in COHORT for key in state.intents):
-        return
-    reserved = [one for one in turn if isinstance(one, QuotaReserved)]
+    told = list(turn)
+    kept = {one.workload for one in told if isinstance(one, PreemptionIntended)}.union(preemptors)
+    reserved = [one for one in told if isinstance(one, QuotaReserved) and one.workload not in kept]
     queues = {one.cluster_queue for one in reserved if COHORT.get(one.cluster_queue)}
-    borrowers = {name for name in queues if _spare(state, name) < 0}
+    borrowers = {name for name in queues if _own(state, name) + _left_by(state, name) < 0}
     for name in queues - borrowers if borrowers else ():
         taken = sum(_asked(state.workloads[one]) for one in _by(state, reserved, borrowers))
         waiting = [one for one in state.workloads.values() if _waits(state, one, name)]
@@ -36,6 +40,33 @@ def check_owners_first(state: State, turn: Iterable[object]) -> None:
         demand(
             not cheated, "quota", f"{sorted(borrowers)} borrows at {state.seq}, and {keys} waits"
         )
+
+
+def check_ranks(state: State) -> None:
+    """Object if those of highest priority wait while lower ones hold what they ask for.
+
+    Asked of queues in which nobody is leaving nor has a guaranteed time.
+    """
+    for name in COHORT:
+        queue = state.forest.cluster_queues.get(name)
+        found = (one for one in state.workloads.values() if _waits(state, one, name))
+        waiting = [one for one in found if _lacks_quota(one)]
+        if queue is None or not waiting or not _is_settled(state, queue):
+            continue
+        highest = max(one.priority for one in waiting)
+        most = max(_asked(one) for one in waiting if one.priority == highest)
+        lower = sum(_charged(one) for one in queue.holding.values() if one.priority < highest)
+        free = _free(state, name) if COHORT[name] else _spare(state, name)
+        outranks = lower > 0 and most <= min(_spare(state, name), free) + lower
+        why = f"at {state.seq} {most}m waits in {name}, and lower ones hold {lower}m"
+        demand(not outranks, "quota", why)
+
+
+def _is_settled(state: State, queue: ClusterQueueState) -> bool:
+    """Tell whether whoever waits in a queue may evict now: nobody leaves, and nobody is spared."""
+    spared = queue.spec.min_runtime_us or any(one.guaranteed for one in queue.holding.values())
+    moves = any(state.workloads[key].cluster_queue in COHORT for key in state.intents)
+    return queue.active and not (spared or moves or queue.tree.leaving)
 
 
 def _by(state: State, reserved: Iterable[QuotaReserved], queues: set[str]) -> Iterator[str]:
@@ -54,15 +85,37 @@ def _waits(state: State, one: Workload, queue: str) -> bool:
     return waits and not one.made_way_for and one.requeue_after_us <= state.now_us
 
 
+def _lacks_quota(one: Workload) -> bool:
+    """Tell whether a workload was told that it lacks quota, and takes over nobody's."""
+    return one.held is not None and one.held.reason == "WaitingForQuota" and not one.replaces
+
+
 def _asked(one: Workload) -> int:
     (podset,) = one.podsets
     return podset.count * sum(milli(pod.requests["cpu"]) for pod in podset.containers)
 
 
-def _spare(state: State, queue: str) -> int:
+def _charged(one: Workload) -> int:
+    return sum(units for fr, units in one.charges if fr == CPU)
+
+
+def _own(state: State, queue: str) -> int:
     """Return what a queue has left of its own quota; below 0 it borrows."""
     cell = state.forest.cluster_queues[queue].node.cells[CPU]
     return cell.nominal - cell.usage
+
+
+def _left_by(state: State, queue: str) -> int:
+    """Return what those who leave a queue still hold."""
+    found = state.forest.cluster_queues[queue]
+    return sum(_charged(one) for one in found.tree.leaving.values() if one.cluster_queue == queue)
+
+
+def _spare(state: State, queue: str) -> int:
+    """Return what a queue has left of its own quota, with what it keeps for preemptors."""
+    intents = (one for one in state.intents.values() if one.cluster_queue == queue)
+    kept = sum(units for one in intents for fr, units in one.charges if fr == CPU)
+    return _own(state, queue) - kept
 
 
 def _free(state: State, queue: str) -> int:

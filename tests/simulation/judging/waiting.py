@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from tests.simulation.judging.owners import check_owners_first
+from tests.simulation.judging.owners import check_owners_first, check_ranks
 from tests.simulation.judging.verdict import demand
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
@@ -25,12 +25,14 @@ def check_nobody_is_stuck(entries: Iterable[Entry]) -> int:
     state, asked = State(), 0
     for _, turn in groupby(entries, key=lambda entry: entry.turn):
         told = [decode(entry.payload) for entry in turn]
+        preemptors = set(state.intents)
         for event in told:
             apply(state, event)
         if _decides(state):
             forest(state)
             _check_charges(state)
-            check_owners_first(state, told)
+            check_owners_first(state, told, preemptors)
+            check_ranks(state)
             for workload in state.workloads.values():
                 moves = what_moves(state, workload)
                 demand(moves, "stuck", f"{workload.key} is at {state.seq}")
