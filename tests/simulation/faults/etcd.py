@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from apiserver.resources import CRDS
+from apiserver.schema.crds import resources_of
 from apiserver.state import Change, State
 from tests.simulation.cluster import Cluster
 
@@ -43,11 +45,22 @@ def restore(cluster: Cluster, kept: Backup) -> None:
         was, is_again = before.get(place), kept.objects.get(place)
         if was is not is_again:
             _put(state, place, is_again)
+            if place[0] == CRDS.key:
+                _serve(cluster, place[2], is_again)
             change = Change(kept.revision, place[0], was, is_again, b"")
             for listener in state.listeners:
                 listener(change)
     state._bodies = dict(kept.bodies)  # noqa: SLF001 - etcd's own data
     cluster.acting = ""
+
+
+def _serve(cluster: Cluster, name: str, definition: Object | None) -> None:
+    """Serve what a definition says, as a server does that starts on what etcd holds."""
+    catalog = cluster.api.registry.catalog
+    if definition is None:
+        catalog.drop(name)
+    else:
+        catalog.put(resources_of(definition))
 
 
 def _put(state: State, place: Place, obj: Object | None) -> None:

@@ -56,7 +56,8 @@ class Life:
 
     def stall(self) -> None:
         """Do nothing for a while; others may take it for dead."""
-        self.stalled_until_s = asyncio.get_running_loop().time() + self.random.uniform(5, 60)
+        until_s = asyncio.get_running_loop().time() + self.random.uniform(5, 60)
+        self.stalled_until_s = max(self.stalled_until_s, until_s)
 
     async def cross(self, lag_s_max: float | None = None) -> None:
         """Pass a point where the process may be late, stall or die."""
