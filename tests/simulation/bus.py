@@ -7,7 +7,7 @@ from random import Random
 
 from tests.parts.nats.connection import Blows, Connection
 from tests.simulation.faults.life import Life
-from tests.simulation.judging.wire import Post, Taken, WatchedServer
+from tests.simulation.judging.wire import Post, Taken, WatchedServer, newest_of
 from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.streams import Streams, names_of
 
@@ -30,9 +30,11 @@ class Bus:
         self.latest_us = 0  # that was told and is believed
         self.taken, self.post = Taken(), Post()
         self.server = WatchedServer(self.now_us, self.taken, self.post)
+        self.taken.told = self._told
         self.streams = Streams(observations_messages=observations_max)
         self._connections = list[Connection]()
         self._of = dict[str, Connection]()  # by process
+        self._leaderless_until_s = 0.0
         self.parted_until_s = 0.0  # until when some process does not reach the server
 
     def now_us(self) -> int:
@@ -53,7 +55,10 @@ class Bus:
     def connect(self, random: Random, life: Life | None = None) -> NatsBus:
         """Return the bus as one process has it; without a life nothing befalls it."""
         connection = Connection(
-            self.server, random, lag_s_max=LAG_S_MAX, blows=Blows() if life is None else _of(life)
+            self.server,
+            random,
+            lag_s_max=LAG_S_MAX,
+            blows=Blows() if life is None else self._blows(life),
         )
         bus = NatsBus(connection.client, CLUSTER)
         connection.reconnected = bus.tell_reconnected
@@ -68,6 +73,7 @@ class Bus:
         """Let the server die and come back without the newest messages of its streams."""
         for stream in self.server.streams.values():
             stream.roll_back(lost)
+        self.server.rolled_back_us = self.now_us() if lost else self.server.rolled_back_us
         self.server.restart()
         for one in self._connections:
             one.cut()
@@ -78,11 +84,28 @@ class Bus:
             self._of[process].cut(lasting_s)
             self.parted_until_s = max(self.parted_until_s, self._loop.time() + lasting_s)
 
-    def lose_an_observation(self) -> None:
-        """Take the newest observation out of its stream, for good."""
-        stream = self.server.streams.get(NAMES.observations)
-        if stream is not None:
-            stream.delete(stream.last_seq)
+    def lack_leader(self, lasting_s: float) -> None:
+        """Let JetStream answer for a while that it can do nothing now."""
+        self._leaderless_until_s = self._loop.time() + lasting_s
+        self.parted_until_s = max(self.parted_until_s, self._leaderless_until_s)
+
+    def _is_leaderless(self) -> bool:
+        return self._loop.time() < self._leaderless_until_s
+
+    def _told(self, ledger_id: str) -> int:
+        events = self.server.streams.get(NAMES.events)
+        return 0 if events is None else int(newest_of(events, ledger_id) or 0)
+
+    def lose(self, message_id: str) -> None:
+        """Let a message be stored and lost at once, for good, before anybody hears it."""
+        self.server.holes.add(message_id)
+
+    def end_late_leases(self) -> None:
+        """Delete leases that a clock has made last for longer than is believed."""
+        if leases := self.server.streams.get(NAMES.leases):
+            for one in list(leases.after(0)):
+                if one.until_us > self.true_us() + BELIEVED_US:
+                    leases.delete(one.seq)
 
     def empty_observations(self) -> None:
         """Purge the stream of observations, read or not."""
@@ -101,10 +124,10 @@ class Bus:
     def recreate_events(self) -> None:
         self.recreate(NAMES.events)
 
-
-def _of(life: Life) -> Blows:
-    return Blows(
-        cut_before=lambda: life.alive and life.strikes("cut_before"),
-        cut_behind=lambda: life.alive and life.strikes("cut_behind"),
-        unheard=lambda: life.alive and life.strikes("unheard"),
-    )
+    def _blows(self, life: Life) -> Blows:
+        return Blows(
+            cut_before=lambda: life.alive and life.strikes("cut_before"),
+            cut_behind=lambda: life.alive and life.strikes("cut_behind"),
+            unheard=lambda: life.alive and life.strikes("unheard"),
+            leaderless=self._is_leaderless,
+        )

@@ -83,13 +83,14 @@ def scheduler(
     return body, statuses
 
 
-def ingest(
+def ingest(  # noqa: PLR0913 - what differs by world
     bus: Bus,
     api: KubernetesApi,
     kinds: Callable[[], tuple[str, ...]],
     *,
     elastic: bool = False,
     others: Others | None = None,
+    relist_s: float = RELIST_S,
 ) -> Body:
     """Return what an ingest runs."""
     scope = Scope(elastic=elastic)
@@ -97,13 +98,13 @@ def ingest(
     async def body(life: Life, session: str) -> None:
         nats = bus.connect(_random(life), life)
         outlet, metrics = (
-            LivingOutlet(nats.outlet(), life, bus.post, bus.lose_an_observation),
+            LivingOutlet(nats.outlet(), life, bus.post, bus.lose),
             IngestMetrics(CollectorRegistry()),
         )
         publisher = Publisher(
             outlet, cluster=CLUSTER, session=session, random=_random(life), metrics=metrics
         )
-        pace = IngestPace(page_max=4, watch_s=30.0, relist_s=RELIST_S)
+        pace = IngestPace(page_max=4, watch_s=30.0, relist_s=relist_s)
         deps = IngestMeans(LivingApi(api, life, others), publisher, pace, _random(life), metrics)
         await IngestSession(watched([*map(job_kind, kinds())], scope), deps, outlet).run()
 
@@ -124,7 +125,7 @@ def actuator(
         nats = bus.connect(_random(life), life)
         metrics = ActuatorMetrics(CollectorRegistry())
         reporter = Reporter(
-            LivingOutlet(nats.outlet(), life, bus.post, bus.lose_an_observation),
+            LivingOutlet(nats.outlet(), life, bus.post, bus.lose),
             cluster=CLUSTER,
             session=session,
             random=_random(life),

@@ -11,41 +11,52 @@ from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from tests.simulation import processes
 from tests.simulation.actors.checker import Checker
+from tests.simulation.actors.crowds import Crowds
 from tests.simulation.actors.editors import Editors
 from tests.simulation.actors.foresters import Foresters
 from tests.simulation.actors.growers import Growers, grows
 from tests.simulation.actors.makers import Makers, makes
 from tests.simulation.actors.owners import Owners
-from tests.simulation.actors.people import People, finished
+from tests.simulation.actors.people import People
 from tests.simulation.actors.removers import Removers
 from tests.simulation.actors.switchers import Switchers
 from tests.simulation.actors.triers import GATES, Triers, tries
-from tests.simulation.bus import NAMES, Bus
-from tests.simulation.cluster import QUEUE_LABEL, Cluster
+from tests.simulation.bus import Bus
+from tests.simulation.cluster import Cluster
+from tests.simulation.faults.api_port import RELIST_S
 from tests.simulation.faults.disasters import Disasters, strikes
 from tests.simulation.faults.life import Life
+from tests.simulation.faults.outages import RELIST_S as OFTEN_S
+from tests.simulation.faults.outages import Outages, ails
 from tests.simulation.faults.storms import Storms
 from tests.simulation.faults.weather import Weather
 from tests.simulation.judging.differences import Differences
 from tests.simulation.judging.ledger_watch import LedgerWatch, WatchedLedger
 from tests.simulation.judging.needless import SETTLED_S, Needless
 from tests.simulation.judging.observer import Observer
-from tests.simulation.judging.rest import Rest
+from tests.simulation.judging.rest import Rest, unrest
 from tests.simulation.judging.verdict import insist
-from tests.simulation.judging.wire import is_complete
 from tests.simulation.ledgers import LedgerBackup, Ledgers
+from tidegate.contracts.decisions import StartOrdered, StopOrdered
 from tidegate.contracts.entry import Published
 from tidegate.errors import TidegateError
 
 JOBS_MAX = 9
 HANDED_OVER, CUT_OFF = 0.3, 0.1
 """How likely it is at each order in calm that another actuator takes over, and in a storm."""
+
+
+class Settling(Protocol):
+    """Whoever acts in the world until the last storm."""
+
+    def settle(self) -> None:
+        """Begin nothing more, and put right what keeps Jobs waiting."""
 
 
 class World:
@@ -73,17 +84,18 @@ class World:
         self.people = People(self.cluster, Random(self.random.random()), JOBS_MAX)
         self.people.begin(seed)
         self.storms = Storms(self, Random(self.random.random()), lossy=strikes(seed))
-        self.disasters = Disasters(self, seed)
+        self.disasters, self.outages = Disasters(self, seed), Outages(self, seed)
         self.owners = Owners(self.cluster, Random(self.random.random()))
         self.checker = Checker(self.cluster, Random(self.random.random()))
         self.makers = Makers(self.cluster, seed)
         self.growers, self._grows = Growers(self.cluster, seed), grows(seed)
         self.triers = Triers(self.cluster, seed)
         self.editors = Editors(self.cluster, seed, self.watch)
-        self.foresters = Foresters(self.cluster, seed)
+        self.foresters, self.crowds = Foresters(self.cluster, seed), Crowds(self.cluster, seed)
         self.removers = Removers(self.cluster, self.weather, seed)
         self.switchers = Switchers(self.weather, seed, self._restart_ingest)
         self._policy = replace(self.owners.policy, gates=GATES if tries(seed) else {})
+        self._relist_s = OFTEN_S if ails(seed) else RELIST_S
         self._kinds = ("batch/job", "workload") if makes(seed) else ("batch/job",)
 
     @property
@@ -126,20 +138,29 @@ class World:
             around = [tasks.create_task(work) for work in self._surroundings()]
             await self.people.work()
             self.storms.end()
-            self.disasters.settle()
-            self.people.settle()
-            self.owners.settle()
-            self.checker.settle()
-            self.makers.settle()
-            self.growers.settle()
-            self.triers.settle()
-            self.editors.settle()
-            self.foresters.settle()
-            self.removers.settle()
-            self.switchers.settle()
+            for one in self._settling():
+                one.settle()
             await self._rest()
+            await self.disasters.strike_at_rest()
             for task in around:
                 task.cancel()
+
+    def _settling(self) -> tuple[Settling, ...]:
+        return (
+            self.disasters,
+            self.outages,
+            self.people,
+            self.owners,
+            self.checker,
+            self.makers,
+            self.growers,
+            self.triers,
+            self.editors,
+            self.foresters,
+            self.removers,
+            self.switchers,
+            self.crowds,
+        )
 
     def _surroundings(self) -> list[Coroutine[Any, Any, None]]:
         bus, api = self.bus, self.cluster.api
@@ -147,17 +168,23 @@ class World:
             bus, lambda: self.ledger, self._new_ledger_id, self._policy
         )
         kinds = partial(self.switchers.kinds, self._kinds)
-        observe = processes.ingest(bus, api, kinds, elastic=self._grows, others=self.people)
-        act = processes.actuator(bus, api, elastic=self._grows, others=self.people)
+        grows, others = self._grows, self.people
+        observe = processes.ingest(
+            bus, api, kinds, elastic=grows, others=others, relist_s=self._relist_s
+        )
+        act = processes.actuator(bus, api, elastic=grows, others=others)
         kept = [("scheduler-1", decide), ("scheduler-2", decide), ("ingest-1", observe)]
         kept += [("actuator-1", act), ("actuator-2", act)]
         if self.random.random() < 0.5:
             kept.append(("ingest-2", observe))
+            self.needless.lags = True
         return [
             *(self._keep(name, body) for name, body in kept),
             self.cluster.machinery.run(),
             self.storms.run(),
             self.disasters.run(),
+            self.outages.run(),
+            self.crowds.work(),
             self.owners.work(),
             self.checker.run(),
             self.makers.work(),
@@ -215,13 +242,15 @@ class World:
             for life in self.lives.values()
         )
         weather = self.weather
-        blind = now_s < max(weather.blind_until_s, self.bus.parted_until_s)
+        until_s = weather.blind_until_s, weather.refused_until_s, self.bus.parted_until_s
+        blind = now_s < max(until_s)
         blind = blind or self.storms.without_nodes or weather.is_away(now_s)
         quiet = not (self.storms.raging or self.switchers.off)
         return steady and quiet and not (blind or self.bus.told_ahead())
 
-    def _hand_over(self) -> None:
+    def _hand_over(self, order: StartOrdered | StopOrdered) -> None:
         """End the actuator that acts, or cut it off, while somebody is to be started or stopped."""
+        self.outages.ordered(order)
         loop, chosen = asyncio.get_running_loop(), self._handovers.random()
         acting = [life for _, life in sorted(self.lives.items()) if life.carrying.holds]
         if chosen < HANDED_OVER and loop.time() - self.calm_since_s > SETTLED_S:
@@ -245,42 +274,10 @@ class World:
         """Wait until every Job is done and everything is told, written and published."""
         loop = asyncio.get_running_loop()
         self.rest.begin(loop.time())
-        while why := self._unrest():
+        while why := unrest(self):
             waits = why.startswith("retention/") or not self._all_is_well()
             self.rest.tick(loop.time(), why, waits=waits)
             await asyncio.sleep(1)
-
-    def _unrest(self) -> str:
-        """Tell what is still going on; empty: nothing."""
-        for one in self.cluster.jobs():
-            managed = QUEUE_LABEL in one["metadata"].get("labels", {})
-            if managed and not finished(one):
-                return f"{one['metadata']['name']} is not finished"
-        if not self.makers.done:
-            return "some Workload has no Job yet"
-        if not self.removers.done:
-            return "what was deleted is not there again"
-        if self.watch().holding:
-            return f"{next(iter(self.watch().holding))} holds quota"
-        if not self.seen or self.seen[-1].seq < self.ledger.entries[-1].seq:
-            return "not everything is published"
-        return self._unpublished() or self._under_way()
-
-    def _unpublished(self) -> str:
-        """Tell what EVENTS lacks of the ledger, whoever read it before; empty: nothing."""
-        watch, stream = self.watch(), self.bus.server.streams.get(NAMES.events)
-        seqs = (entry.seq for entry in self.ledger.entries if entry.seq >= watch.opened)
-        whole = stream is not None and is_complete(stream, watch.ledger_id, seqs)
-        return "" if whole else "EVENTS lacks entries"
-
-    def _under_way(self) -> str:
-        """Tell what the leader has still to do though every Job is done; empty: nothing."""
-        leading = [status.leader for status in self.statuses.values() if status.leader is not None]
-        newest = max(leading, key=lambda leader: leader.epoch, default=None)
-        if newest is None or newest.state.seq != newest.head.seq:
-            return "a turn is under way"
-        kept = (key for key in newest.state.deadlines.at if key.startswith("retention/"))
-        return next(kept, "")
 
     def _new_ledger_id(self) -> str:
         return f"ledger{len(self.ledgers)}"

@@ -16,7 +16,7 @@ import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from tests.parts.nats.server import NOBODY, Server
+from tests.parts.nats.server import NOBODY, NOT_NOW, READ, Answer, Server
 
 Callback = Callable[[Msg], Awaitable[None]]
 AWAY_S = 0.5, 3.0
@@ -29,6 +29,7 @@ class Blows(NamedTuple):
     cut_before: Callable[[], bool] = lambda: False  # the connection breaks: it does not arrive
     cut_behind: Callable[[], bool] = lambda: False  # it is done, and the connection breaks
     unheard: Callable[[], bool] = lambda: False  # a delivery is dropped, as of a slow consumer
+    leaderless: Callable[[], bool] = lambda: False  # JetStream can do nothing now but read
 
 
 class _Way:
@@ -182,7 +183,7 @@ class Connection:
             self._up.send(lambda: self._arrive(subject, payload, headers, reply))
 
     def _arrive(self, subject: str, payload: bytes, headers: dict[str, str], reply: str) -> None:
-        answer = self._server.take(subject, payload, headers, self._deliver, reply)
+        answer = self._answer(subject, payload, headers, reply)
         if answer is None or not reply:
             return
         if answer is not NOBODY and self._blows.cut_behind():
@@ -190,6 +191,13 @@ class Connection:
             return
         msg = Msg(self.client, subject=reply, data=answer[0], headers=answer[1])
         self._down.send(lambda: self._resolve(reply, msg))
+
+    def _answer(
+        self, subject: str, payload: bytes, headers: dict[str, str], reply: str
+    ) -> Answer | None:
+        if self._blows.leaderless() and not subject.startswith(READ):
+            return NOT_NOW
+        return self._server.take(subject, payload, headers, self._deliver, reply)
 
     def _resolve(self, reply: str, msg: Msg) -> None:
         answer = self._answers.get(reply)

@@ -41,6 +41,10 @@ Object = dict[str, Any]
 Answer = tuple[bytes, dict[str, str] | None]
 """What is sent back: payload and headers."""
 NOBODY: Answer = b"", {"Status": "503"}
+NOT_NOW: Answer = b'{"error":{"code":503,"err_code":10008,"description":"no leader"}}', None
+"""What JetStream answers while it has no leader."""
+READ = (f"{API}DIRECT.GET.", f"{API}CONSUMER.MSG.NEXT.")
+"""What a server answers from what it has, whoever leads."""
 
 
 class Server:
@@ -112,11 +116,14 @@ class Server:
         return _answered(lambda: self._store(found, message))
 
     def _store(self, found: Stream, message: Incoming) -> Object:
-        told = found.store(message)
+        told = self._keep(found, message)
         for consumer in list(self._consumers.values()):
             if consumer.stream is found:
                 consumer.go_on()
         return told
+
+    def _keep(self, found: Stream, message: Incoming) -> Object:
+        return found.store(message)
 
     def _held(self, name: str, payload: bytes) -> Answer:
         stream = self.streams.get(name)

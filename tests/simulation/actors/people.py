@@ -123,6 +123,15 @@ class People:
         if self._random.random() < 0.5:
             self._make_again(one)
 
+    def replace(self, uid: str) -> None:
+        """Delete a Job that is not over, and make another in its place."""
+        for one in list(self._unfinished()):
+            if one["metadata"]["uid"] == uid:
+                place = JOBS.format(one["metadata"]["namespace"]) + "/" + one["metadata"]["name"]
+                gone = {"propagationPolicy": "Background"}
+                self._cluster.act("user", "DELETE", place, gone)
+                self._make_again(one)
+
     def _make_again(self, old: Object) -> None:
         """Create a namesake: another uid."""
         spec = old["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"]

@@ -55,8 +55,8 @@ class LivingApi:
         self._befall(path, "overtaken" if ordered is not None else None)
         if life.strikes("unanswered") or self._is_away():
             raise ApiUnreachableError("the request was lost")
-        if life.strikes("busy"):
-            return Response(life.random.choice([429, 500, 503]), b'{"message":"too busy"}')
+        if (refused := self._refused(orders=ordered is not None)) is not None:
+            return refused
         answer = await self._api.request(
             method, path, query=query, body=body, content_type=content_type
         )
@@ -78,6 +78,15 @@ class LivingApi:
             self._others.overtake(path)
         else:
             self._others.act_at_once()
+
+    def _refused(self, *, orders: bool) -> Response | None:
+        """Return the answer of a server that is too busy, or may not change Jobs now."""
+        life = self._life
+        if life.strikes("busy"):
+            return Response(life.random.choice([429, 500, 503]), b'{"message":"too busy"}')
+        if orders and life.weather.refuses(_now_s()):
+            return Response(500, b'{"message":"failed calling webhook"}')
+        return None
 
     def _is_away(self, since_s: float | None = None) -> bool:
         """Tell whether the server is not reached now, or was not since a moment."""

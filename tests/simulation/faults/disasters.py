@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 
 from tests.simulation.bus import CLUSTER, NAMES
 from tests.simulation.faults.etcd import Backup, backup, restore
+from tests.simulation.judging.differences import LATE_S
+from tests.simulation.judging.rest import unpublished
+from tests.simulation.judging.verdict import demand
 from tests.simulation.judging.wire import is_complete
 from tests.simulation.ledgers import LedgerBackup
 from tidegate.cli.commands.ledger.recover import recovered
@@ -41,7 +44,8 @@ class Disasters:
 
     def __init__(self, world: World, seed: int) -> None:
         self._world, self._random = world, Random(f"disasters {seed}")
-        self._over = not strikes(seed)
+        self._strikes = strikes(seed)
+        self._over = not self._strikes
         self._operator: asyncio.Future[None] | None = None
         self._blows: dict[str, Callable[[], None]] = {
             "nats restarted": lambda: self._world.bus.crash(lost=0),
@@ -68,6 +72,18 @@ class Disasters:
                 self._world.weather.struck[name] += 1
                 self._world.disturbed()
                 self._blows[name]()
+
+    async def strike_at_rest(self) -> None:
+        """Lose EVENTS while nobody does anything: it has to be filled again all the same."""
+        if not self._strikes:
+            return
+        loop, world = asyncio.get_running_loop(), self._world
+        world.weather.struck["events made anew, at rest"] += 1
+        world.bus.recreate_events()
+        began_s = loop.time()
+        while why := unpublished(world):
+            demand(loop.time() - began_s <= LATE_S, "events", f"{why}, since it was made anew")
+            await asyncio.sleep(1)
 
     def _make_anew_earlier(self) -> None:
         """Make OBSERVATIONS anew on a server whose clock is behind."""
@@ -140,5 +156,7 @@ class Disasters:
         bus_of_all.keeps_events = False
 
     def _set_right(self) -> None:
+        """Set the clock right; leases that would outlast it by what nobody believes go, too."""
         self._world.bus.ahead_us = 0
+        self._world.bus.end_late_leases()
         self._world.disturbed()

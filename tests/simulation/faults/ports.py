@@ -74,10 +74,11 @@ class LivingOutlet:
     """``ObservationPublisher`` of a process."""
 
     def __init__(
-        self, outlet: ObservationPublisher, life: Life, post: Post, lose: Callable[[], None]
+        self, outlet: ObservationPublisher, life: Life, post: Post, lose: Callable[[str], None]
     ) -> None:
         self._outlet, self._life, self._post = outlet, life, post
-        self._lose = lose  # takes the newest observation out of the stream
+        self._lose = lose  # lets the stream lose a message as soon as it is stored
+        self._loses_next = False
 
     async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
         # The order of the calls counts, so nothing may be late before the port.
@@ -85,10 +86,11 @@ class LivingOutlet:
             raise asyncio.CancelledError
         if self._post.hand_over(message_id) and b'"Heartbeat/1"' in payload[:40]:
             self._object_to_blindness()
+        if self._loses_next and self._life.weather.chances.get("hole"):
+            self._lose(message_id)
         await self._outlet.publish(subject, payload, message_id)
         self._post.object_to_lie(message_id)
-        if self._life.strikes("hole"):
-            self._lose()
+        self._loses_next = self._life.strikes("hole")
         await self._life.cross(0)
 
     def _object_to_blindness(self) -> None:

@@ -70,6 +70,7 @@ class Weather:
         self.chances = dict[Fault, float](chances or {})
         self.struck = Counter[str]()
         self.away_s = 0.0, 0.0  # since when and until when the API server is not reached
+        self.refused_until_s = 0.0  # until when the API server refuses changes of Jobs
         self.blind_until_s = 0.0  # somebody takes for present what is gone, until the next list
 
     def strikes(self, fault: Fault, random: Random, share: float = 1.0) -> bool:
@@ -83,6 +84,10 @@ class Weather:
         """Tell whether the API server is not reached now, or was not since a moment."""
         from_s, until_s = self.away_s
         return from_s <= now_s < until_s or (since_s is not None and since_s < from_s)
+
+    def refuses(self, now_s: float) -> bool:
+        """Tell whether the API server refuses changes of Jobs now: a webhook does not answer."""
+        return now_s < self.refused_until_s
 
     def worsen(self, random: Random, *, share: float, lossless: bool) -> None:
         """Draw which faults may strike from now on; of few each is seen by itself."""

@@ -85,7 +85,7 @@ class LedgerWatch:
         self.past = Past()
         self.on_release: OnRelease | None = None
         self.on_removal: Callable[[str], None] | None = None  # told a job's uid
-        self.on_order: Callable[[], None] | None = None
+        self.on_order: Callable[[StartOrdered | StopOrdered], None] | None = None
         self.reserved = 0
         self.evicted = 0
 
@@ -140,7 +140,7 @@ class LedgerWatch:
             case StartOrdered() | StopOrdered():
                 self.orders[seq] = self.newest[event.job.uid] = event
                 if self.on_order is not None:
-                    self.on_order()
+                    self.on_order(event)
             case WorkloadEvicted():
                 self.evicting.add(event.workload)
             case _:
@@ -241,6 +241,8 @@ class WatchedLedger:
     ) -> None:
         self._ledger.append(epoch, after, entries, positions)
         demand(epoch == self._epoch, "past", f"term {epoch} writes in term {self._epoch}")
+        if entries and not any(one.type.startswith("LedgerOpened") for one in entries):
+            self._taken.object_to_number(self.watch.ledger_id, entries[0].seq)
         if positions.observations is not None:
             self._taken.commit(positions.observations)
             self.position = positions.observations

@@ -27,6 +27,7 @@ class Needless:
     def __init__(self, ledger: Callable[[], WatchedLedger], touched_s: Mapping[str, float]) -> None:
         self._ledger, self._touched_s = ledger, touched_s
         self._read = 0
+        self.lags = False  # some ingest lags: what it tells may have ended before it was known
 
     def tick(self, calm_since_s: float, *, calm: bool) -> None:
         """Object to what was repaired, or missed, since the last look, if all was calm."""
@@ -34,10 +35,16 @@ class Needless:
         first, self._read = min(self._read, len(entries)), len(entries)
         for entry in entries[first:] if calm else ():
             told = decode(entry.payload)
-            lost = isinstance(told, GapObserved | StreamReplaced)
+            lost = isinstance(told, StreamReplaced) or self._is_gap(told)
             demand(not lost, "loss", f"at {entry.seq} something is missed in calm: {told}")
             if isinstance(told, OrderReissued):
                 self._object(told, calm_since_s)
+
+    def _is_gap(self, told: object) -> bool:
+        """Tell whether something is missed; a list may make up for what came late."""
+        if not isinstance(told, GapObserved):
+            return False
+        return told.found_seq != told.expected_seq or not self.lags
 
     def _object(self, told: OrderReissued, calm_since_s: float) -> None:
         """Object to an order that was given again, unless somebody changed the job meanwhile."""

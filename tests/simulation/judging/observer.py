@@ -116,14 +116,17 @@ class Observer:
     def object_to_release(self, uid: str, *, by_stop: bool) -> None:
         """Object if quota is given back while pods run, or to whose job no stop ever came.
 
-        Pods that somebody started past us just now do not count.
+        Pods that somebody started past us just now do not count, nor those of an elastic job whose
+        next slice takes them over in the same turn.
         """
+        if not by_stop:
+            return
         since_s = _now_s() - self.touched_s.get(uid, -UNADMITTED_S_MAX)
         past_us = uid in self._by_hand or since_s < UNADMITTED_S_MAX
         runs = self.running().get(uid, 0)
         demand(past_us or not runs, "quota", f"{uid} runs {runs}m cpu and its quota is free")
         started = uid in self._by_hand or self._marks.get(uid, {""}) != {""}
-        if started and uid in self._queues and by_stop:
+        if started and uid in self._queues:
             bore, stops = self._marks[uid], self._ledger().stops_since_start(uid)
             demand(bore & stops, "once", f"{uid} lost its quota, and bore none of {sorted(stops)}")
 

@@ -7,10 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from apiserver.state import State
+from tests.simulation.actors.people import finished
+from tests.simulation.bus import NAMES
+from tests.simulation.cluster import QUEUE_LABEL
 from tests.simulation.judging.differences import LATE_S, WORKLOADS
 from tests.simulation.judging.verdict import demand
+from tests.simulation.judging.wire import is_complete
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
 
 REST_S_MAX = 600.0
 """What ten Jobs of forty seconds may take one after the other, with each of them stopped once."""
@@ -42,3 +50,38 @@ class Rest:
         """Tell whether a Workload says of itself until when it waits, and that is not over."""
         at = one.get("status", {}).get("requeueState", {}).get("requeueAt", "")
         return bool(at) and datetime.fromisoformat(at).timestamp() * 1_000_000 > self._now_us()
+
+
+def unrest(world: World) -> str:
+    """Tell what is still going on in a world; empty: nothing."""
+    for one in world.cluster.jobs():
+        managed = QUEUE_LABEL in one["metadata"].get("labels", {})
+        if managed and not finished(one):
+            return f"{one['metadata']['name']} is not finished"
+    if not world.makers.done:
+        return "some Workload has no Job yet"
+    if not world.removers.done:
+        return "what was deleted is not there again"
+    if world.watch().holding:
+        return f"{next(iter(world.watch().holding))} holds quota"
+    if not world.seen or world.seen[-1].seq < world.ledger.entries[-1].seq:
+        return "not everything is published"
+    return unpublished(world) or _under_way(world)
+
+
+def unpublished(world: World) -> str:
+    """Tell what EVENTS lacks of the ledger, whoever read it before; empty: nothing."""
+    watch, stream = world.watch(), world.bus.server.streams.get(NAMES.events)
+    seqs = (entry.seq for entry in world.ledger.entries if entry.seq >= watch.opened)
+    whole = stream is not None and is_complete(stream, watch.ledger_id, seqs)
+    return "" if whole else "EVENTS lacks entries"
+
+
+def _under_way(world: World) -> str:
+    """Tell what the leader has still to do though every Job is done; empty: nothing."""
+    leading = [status.leader for status in world.statuses.values() if status.leader is not None]
+    newest = max(leading, key=lambda leader: leader.epoch, default=None)
+    if newest is None or newest.state.seq != newest.head.seq:
+        return "a turn is under way"
+    kept = (key for key in newest.state.deadlines.at if key.startswith("retention/"))
+    return next(kept, "")

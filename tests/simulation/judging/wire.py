@@ -18,12 +18,15 @@ from tidegate.contracts.entry import Position
 Object = dict[str, Any]
 EVENT = "ce-id"
 """The header that names an entry: ledger and seq."""
+LEASE_US = 30_000_000
+"""Behind a roll-back a sequence is given out twice: so long two may take a lease for theirs."""
 
 
 class Taken:
     """How far each stream of observations is in some ledger, by its incarnation."""
 
     def __init__(self) -> None:
+        self.told: Callable[[str], int] = _nobody  # the newest seq of a ledger that EVENTS keeps
         self._seqs = dict[int, int]()
         self._ends = dict[int, int]()
 
@@ -34,6 +37,12 @@ class Taken:
         demand(position.seq <= end, "loss", found)
         known = self._seqs.get(position.incarnation, 0)
         self._seqs[position.incarnation] = max(known, position.seq)
+
+    def object_to_number(self, ledger_id: str, seq: int) -> None:
+        """Object to an entry under a number that EVENTS has told of something else."""
+        told = self.told(ledger_id)
+        found = f"{ledger_id}/{seq} is written, and EVENTS has told up to {told}"
+        demand(seq > told, "past", found)
 
     def store(self, stream: Stream) -> None:
         """Note how far a stream is."""
@@ -54,7 +63,7 @@ class Post:
     """What is handed over to be stored, in which order, and what came of it; by message id."""
 
     def __init__(self) -> None:
-        self._calls = dict[str, int]()  # the newest call of each
+        self._calls = dict[str, tuple[int, int]]()  # the first and the newest call of each
         self._newest = dict[tuple[int, str], int]()  # by stream and session, of what was stored
         self._stored = set[str]()
         self._numbers = count(1)
@@ -62,16 +71,20 @@ class Post:
     def hand_over(self, name: str) -> bool:
         """Note that somebody wants a message stored; tell whether that is the first time."""
         first = name not in self._calls
-        self._calls[name] = next(self._numbers)
+        number = next(self._numbers)
+        self._calls[name] = self._calls.get(name, (number, 0))[0], number
         return first
 
     def store(self, name: str, incarnation: int) -> None:
-        """Note that a message was stored, and object if it was handed over before another."""
+        """Note that a message was stored, and object if it was handed over before another.
+
+        Which of the calls stored it, nobody knows: an early one's message may come after a later's.
+        """
         session = incarnation, name.rpartition(":")[0]
-        call = self._calls.get(name, 0)
+        first, newest = self._calls.get(name, (0, 0))
         known = self._newest.get(session, 0)
-        demand(call >= known, "past", f"{name} is stored behind what was told after it")
-        self._newest[session] = call
+        demand(newest >= known, "past", f"{name} is stored behind what was told after it")
+        self._newest[session] = max(known, first)
         self._stored.add(name)
 
     def object_to_lie(self, name: str) -> None:
@@ -86,6 +99,8 @@ class WatchedServer(Server):
         super().__init__(clock)
         self._taken, self._post = taken, post
         self._ids = dict[tuple[int, str], bytes]()  # by incarnation and id, what was stored first
+        self.rolled_back_us = 0  # when sequences were taken back last, and are given out again
+        self.holes = set[str]()  # ids of what is lost as soon as it is stored, unheard by anybody
         self._rules: dict[str, Callable[[Stream, Incoming, Object], None]] = {
             "observations": self._observed,
             "events": _published,
@@ -97,8 +112,16 @@ class WatchedServer(Server):
         holds = found.newest(message.subject) if kind == "leases" else None
         told = super()._store(found, message)
         self._rules.get(kind, _nothing)(found, message, told | {"newest": newest})
-        if holds is not None:
+        if holds is not None and self.clock() - self.rolled_back_us > LEASE_US:
             _object_to_theft(holds, message)
+        return told
+
+    def _keep(self, found: Stream, message: Incoming) -> Object:
+        told = super()._keep(found, message)
+        name = message.headers.get("Nats-Msg-Id", "")
+        if name in self.holes:
+            self.holes.discard(name)
+            found.delete(told["seq"])
         return told
 
     def _purge(self, name: str, body: Object) -> Object:
@@ -128,7 +151,11 @@ def _published(found: Stream, message: Incoming, told: Object) -> None:
 
 def _newest(found: Stream, message: Incoming) -> str:
     """Return the seq of the newest entry of a message's ledger that a stream keeps; "": none."""
-    ledger_id = message.headers.get(EVENT, "").rpartition("/")[0]
+    return newest_of(found, message.headers.get(EVENT, "").rpartition("/")[0])
+
+
+def newest_of(found: Stream, ledger_id: str) -> str:
+    """Return the seq of the newest entry of a ledger that a stream keeps; "": none."""
     kept = found.newest_with(EVENT, f"{ledger_id}/")
     return "" if kept is None else kept.headers[EVENT].rpartition("/")[2]
 
@@ -143,6 +170,11 @@ def _object_to_theft(holds: Kept, message: Incoming) -> None:
     """Object if somebody writes over a lease that another holds; who gives it up writes nothing."""
     free = holds.payload in (b"", message.payload) or not message.payload
     demand(free, "once", f"{message.payload!r} takes a lease that {holds.payload!r} holds")
+
+
+def _nobody(ledger_id: str) -> int:
+    del ledger_id
+    return 0
 
 
 def _nothing(found: Stream, message: Incoming, told: Object) -> None:
