@@ -5,8 +5,6 @@ Source: behaviour.md 2.4.
 
 from __future__ import annotations
 
-from hashlib import sha256
-
 from tidegate.contracts.decision_kinds.placements import PlacementTried
 from tidegate.contracts.decisions import FlavorTried, WorkloadPending
 from tidegate.core.flavors.placing import explained
@@ -124,7 +122,7 @@ def _tell(
             tried=said,
             message=f"{message} {guaranteed}" if guaranteed else message,
             parked=held.parked,
-            shape=sha256(shape.key).hexdigest()[:_SHAPE_DIGITS] if together and shape else "",
+            shape=shape.key.hex()[:_SHAPE_DIGITS] if together and shape else "",
             scan=scan,
             requests=asked_for(state, workload),
             placements=_placements(state, nominee),

@@ -31,6 +31,7 @@ from tidegate.core.quota.charging import charged, requests_digest
 from tidegate.core.quota.forest import HOLDING, forest, intend, move
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import repeated_stop, watch
+from tidegate.core.state.interning import share_tried
 from tidegate.core.state.shapes import park
 from tidegate.core.state.state import Held, Intent, Order, State, Workload
 
@@ -153,10 +154,11 @@ def _order(state: State, workload: Workload, event: _Order) -> None:
 
 
 def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
+    tried = tuple((one.podset, one.flavor, one.resource, one.reason) for one in event.tried)
     workload.held = Held(
         reason=event.reason,
         others=event.others,
-        tried=tuple((one.podset, one.flavor, one.resource, one.reason) for one in event.tried),
+        tried=share_tried(tried),
         asked=tuple(one.asked for one in event.tried),
         requests=requests_digest(state, workload) if event.tried or event.placements else b"",
         parked=event.parked,

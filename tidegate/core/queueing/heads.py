@@ -16,7 +16,6 @@ from tidegate.core.queueing.ordering import rank
 from tidegate.core.quota.charging import shape_key
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState, Tree
-from tidegate.core.state.interning import share_request
 from tidegate.core.state.shapes import first_of, unpark
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Shape
@@ -155,14 +154,11 @@ def _push(state: State, cq: ClusterQueueState, workload: Workload) -> None:
     shape = cq.shapes.get(key)
     state.forest.pushed += 1
     workload.rank = (*rank(state.policy, workload), state.forest.pushed)
-    top = None if shape is None else first_of(shape)
-    if top is not None:
-        share_request(workload, top)
     if shape is None:
         shape = cq.shapes[key] = Shape(key=key)
     workload.shape = shape
     heappush(shape.heap, (workload.rank, workload))
-    if shape.heap[0][1] is workload:
+    if first_of(shape) is workload:
         shape.told, shape.watch = False, None
         if not shape.parked:
             heappush(cq.heap, (workload.rank, shape))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 
 import msgspec
 
 from tidegate.core.quota.requests import pod_requests, validate
+from tidegate.core.state.cluster_queues import Pods
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet, PodSetAssignment
@@ -24,7 +25,7 @@ def per_pod(state: State, workload: Workload) -> tuple[dict[str, int], ...]:
     """Return what one pod of each podset is charged; computed once for equal podsets."""
     found = workload.requests
     if found is None:
-        found = tuple(_pod(state, workload, podset)[0] for podset in workload.podsets)
+        workload.podsets, found, _ = _pods(state, workload)  # one of all that are equal
         workload.requests = found
     return found
 
@@ -84,13 +85,13 @@ def flavor_resource(flavor: str, resource: str) -> FlavorResource:
 
 
 def shape_key(state: State, workload: Workload) -> bytes:
-    """Return what scheduling can tell of a workload, its place in the queue apart.
+    """Return a digest of what scheduling can tell of a workload, its place in the queue apart.
 
     Source: behaviour.md 2.4, scheduling hash; Tidegate tells namespaces apart too, and whether it
     was displaced, since it may not preempt everywhere then.
     """
     alike = state.requeue.by_event
-    return _encode(
+    told = _encode(
         (
             workload.priority,
             workload.podsets,
@@ -104,6 +105,7 @@ def shape_key(state: State, workload: Workload) -> bytes:
             bool(workload.displaced_seq) and not alike,
         )
     )
+    return sha256(told).digest()
 
 
 def asked_for(state: State, workload: Workload) -> dict[str, dict[str, int]]:
@@ -120,16 +122,17 @@ def requests_digest(state: State, workload: Workload) -> bytes:
 
 def invalid(state: State, workload: Workload) -> str:
     """Return why a workload may not be admitted as it is, in one sentence; "" if it may."""
-    found = (_pod(state, workload, podset)[1] for podset in workload.podsets)
-    return next((said for said in found if said), "")
+    return _pods(state, workload)[2]
 
 
-def _pod(state: State, workload: Workload, podset: PodSet) -> tuple[dict[str, int], str]:
+def _pods(state: State, workload: Workload) -> Pods:
     namespace = workload.key.partition("/")[0]
-    key = (namespace, _encode(podset))
+    key = sha256(_encode((namespace, workload.podsets))).digest()
     found = state.forest.pods.get(key)
     if found is None:
-        each = pod_requests(state.objects, namespace, podset, state.policy)
-        found = each, validate(state.objects, namespace, podset)
+        podsets, objects = workload.podsets, state.objects
+        each = tuple(pod_requests(objects, namespace, one, state.policy) for one in podsets)
+        said = (validate(objects, namespace, one) for one in podsets)
+        found = podsets, each, next((wrong for wrong in said if wrong), "")
         state.forest.pods[key] = found
     return found

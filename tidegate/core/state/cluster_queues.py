@@ -6,6 +6,7 @@ Nothing here is in a snapshot: ``tidegate.core.quota.forest`` builds it again fr
 from __future__ import annotations
 
 import sys
+from typing import TypeAlias
 
 import msgspec
 
@@ -14,7 +15,11 @@ from tidegate.core.quota.tree import Cell, Node
 from tidegate.core.state.workload import Group, Rank, Shape, Watch, Workload
 from tidegate.core.topology.usage import Topologies
 from tidegate.model.ids import FlavorResource
+from tidegate.model.podset import PodSet
 from tidegate.model.quota import ClusterQueueSpec
+
+Pods: TypeAlias = tuple[tuple[PodSet, ...], tuple[dict[str, int], ...], str]
+"""Podsets, what one pod of each is charged, and why they may not be admitted; "": they may."""
 
 
 class Rights(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,5 +146,4 @@ class Forest(msgspec.Struct, kw_only=True, eq=False):
     topologies: Topologies = msgspec.field(default_factory=Topologies)
     taken: dict[tuple[str, bytes], dict[str, int]] = {}
     """Namespace and podset to what one pod takes of a node."""
-    pods: dict[tuple[str, bytes], tuple[dict[str, int], str]] = {}
-    """Namespace and podset to what one pod is charged, and why it may not be admitted."""
+    pods: dict[bytes, Pods] = {}  # by a digest of namespace and podsets

@@ -17,6 +17,7 @@ from tidegate.core.state.state import CheckState, Workload
 from tidegate.model.ids import ObjectRef
 from tidegate.model.topology import Taint
 
+Tried = tuple[tuple[str, str, str, str], ...]
 _NO_PODS: dict[str, int] = {}
 _NO_CHECKS: dict[str, CheckState] = {}
 
@@ -35,11 +36,6 @@ def share_names(workload: Workload) -> None:
     workload.checks = workload.checks or _NO_CHECKS
 
 
-def share_request(workload: Workload, other: Workload) -> None:
-    """Let a workload share what it asks for with another of its shape."""
-    workload.podsets, workload.requests = other.podsets, other.requests
-
-
 def share_node(defined: NodeDefined) -> NodeDefined:
     """Return a node whose labels, taints and amounts are those of nodes that have the same."""
     spec = defined.spec
@@ -55,6 +51,12 @@ def share_node(defined: NodeDefined) -> NodeDefined:
 def share_amounts(amounts: dict[str, int]) -> dict[str, int]:
     """Return equal amounts as one object."""
     return _amounts(tuple(amounts.items()))
+
+
+@lru_cache(maxsize=65_536)
+def share_tried(tried: Tried) -> Tried:
+    """Return what was tried as the one object of all that are equal."""
+    return tried
 
 
 @lru_cache(maxsize=1_024)
