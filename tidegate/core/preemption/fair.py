@@ -51,6 +51,7 @@ class _Fair(msgspec.Struct, kw_only=True, eq=False):
     pruned: dict[int, Node] = {}
     heaps: dict[int, list[_Standing]] = {}  # by cohort; see ``_greatest_queue``
     gave: set[int] = set()  # queues that stand otherwise than their heap's entry says
+    shares: dict[int, Share] = {}  # of cohorts below which nobody was taken since
     targets: list[Target] = []
     retry: list[Workload] = []
 
@@ -169,10 +170,12 @@ def _greatest_cohort(state: _Fair, cohort: Node) -> tuple[Node | None, Share]:
     for child in cohort.children:
         if not child.is_cohort or id(child) in state.pruned:
             continue
-        if not borrows(child) and child not in state.path:
-            state.pruned[id(child)] = child
-            continue
-        found = share(child)
+        found = state.shares.get(id(child))
+        if found is None:
+            if not borrows(child) and child not in state.path:
+                state.pruned[id(child)] = child
+                continue
+            found = state.shares[id(child)] = share(child)
         if best is None or best_share <= found:
             best, best_share = child, found
     return best, best_share
@@ -208,14 +211,10 @@ def _take_fairly(state: _Fair, queue: Node, *, final: bool) -> bool:
         return False
     while left:
         one = left.popleft()
-        if final:
-            state.trial.take_out(one)
-            passes = preemptor <= share(other)
-            state.trial.put_back(one)
-        else:
-            passes = preemptor < before
-        if passes:
-            return _take(state, one, "InCohortFairSharing")
+        state.trial.take_out(one)
+        if preemptor <= share(other) if final else preemptor < before:
+            return _note(state, one, "InCohortFairSharing")
+        state.trial.put_back(one)
         state.retry.append(one)
     return False
 
@@ -230,10 +229,9 @@ def _take_borrowed(state: _Fair, queue: Node) -> bool:
     while left and (spared is None or left[0].priority <= spared):
         one = left.popleft()
         state.trial.take_out(one)
-        passes = preemptor <= share(other) and _keeps_its_own(queue, one, state.trial.needs)
+        if preemptor <= share(other) and _keeps_its_own(queue, one, state.trial.needs):
+            return _note(state, one, "InCohortFairSharing")
         state.trial.put_back(one)
-        if passes:
-            return _take(state, one, "InCohortFairSharing")
         spared = one.priority
     left.clear()
     return False
@@ -248,7 +246,7 @@ def _keeps_its_own(queue: Node, gone: Workload, needs: tuple[FlavorResource, ...
 def _second_pass(state: _Fair) -> bool:
     """Go over those left again, each queue once, by the second strategy."""
     state.queues, state.pruned = _queues(state.retry), {}
-    state.heaps, state.gave = {}, set()
+    state.heaps, state.gave, state.shares = {}, set(), {}
     while (queue := _next_queue(state)) is not None:
         state.gave.add(id(queue))
         own, other = _almost_common(state, queue)
@@ -273,8 +271,15 @@ def _almost_common(state: _Fair, queue: Node) -> tuple[Node, Node]:
 
 def _take(state: _Fair, one: Workload, reason: PreemptionReason) -> bool:
     state.trial.take_out(one)
+    return _note(state, one, reason)
+
+
+def _note(state: _Fair, one: Workload, reason: PreemptionReason) -> bool:
+    """Count somebody who was taken out among the victims."""
     queue = one.cluster_queue
     state.targets.append(Target(workload=one, cluster_queue=queue, reason=reason))
+    for node in _path(state.trial.node(one)):
+        state.shares.pop(id(node), None)
     return True
 
 

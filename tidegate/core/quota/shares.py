@@ -117,10 +117,11 @@ def lendable(node: Node) -> dict[str, int]:
 
 def _dominant(node: Node, borrowed: Mapping[str, int]) -> Share:
     resource, over, under = "", 0, 1
-    for name in sorted(borrowed):  # of equal ratios the first name counts
+    for name, above in borrowed.items():
         lent = node.lendable.get(name, 0)
-        if lent > 0 and borrowed[name] * under > over * lent:
-            resource, over, under = name, borrowed[name], lent
+        more = above * under - over * lent
+        if lent > 0 and (more > 0 or (more == 0 and name < resource)):  # or the first name counts
+            resource, over, under = name, above, lent
     boundless = node.weight == 0 and over > 0
     return Share(
         over=over * WEIGHT_ONE,
