@@ -9,7 +9,7 @@ from tidegate.core.preemption.bounds import may_suffice, who_asks
 from tidegate.core.quota.tree import free
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Workload
-from tidegate.core.state.workload import Part, Slot
+from tidegate.core.state.workload import Constraint, Part, Slot
 from tidegate.model.ids import FlavorResource
 
 _Amounts = dict[FlavorResource, int]
@@ -41,6 +41,7 @@ def _chosen(
     context: DecideContext, cq: ClusterQueueState, workload: Workload, part: Part, charged: _Amounts
 ) -> Slot | None:
     """Return the flavor that a part fits in, if each before it is ruled out."""
+    passed_over: list[list[Constraint]] = []
     for slot in part.slots:
         lacking = [
             (cell, units)
@@ -49,10 +50,17 @@ def _chosen(
             and units > 0
         ]
         if not lacking:
-            return slot
-        for cell, units in lacking:
-            if not may_suffice(who_asks(context.state, cq, workload, (cell.fr,)), cell, units):
-                break
-        else:
-            return None
+            found = all(_is_ruled_out(context, cq, workload, one) for one in passed_over)
+            return slot if found else None
+        passed_over.append(lacking)
     return None
+
+
+def _is_ruled_out(
+    context: DecideContext, cq: ClusterQueueState, workload: Workload, lacking: list[Constraint]
+) -> bool:
+    """Tell whether evictions cannot give one of the amounts that a flavor lacks."""
+    return any(
+        not may_suffice(who_asks(context.state, cq, workload, (cell.fr,)), cell, units)
+        for cell, units in lacking
+    )

@@ -46,12 +46,11 @@ def watch(state: State, nominee: Nominee) -> None:
     assert shape is not None
     shape.named = None
     shape.told = _is_told_of_quota(nominee)
-    shape.deferred = shape.told and nominee.outcome == "deferred" and not workload.parent
     shape.nodeless = _as_of(state) if _lacks_nodes(nominee) else None
     if nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
         _register(state, cq, shape, workload)
     if shape.named is None:
-        cq.tree.unproven.append((cq, shape))
+        cq.tree.unproven[id(shape)] = cq, shape
 
 
 def waits_still(context: DecideContext, cq: ClusterQueueState, workload: Workload) -> bool:
@@ -62,12 +61,7 @@ def waits_still(context: DecideContext, cq: ClusterQueueState, workload: Workloa
     """
     shape = workload.shape
     assert shape is not None
-    if not shape.told:
-        return False
-    if shape.deferred and is_deferred(context, cq, workload):
-        shape.named = None
-        cq.tree.unproven.append((cq, shape))
-    elif not _register(context.state, cq, shape, workload):
+    if not shape.told or not _waits(context, cq, shape, workload):
         return False
     set_aside(cq, workload, others=False)
     return True
@@ -78,12 +72,12 @@ def wake(state: State, tree: Tree) -> None:
 
     To be called while the tree is as the cycle shows it.
     """
-    unproven, tree.unproven = tree.unproven, []
-    for cq, shape in unproven:
+    unproven, tree.unproven = tree.unproven, {}
+    for cq, shape in unproven.values():
         if shape.named is not None or is_offered(cq, shape):
             continue
         if shape.aside == tree.stamp or shape.nodeless == _as_of(state):
-            tree.unproven.append((cq, shape))
+            tree.unproven[id(shape)] = cq, shape
         else:
             unpark(cq, shape)
     if tree.woken_at == tree.stamp:
@@ -92,6 +86,16 @@ def wake(state: State, tree: Tree) -> None:
     for cq in tree.cluster_queues:
         if cq.watchers:
             _wake_queue(state, cq)
+
+
+def _waits(context: DecideContext, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
+    """Tell whether a workload lacks again what it was told of, and let its shape watch that."""
+    held = workload.held
+    if held and held.reason == "WaitingForQuota" and is_deferred(context, cq, workload):
+        shape.named = None
+        cq.tree.unproven[id(shape)] = cq, shape
+        return True
+    return _register(context.state, cq, shape, workload)
 
 
 def _lacks_nodes(nominee: Nominee) -> bool:
@@ -119,7 +123,7 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
             if _is_given_back(cq, of, seen_seq):
                 del at.beyond[of]
                 for _, _, shape, token in watchers.heap:
-                    _look(state, cq, shape, token)
+                    _reached(cq, shape, token)
             elif watchers.heap:
                 _wake_reached(state, cq, at, of)
 
@@ -132,7 +136,7 @@ def _is_given_back(cq: ClusterQueueState, rights: Rights, seen_seq: int) -> bool
 
 
 def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, of: Rights) -> None:
-    """Look for another violated constraint for those whose amount may be had now."""
+    """Offer those again whose amount may be had now: they may violate another constraint."""
     heap = at.beyond[of].heap
     while heap:
         units, _, shape, token = heap[0]
@@ -142,15 +146,11 @@ def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, of: Rig
             if not may_suffice(asked, at.cell, units):
                 return
         heappop(heap)
-        _look(state, cq, shape, token)
+        _reached(cq, shape, token)
 
 
-def _look(state: State, cq: ClusterQueueState, shape: Shape, token: Watch) -> None:
-    """Let a shape watch other constraints if it violates any, else offer it again."""
-    if shape.watch is not token:
-        return
-    shape.watch, top = None, first_of(shape)
-    if top is None or not _register(state, cq, shape, top):
+def _reached(cq: ClusterQueueState, shape: Shape, token: Watch) -> None:
+    if shape.watch is token:
         unpark(cq, shape)
 
 
@@ -184,9 +184,16 @@ def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
 
 
 def _is_told_of_quota(nominee: Nominee) -> bool:
-    """Tell whether all that could be said of why a head waits is which quota it lacks."""
-    held = nominee.workload.held
-    if held is None or not held.tried or nominee.workload.replaces:
+    """Tell whether all that could be said of why a head waits is which quota it lacks.
+
+    Who only waits for others to leave is not told anew, so that what it was told must not depend on
+    definitions, which may have changed since.
+    """
+    workload, shape = nominee.workload, nominee.workload.shape
+    held = workload.held
+    if held is None or shape is None or not held.tried or workload.replaces:
+        return False
+    if nominee.outcome == "deferred" and len(_named(nominee.cq, shape, workload)) < len(held.tried):
         return False
     return held.reason in OF_QUOTA and nominee.outcome in ("no fit", "no candidates", "deferred")
 

@@ -253,7 +253,7 @@ def _move_in(state: State, old: Forest, new: Forest) -> None:
             for shape in now.shapes.values():
                 shape.aside, shape.told, shape.watch, shape.named = -1, False, None, None
                 shape.parts = shape.says = None
-                now.tree.unproven.append((now, shape))
+                now.tree.unproven[id(shape)] = now, shape
     for workload in state.workloads.values():
         new.agenda[workload.key] = None  # what the old forest had on it, and no rule has seen
         if workload.phase in HOLDING:

@@ -98,8 +98,8 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     spans: dict[tuple[int, Rights], Span] = {}
     """What evictions might give, by the identity of a cell and by who asks."""
     spans_at: int = -1  # the stamp at which that was so
-    unproven: list[tuple[ClusterQueueState, Shape]] = []
-    """Who is set aside, and is looked at again whenever the tree changes."""
+    unproven: dict[int, tuple[ClusterQueueState, Shape]] = {}
+    """Who is set aside, and is looked at again whenever the tree changes; by identity."""
     woken_at: int = -1  # the stamp at which watchers were looked at last
     owners_served: bool = False  # the cycle that runs admitted somebody to quota of its queue's own
 

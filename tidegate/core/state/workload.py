@@ -219,7 +219,6 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     named: Watch | None = None  # of those it was told of; None: it is offered, or was not told any
     says: tuple[Held, list[Constraint]] | None = None  # what its first workload was told of
     told: bool = False  # its first workload was looked at, and told which quota it lacks
-    deferred: bool = False  # and it fits once those who leave have left, when it was looked at last
     parts: Parts | None = None  # what each of them asks for; None: not known yet
     nodeless: tuple[int, int] | None = None
     """As of which nodes and definitions no level of its topology could ever take its pods."""
