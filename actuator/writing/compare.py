@@ -92,7 +92,7 @@ class Comparison:
         """
         ledger_id, _, opened = self.read_model.opened.rpartition("/")
         former, _, seq = decision.rpartition("/")
-        return former != ledger_id != "" and (whole(seq) or 0) >= int(opened)
+        return former != ledger_id != "" and (whole(seq) or 0) >= (whole(opened) or 0)
 
     def _workload_is_same(self, obj: Object) -> bool:
         shown = self.read_model.workloads.get(_key(obj))
