@@ -30,16 +30,15 @@ CLAIM: Object = {
     "metadata": {"name": NAME, "namespace": NAME},
     "spec": {"spec": {"devices": DEVICES}},
 }
-TOPOLOGY = {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}
+TOPOLOGY = kueue("Topology", NAME, spec={"levels": [{"nodeLabel": "kubernetes.io/hostname"}]})
 
 
 def objects() -> list[Object]:
-    """Return a queue that can admit, and one whose flavor has a topology."""
+    """Return a queue that can admit, and one whose flavor names a Topology that is not there."""
     placed = {"nodeLabels": {"pool": "gpus"}, "topologyName": NAME}
     made = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAME}},
         CLAIM,
-        kueue("Topology", NAME, spec=TOPOLOGY),
         kueue("ResourceFlavor", NAME, spec={}),
         kueue("ResourceFlavor", f"{NAME}-placed", spec=placed),
         {**kueue("WorkloadPriorityClass", NAME), "value": 7},
@@ -75,7 +74,8 @@ async def inactive(api: KubernetesApi) -> bool:
     path = f"/apis/kueue.x-k8s.io/v1beta2/clusterqueues/{NAME}-placed"
     found = msgspec.json.decode((await api.request("GET", path)).body)
     told = found.get("status", {}).get("conditions", ())
-    return any("has a topology" in one["message"] and one["status"] == "False" for one in told)
+    said = f"there is no Topology {NAME}."
+    return any(said in one["message"] and one["status"] == "False" for one in told)
 
 
 async def test_what_cannot_be_charged_or_placed_waits_and_says_why(
@@ -95,7 +95,10 @@ async def test_what_cannot_be_charged_or_placed_waits_and_says_why(
         said = "device class gpus.example.com is in no resources.deviceClassMappings"
         await until(partial(waits, api, "claims", "AdmissionGated", said), "claims says why")
         await until(partial(waits, api, "placed", "Suspended", "is inactive"), "placed waits")
-        await until(lambda: inactive(api), "its ClusterQueue says that nothing places pods")
+        await until(lambda: inactive(api), "its ClusterQueue says which Topology is missing")
+        await apply(api, TOPOLOGY)  # now it is placed, and its flavor has no nodes
+        said = f'topology "{NAME}" doesn\'t allow to fit any of 1 pod(s)'
+        await until(partial(waits, api, "placed", "TopologyPlacementFailed", said), "no nodes")
         body = msgspec.json.encode({"metadata": {"labels": {PRIORITY: None}}})
         answer = await api.request("PATCH", f"{JOBS}/classed", body=body, content_type=MERGE_PATCH)
         assert (answer.status, b"not be removed" in answer.body) == (422, True), answer.body
