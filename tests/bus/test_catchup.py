@@ -120,7 +120,7 @@ async def test_a_purged_stream_and_its_ledger_are_one(tmp_path: Path) -> None:
             await publish(bus, rows[:30])
             await purge(url, 21)
             heard = subscribe(url, ledger=str(file), since=5, types=["TimePassed"])
-            async with aclosing(heard), asyncio.timeout(30):
+            async with aclosing(heard), asyncio.timeout(60):
                 told = [(await anext(heard)).entry for _ in range(26)]
                 append(ledger, rows[30:])
                 await publish(bus, rows[30:33])
@@ -142,7 +142,7 @@ async def test_without_a_ledger_a_purged_stream_says_what_is_missing(tmp_path: P
         await purge(url, 21)
         with pytest.raises(MissedEventsError, match="Expected event 5, found event 21"):
             await anext(subscribe(url, since=5))
-        async with aclosing(subscribe(url, since=25)) as heard, asyncio.timeout(30):
+        async with aclosing(subscribe(url, since=25)) as heard, asyncio.timeout(60):
             assert (await anext(heard)).entry == rows[24]
 
 

@@ -11,7 +11,7 @@ from tidegate.bus.ports import EventFeed
 from tidegate.contracts.entry import Position, Published
 from tidegate.errors import PublishRefusedError
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 BEGIN = Position()
 
 

@@ -21,7 +21,7 @@ from tidegate.bus.provenance import Provenance
 from tidegate.contracts.digest import START, digest_of
 from tidegate.contracts.entry import Entry, Position, Published
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 TRUE = entries(1, 9)
 LIE = replace(TRUE[5], at_us=1, payload='{"at_us":1}')
 FORGED = {

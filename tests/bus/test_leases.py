@@ -8,7 +8,7 @@ import pytest
 
 from tests.bus.worlds import World
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 async def test_one_holder_at_a_time(world: World) -> None:

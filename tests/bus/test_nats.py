@@ -25,7 +25,7 @@ from tidegate.contracts.digest import START, digest_of
 from tidegate.contracts.entry import Entry, Position
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
-pytestmark = [pytest.mark.timeout(90), pytest.mark.real]
+pytestmark = [pytest.mark.timeout(180), pytest.mark.real]
 STARTER = """
 import asyncio, pathlib, sys
 from tidegate.bus.client import connect
@@ -69,7 +69,7 @@ def test_a_server_dies_with_the_process_that_started_it(tmp_path: Path) -> None:
         assert starter.stdout.readline().startswith("nats://tidegate:")
         process = server_of(tmp_path)
         starter.kill()
-    process.wait(30)
+    process.wait(60)
 
 
 async def test_a_server_on_loopback_asks_for_a_password_that_its_owner_alone_may_read(

@@ -11,7 +11,7 @@ from tests.bus.worlds import NAMES, OBSERVED, ROOM, World, read_all, tell, texts
 from tidegate.bus.ports import ObservationReader
 from tidegate.contracts.entry import Position
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 
 
 async def test_what_is_told_is_read_in_order_with_its_place_and_time(world: World) -> None:

@@ -22,7 +22,7 @@ from tidegate.bus.jetstream.requests import (
 from tidegate.contracts.entry import Position
 from tidegate.errors import BusRefusedError, BusUnreachableError
 
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(180)
 NAME, SUBJECT = "CONTRACT", "contract.a"
 
 

@@ -63,5 +63,5 @@ def dry_run(config: Path, url: str, count: int) -> list[str]:
         assert running.stdout is not None
         lines = [running.stdout.readline() for _ in range(count)]
         running.send_signal(signal.SIGTERM)
-        assert running.wait(30) == 0
+        assert running.wait(60) == 0
     return lines

@@ -20,7 +20,7 @@ def program(tmp_path: Path, code: str) -> Program:
 
 
 async def wait_for_lines(log: Path, count: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not log.exists() or log.read_text().count("up") < count:
             await asyncio.sleep(0.02)
 

@@ -16,7 +16,7 @@ MONITORS = {
     ("PrometheusRule", "prometheusrules"): {"groups": {"type": "array", "items": _OPEN}},
 }
 """Kinds of the Prometheus operator that are used, and a field of each; the rest is left open."""
-SERVED_S = 30
+SERVED_S = 60
 
 
 async def apply_all(api: KubernetesApi, objects: Objects) -> None:

@@ -16,7 +16,7 @@ from tidegate.bus.embedded import find_server
 from tidegate.cluster.go.credentials import write_credentials
 
 USERS = ("ingest", "scheduler", "actuator", "reader", "operator")
-START_S = 20
+START_S = 60
 
 
 class Served(msgspec.Struct, frozen=True):

@@ -53,7 +53,7 @@ def started(script: str, config: str, folder: Path) -> Iterator[int]:
         ["/bin/sh", "-c", here], env={"PATH": path}, stderr=subprocess.DEVNULL
     )
     try:
-        wait_until((folder / "password").exists, "there is no password", within_s=20)
+        wait_until((folder / "password").exists, "there is no password")
         yield port
     finally:
         process.terminate()

@@ -25,7 +25,7 @@ LEASE = "$KV.tidegate_local_leases.actuator-0"
 API = "$JS.API."
 OTHERS = "tidegate.other.observed.jobs%2Ebatch.team-a.j1"
 NOBODY = "nobody.may"
-DEADLINE_S = 20
+DEADLINE_S = 60
 MAY = {
     OBSERVED: {"ingest"},
     REPORTED: {"actuator"},

@@ -61,5 +61,5 @@ async def test_the_doctor_says_what_lacks_to_join(
 async def test_events_are_followed_as_reader(served: Served) -> None:
     url, ca = served.url("reader"), str(served.ca)
     assert await newest(url, ca=ca) == len(TOLD)
-    async with asyncio.timeout(30), aclosing(subscribe(url, since=1, ca=ca)) as told:
+    async with asyncio.timeout(60), aclosing(subscribe(url, since=1, ca=ca)) as told:
         assert [(await anext(told)).seq for _ in range(3)] == [1, 2, 3]

@@ -48,7 +48,7 @@ async def kill(running: Running, name: str) -> None:
     before = running.supervisor.restarts[name]
     pid = running.supervisor.pid(name)
     os.kill(pid, signal.SIGKILL)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while running.supervisor.restarts[name] == before:
             await asyncio.sleep(0.05)
 

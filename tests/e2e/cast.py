@@ -111,7 +111,7 @@ async def unsuspend(api: KubernetesApi, namespace: str, name: str) -> None:
     assert answer.status == 200, answer.body
 
 
-async def eventually(holds: Callable[[], bool], what: str, patience_s: float = 60.0) -> None:
+async def eventually(holds: Callable[[], bool], what: str, patience_s: float = 120.0) -> None:
     """Wait until a condition holds; fail with what was waited for."""
     try:
         async with asyncio.timeout(patience_s):
@@ -122,7 +122,7 @@ async def eventually(holds: Callable[[], bool], what: str, patience_s: float = 6
         raise AssertionError(message) from None
 
 
-async def until(holds: Callable[[], Awaitable[bool]], what: str, patience_s: float = 60.0) -> None:
+async def until(holds: Callable[[], Awaitable[bool]], what: str, patience_s: float = 120.0) -> None:
     """Wait until the API server says so; fail with what was waited for."""
     try:
         async with asyncio.timeout(patience_s):

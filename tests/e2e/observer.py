@@ -23,8 +23,8 @@ from tidegate.model.quantity import amount
 QUEUE, DECISION = "kueue.x-k8s.io/queue-name", "tidegate.dev/decision"
 LIVE = {"Pending", "Running"}
 JOBS, PODS = "/apis/batch/v1/jobs", "/api/v1/pods"
-REPAIR_S = 5.0
-"""How long a promise may be broken before it counts."""
+REPAIR_S = 15.0
+"""How long a promise may be broken before it counts: what differs is ordered again after ten."""
 
 
 class Observer:

@@ -88,7 +88,7 @@ async def test_an_object_of_each_kind_waits_where_there_is_no_quota(
     async with run_services(wanted, print):
         for path, found in made.items():
             await create(api, path, found)
-        await until(all_wait, "each has a Workload, and none is admitted", patience_s=90)
+        await until(all_wait, "each has a Workload, and none is admitted")
         pods = (await get(api, f"/api/v1/namespaces/{NAME}/pods"))["items"]
         assert {one["metadata"]["name"].partition("-")[0] for one in pods} >= {"web", "db", "alone"}
         assert all(is_gated(one) for one in pods)

@@ -53,7 +53,7 @@ async def test_an_object_of_a_kind_that_is_not_enabled_is_told_once_that_it_is_n
         await until(partial(is_told, "web"), "an Event on what was there before")
         uids["ray"] = await make(api, RAY_JOB.path, RAY_JOB.make("ray", NAME, 60))
         await submit(api, NAME, "queued", cpu="1", seconds=1)
-        await until(partial(is_told, "ray"), "an Event on what came later", patience_s=90)
+        await until(partial(is_told, "ray"), "an Event on what came later")
     async with run_services(alone(tmp_path / "again", own_api), print):
         uids["late"] = await make(api, DEPLOYMENTS, of_apps("Deployment", "late", NAME, 0))
         await until(partial(is_told, "late"), "an Event by another actuator")

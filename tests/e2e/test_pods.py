@@ -166,7 +166,7 @@ async def test_a_group_starts_together_and_takes_a_replacement(
         await until(here.seen("two", lambda one: one["status"]["phase"] == "Failed"), "it fails")
         await here.member("three", "crew", 1)
         await until(here.seen("three", here.act.ended), "its replacement runs to its end")
-        await until(here.finished("crew"), "all are done", patience_s=90)
+        await until(here.finished("crew"), "all are done")
 
 
 @pytest.mark.slow
@@ -255,4 +255,4 @@ async def test_a_group_that_was_stopped_ends_with_its_workload_or_its_namespace(
         async def no_namespace() -> bool:
             return gone(await get(api, f"/api/v1/namespaces/{here.namespace}"))
 
-        await until(no_namespace, "the namespace goes", patience_s=90)
+        await until(no_namespace, "the namespace goes")

@@ -169,7 +169,7 @@ def applier(api: Recorded) -> Applier:
 
 
 async def create(api: KubernetesApi, path: str, found: Object) -> Object:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:  # a kind is served a moment after its definition was taken
             answer = await api.request("POST", path, body=msgspec.json.encode(found))
             if answer.status not in {404, 503}:

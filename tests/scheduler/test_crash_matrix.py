@@ -42,7 +42,7 @@ from tidegate.errors import BusUnreachableError, LedgerUnreachableError
 from tidegate.replay.verify import verify
 
 __all__ = ["postgresql"]
-pytestmark = [pytest.mark.timeout(180), pytest.mark.real]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.real]
 SCHEDULER = (sys.executable, "-m", "scheduler")
 DOOMED = (sys.executable, "-m", "tests.scheduler.killing")
 OUT_OF_REACH = tuple(kind.__name__ for kind in (BusUnreachableError, LedgerUnreachableError))

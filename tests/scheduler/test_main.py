@@ -25,7 +25,7 @@ from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.contracts.messages.subjects import observed
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.real]
+pytestmark = [pytest.mark.timeout(300), pytest.mark.real]
 
 
 class Running:

@@ -19,7 +19,7 @@ from tidegate.serve.auth.reviews import Reviews
 from tidegate.serve.auth.rights import Rights
 from tidegate.serve.visibility.routes import visibility_routes
 
-DEADLINE_S = 30
+DEADLINE_S = 60
 Client = Callable[[str], TestClient]
 
 

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from tidegate.service.health import Health, serve_health
 
+PATIENCE_S = 60
 SERVICE = """
 import asyncio, sys, time
 from contextlib import suppress
@@ -55,7 +56,7 @@ def said(process: subprocess.Popen[str]) -> dict[str, object]:
 def get(port: object, path: str, method: str = "GET") -> tuple[int, str]:
     request = Request(f"http://127.0.0.1:{port}{path}", method=method)
     try:
-        with urlopen(request, timeout=10) as answer:  # noqa: S310 - ours, on loopback
+        with urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310 - ours, on loopback
             return answer.status, answer.read().decode()
     except HTTPError as error:
         with error:
@@ -71,7 +72,7 @@ def test_a_service_answers_and_drains() -> None:
         assert get(port, "/readyz") == (503, "watches: not yet\n")
         assert "process_cpu_seconds_total" in get(port, "/metrics")[1]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE_S) == 0
         assert said(process)["event"] in {"draining", "stopped"}
 
 
@@ -82,7 +83,7 @@ def test_a_failure_is_told_once_and_ends_with_one(argument: str, event: str) -> 
     with start(argument) as process:
         assert said(process)["event"] == "started"
         told = said(process)
-        assert process.wait(20) == 1
+        assert process.wait(PATIENCE_S) == 1
         assert told["event"] == event
         assert process.stderr is not None
         assert process.stderr.read() == ""
@@ -92,7 +93,7 @@ def test_a_drain_that_takes_too_long_is_cut_off() -> None:
     with start("slow") as process:
         said(process)
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 1
+        assert process.wait(PATIENCE_S) == 1
 
 
 @pytest.mark.parametrize("hangs", ["thread", "deaf", "busy"])
@@ -104,14 +105,14 @@ def test_whatever_hangs_a_signal_ends_the_process_within_the_drain_time(
     with start(hangs) as process:
         assert said(process)["event"] == "started"
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 1
+        assert process.wait(PATIENCE_S) == 1
         assert process.stderr is not None
         assert "did not end within 0.5 s" in process.stderr.read()
 
 
 def test_a_service_refuses_to_run_without_assertions() -> None:
     with start(flags=("-O",)) as process:
-        assert process.wait(20) == 2
+        assert process.wait(PATIENCE_S) == 2
         assert process.stderr is not None
         assert "-O is not supported" in process.stderr.read()
 

@@ -58,7 +58,7 @@ async def _served(ledger: str, who: tuple[Callers, Rights]) -> AsyncIterator[str
     parts = parts_of(ledger, *who)
     running = server(application(parts), Place(host="127.0.0.1", port=port))
     working = asyncio.create_task(running.serve())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not running.started or parts.live.fault:
             await asyncio.sleep(0.02)
     yield f"http://127.0.0.1:{port}/look/"
