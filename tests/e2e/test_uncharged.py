@@ -97,7 +97,7 @@ async def test_what_cannot_be_charged_or_placed_waits_and_says_why(
         await until(partial(waits, api, "placed", "Suspended", "is inactive"), "placed waits")
         await until(lambda: inactive(api), "its ClusterQueue says which Topology is missing")
         await apply(api, TOPOLOGY)  # now it is placed, and its flavor has no nodes
-        said = f'topology "{NAME}" doesn\'t allow to fit any of 1 pod(s)'
+        said = "the flavor has no nodes with label kubernetes.io/hostname"
         await until(partial(waits, api, "placed", "TopologyPlacementFailed", said), "no nodes")
         body = msgspec.json.encode({"metadata": {"labels": {PRIORITY: None}}})
         answer = await api.request("PATCH", f"{JOBS}/classed", body=body, content_type=MERGE_PATCH)

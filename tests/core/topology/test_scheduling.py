@@ -264,6 +264,14 @@ def test_a_queue_whose_topology_is_not_there_admits_nobody() -> None:
     assert "WorkloadAdmitted" in names(cluster.decide())
 
 
+def test_a_flavor_without_nodes_is_named_instead_of_numbers_of_pods() -> None:
+    cluster = Cluster(0)
+    cluster.job("a", 1)
+    [told] = [one for one in cluster.decide() if isinstance(one, WorkloadPending)]
+    assert told.reason == "TopologyPlacementFailed"
+    assert f"hosts has no place: the flavor has no nodes with label {HOSTNAME}." in told.message
+
+
 def test_pods_that_are_placed_wait_behind_a_gate_and_say_of_which_workload_they_are(
     cluster: Cluster,
 ) -> None:

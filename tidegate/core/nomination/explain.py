@@ -17,6 +17,8 @@ from tidegate.core.quota.charging import per_pod, requests_digest
 from tidegate.core.quota.tree import bounded, free
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
+from tidegate.core.topology.explain import error_of
+from tidegate.core.topology.request import Failure
 from tidegate.model.quantity import render
 
 OF_QUOTA: tuple[PendingReason, ...] = ("WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor")
@@ -162,12 +164,17 @@ def _decisive(assignment: Assignment | None) -> PodSetChoice | None:
     return found[-1] if found else None
 
 
+def _lacking(lack: Failure) -> str:
+    if error := error_of(lack):
+        return f"no place: {error}"
+    fits, of = (lack.layers[0][1:]) if lack.layers else (lack.fits, lack.of)
+    unit = "slice" if lack.layers else lack.unit
+    return f"nodes for {fits} of {of} {unit}s"
+
+
 def _details(podset: PodSetChoice) -> Iterator[str]:
     if (lack := podset.failure) is not None:
-        fits, of = (lack.layers[0][1:]) if lack.layers else (lack.fits, lack.of)
-        unit = "slice" if lack.layers else lack.unit
-        where = f"the topology of flavor {podset.topology_flavor}"
-        yield f"{where} has nodes for {fits} of {of} {unit}s"
+        yield f"the topology of flavor {podset.topology_flavor} has {_lacking(lack)}"
     for attempt in podset.attempts:
         if not attempt.said:
             continue

@@ -31,10 +31,7 @@ _WRONG = {
 def tried(found: Numbers | None, failure: Failure, podset: str, flavor: str) -> PlacementTried:
     """Return a failure in full; ``found``: the numbers that it was found on."""
     if failure.kind not in ("pods", "layers") or found is None:
-        said = _WRONG.get(failure.kind, "").format(
-            level=failure.level, other=failure.other, of=failure.of, fits=failure.fits
-        )
-        return PlacementTried(podset=podset, flavor=flavor, error=said)
+        return PlacementTried(podset=podset, flavor=flavor, error=error_of(failure))
     tree = found.tree
     needed = sum(1 for _ in failure.layers) and failure.layers[0]
     return PlacementTried(
@@ -46,6 +43,13 @@ def tried(found: Numbers | None, failure: Failure, podset: str, flavor: str) -> 
         nodes=sum(1 for one in range(len(tree.nodes)) if tree.present[tree.leaf_first + one]),
         excluded=excluded(found),
         levels=tuple(_level(found, at, failure) for at in range(len(tree.levels))),
+    )
+
+
+def error_of(failure: Failure) -> str:
+    """Return what no number of free nodes would mend; empty: nodes are what it lacks."""
+    return _WRONG.get(failure.kind, "").format(
+        level=failure.level, other=failure.other, of=failure.of, fits=failure.fits
     )
 
 
