@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlalchemy as sa
 from alembic import op
 
+from tidegate.errors import NotSupportedError
+
 revision = "0003"
 down_revision = "0002"
 REBUILDS_REPORTS = False
@@ -31,5 +33,16 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Drop it: put the archived events back before, or they are only in their files."""
+    """Drop it, unless events were archived: versions below would take the rest for everything.
+
+    Raises:
+        NotSupportedError: events are in files.
+    """
+    archived = op.get_bind().scalar(sa.text("SELECT max(seq) FROM ledger_archive"))
+    if archived:
+        raise NotSupportedError(
+            f"The events up to seq {archived} are in archives, which versions below {revision} do "
+            "not read. Write all to one file with `tidegate ledger export`, make a ledger of it "
+            "with `tidegate ledger backup NEW --ledger FILE`, and downgrade that."
+        )
     op.drop_table("ledger_archive")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import file_digest
 from pathlib import Path
@@ -33,11 +34,10 @@ class Archive:
         """Yield the entries with ``after`` < seq <= ``until``, in order, in constant memory.
 
         Raises:
-            UndecodableError: a line is not an entry; the message says which.
+            UndecodableError: the file is damaged; the message says from which line and event on.
         """
         with _opened(self._path, "rb") as file:
-            for number, line in enumerate(file, 1):
-                entry = _read(line, self._path, number)
+            for entry in _entries(file, self._path):
                 if until is not None and entry.seq > until:
                     return
                 if entry.seq > after:
@@ -125,13 +125,31 @@ class _Line(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(_Line)
 
 
-def _read(line: bytes, path: Path, number: int) -> Entry:
+def _entries(file: IO[bytes], path: Path) -> Iterator[Entry]:
+    """Yield a file's entries in order."""
+    number, seq = 0, 0
     try:
-        columns = asdict(_decoder.decode(line))
-        columns["hash"] = bytes.fromhex(columns["hash"])
-        return msgspec.convert(columns, Entry)
+        for number, line in enumerate(file, 1):  # noqa: B007 - the message says it
+            entry = _read(line)
+            yield entry
+            seq = entry.seq
     except (msgspec.DecodeError, ValueError) as error:
-        raise UndecodableError(f"Line {number} of {path} is no entry: {error}") from error
+        told = f"Line {number} of {path} is no entry: {error}. {_left(seq)}"
+        raise UndecodableError(told) from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        told = f"{path} is damaged behind line {number}: {error}. {_left(seq)}"
+        raise UndecodableError(told) from error
+
+
+def _left(seq: int) -> str:
+    held = f"It can be read up to seq {seq}" if seq else "Nothing of it can be read"
+    return f"{held}: take another copy of the file."
+
+
+def _read(line: bytes) -> Entry:
+    columns = asdict(_decoder.decode(line))
+    columns["hash"] = bytes.fromhex(columns["hash"])
+    return msgspec.convert(columns, Entry)
 
 
 def _opened(path: Path, mode: Literal["rb", "xb"]) -> IO[bytes]:

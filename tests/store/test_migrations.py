@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine, inspect, text
+from sqlalchemy import Engine, insert, inspect, text
 from sqlalchemy.engine.interfaces import ReflectedIndex
 
 from store.access.engine import open_engine
@@ -18,13 +18,13 @@ from store.reporting.tables import made_on, usage
 from store.schema import migrate
 from store.schema.migrate import check
 from store.schema.version import revisions
-from store.tables import metadata
+from store.tables import ledger_archive, metadata
 from store.views.catalog import VIEWS
 from tests.parts.reports import rows
 from tests.store.histories import LEASE_US, sealed
 from tests.store.story import STORY
 from tidegate.contracts.entry import Positions
-from tidegate.errors import LedgerUnreachableError
+from tidegate.errors import LedgerUnreachableError, NotSupportedError
 
 
 @pytest.fixture
@@ -90,6 +90,20 @@ def test_every_migration_can_be_undone_and_done_again(empty: Engine) -> None:
     assert shape(empty) == {}
     migrate.upgrade(empty)
     assert shape(empty) == expected
+
+
+def test_a_version_that_reads_no_archives_is_not_gone_back_to(empty: Engine) -> None:
+    migrate.upgrade(empty)
+    with empty.begin() as conn:
+        archived = dict.fromkeys(ledger_archive.c.keys(), 0) | {"seq": 41, "hash": b""}
+        texts = dict.fromkeys(("opened", "file", "digest"), "")
+        conn.execute(insert(ledger_archive), archived | texts)
+    migrate.downgrade(empty, "0003")
+    before = shape(empty)
+    for revision in ("0002", "base"):
+        with pytest.raises(NotSupportedError, match="up to seq 41 are in archives"):
+            migrate.downgrade(empty, revision)
+    assert shape(empty) == before
 
 
 def test_reports_that_come_later_tell_of_what_came_before(empty: Engine) -> None:

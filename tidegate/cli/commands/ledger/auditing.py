@@ -10,6 +10,7 @@ import typer
 from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.ledger import checkpoints
 from tidegate.cli.ledger.checkpoints import Claim
+from tidegate.cli.ledger.losses import naming_archives, refuse_cut
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.ledger.witnesses import Outside, ledger_id_in, noting, outside, refuse_unmet
 from tidegate.cli.nats_options import (
@@ -70,14 +71,18 @@ def verify(  # noqa: PLR0913 - each is an option
       tidegate ledger verify --checkpoint march.json --public-key audit.key.pub
     """
     wanted = outside(witness, checkpoint, public_key, joining(cluster, bus_credentials, bus_ca))
-    with open_reader(ledger, reports=False) as reader:
+    with open_reader(ledger, reports=False) as reader, naming_archives(reader):
         found = _audit(reader, wanted, redecide=redecide)
+        refuse_cut(reader, found.head_seq)
         record = {"holds": True, "ledger": reader.url, **_record(found, redecide=redecide)}
     record["witness"] = "none given" if wanted is None else "holds"
     print_record(record, output, name="headHash")
     say("Not covered: reports, views, snapshots and archives' digests (tidegate reports verify).")
     if wanted is None:
-        say("Not covered: whether newest rows were cut off (--witness or --checkpoint).")
+        say(
+            "Not covered: whether newest rows were cut off, and all that tells of them "
+            "(--witness or --checkpoint)."
+        )
 
 
 def checkpoint(

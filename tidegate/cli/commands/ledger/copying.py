@@ -12,9 +12,9 @@ import typer
 
 from store.archive.archive_format import SUFFIXES, write
 from tidegate.cli.ledger import parquet
+from tidegate.cli.ledger.from_file import restore
 from tidegate.cli.ledger.reading import LedgerOption, ledger_url, open_reader
 from tidegate.cli.output import say
-from tidegate.errors import NotSupportedError
 
 PARQUET = (".parquet",)
 
@@ -67,8 +67,9 @@ def backup(
 ) -> None:
     """Copy a ledger while it is written to; the copy is a ledger as it was at one moment.
 
-    A ledger on PostgreSQL is copied into a SQLite file from one snapshot (REPEATABLE READ), and a
-    file can be copied into an empty PostgreSQL database: so is a backup restored.
+    A ledger on PostgreSQL is copied into a SQLite file from one snapshot (REPEATABLE READ). A copy,
+    also an exported FILE.jsonl.gz, can be copied into a new file or an empty PostgreSQL database:
+    so is a backup restored. A file is checked to its end before anything is written.
 
     Examples:
       tidegate ledger backup /backup/ledger.db
@@ -76,6 +77,8 @@ def backup(
       tidegate ledger verify --ledger /backup/ledger.db
 
       tidegate ledger backup postgresql://tidegate@db/restored --ledger /backup/ledger.db
+
+      tidegate ledger backup restored.db --ledger history.jsonl.gz
     """
     if copy.endswith(SUFFIXES):
         export(Path(copy), ledger=ledger)
@@ -84,8 +87,8 @@ def backup(
         refuse_existing(Path(copy))
     with open_reader(ledger, reports=False) as reader:
         if reader.database is None:
-            raise NotSupportedError(f"{reader.url} is a copy already: cp does.")
-        if "://" not in copy and reader.url.startswith("sqlite:///"):
+            restore(reader.ledger, copy)
+        elif "://" not in copy and reader.url.startswith("sqlite:///"):
             _copy_file(reader.url.removeprefix("sqlite:///"), Path(copy))
         else:
             _copy_rows(ledger_url(ledger), copy)

@@ -1,0 +1,58 @@
+"""What of a ledger is lost: its newest rows, though the reports tell of them; or an archive."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from store.archive import archive_ranges
+from store.archive.archive_format import digest
+from store.reading.cut_tail import told_later
+from tidegate.cli.ledger.reading import Reader
+from tidegate.cli.output import say
+from tidegate.errors import ChainError, LedgerUnreachableError, UndecodableError, WitnessError
+
+
+def refuse_cut(reader: Reader, end: int) -> None:
+    """Make sure that nothing in the database tells of events behind the end that was read.
+
+    A scheduler may write meanwhile: what it wrote is there, and is not cut off.
+
+    Raises:
+        WitnessError: a report, a snapshot or an archive names a later event, which is gone.
+    """
+    if reader.database is None:
+        return
+    later = told_later(reader.database.select, 0, end)
+    if later is not None and not list(reader.ledger.read(later.seq - 1, later.seq)):
+        raise WitnessError(
+            f"an entry with seq {later.seq}, which {later.table} tells of", f"the end at {end}"
+        )
+
+
+@contextmanager
+def naming_archives(reader: Reader) -> Generator[None]:
+    """When the body finds that the history does not hold, say which archives are to blame."""
+    try:
+        yield
+    except (ChainError, UndecodableError):
+        for said in _damaged(reader):
+            say(said)
+        raise
+
+
+def _damaged(reader: Reader) -> list[str]:
+    parts = [] if reader.database is None else archive_ranges.parts(reader.database.select, 0)
+    said = list[str]()
+    for part in parts:
+        try:
+            same = digest(part.path()) == part.digest
+        except LedgerUnreachableError as error:
+            said.append(str(error))
+            continue
+        if not same:
+            said.append(
+                f"{part.file} is not what was archived: it held the events {part.first_seq} to "
+                f"{part.seq}, and its SHA-256 was {part.digest}. Put a right copy in its place."
+            )
+    return said
