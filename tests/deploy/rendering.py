@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.deploy.tools import helm
+from tidegate.cluster.install import read_documents
 from tidegate.errors import NotSupportedError
 from tidegate.generate.install import find_kustomize, kustomized
 
@@ -27,19 +28,24 @@ def overlay(name: str) -> Objects:
             "them (https://kubernetes.io/docs/tasks/tools)."
         )
     try:
-        return by_name(yaml.safe_load_all(kustomized(DEPLOY / "overlays" / name)))
+        return by_name(read_documents(_kustomized(name)))
     except NotSupportedError as error:
         pytest.fail(str(error))
 
 
+@cache
+def _kustomized(name: str) -> str:
+    return kustomized(DEPLOY / "overlays" / name)
+
+
 def installed() -> Objects:
     """Return what the one-file installation holds."""
-    return by_name(yaml.safe_load_all((DEPLOY / "install.yaml").read_text()))
+    return by_name(read_documents((DEPLOY / "install.yaml").read_text()))
 
 
 def chart(*settings: str, namespace: str = "tidegate-system") -> Objects:
     """Return what helm makes of the chart; skip the test if there is no helm."""
-    return by_name(yaml.safe_load_all(template(*settings, namespace=namespace).stdout))
+    return by_name(read_documents(template(*settings, namespace=namespace).stdout))
 
 
 def template(

@@ -23,6 +23,7 @@ from tests.deploy.rendering import (
 )
 from tests.deploy.tools import helm
 from tidegate.cli.commands.manifests import wanted
+from tidegate.cluster.install import read_documents
 from tidegate.kube.client import KubernetesClient
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
@@ -62,7 +63,7 @@ def with_values(values: Object, folder: Path, *more: str) -> Objects:
     command += ["--kube-version", "1.36.3", *more]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return by_name(yaml.safe_load_all(done.stdout))
+    return by_name(read_documents(done.stdout))
 
 
 @pytest.fixture

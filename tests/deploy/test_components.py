@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tests.deploy.rendering import DEPLOY, Objects, by_name
+from tidegate.cluster.install import read_documents
 from tidegate.generate.install import find_kustomize, kustomized
 
 OVERLAY, SERVE, VISIBILITY = "overlays/production", "components/serve", "components/visibility"
@@ -20,7 +21,7 @@ def rendered(folder: Path, *components: str) -> Objects:
     places = [os.path.relpath(DEPLOY / one, folder.resolve()) for one in (OVERLAY, *components)]
     written = {"resources": places[:1], "components": places[1:]}
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(written))
-    return by_name(yaml.safe_load_all(kustomized(folder)))
+    return by_name(read_documents(kustomized(folder)))
 
 
 def test_the_aggregated_api_is_off_unless_asked_for(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
-import yaml
 
+from tidegate.cluster.install import read_documents
 from tidegate.kinds.kueue_api.versions.v1beta2 import KINDS
 from tidegate.kinds.names import GROUP
 from tidegate.kube.ports import APPLY_PATCH, MERGE_PATCH, KubernetesApi
@@ -127,7 +127,7 @@ def in_version(found: Manifest, version: str) -> Manifest:
 
 def documents(path: Path) -> list[Manifest]:
     """Return the documents of a YAML file."""
-    return list(yaml.safe_load_all(path.read_text()))
+    return list(read_documents(path.read_text()))
 
 
 def files(folder: str) -> list[Path]:

@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
-
+from tidegate.cluster.install import read_documents
 from tidegate.kube.ports import JSON, KubernetesApi, Response
 
 ROLES = Path(__file__).parents[2] / "deploy" / "rbac" / "roles.yaml"
@@ -80,7 +79,7 @@ def right_of(method: str, path: str) -> Right:
 
 def role(name: str) -> set[Right]:
     """Return the rights of a ClusterRole as the manifests give them."""
-    found = yaml.safe_load_all(ROLES.read_text())
+    found = read_documents(ROLES.read_text())
     (rules,) = [
         one["rules"]
         for one in found
