@@ -25,7 +25,7 @@ import msgspec
 from tidegate.errors import BusUnreachableError
 from tidegate.ports import free_ports
 
-START_S = 20.0
+START_S = 60.0
 END_S = 15.0
 POLL_S = 0.02
 AGAIN_S = 0.5

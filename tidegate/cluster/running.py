@@ -24,7 +24,7 @@ from tidegate.kube.identity import cluster_uid
 from tidegate.ports import free_ports
 
 SERVICES = ("scheduler", "ingest", "actuator")
-READY_S = 60.0
+READY_S = 120.0
 POLL_S = 0.1
 
 
