@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+import sqlite3
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from sqlalchemy import Engine
@@ -15,6 +19,7 @@ from tests.parts.postgresql import Server, postgresql
 
 __all__ = ["postgresql"]
 DATABASES = ("memory", "file", pytest.param("postgresql", marks=pytest.mark.real))
+Fresh: TypeAlias = Callable[[], AbstractContextManager[Engine]]
 
 
 @pytest.fixture(params=DATABASES)
@@ -33,15 +38,66 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.fixture
-def engine(url: str) -> Iterator[Engine]:
+def engine(url: str, request: pytest.FixtureRequest) -> Iterator[Engine]:
     """A migrated ledger's engine."""
-    engine = open_engine(url)
-    migrate.upgrade(engine)
-    yield engine
-    engine.dispose()
+    with migrated(url, request) as engine:
+        yield engine
 
 
 @pytest.fixture
 def ledger(engine: Engine) -> SqlLedger:
     """An empty ledger."""
     return SqlLedger(engine)
+
+
+@pytest.fixture(scope="module", params=DATABASES)
+def fresh_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Fresh:
+    """What lends engines of empty ledgers on one database, for what a module's tests share."""
+
+    @contextmanager
+    def lend() -> Generator[Engine]:
+        made = f"sqlite:///{tmp_path_factory.mktemp('shared')}/ledger.db"
+        if request.param == "postgresql":
+            server: Server = request.getfixturevalue("postgresql")
+            made = server.new_database()
+        with migrated("sqlite://" if request.param == "memory" else made, request) as engine:
+            yield engine
+
+    return lend
+
+
+@pytest.fixture(scope="module")
+def shared_engine(fresh_engine: Fresh) -> Iterator[Engine]:
+    """A migrated ledger's engine for a module whose tests write nothing of their own."""
+    with fresh_engine() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite ledger as the migrations make it: a copy costs a hundredth of them."""
+    path = tmp_path_factory.mktemp("migrated") / "ledger.db"
+    migrate.upgrade(f"sqlite:///{path}")
+    return path
+
+
+@contextmanager
+def migrated(url: str, request: pytest.FixtureRequest) -> Generator[Engine]:
+    """Lend the engine of a ledger with its tables and views."""
+    engine = open_engine(url)
+    if url.startswith("postgresql"):
+        migrate.upgrade(engine)
+    else:
+        _copy(request.getfixturevalue("migrated_file"), url.removeprefix("sqlite:///"), engine)
+    yield engine
+    engine.dispose()
+
+
+def _copy(source: Path, path: str, engine: Engine) -> None:
+    if path != "sqlite://":
+        shutil.copy(source, path)
+        return
+    with closing(sqlite3.connect(source)) as kept, engine.connect() as conn:
+        there = conn.connection.driver_connection
+        assert isinstance(there, sqlite3.Connection)
+        kept.backup(there)

@@ -7,7 +7,7 @@ end they must agree with the state, and with a sum over time that is computed wi
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, get_args
 
@@ -24,6 +24,7 @@ from store.statements.clock import HOUR_US
 from store.views.catalog import VIEWS
 from tests.parts.reports import rows
 from tests.store.busy import Busy
+from tests.store.conftest import Fresh
 from tests.store.histories import LEASE_US, sealed
 from tests.store.story import cluster_queue, minute, submitted
 from tests.store.text import shown
@@ -84,6 +85,9 @@ def written(engine: Engine, turns: Iterable[Sequence[Entry]]) -> None:
         ledger.append(1, entries[0].seq - 1, entries, Positions())
 
 
+SEEDS = range(3)
+
+
 @cache
 def history(seed: int, count: int = 120) -> tuple[list[list[Entry]], State]:
     busy = Busy(seed)
@@ -101,10 +105,17 @@ def tables(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
         }
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_present_is_the_drafts(engine: Engine, seed: int) -> None:
-    turns, state = history(seed)
-    written(engine, turns)
+@pytest.fixture(scope="module", params=SEEDS)
+def filled(request: pytest.FixtureRequest, fresh_engine: Fresh) -> Iterator[tuple[Engine, int]]:
+    """A ledger that holds the history of a seed; its readers leave it as it is."""
+    with fresh_engine() as engine:
+        written(engine, history(request.param)[0])
+        yield engine, request.param
+
+
+def test_the_present_is_the_drafts(filled: tuple[Engine, int]) -> None:
+    engine, seed = filled
+    state = history(seed)[1]
     charged = {
         (key, fr.flavor, fr.resource): units / (1_000 if fr.resource == "cpu" else 1)
         for key, one in state.workloads.items()
@@ -129,10 +140,9 @@ def test_the_present_is_the_drafts(engine: Engine, seed: int) -> None:
     }
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_usage_by_the_hour_is_the_integral_over_what_was_held(engine: Engine, seed: int) -> None:
+def test_usage_by_the_hour_is_the_integral_over_what_was_held(filled: tuple[Engine, int]) -> None:
+    engine, seed = filled
     turns, _ = history(seed)
-    written(engine, turns)
     now_us = turns[-1][-1].at_us
     with engine.connect() as conn:
         held = conn.execute(text("SELECT * FROM report_holding")).mappings().all()
@@ -157,16 +167,14 @@ def summed(engine: Engine) -> dict[tuple[int, str, str, str], float]:
     return dict(total)
 
 
-def test_an_hour_of_one_kind_is_one_row(engine: Engine) -> None:
-    written(engine, history(1)[0])
+def test_an_hour_of_one_kind_is_one_row(filled: tuple[Engine, int]) -> None:
+    engine, _ = filled
     keys = [tuple(row.values())[:-3] for row in rows(engine, "usage_hourly")]
     assert len(keys) == len(set(keys)) > 0
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_made_again_from_the_events_the_reports_are_the_same(engine: Engine, seed: int) -> None:
-    turns, _ = history(seed)
-    written(engine, turns)
+def test_made_again_from_the_events_the_reports_are_the_same(filled: tuple[Engine, int]) -> None:
+    engine, _ = filled
     kept = tables(engine)
     migrate.rebuild_reports(engine)
     assert tables(engine) == kept

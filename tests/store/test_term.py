@@ -119,7 +119,7 @@ def test_two_terms_that_write_at_once_never_both_write(ledger: SqlLedger) -> Non
 @pytest.mark.parametrize("url", DATABASES[1:], indirect=True)  # memory has one process
 def test_processes_that_all_want_to_write_write_one_history(url: str, ledger: SqlLedger) -> None:
     with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as pool:
-        written = sum(pool.map(write_all, 3 * [url], "abc", 3 * [60]))
+        written = sum(pool.map(write_all, 3 * [url], "abc", 3 * [30]))
     told = list(ledger.read())
-    assert told == ticks(60)[: len(told)]
-    assert written == len(told) == 60
+    assert told == ticks(30)[: len(told)]
+    assert written == len(told) == 30

@@ -20,18 +20,18 @@ from tests.store.text import shown, table
 KEPT = Path(__file__).parent / "views"
 
 
-@pytest.fixture
-def told(engine: Engine) -> Engine:
+@pytest.fixture(scope="module")
+def told(shared_engine: Engine) -> Engine:
     """A ledger that holds the story, and a price for CPU."""
-    ledger = SqlLedger(engine)
+    ledger = SqlLedger(shared_engine)
     ledger.lead("a", LEASE_US)
     for entries in sealed(*STORY):
         ledger.append(1, entries[0].seq - 1, entries, AT)
-    with engine.begin() as conn:
+    with shared_engine.begin() as conn:
         row = "('on-demand', 'cpu', 0.04, 'EUR')"
         names = "(flavor, resource, per_unit_hour, currency)"
         conn.execute(text(f"INSERT INTO price {names} VALUES {row}"))  # noqa: S608 - as above
-    return engine
+    return shared_engine
 
 
 def table_of(engine: Engine, name: str) -> str:
@@ -49,7 +49,7 @@ def test_a_report_says_of_the_story(told: Engine, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_report_has_the_columns_that_it_documents(engine: Engine, name: str) -> None:
-    with engine.connect() as conn:
+def test_a_report_has_the_columns_that_it_documents(shared_engine: Engine, name: str) -> None:
+    with shared_engine.connect() as conn:
         result = conn.execute(text(f"SELECT * FROM {name}"))  # noqa: S608 - a name from the code
         assert tuple(result.keys()) == tuple(told.name for told in VIEWS[name].columns)
