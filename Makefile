@@ -59,8 +59,8 @@ test-all: lint types arrows controlplane ## all of it, the long ones too
 	$(RUN) pytest -q -n $(WORKERS) --dist loadfile tests/e2e
 	$(RUN) tests.simulation --seeds 500
 
-nightly: env ## what is drawn: twenty times more of it, and anew each time
-	DRAW_TIMES=20 $(RUN) pytest -m hypothesis -q -n $(WORKERS) --timeout 7200
+nightly: env ## what is drawn: fifty times more of it, and anew each time
+	DRAW_TIMES=50 $(RUN) pytest -m hypothesis -q -n $(WORKERS) --timeout 7200
 	$(RUN) tests.simulation --seeds 10000 --first $$(date +%Y%m%d)00000
 
 generate: env ## CRDs, AsyncAPI, JSON Schemas: from the code

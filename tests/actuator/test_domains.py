@@ -142,7 +142,7 @@ def held(pods: Sequence[Pod]) -> Counter[str]:
     return Counter(one.spec.node_selector[HOST] for one in live if one.spec.node_selector)
 
 
-@drawn(200)
+@drawn(80)
 @given(histories())
 def test_never_more_pods_in_a_domain_than_assigned_and_no_room_left_that_somebody_waits_for(
     history: tuple[Place, list[Pod], dict[str, str]],

@@ -66,7 +66,7 @@ async def heard(feed: Torn, past: Shelf | None, after: int | None) -> list[Entry
         return [entry async for entry in told]
 
 
-@drawn(100)
+@drawn(50)
 @given(
     places=st.lists(st.integers(1, 30), min_size=1),
     after=st.integers(0, 29),

@@ -114,7 +114,7 @@ LIES = st.builds(
 )
 
 
-@drawn(200)
+@drawn(80)
 @given(st.lists(st.tuples(st.integers(2, 8), LIES), max_size=4))
 def test_lies_between_what_is_published_change_nothing_of_it(
     lies: list[tuple[int, Entry]],

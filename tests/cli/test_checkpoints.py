@@ -56,7 +56,7 @@ def test_a_tail_that_was_cut_off_is_found(
     assert (code, "seq 79" in said, f"the end at {kept}" in said) == (1, True, True)
 
 
-@drawn(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@drawn(30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.floats(0, 1, exclude_max=True), by=st.integers(1, 255))
 def test_a_checkpoint_of_which_a_byte_was_changed_is_no_proof(
     tidegate: Tidegate, signed: Path, place: float, by: int

@@ -240,14 +240,14 @@ def spoken(session: Session, what: str, number: int) -> list[seen.Observation]:
     return session.end() if what == "end" and session.listed is not None else []
 
 
-@drawn(300)
+@drawn(120)
 @given(st.sampled_from((JOBS, FLAVORS)), st.lists(st.one_of(writes, watches, lists), max_size=40))
 def test_two_sessions_that_lag_end_at_the_truth(resource: str, steps: list[Step]) -> None:
     bus, cluster = play(resource, steps)
     assert known(bus, resource) == truth(cluster)
 
 
-@drawn(300)
+@drawn(120)
 @given(st.sampled_from((JOBS, FLAVORS)), st.lists(st.one_of(writes, watches, lists), max_size=40))
 @example(JOBS, PREDECESSOR)
 @example(FLAVORS, PREDECESSOR)
@@ -266,7 +266,7 @@ def test_at_every_moment_the_newest_that_was_told_is_known(
             assert known(bus, resource) == listener.knows()
 
 
-@drawn(300)
+@drawn(120)
 @given(
     st.sampled_from((JOBS, FLAVORS)),
     st.lists(st.one_of(writes, watches, lists, restarts, losses), max_size=40),
@@ -276,7 +276,7 @@ def test_losses_and_restarts_end_at_the_truth(resource: str, steps: list[Step]) 
     assert known(bus, resource) == truth(cluster)
 
 
-@drawn(300)
+@drawn(120)
 @given(
     st.sampled_from((JOBS, FLAVORS)),
     st.lists(st.one_of(writes, watches, lists), max_size=25),

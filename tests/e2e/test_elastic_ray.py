@@ -24,7 +24,7 @@ ENABLED = f"integrations: {{frameworks: [batch/job, {', '.join(NAMES)}]}}\n"
 LONG_S = 3_600.0
 KINDS = [
     "RayCluster",
-    "RayJob",
+    pytest.param("RayJob", marks=pytest.mark.slow),
     pytest.param("RayService", marks=pytest.mark.slow),
 ]
 

@@ -63,7 +63,7 @@ def test_nonsense_is_refused_with_a_sentence(name: str) -> None:
         parse_configuration(NONSENSE[name])
 
 
-@drawn(30)
+@drawn(15)
 @given(st.lists(st.tuples(st.sampled_from([*places(FULL)][1:]), VALUES), min_size=1, max_size=3))
 def test_any_configuration_is_read_or_refused(changes: list[tuple[Any, Any]]) -> None:
     found: dict[str, Any] = yaml.safe_load(yaml.safe_dump(FULL))

@@ -106,7 +106,7 @@ ALIKE: dict[type, st.SearchStrategy[Any]] = {
 """Values by their type; names are those that the history has."""
 
 
-@drawn(150)
+@drawn(60)
 @given(altered(tuple(observations())))
 def test_any_observation_is_accepted_or_refused(drawn_as: tuple[int, bytes]) -> None:
     state = snapshot.decode(snapshot.encode(world().bus.state))
@@ -147,7 +147,7 @@ READERS: dict[str, Callable[[list[Entry]], object]] = {
 
 
 @pytest.mark.parametrize("reader", READERS)
-@drawn(25)
+@drawn(15)
 @given(found=altered(payloads()))
 def test_any_row_is_read_or_refused(reader: str, found: tuple[int, bytes]) -> None:
     try:
@@ -163,7 +163,7 @@ def engine() -> Engine:
     return made
 
 
-@drawn(25)
+@drawn(15)
 @given(found=altered(payloads()))
 def test_reports_are_made_again_over_any_row(found: tuple[int, bytes]) -> None:
     with engine().connect() as conn:

@@ -51,14 +51,14 @@ def observed(kind: JobKind[Any], found: Object) -> list[Any]:
 
 
 @each_kind
-@drawn(30, SLOW)
+@drawn(12, SLOW)
 @given(st.data())
 def test_any_object_is_observed_or_refused(kind: str, data: st.DataObject) -> None:
     observed(KINDS[kind][0], data.draw(objects(kind)))
 
 
 @each_kind
-@drawn(30, SLOW)
+@drawn(12, SLOW)
 @given(st.data())
 def test_how_any_object_stands_can_be_told(kind: str, data: st.DataObject) -> None:
     row, found = KINDS[kind][0], data.draw(objects(kind))
@@ -105,7 +105,7 @@ def walked(row: JobKind[Any], job: Object, order: Start | Stop) -> Object:
 
 
 @each_kind
-@drawn(30, SLOW)
+@drawn(12, SLOW)
 @given(st.data())
 def test_any_object_is_started_and_stopped_or_refused(kind: str, data: st.DataObject) -> None:
     row, found = KINDS[kind][0], data.draw(objects(kind))

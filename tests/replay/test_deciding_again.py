@@ -92,7 +92,7 @@ def about(world: World, what: str, name: str, much: int) -> list[seen.Observatio
     return [world.delete(name)]
 
 
-@drawn(100)
+@drawn(50)
 @given(scopes, turns)
 def test_folding_the_ledger_gives_the_live_draft(
     under: tuple[Policy, int], told: list[list[Step]]
@@ -105,7 +105,7 @@ def test_folding_the_ledger_gives_the_live_draft(
         assert encode(rebuilt) == encode(world.bus.state)
 
 
-@drawn(150)
+@drawn(60)
 @given(scopes, turns)
 def test_deciding_again_gives_what_was_recorded(
     under: tuple[Policy, int], told: list[list[Step]]
@@ -119,7 +119,7 @@ def test_deciding_again_gives_what_was_recorded(
     assert found.head_seq == len(world.entries)
 
 
-@drawn(150)
+@drawn(60)
 @given(scopes, turns, st.sets(st.integers(0, 13 + SNAPSHOTS)))
 def test_a_scheduler_that_starts_again_decides_as_if_it_had_not(
     under: tuple[Policy, int], told: list[list[Step]], starts: set[int]
@@ -136,7 +136,7 @@ def test_a_scheduler_that_starts_again_decides_as_if_it_had_not(
     verify(world.entries, decisions_max=bound)
 
 
-@drawn(100)
+@drawn(50)
 @given(ours, turns)
 @example(Policy(), MOVED)
 def test_a_turn_ends_settled_and_a_rebuilt_draft_is_settled_too(

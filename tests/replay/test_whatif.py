@@ -50,7 +50,7 @@ def with_settings(scenario: Scenario, *texts: str) -> tuple[Scenario, set[str]]:
     return changed(scenario, Changes(settings=asked))
 
 
-@drawn(50)
+@drawn(20)
 @given(days, policies, numbers)
 def test_with_nothing_changed_both_sides_are_equal(
     asked: list[tuple[int, int, int, int]], policy: Policy, since: int
@@ -68,7 +68,7 @@ STOPPED = [(0, 0, 0, 1), (0, 2, 0, 0), (0, 2, 0, 1), (0, 2, 0, 1), (0, 2, 1, 1),
 """The fourth job is made to leave after a second, as long as others ran, and waits at the end."""
 
 
-@drawn(50)
+@drawn(20)
 @given(days, policies)
 @example(STOPPED, Policy())
 def test_what_virtual_time_wrote_is_played_again_decision_by_decision(

@@ -9,9 +9,8 @@ from tests.simulation.bugs.page import PAGE, table
 from tests.simulation.bugs.patches import ROOT, Bug, every_bug, put_in
 
 BUGS = every_bug()
-TRIED = ("adopted-without-charge", "missed-events-passed-over", "patch-without-a-version")
-SAMPLE = [one for one in BUGS if one.name in TRIED]
-"""What costs one world each; the others are tried by `make test-all`."""
+SAMPLE = [one for one in BUGS if one.name == "adopted-without-charge"]
+"""What costs one world, to see that bugs are found; the others are tried by `make test-all`."""
 SEEDS = range(30)
 """Which seed finds a bug changes with whatever else the worlds do: the known one may not still."""
 

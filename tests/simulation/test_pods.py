@@ -21,6 +21,7 @@ KINDS = ("batch/job", "pod", "pod-group")
 DECISION, GROUP = "tidegate.dev/decision", "kueue.x-k8s.io/pod-group-name"
 SINGLES, GROUPS = 6, 3
 DEATH = 0.006
+SEEDS = [*range(5), *(pytest.param(one, marks=pytest.mark.slow) for one in range(5, 10))]
 
 
 class Pods(Shore):
@@ -110,7 +111,7 @@ def test_services_do_die_in_it() -> None:
     run_virtually(run())
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_pods_run_within_their_quota_whoever_dies(seed: int) -> None:
     async def run() -> None:
         shore = Pods(seed)

@@ -22,6 +22,7 @@ REQUESTS = f"/apis/autoscaling.x-k8s.io/v1/namespaces/{TEAM}/provisioningrequest
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 ENDS = ("Failed", "BookingExpired", "CapacityRevoked")
 AT = "2026-01-01T00:00:00Z"
+SEEDS = [*range(5), *(pytest.param(one, marks=pytest.mark.slow) for one in range(5, 10))]
 
 
 class Site(Shore):
@@ -134,7 +135,7 @@ def test_the_autoscaler_answers_in_every_way_and_services_die() -> None:
     run_virtually(run())
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_jobs_run_on_the_nodes_given_to_them_whoever_dies(seed: int) -> None:
     async def run() -> None:
         site = Site(seed)

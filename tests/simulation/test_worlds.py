@@ -23,7 +23,7 @@ def lived(seed: int) -> Outcome:
     return judge(seed)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))  # `make test-all` lives through hundreds
 def test_a_world_holds(seed: int) -> None:
     found = lived(seed)
     assert found.starts > 0, "a world in which nothing starts proves nothing"

@@ -59,7 +59,7 @@ def put_back(engine: Engine) -> None:
         )
 
 
-@drawn(150, suppress_health_check=[HealthCheck.too_slow])
+@drawn(60, suppress_health_check=[HealthCheck.too_slow])
 @given(change=changes(ROWS))
 def test_a_changed_byte_is_found_and_located(tampered: Engine, change: Change) -> None:
     try:
@@ -75,7 +75,7 @@ def test_a_changed_byte_is_found_and_located(tampered: Engine, change: Change) -
         put_back(tampered)
 
 
-@drawn(60)
+@drawn(30)
 @given(kept=st.integers(0, ROWS - 1), seen=st.integers(1, ROWS))
 def test_a_tail_that_was_cut_off_is_found_by_whoever_saw_more(kept: int, seen: int) -> None:
     witness = Witness(seq=seen, hash=sample()[seen - 1].hash)
@@ -86,7 +86,7 @@ def test_a_tail_that_was_cut_off_is_found_by_whoever_saw_more(kept: int, seen: i
         verify(sample()[:kept], witness=witness, redecide=False)
 
 
-@drawn(60)
+@drawn(30)
 @given(data=st.data())
 def test_rows_left_out_or_swapped_are_found_where_it_begins(data: st.DataObject) -> None:
     rows = list(sample())

@@ -33,7 +33,7 @@ def placed(world: World, options: Options) -> tuple[Placer, list[Outcome]]:
     return placer, place(placer, world.asks)
 
 
-@drawn(120)
+@drawn(60)
 @given(world=worlds(), options=OPTIONS)
 def test_all_pods_are_placed_and_no_leaf_is_overfilled(world: World, options: Options) -> None:
     placer, found = placed(world, options)
@@ -46,7 +46,7 @@ def test_all_pods_are_placed_and_no_leaf_is_overfilled(world: World, options: Op
     assert min(units for row in placer.tree.free.rows.values() for units in row) >= 0
 
 
-@drawn(120)
+@drawn(60)
 @given(world=worlds(), options=OPTIONS)
 def test_pods_of_a_required_level_or_a_slice_share_a_domain(world: World, options: Options) -> None:
     placer, found = placed(world, options)
@@ -66,7 +66,7 @@ def test_pods_of_a_required_level_or_a_slice_share_a_domain(world: World, option
         assert [pods for pods in domains.values() if pods % layer.size] == []
 
 
-@drawn(120)
+@drawn(60)
 @given(world=worlds(), options=OPTIONS)
 def test_choosing_without_sorting_gives_the_same(world: World, options: Options) -> None:
     asks = [
@@ -77,7 +77,7 @@ def test_choosing_without_sorting_gives_the_same(world: World, options: Options)
     assert place(placer, asks) == placed(world, replace(options, affinity=True))[1]
 
 
-@drawn(120)
+@drawn(60)
 @given(world=worlds(), changes=st.lists(st.tuples(st.integers(0, 17), st.integers(-2, 3))))
 def test_what_is_kept_up_to_date_is_what_is_computed_anew(
     world: World, changes: list[tuple[int, int]]
@@ -99,7 +99,7 @@ def test_what_is_kept_up_to_date_is_what_is_computed_anew(
         assert steps(kept) == steps(anew(kept))
 
 
-@drawn(120)
+@drawn(60)
 @given(world=worlds(), lost=st.integers(0, 17))
 def test_a_replacement_keeps_what_is_not_on_the_failed_node(world: World, lost: int) -> None:
     ask = replace(world.asks[0], group="")
