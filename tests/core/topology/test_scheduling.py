@@ -231,6 +231,19 @@ def test_where_no_other_node_does_the_workload_leaves() -> None:
     assert [one.reason for one in evicted] == ["NodeFailures"]
 
 
+def test_who_left_for_a_lost_node_is_not_asked_to_leave_again() -> None:
+    cluster = Cluster(1)
+    cluster.job("a", 2)
+    cluster.decide()
+    cluster.node(0, ready=None)
+    cluster.decide()
+    cluster.fold(facts.WorkloadStopped(at_us=0, workload="n/a", uid="a"))
+    cluster.node(0)
+    again = names(cluster.decide())
+    assert "WorkloadAdmitted" in again
+    assert "WorkloadEvicted" not in again
+
+
 def test_who_lacks_only_nodes_takes_them_from_lower_priority(cluster: Cluster) -> None:
     for name in "abcd":
         cluster.job(name, 2, HOSTNAME)

@@ -56,7 +56,7 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
     cluster.release(state, workload)
     if placed:
         wake_placing(state)
-    workload.charges, workload.assignment = (), ()
+    workload.charges, workload.assignment, workload.failed_nodes = (), (), ()
 
 
 def recharge(state: State, workload: Workload) -> None:
