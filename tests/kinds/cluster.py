@@ -27,6 +27,7 @@ _PLURALS = {kind.name: kind.plural for kind in KINDS} | {
     "Pod": "pods",
     "JobSet": "jobsets",
     "Namespace": "namespaces",
+    "MPIJob": "mpijobs",
     "PyTorchJob": "pytorchjobs",
     "RayService": "rayservices",
     "CustomResourceDefinition": "customresourcedefinitions",

@@ -30,6 +30,7 @@ from tidegate.kinds.policies.jobs import (
     suspend,
 )
 from tidegate.kinds.policies.marks import keep_gates, keep_marks
+from tidegate.kinds.policies.numbering import number_pods
 from tidegate.kinds.policies.serving import mark_templates, serving_guards
 from tidegate.kinds.policies.serving_kinds import Serving, served
 from tidegate.kinds.policies.spelling import job_authors, quota_objects
@@ -68,7 +69,10 @@ def files(
     told["policies/default-queue.yaml"] = default_queue(made, pods=pods)
     told["policies/default-priority.yaml"] = default_priority(made, pods=pods)
     for kind in kinds:
-        told[f"policies/suspend-{kind.slug}.yaml"] = suspend(kind, managed)
+        told[f"policies/suspend-{kind.slug}.yaml"] = [
+            *suspend(kind, managed),
+            *number_pods(kind, managed),
+        ]
     for each in serving:
         told[f"policies/mark-{each.slug}.yaml"] = [
             *mark_templates(each, managed),

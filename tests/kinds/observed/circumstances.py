@@ -53,11 +53,6 @@ def is_finished(case: Case) -> bool:
     return not is_unfinished(case)
 
 
-def has_offset(case: Case) -> bool:
-    """Tell whether the webhook numbers the workers from one."""
-    return "pod-index-offset" in str(case.expected.get("webhook"))
-
-
 def has_excess_pods(case: Case) -> bool:
     """Tell whether a group has more pods than it is to have."""
     told = case.expected.get("composableWorkload", {}).get("podSets") or []

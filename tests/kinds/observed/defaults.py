@@ -13,6 +13,7 @@ from tidegate.kinds.names import (
     TOPOLOGY_GATE,
 )
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
+from tidegate.kinds.policies.numbering import NUMBERED, Numbered
 from tidegate.kinds.policies.serving_kinds import SERVING, ServedTemplate
 
 
@@ -30,7 +31,7 @@ def defaulted(case: Case) -> Object:
     if framework is None:
         return _marked(case)
     suspended: Object = with_value(case.object, parsed(framework.suspend), value=True)
-    return suspended
+    return _numbered_behind(suspended, NUMBERED.get(framework.name))
 
 
 def gated(pod: Object, when: str = "") -> Object:
@@ -62,9 +63,24 @@ def _marked(case: Case) -> Object:
 
 
 def _numbered(found: Object, template: ServedTemplate) -> dict[str, str]:
-    first, path = template.numbered_from_one, parsed(template.path)
-    grouped = found_at(found, (*path, "metadata", "annotations", PODSET_GROUP)) is not None
-    there = bool(first) and found_at(found, parsed(first)) is not None
+    first = template.numbered_from_one
+    return _offset(found, template.path, first) if first else {}
+
+
+def _numbered_behind(found: Object, numbered: Numbered | None) -> Object:
+    if numbered is None or not found_at(found, parsed(numbered.only_if)):
+        return found
+    if found_at(found, path := parsed(numbered.path)) is None:
+        return found
+    for key, value in _offset(found, numbered.path, numbered.first).items():
+        found = with_value(found, (*path, "metadata", "annotations", key), value)
+    return found
+
+
+def _offset(found: Object, path: str, first: str) -> dict[str, str]:
+    """Return the annotation of a template whose pods come behind those of another."""
+    grouped = found_at(found, (*parsed(path), "metadata", "annotations", PODSET_GROUP)) is not None
+    there = found_at(found, parsed(first)) is not None
     return {POD_INDEX_OFFSET: "1"} if there and not grouped else {}
 
 

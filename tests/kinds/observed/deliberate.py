@@ -9,7 +9,6 @@ from tests.kinds.observed.circumstances import (
     has_lost_its_owner,
     has_no_patch,
     has_no_submitter,
-    has_offset,
     is_elastic,
     is_empty,
     is_fast_and_mixed,
@@ -98,12 +97,6 @@ TABLE = (
         "pods of elastic jobs are gated by the start, not when the job is made: until then it is"
         " suspended",
         when=is_elastic,
-    ),
-    Row(
-        ("webhook.default.object",),
-        "no policy numbers the workers of an MPIJob from one: placed, they go in their order",
-        kinds=("mpijob",),
-        when=has_offset,
     ),
     Row(
         ("isSuspended", "run.isSuspended"),

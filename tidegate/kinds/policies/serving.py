@@ -8,12 +8,7 @@ Source: behaviour.md 16; the cases of ``tests.kinds`` of these kinds.
 
 from __future__ import annotations
 
-from tidegate.kinds.names import (
-    POD_INDEX_OFFSET,
-    PODSET_GROUP,
-    PRIORITY_CLASS,
-    QUEUE_NAME,
-)
+from tidegate.kinds.names import PRIORITY_CLASS, QUEUE_NAME
 from tidegate.kinds.policies.forms import (
     Check,
     Manifest,
@@ -25,7 +20,8 @@ from tidegate.kinds.policies.forms import (
 )
 from tidegate.kinds.policies.frameworks import TOPMOST
 from tidegate.kinds.policies.jobs import QUEUED_JOBS, Managed
-from tidegate.kinds.policies.serving_kinds import ServedTemplate, Serving, found
+from tidegate.kinds.policies.numbering import from_one, made_at, set_in
+from tidegate.kinds.policies.serving_kinds import ServedTemplate, Serving
 
 
 def mark_templates(kind: Serving, managed: Managed = QUEUED_JOBS) -> list[Manifest]:
@@ -54,37 +50,21 @@ def serving_guards(kind: Serving) -> list[Manifest]:
 def _marked(template: ServedTemplate) -> str:
     """Return the JSONPatch list that marks one template; none where it is marked."""
     labels = [_copied(template.path, key) for key in template.copied]
-    labels += [_set(template.path, "labels", key, f"'{v}'") for key, v in template.labels.items()]
+    labels += [set_in(template.path, "labels", key, f"'{v}'") for key, v in template.labels.items()]
     notes = [
-        _set(template.path, "annotations", key, f"'{v}'") for key, v in template.annotations.items()
+        set_in(template.path, "annotations", key, f"'{v}'")
+        for key, v in template.annotations.items()
     ]
     if template.numbered_from_one:
-        # A group that is placed as a whole is numbered from its leader on.
-        grouped = f"{found(f'{template.path}.metadata')}.?annotations[?'{PODSET_GROUP}']"
-        offset = _set(template.path, "annotations", POD_INDEX_OFFSET, "'1'")
-        first = f"{found(template.numbered_from_one)}.hasValue()"
-        notes.append(f"({first} && !{grouped}.hasValue() ? {offset} : [])")
-    made = [_made(f"{template.path}.metadata")]
-    made += [_made(f"{template.path}.metadata.labels")] if labels else []
-    made += [_made(f"{template.path}.metadata.annotations")]
+        notes.append(from_one(template.path, template.numbered_from_one))
+    made = [made_at(f"{template.path}.metadata")]
+    made += [made_at(f"{template.path}.metadata.labels")] if labels else []
+    made += [made_at(f"{template.path}.metadata.annotations")]
     return f"{template.there} ? {' + '.join([*made, *labels, *notes])} : []"
 
 
 def _copied(path: str, key: str) -> str:
-    return f"({label(key)} != '' ? {_set(path, 'labels', key, label(key))} : [])"
-
-
-def _set(path: str, field: str, key: str, value: str) -> str:
-    held = f"{found(f'{path}.metadata')}.?{field}[?'{key}'].orValue('')"
-    place = f"'/{path.replace('.', '/')}/metadata/{field}/' + jsonpatch.escapeKey('{key}')"
-    return f"({held} == {value} ? [] : [JSONPatch{{op: 'add', path: {place}, value: {value}}}])"
-
-
-def _made(path: str) -> str:
-    place = f"/{path.replace('.', '/')}"
-    return (
-        f"({found(path)}.hasValue() ? [] : [JSONPatch{{op: 'add', path: '{place}', value: {{}}}}])"
-    )
+    return f"({label(key)} != '' ? {set_in(path, 'labels', key, label(key))} : [])"
 
 
 def _of(of: str, field: str) -> str:
