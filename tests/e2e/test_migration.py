@@ -33,7 +33,7 @@ from tidegate.kube.ports import MERGE_PATCH, KubernetesApi
 from tidegate.service.config.configuration import read_configuration
 
 __all__ = ["own_api"]
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.slow]  # of Jobs test_left_by_kueue shows it
 NAMESPACE = "migrated"
 KINDS = tuple(act for act in ACTS if act.declared is None)
 SERVED = ("pod", "deployment", *served(NAMESPACE))

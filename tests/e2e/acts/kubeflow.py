@@ -90,7 +90,7 @@ ACTS = tuple(
         crd=kubeflow_crd(kind, version, field),
         children=partial(children, kind),
         status=partial(status, kind),
-        slow=kind != "PyTorchJob",
+        slow=True,
     )
     for kind, (version, field, _) in KINDS.items()
 )

@@ -46,6 +46,7 @@ ACTS = (
         crd=foreign_crd("minicluster"),
         children=minicluster_children,
         status=minicluster_status,
+        slow=True,
         tolerates=False,
     ),
 )
