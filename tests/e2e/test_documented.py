@@ -36,6 +36,17 @@ def test_everything_promised_names_tests_that_are_there() -> None:
             assert any("mark.real" in one.read_text() for one in files), number
 
 
+def test_the_rules_of_a_life_name_stories_and_tests_that_are_there() -> None:
+    page = (ROOT / "docs" / "lifecycle.md").read_text()
+    table = [row.split(" | ") for row in page.splitlines() if row.startswith("| ") and "`" in row]
+    stories = [name for row in table for name in re.findall(r"`([\w-]+)`", row[2])]
+    tests = [name for row in table for name in re.findall(r"`(test_\w+)`", row[3])]
+    lives = ROOT / "tests" / "lifecycle" / "data"
+    assert {name for name in stories if name[0] != "-"} <= {one.stem for one in lives.iterdir()}
+    assert {f"{name}.py" for name in tests} <= {one.name for one in HERE.iterdir()}
+    assert len(stories) > len(tests) > 0
+
+
 def functions_in(files: Iterable[Path]) -> list[str]:
     text = "\n".join(file.read_text() for file in files)
     return re.findall(r"^(?:async )?def (test_\w+)", text, re.MULTILINE)
