@@ -97,7 +97,7 @@ def _opened(settings: Settings) -> Generator[tuple[Ledger, Snapshots]]:
     try:
         if settings.migrate:
             upgrade(engine)
-        check(engine)
+        check(engine, writes=True)
         yield SqlLedger(engine), SqlSnapshots(engine)
     finally:
         engine.dispose()

@@ -79,3 +79,9 @@ ledger_view = Table(
     Column("place", Integer, nullable=False),  # in which order they were made
     Column("digest", String, nullable=False),  # SHA-256 of the text it was made from
 )
+
+ledger_schema = Table(
+    "ledger_schema",
+    metadata,
+    Column("readable_from", String, primary_key=True),  # the oldest revision that may read it
+)

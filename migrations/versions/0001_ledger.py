@@ -8,6 +8,7 @@ from alembic import op
 revision = "0001"
 down_revision = None
 REBUILDS_REPORTS = False
+READABLE_FROM = "0001"
 
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 

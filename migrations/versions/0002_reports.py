@@ -11,6 +11,7 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 REBUILDS_REPORTS = True
+READABLE_FROM = "0002"
 
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 _TABLES = (

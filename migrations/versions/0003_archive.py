@@ -10,6 +10,7 @@ from tidegate.errors import NotSupportedError
 revision = "0003"
 down_revision = "0002"
 REBUILDS_REPORTS = False
+READABLE_FROM = "0003"
 
 _NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 

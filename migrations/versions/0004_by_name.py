@@ -8,6 +8,7 @@ from alembic import op
 revision = "0004"
 down_revision = "0003"
 REBUILDS_REPORTS = False
+READABLE_FROM = "0004"
 
 _LASTING = (
     ("report_workload", "workload", "removed_seq"),

@@ -8,6 +8,7 @@ from alembic import op
 revision = "0005"
 down_revision = "0004"
 REBUILDS_REPORTS = False
+READABLE_FROM = "0005"
 
 
 def upgrade() -> None:

@@ -10,13 +10,14 @@ from sqlalchemy import Connection, inspect, text
 from store.access.engine import open_engine
 from store.failures import transaction
 from store.schema.version import VERSION_TABLE
-from store.tables import ledger_archive, ledger_event, ledger_view
+from store.tables import ledger_archive, ledger_event, ledger_schema, ledger_view
 from tidegate.errors import NotSupportedError
 
 RIGHTS = {
     ledger_event.name: "SELECT, INSERT",  # history: nobody changes it
     ledger_archive.name: "SELECT",  # archiving is the owner's
     ledger_view.name: "SELECT",
+    ledger_schema.name: "SELECT",
     VERSION_TABLE: "SELECT",
 }
 """What the writer may do to a table; to all others whatever it likes."""

@@ -17,7 +17,7 @@ from store.access.engine import open_engine
 from store.failures import transaction
 from store.reporting import tables
 from store.schema.version import VERSION_TABLE
-from store.tables import ledger_event, ledger_view, ledger_writer
+from store.tables import ledger_event, ledger_schema, ledger_view, ledger_writer
 from store.views.catalog import VIEWS
 from tidegate.errors import NotSupportedError
 
@@ -32,6 +32,8 @@ _COLUMNS = {
 }
 """Of which table a tenant sees what, and the namespace of a row; NULL: everybody's."""
 _SHARED = (tables.quota.name, tables.priority_class.name, tables.price.name)
+_OF_ITSELF = (ledger_view.name, ledger_schema.name, VERSION_TABLE)
+"""What tells a reader whether it understands the rest."""
 _PARTLY = {ledger_event.name: "partition, seq, at_us", ledger_writer.name: "partition"}
 _EVERYBODY, _ONLY = "tidegate_everybody", "tidegate_only_"
 
@@ -133,7 +135,7 @@ def _grant(conn: Connection, role: str, namespaces: Iterable[str]) -> None:
             conn,
             f"CREATE POLICY {_policy(role)} ON {table} AS RESTRICTIVE TO {to} USING ({seen})",
         )
-    for name in (*_COLUMNS, *_SHARED, *(VIEWS.keys() - SUMS), ledger_view.name, VERSION_TABLE):
+    for name in (*_COLUMNS, *_SHARED, *(VIEWS.keys() - SUMS), *_OF_ITSELF):
         _run(conn, f"GRANT SELECT ON {name} TO {to}")
     for table, columns in _PARTLY.items():
         _run(conn, f"GRANT SELECT ({columns}) ON {table} TO {to}")

@@ -7,7 +7,7 @@ there is something to do, since that takes longer than most readings.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -18,14 +18,24 @@ from store.archive.archive_ranges import pages
 from store.failures import selecting, through, transaction
 from store.reporting.projection import rebuild
 from store.schema import version as schema
-from store.schema.version import VIEW_TABLE, folder, has_table, is_current, refuse_newer, revision
-from store.tables import ledger_writer
+from store.schema.version import (
+    SCHEMA_TABLE,
+    VIEW_TABLE,
+    folder,
+    has_table,
+    is_current,
+    refuse_newer,
+    revision,
+)
+from store.tables import ledger_schema, ledger_writer
 from store.views import catalog
+from tidegate.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from alembic.config import Config
+    from alembic.script import Script
 
-__all__ = ["check", "downgrade", "rebuild_reports", "upgrade"]
+__all__ = ["check", "downgrade", "rebuild_reports", "steps_down", "upgrade"]
 
 _LOCK = 7_116_100_103
 """PostgreSQL's advisory lock for migrations: any number that is only ours."""
@@ -46,29 +56,52 @@ def upgrade(ledger: str | Engine) -> None:
         with _changing(engine) as conn:
             from alembic import command  # noqa: PLC0415 - see above
 
-            config, found = _config(conn), revision(through(conn), conn.dialect.name)
-            command.upgrade(config, "head")
+            found = revision(through(conn), conn.dialect.name)
+            command.upgrade(_config(conn), "head")
+            _note_readers(conn)
             catalog.create(conn)
-            if _asks_for_rebuild(config, found):
+            if _asks_for_rebuild(found):
                 _rebuild(conn)
 
 
 def downgrade(ledger: str | Engine, to: str) -> None:
     """Undo the migrations above revision ``to``; "base" undoes all. The views go with them.
 
+    The version whose newest revision that is makes its own views when it next migrates.
+
     Raises:
         LedgerUnreachableError: the database does not answer, or a newer Tidegate wrote it.
+        NotSupportedError: a migration cannot be undone without losing history.
     """
     with _opened(ledger) as engine, _changing(engine) as conn:
         from alembic import command  # noqa: PLC0415 - see above
 
         command.downgrade(_config(conn), to)
+        _note_readers(conn)
 
 
-def check(engine: Engine) -> None:
+def steps_down(engine: Engine, to: str) -> list[tuple[str, str]]:
+    """Return what a downgrade to a revision undoes, the newest first: a revision and its purpose.
+
+    Raises:
+        LedgerUnreachableError: see ``store.schema.version.check``.
+        UnknownNameError: there is no such revision below the ledger's own.
+    """
+    with selecting(engine) as select:
+        schema.check(select, engine.dialect.name, shown(engine), writes=True)
+        found = revision(select, engine.dialect.name)
+    below = [known for known in schema.revisions() if found is None or known < found]
+    if to not in below:
+        raise UnknownNameError(
+            f"There is no revision {to} below {found}: known are {', '.join(below)}."
+        )
+    return [(one.revision, one.doc) for one in _migrations() if to < one.revision <= str(found)]
+
+
+def check(engine: Engine, *, writes: bool = False) -> None:
     """See ``store.schema.version.check``."""
     with selecting(engine) as select:
-        schema.check(select, engine.dialect.name, shown(engine))
+        schema.check(select, engine.dialect.name, shown(engine), writes=writes)
 
 
 def rebuild_reports(ledger: str | Engine) -> None:
@@ -78,7 +111,7 @@ def rebuild_reports(ledger: str | Engine) -> None:
         LedgerUnreachableError: the database does not answer, or its schema is another version's.
     """
     with _opened(ledger) as engine:
-        check(engine)
+        check(engine, writes=True)
         with transaction(engine, begin_at_once=True) as conn:
             # Every append locks its writer's row first, so none comes in between.
             conn.execute(select(ledger_writer.c.epoch).with_for_update())
@@ -114,14 +147,31 @@ def _rebuild(conn: Connection) -> None:
         rebuild(conn, partition, pages(through(conn), partition))
 
 
-def _asks_for_rebuild(config: Config, found: str | None) -> bool:
+def _asks_for_rebuild(found: str | None) -> bool:
     """Tell whether any migration above the revision found changes what reports are made of."""
+    return any(
+        step.module.REBUILDS_REPORTS
+        for step in _migrations()
+        if found is None or step.revision > found
+    )
+
+
+def _note_readers(conn: Connection) -> None:
+    """Write down which versions may read what the migrations left."""
+    select_, dialect = through(conn), conn.dialect.name
+    if not has_table(select_, dialect, SCHEMA_TABLE):
+        return
+    at = revision(select_, dialect)
+    readable_from = next(one.module.READABLE_FROM for one in _migrations() if one.revision == at)
+    conn.execute(ledger_schema.delete())
+    conn.execute(ledger_schema.insert().values(readable_from=readable_from))
+
+
+def _migrations() -> Iterator[Script]:
+    """Return this version's migrations, the newest first."""
     from alembic.script import ScriptDirectory  # noqa: PLC0415 - see above
 
-    steps = ScriptDirectory.from_config(config).walk_revisions()
-    return any(
-        step.module.REBUILDS_REPORTS for step in steps if found is None or step.revision > found
-    )
+    return ScriptDirectory(str(folder())).walk_revisions()
 
 
 def _config(conn: Connection) -> Config:

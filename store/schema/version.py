@@ -13,17 +13,19 @@ from store.statements.selecting import Select
 from store.views import texts
 from tidegate.errors import LedgerUnreachableError
 
-VERSION_TABLE, VIEW_TABLE = "alembic_version", "ledger_view"
+VERSION_TABLE, VIEW_TABLE, SCHEMA_TABLE = "alembic_version", "ledger_view", "ledger_schema"
 _HAS_TABLE = {
     "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name",
     "postgresql": "SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass(:name)",
 }
 
 
-def check(select: Select, dialect: str, shown: str) -> None:
-    """Make sure that a ledger may be read by this version; changes nothing.
+def check(select: Select, dialect: str, shown: str, *, writes: bool = False) -> None:
+    """Make sure that this version may read a ledger, or write to it; changes nothing.
 
-    ``shown`` is the ledger's URL for people.
+    A newer version says from which revision on readers find all that they ask for, so they go on
+    while services are updated, or rolled back, one after the other. ``shown`` is the ledger's URL
+    for people.
 
     Raises:
         LedgerUnreachableError: the database does not answer, holds no ledger, or its schema is
@@ -32,6 +34,8 @@ def check(select: Select, dialect: str, shown: str) -> None:
     if is_current(select, dialect):
         return
     found = revision(select, dialect)
+    if not writes and _reads_newer(select, dialect, found):
+        return
     if found is None:
         raise LedgerUnreachableError(
             f"There is no ledger in {shown}: a scheduler, or `tidegate ledger migrate`, makes one."
@@ -54,11 +58,24 @@ def refuse_newer(shown: str, found: str | None) -> None:
     Raises:
         LedgerUnreachableError: a newer Tidegate wrote it.
     """
-    if found is not None and found not in revisions():
+    if _is_newer(found):
+        newest = revisions()[-1]
         raise LedgerUnreachableError(
-            f"A newer Tidegate wrote {shown}: its schema is revision {found}, and this "
-            f"version knows up to {revisions()[-1]}. Use the newer version, or a copy from before."
+            f"A newer Tidegate wrote {shown}: its schema is revision {found}, and this version "
+            f"knows up to {newest}. Use the newer version, or let it run `tidegate ledger "
+            f"downgrade --to {newest}`."
         )
+
+
+def _is_newer(found: str | None) -> bool:
+    return found is not None and found not in revisions()
+
+
+def _reads_newer(select: Select, dialect: str, found: str | None) -> bool:
+    if not _is_newer(found) or not has_table(select, dialect, SCHEMA_TABLE):
+        return False
+    readable_from = select(f"SELECT readable_from FROM {SCHEMA_TABLE}")  # noqa: S608 - ours
+    return bool(readable_from) and str(readable_from[0][0]) in revisions()
 
 
 def revision(select: Select, dialect: str) -> str | None:

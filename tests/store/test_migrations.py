@@ -139,6 +139,7 @@ def test_a_ledger_of_a_newer_version_is_refused(empty: Engine) -> None:
     migrate.upgrade(empty)
     with empty.begin() as conn:
         conn.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+        conn.execute(text("UPDATE ledger_schema SET readable_from = '9999'"))
     for refused in (migrate.upgrade, check):
         with pytest.raises(LedgerUnreachableError, match=r"A newer Tidegate.*9999"):
             refused(empty)

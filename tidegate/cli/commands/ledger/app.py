@@ -12,6 +12,7 @@ from tidegate.cli.commands.ledger.archiving import archive
 from tidegate.cli.commands.ledger.auditing import checkpoint, keygen, verify
 from tidegate.cli.commands.ledger.copying import backup, export, refuse_existing
 from tidegate.cli.commands.ledger.recover import recover
+from tidegate.cli.commands.ledger.schema import downgrade, migrate
 from tidegate.cli.commands.reports import rebuild
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record, say
@@ -30,6 +31,8 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "archive": archive,
     "recover": recover,
     "rebuild-reports": rebuild,
+    "migrate": migrate,
+    "downgrade": downgrade,
 }
 for name, command in _COMMANDS.items():
     app.command(name)(command)
@@ -67,23 +70,6 @@ def sample(
     refuse_existing(file)
     written = _write(file, turns())
     say(f"{written} events. Try: tidegate show queues --ledger {file}")
-
-
-@app.command("migrate")
-def migrate(ledger: LedgerOption = "") -> None:
-    """Make a ledger's tables, or bring them to this version's; its history stays as it is.
-
-    A scheduler does this when it starts.
-
-    Examples:
-      tidegate ledger migrate --ledger postgresql://tidegate@db/tidegate
-    """
-    from store.schema.migrate import upgrade  # noqa: PLC0415 - SQL may be absent
-
-    if not ledger:
-        raise typer.BadParameter("Name the ledger to migrate with --ledger.")
-    upgrade(ledger)
-    say("The schema is this version's.")
 
 
 def _write(file: Path, turns: Iterator[list[Entry]]) -> int:

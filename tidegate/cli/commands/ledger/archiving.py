@@ -49,7 +49,7 @@ def archive(
     refuse_existing(file)
     engine = open_engine(ledger)
     try:
-        check(engine)
+        check(engine, writes=True)
         count, last = _archive(engine, file.absolute(), until)
     finally:
         engine.dispose()

@@ -76,7 +76,7 @@ def recover(  # noqa: PLR0913 - each is an option
             upgrade(engine)
             told = asyncio.run(_bring_back(engine, bus, how))
         else:
-            check(engine)
+            check(engine, writes=True)
             told = asyncio.run(_recover(SqlLedger(engine), bus, how)).ledger_id
             told = f"The ledger goes on as {told}: start the scheduler."
     finally:

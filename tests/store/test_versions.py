@@ -1,0 +1,119 @@
+"""Versions beside each other: who is one schema behind reads on, or is told which command helps."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine
+
+import migrations
+from store.access.engine import open_engine
+from store.ledger import SqlLedger
+from store.schema.migrate import check, downgrade, upgrade
+from store.schema.version import revisions
+from tests.parts.reports import rows
+from tests.store.histories import LEASE_US, sealed
+from tests.store.story import STORY
+from tidegate.contracts.entry import Positions
+from tidegate.errors import LedgerUnreachableError
+
+NEWEST = revisions()[-1]
+NEXT = f"{int(NEWEST) + 1:04}"
+MIGRATION = f'''"""A column more."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision, down_revision = "{NEXT}", "{NEWEST}"
+REBUILDS_REPORTS = False
+READABLE_FROM = "{{readable_from}}"
+
+
+def upgrade() -> None:
+    op.add_column("report_workload", sa.Column("note", sa.String(), server_default=""))
+
+
+def downgrade() -> None:
+    op.drop_column("report_workload", "note")
+'''
+Newer = Callable[[str], pytest.MonkeyPatch]
+
+
+@pytest.fixture
+def ledger(url: str) -> Iterator[Engine]:
+    """A ledger of this version with a history."""
+    engine = open_engine(url)
+    upgrade(engine)
+    written = SqlLedger(engine)
+    written.lead("a", LEASE_US)
+    for entries in sealed(*STORY):
+        written.append(1, entries[0].seq - 1, entries, Positions())
+    written.renew(1, 0)
+    yield engine
+    engine.dispose()
+
+
+@pytest.fixture
+def newer(tmp_path: Path) -> Iterator[Newer]:
+    """Become a version with one migration more; ``undo`` is this version again."""
+    patch = pytest.MonkeyPatch()
+
+    def become(readable_from: str) -> pytest.MonkeyPatch:
+        folder = tmp_path / "migrations"
+        shutil.copytree(Path(str(migrations.__file__)).parent, folder, dirs_exist_ok=True)
+        told = MIGRATION.format(readable_from=readable_from)
+        (folder / "versions" / f"{NEXT}_more.py").write_text(told)
+        patch.setattr(migrations, "__file__", str(folder / "__init__.py"))
+        return patch
+
+    yield become
+    patch.undo()
+
+
+def test_readers_go_on_on_a_newer_schema_that_names_them(ledger: Engine, newer: Newer) -> None:
+    before = rows(ledger, "waits")
+    version = newer(NEWEST)
+    upgrade(ledger)
+    version.undo()
+    check(ledger)
+    assert rows(ledger, "waits") == before != []
+    assert len(list(SqlLedger(ledger).read())) > 30
+
+
+def test_a_writer_of_an_older_version_is_told_the_command(ledger: Engine, newer: Newer) -> None:
+    version = newer(NEWEST)
+    upgrade(ledger)
+    version.undo()
+    for refused in (upgrade, partial(check, writes=True)):
+        with pytest.raises(LedgerUnreachableError, match=f"ledger downgrade --to {NEWEST}"):
+            refused(ledger)
+
+
+def test_readers_that_would_miss_something_are_refused(ledger: Engine, newer: Newer) -> None:
+    version = newer(NEXT)
+    upgrade(ledger)
+    version.undo()
+    with pytest.raises(LedgerUnreachableError, match="newer Tidegate"):
+        check(ledger)
+
+
+def test_a_newer_version_says_what_an_older_schema_needs(ledger: Engine, newer: Newer) -> None:
+    newer(NEWEST)
+    with pytest.raises(LedgerUnreachableError, match="ledger migrate"):
+        check(ledger)
+
+
+def test_after_a_rollback_the_older_version_writes_again(ledger: Engine, newer: Newer) -> None:
+    before = rows(ledger, "waits")
+    version = newer(NEWEST)
+    upgrade(ledger)
+    downgrade(ledger, NEWEST)
+    version.undo()
+    upgrade(ledger)
+    check(ledger, writes=True)
+    assert rows(ledger, "waits") == before
+    assert SqlLedger(ledger).lead("older", LEASE_US) is not None

@@ -1,0 +1,77 @@
+"""``tidegate ledger migrate`` and ``downgrade``: the tables, to another version and back."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from tidegate.cli.ledger.reading import LedgerOption
+from tidegate.cli.output import say
+from tidegate.errors import NotSupportedError
+
+HOLDER, LEASE_US = "ledger downgrade", 60_000_000
+
+
+def migrate(ledger: LedgerOption = "") -> None:
+    """Make a ledger's tables, or bring them to this version's; its history stays as it is.
+
+    A scheduler does this when it starts.
+
+    Examples:
+      tidegate ledger migrate --ledger postgresql://tidegate@db/tidegate
+    """
+    from store.schema.migrate import upgrade  # noqa: PLC0415 - SQL may be absent
+
+    if not ledger:
+        raise typer.BadParameter("Name the ledger to migrate with --ledger.")
+    upgrade(ledger)
+    say("The schema is this version's.")
+
+
+def downgrade(
+    to: Annotated[str, typer.Option(help="The older version's newest revision, as it says.")],
+    ledger: LedgerOption = "",
+    *,
+    dry_run: Annotated[bool, typer.Option(help="Only say what would be undone.")] = False,
+) -> None:
+    """Bring a ledger's tables back to an older version's; its events stay as they are.
+
+    Before a rollback: stop the scheduler, run this with the newer version, start the older one,
+    which says at its start which revision it needs. Refused while a scheduler leads, and below a
+    revision that the history needs.
+
+    Examples:
+      tidegate ledger downgrade --to 0005 --dry-run --ledger ledger.db
+
+      tidegate ledger downgrade --to 0005 --ledger postgresql://tidegate@db/tidegate
+    """
+    from store.access.engine import open_engine  # noqa: PLC0415 - SQL may be absent
+    from store.schema.migrate import steps_down  # noqa: PLC0415
+
+    if not ledger:
+        raise typer.BadParameter("Name the ledger to bring back with --ledger.")
+    engine = open_engine(ledger)
+    try:
+        steps = steps_down(engine, to)
+        if not dry_run:
+            _undo(engine, to)
+    finally:
+        engine.dispose()
+    for revision, purpose in steps:
+        say(f"{'would undo' if dry_run else 'undone'}: {revision} {purpose}")
+
+
+def _undo(engine: Any, to: str) -> None:  # noqa: ANN401 - SQL's
+    """Undo the migrations while nobody leads."""
+    from store.ledger import SqlLedger  # noqa: PLC0415
+    from store.schema.migrate import downgrade as undo  # noqa: PLC0415
+
+    ledger = SqlLedger(engine)
+    term = ledger.lead(HOLDER, LEASE_US)
+    if term is None:
+        raise NotSupportedError("A scheduler leads on this ledger: stop it first.")
+    try:
+        undo(engine, to)
+    finally:
+        ledger.renew(term.epoch, 0)
