@@ -150,7 +150,43 @@ def test_a_job_that_ended_and_is_told_late_makes_no_list_look_like_a_restored_cl
 
 def test_what_a_list_tells_counts_though_it_is_older_than_the_newest_list(bus: Bus) -> None:
     flavors(bus, 30)
-    assert types(bus.tell(flavor(version=25, round=2))) == ["FlavorDefined"]
+    assert types(bus.tell(started(FLAVORS, 2), flavor(version=25, round=2)))[-1] == "FlavorDefined"
+
+
+def test_a_list_whose_beginning_was_lost_brings_nobody_back(bus: Bus) -> None:
+    bus.tell(flavor(version=10), started(FLAVORS, session="b"), gone("default", 20, FLAVORS))
+    bus.seq += 1
+    for version in (30, 40, 50):
+        flavors(bus, version, number=version)
+    assert bus.tell(flavor(version=10, session="b", round=1)) == []
+    late = completed(15, "uid-default", resource=FLAVORS, session="b")
+    assert types(bus.tell(late)) == ["GapObserved"]  # all is told again
+
+
+def test_a_list_that_later_ones_have_overtaken_brings_nobody_back(bus: Bus) -> None:
+    """Who was removed is remembered until the second list after it, and one lags behind that."""
+    bus.tell(flavor(version=10), started(FLAVORS, session="b"), gone("default", 20, FLAVORS))
+    for version in (30, 40, 50):
+        flavors(bus, version, number=version)
+    assert bus.tell(flavor(version=10, session="b", round=1)) == []
+    late = completed(15, "uid-default", resource=FLAVORS, session="b")
+    assert types(bus.tell(late)) == []
+    assert list(bus.state.objects.flavors) == []
+
+
+def test_what_an_overtaken_list_told_and_a_later_one_has_is_asked_for(bus: Bus) -> None:
+    bus.tell(started(FLAVORS, session="b"))
+    flavors(bus, 30)
+    assert bus.tell(flavor(version=25, session="b", round=1)) == []
+    assert "GapObserved" in flavors(bus, 40, "default", number=2)
+    begun = started(FLAVORS, 3)
+    assert types(bus.tell(begun, flavor(version=25, round=3))) == ["FlavorDefined"]
+
+
+def test_a_list_that_was_overtaken_tells_of_what_is_newer_than_those(bus: Bus) -> None:
+    bus.tell(started(FLAVORS, session="b"))
+    flavors(bus, 30)
+    assert types(bus.tell(flavor(version=31, session="b", round=1))) == ["FlavorDefined"]
 
 
 @pytest.mark.parametrize("round_", [0, 3])
@@ -221,7 +257,8 @@ def test_what_a_restore_brings_back_is_asked_for(bus: Bus) -> None:
     flavors(bus, 12, "default")
     bus.tell(gone("default", 13, FLAVORS))
     assert "GapObserved" in flavors(bus, 20, "default", number=2)
-    assert types(bus.tell(flavor(version=10, round=3))) == ["FlavorDefined"]
+    again = started(FLAVORS, 3), flavor(version=10, round=3)
+    assert types(bus.tell(*again))[-1] == "FlavorDefined"
 
 
 TEAM = seen.NamespaceObserved(name="team", uid="ns", version=1, session="a")

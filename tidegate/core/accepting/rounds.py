@@ -33,7 +33,8 @@ def begin_round(state: State, at_us: int, told: SyncStarted) -> Iterator[FactEve
     rolls = state.heard.rolls
     key = roll_key(told.session, told.resource, told.round)
     rolls.pop(key, None)
-    rolls[key] = Roll(floor=_newest_version(state, told.resource))
+    floor, listed = _newest_version(state, told.resource), list_version(state, told.resource)
+    rolls[key] = Roll(floor=floor, listed=listed)
     if len(rolls) > ROLLS_MAX:
         del rolls[next(iter(rolls))]
     known = state.rounds.get(told.resource)

@@ -17,12 +17,39 @@ def is_outdated(state: State, resource: str, seen: Observed, known: int | None) 
     cluster was restored from a backup, it counts after all.
     """
     newer = _newer(state, resource, seen, known)
+    if newer is None and known is None and _is_overtaken(state, resource, seen):
+        _doubt_overtaken(state, resource, seen)
+        return True
     if newer is None:
         state.heard.doubted.get(resource, {}).pop(seen.uid, None)
         return False
     unknown = known is None and seen.uid not in state.heard.versions
     pass_over(state, resource, seen, newer, doubted=unknown and not _is_over(seen))
     return True
+
+
+def _is_overtaken(state: State, resource: str, seen: Observed) -> bool:
+    """Tell whether a list tells of an unknown object that a later list, told since, did not have.
+
+    Such a list may be told long after it was read, when nobody remembers any more who was removed.
+    Nor is known when one was asked for whose beginning was not heard: all is told again behind it.
+    """
+    roll = state.heard.rolls.get(roll_key(seen.session, resource, seen.round))
+    listed = list_version(state, resource)
+    late = roll is None or roll.listed < listed
+    return late and seen.round > 0 and seen.version <= listed
+
+
+def _doubt_overtaken(state: State, resource: str, seen: Observed) -> None:
+    """Pass over what an overtaken list tells; a list that is later still may refute that.
+
+    It shows no restored cluster: others have told of a later list since this one was asked for.
+    """
+    if not _is_over(seen):
+        state.heard.doubted.setdefault(resource, {})[seen.uid] = list_version(state, resource)
+    roll = state.heard.rolls.get(roll_key(seen.session, resource, seen.round))
+    if roll is not None:
+        roll.passed_over[seen.uid] = seen
 
 
 def _is_over(seen: Observed) -> bool:

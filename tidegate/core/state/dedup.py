@@ -25,6 +25,7 @@ class Roll(msgspec.Struct, kw_only=True):
     """A round that is being told: what was known when it began, and who is present so far."""
 
     floor: int = 0  # the newest version of the resource that was known when the round began
+    listed: int = 0  # the version of its newest list by then
     restored: bool = False  # it told of an object as it was before what was known then
     pieces: dict[int, tuple[str, ...]] = {}
     passed_over: dict[str, Observed] = {}  # by uid: what the list told and was outdated
