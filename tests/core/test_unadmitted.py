@@ -139,6 +139,15 @@ def test_a_running_job_that_nobody_can_read_is_stopped_and_forgotten(world: Worl
     assert (world.bus.state.workloads, world.bus.state.strays) == ({}, {})
 
 
+def test_a_job_that_nobody_can_read_gives_its_quota_back_once_it_is_over(world: World) -> None:
+    name = only(world)
+    told = refused(world, name, world.jobs[name].state)
+    assert told.job is not None
+    over = replace(told, job=replace(told.job, stray=None, finished="Succeeded"))
+    assert "StopOrdered" not in names(world.turn(over))
+    assert [entry.type for entry in world.entries][-1] == "WorkloadFinished"
+
+
 @pytest.mark.parametrize("known", [True, False])
 def test_a_job_that_nobody_can_read_is_stopped_whenever_it_runs(*, known: bool) -> None:
     world = World().open()

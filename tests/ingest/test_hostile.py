@@ -12,6 +12,7 @@ from ingest.jobs.scope import Scope
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import TidegateError
 from tidegate.jobs.batch import batch_job, jobset
+from tidegate.jobs.kind import JobKind
 from tidegate.kinds.decode import decode_object
 
 Object = dict[str, Any]
@@ -71,6 +72,29 @@ def test_a_job_that_cannot_be_read_is_told_with_how_it_stands(
     assert why is not None
     assert (why.stray, why.queue, why.state.suspended) == ("Unreadable", "", not runs)
     assert len(why.message) <= 1_024
+
+
+@pytest.mark.parametrize(
+    ("kind", "ended"), [(batch_job.KIND, "Complete"), (jobset.KIND, "Completed")]
+)
+def test_a_job_that_cannot_be_read_and_is_over_is_told_as_over(
+    joins: JobIndex, kind: JobKind[Any], ended: str
+) -> None:
+    bad = job("bad", runs=True, annotations=BAD["an elastic job"])
+    bad["status"] = {"conditions": [{"type": ended, "status": "True"}]}
+    seen = decode_object(msgspec.json.encode(bad), kind.seen)
+    why = joins.unreadable(kind, seen.metadata, bad, "It cannot be read.")
+    assert why is not None
+    assert (why.stray, why.finished) == (None, "Succeeded")
+
+
+@pytest.mark.parametrize("status", ["ended", [1], {"conditions": "all"}, None])
+def test_a_job_whose_status_makes_no_sense_is_not_over(joins: JobIndex, status: object) -> None:
+    bad = job("bad", runs=True) | {"status": status}
+    meta = decode_object(msgspec.json.encode(job("bad", runs=True)), KIND.seen).metadata
+    why = joins.unreadable(KIND, meta, bad, "It cannot be read.")
+    assert why is not None
+    assert (why.stray, why.finished) == ("Unreadable", "")
 
 
 def test_the_child_of_a_job_that_waits_must_not_run_until_that_does(joins: JobIndex) -> None:

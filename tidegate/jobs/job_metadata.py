@@ -145,10 +145,15 @@ def _checkpoint_us(meta: ObjectMeta) -> int:
 def astray(
     kind: JobKind[Any], meta: ObjectMeta, found: Object, why: Stray, message: str
 ) -> JobObserved:
-    """Return the observation of an object that must not run though no workload stands for it."""
+    """Return the observation of an object that must not run though no workload stands for it.
+
+    One that has ended runs no more, whatever else it says: nothing has to be stopped.
+    """
+    ended = kind.ended(found)
     return msgspec.structs.replace(
         identified(kind, meta),
-        stray=why,
+        stray=None if ended else why,
+        finished=ended,
         message=bounded(message, MESSAGE_MAX),
         state=kind.standing(meta, found),
     )

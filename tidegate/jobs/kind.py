@@ -167,6 +167,11 @@ class JobKind(msgspec.Struct, Generic[Seen], frozen=True, kw_only=True):
 
     What cannot be told counts as running: only what is known to have stopped gives quota back.
     """
+    ended: Callable[[Object], str] = lambda _: ""
+    """Return how an object ended, whatever else in it cannot be read; raises nothing.
+
+    Succeeded or Failed; empty: it has not, or nobody can tell.
+    """
     podsets: Callable[[Object], list[Object]]
     """Return the podsets of its Workload object, templates as their owner wrote them."""
 

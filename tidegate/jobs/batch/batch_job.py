@@ -20,7 +20,7 @@ import copy
 import msgspec
 
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.errors import NotSupportedError
+from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs.batch.binding import MANAGED_BY, ROW, is_bound, unbound
 from tidegate.jobs.batch.numbers import (
     INDEX,
@@ -82,7 +82,7 @@ def observe(job: Job) -> JobObserved:
 
 def start(start: Start, job: Object) -> Step:
     """See ``JobKind.start``: one patch unsuspends, puts in, notes and names the decision."""
-    if decided_on(job, start.ledger_id) >= start.seq or _ended(job):
+    if decided_on(job, start.ledger_id) >= start.seq or ended(job):
         return Done()
     if _runs_elastically(job):  # its pods are let go by their gates
         return Patch(body={"metadata": {"annotations": {names.DECISION: start.decision}}})
@@ -101,7 +101,7 @@ def stop(stop: Stop, job: Object, waited_s: float) -> Step:
     """See ``JobKind.stop``: suspend; wait until its pods are gone; restore the template."""
     seen = decided_on(job, stop.ledger_id)
     suspended = job["spec"].get("suspend", False)
-    if seen > stop.seq or _ended(job) or (seen == stop.seq and not suspended):
+    if seen > stop.seq or ended(job) or (seen == stop.seq and not suspended):
         return Done()  # unsuspended after our patch: that is news for a next decision
     if seen < stop.seq:
         decision = {"annotations": {names.DECISION: stop.decision}}
@@ -135,6 +135,15 @@ def standing(meta: ObjectMeta, job: Object) -> JobState:
     )
 
 
+def ended(job: Object) -> str:
+    """See ``JobKind.ended``."""
+    status = found_at(job, ("status",))
+    try:
+        return outcome(read(status, JobStatus))[0] if isinstance(status, dict) else ""
+    except UndecodableError:
+        return ""
+
+
 def _state(job: Job) -> JobState:
     status = job.status
     uncounted = status.uncounted_terminated_pods or Uncounted()
@@ -155,10 +164,6 @@ def _runs_elastically(job: Object) -> bool:
     return started and is_elastic(annotations)
 
 
-def _ended(job: Object) -> bool:
-    return outcome(read(job.get("status", {}), JobStatus))[0] != ""
-
-
 KIND = JobKind(
     name=ROW.name,
     group=ROW.group,
@@ -173,5 +178,6 @@ KIND = JobKind(
     start=start,
     stop=stop,
     standing=standing,
+    ended=ended,
     podsets=podsets,
 )

@@ -67,10 +67,16 @@ def observe(pod: Pod) -> JobObserved:
 
 def standing(meta: ObjectMeta, pod: Object) -> JobState:
     """See ``JobKind.standing``."""
-    gates, ended = found_at(pod, ("spec", "schedulingGates")), found_at(pod, ("status", "phase"))
+    gates = found_at(pod, ("spec", "schedulingGates"))
     listed = gates if isinstance(gates, list | tuple) else ()
     held = any(found_at(one, ("name",)) == names.ADMISSION_GATE for one in listed)
-    return state(meta, suspended=held, active=int(not held and ended not in OUTCOMES))
+    return state(meta, suspended=held, active=int(not (held or ended(pod))))
+
+
+def ended(pod: Object) -> str:
+    """See ``JobKind.ended``."""
+    phase = found_at(pod, ("status", "phase"))
+    return phase if phase in OUTCOMES else ""
 
 
 def start(start: Start, pod: Object) -> Step:
@@ -178,6 +184,7 @@ KIND = JobKind(
     start=start,
     stop=stop,
     standing=standing,
+    ended=ended,
     podsets=podsets,
     asks=is_marked,
     finalizer=names.MANAGED,

@@ -57,7 +57,7 @@ class Engine(msgspec.Struct, frozen=True):
 
     def start(self, start: Start, job: Object) -> Step:
         """See ``JobKind.start``: one patch unsuspends, puts in, notes and names the decision."""
-        if decided_on(job, start.ledger_id) >= start.seq or self._is_finished(job):
+        if decided_on(job, start.ledger_id) >= start.seq or self.ended(job):
             return Done()
         if self._runs_elastically(job):  # its pods are let go by their gates
             return Patch(body=_marked(start.decision))
@@ -79,7 +79,7 @@ class Engine(msgspec.Struct, frozen=True):
         """See ``JobKind.stop``: suspend; wait until nothing is active; restore."""
         del waited_s  # nothing but its controller can end its pods
         seen, suspended = decided_on(job, stop.ledger_id), self._is_suspended(job)
-        if seen > stop.seq or self._is_finished(job) or (seen == stop.seq and not suspended):
+        if seen > stop.seq or self.ended(job) or (seen == stop.seq and not suspended):
             return Done()  # unsuspended after our patch: that is news for a next decision
         if seen < stop.seq:
             return Patch(body=_merged(self._suspending(job), _marked(stop.decision)))
@@ -101,6 +101,13 @@ class Engine(msgspec.Struct, frozen=True):
         except UndecodableError:
             active = 1
         return state(meta, suspended=self._is_suspended(job), active=active)
+
+    def ended(self, job: Object) -> str:
+        """See ``JobKind.ended``."""
+        try:
+            return self._standing(job).finished
+        except UndecodableError:
+            return ""  # what cannot be read is stopped like what runs
 
     def _state(self, found: Loose, standing: JobStatus, pods: int) -> JobState:
         return state(
@@ -140,12 +147,6 @@ class Engine(msgspec.Struct, frozen=True):
 
     def _restored(self, job: Object, note: Note) -> Object:
         return unplaced(self.layout, job, note)
-
-    def _is_finished(self, job: Object) -> bool:
-        try:
-            return bool(self._standing(job).finished)
-        except UndecodableError:
-            return False  # what cannot be read is stopped like what runs
 
     def _standing(self, job: Object) -> JobStatus:
         return self.layout.standing({"status": {}, **job})

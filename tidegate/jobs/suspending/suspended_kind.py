@@ -44,6 +44,7 @@ def suspended_kind(
         start=engine.start,
         stop=engine.stop,
         standing=engine.stands,
+        ended=engine.ended,
         podsets=engine.podsets,
         elastic=layout.elastic,
         sized=layout.sized,
