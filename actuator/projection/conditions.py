@@ -63,7 +63,7 @@ def show_fact(shown: WorkloadView, event: FactEvent | DecisionEvent) -> bool:
             _admit(shown, at_us)
         case JobStateReported():
             shown.orphaned = event.state.orphaning
-            return slices.know(shown, event.state.size_version)
+            return slices.know(shown, event.state.size_version, event.at_us)
         case PodsReadyReported():
             _ready(shown, event)
         case CheckReported():
@@ -124,7 +124,7 @@ def introduced(event: WorkloadSubmitted | ReservationRepeated) -> WorkloadView:
         shown.replaces = event.replaces if event.elastic else ""
         shown.uid = event.job.uid if event.elastic else event.uid
         shown.counts = slices.counts(event) if event.elastic else {}
-        slices.know(shown, event.state.size_version)
+        slices.know(shown, event.state.size_version, event.at_us)
     return shown
 
 

@@ -36,14 +36,16 @@ def follow(shown: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
         shown.first = older.first or older.name
 
 
-def know(shown: WorkloadView, generation: int) -> bool:
+def know(shown: WorkloadView, generation: int, at_us: int) -> bool:
     """Note which generation of its job the ledger knows; tell whether that is news.
 
-    Pods are let go by a Workload only while its job is still as the ledger knew it.
+    Pods are let go by a Workload only while its job is still as the ledger knew it. What was told
+    last counts: a cluster that was restored has its jobs as they were before.
     """
-    newer = shown.elastic and generation > shown.generation
-    shown.generation = generation if newer else shown.generation
-    return newer
+    told, before = (at_us, generation), shown.generation
+    if shown.elastic and told > (shown.generation_us, before):
+        shown.generation_us, shown.generation = told
+    return shown.generation != before
 
 
 def known(annotations: Mapping[str, str]) -> int:
@@ -55,7 +57,7 @@ def succeed(shown: WorkloadView, workloads: Mapping[str, WorkloadView]) -> None:
     """Let a Workload that takes over from another know what that one knew."""
     older = workloads.get(shown.replaces)
     if older is not None:
-        know(shown, older.generation)
+        know(shown, older.generation, older.generation_us)
 
 
 def marks(shown: WorkloadView) -> dict[str, str]:

@@ -141,6 +141,40 @@ def test_a_workload_says_which_generation_of_its_job_it_was_written_for() -> Non
     run_virtually(run())
 
 
+def test_a_workload_says_that_its_job_is_of_an_earlier_generation_again() -> None:
+    """A cluster that was restored has its jobs as they were; a slice says so from then on, too."""
+
+    async def run() -> None:
+        story = Story()
+        second = f"{story.key}-2"
+        first = submitted(story, 1), story.reserved(), story.admitted()
+        await story.write(*QUEUES, *first, slice_of(story, 2, story.key, 2))
+        taken = replace(story.reserved(), workload=second, uid=f"{story.uid}/2")
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: len(story.read(WORKLOADS)["items"]) == 2)
+            await story.write(at_generation(story, 7, 1))
+            await eventually(lambda: generation(story, story.key) == "7")
+            await story.write(at_generation(story, 5, 2))
+            await eventually(lambda: generation(story, story.key) == "5")
+            await story.write(taken, at_generation(story, 4, 3, slice_="-2"))
+            await eventually(lambda: generation(story, second) == "4")
+
+    run_virtually(run())
+
+
+def at_generation(
+    story: Story, generation: int, later_us: int, *, slice_: str = ""
+) -> JobStateReported:
+    """Return that the job of a story was seen at a generation."""
+    return JobStateReported(
+        at_us=AT_US + later_us,
+        workload=f"{story.key}{slice_}",
+        uid=f"{story.uid}{slice_.replace('-', '/')}",
+        version=9,
+        state=JobState(generation=generation),
+    )
+
+
 def generation(story: Story, key: str) -> str:
     marks: dict[str, str] = found(story, key)["metadata"]["annotations"]
     return marks["tidegate.dev/generation"]
