@@ -70,7 +70,7 @@ def standing(meta: ObjectMeta, pod: Object) -> JobState:
     gates = found_at(pod, ("spec", "schedulingGates"))
     listed = gates if isinstance(gates, list | tuple) else ()
     held = any(found_at(one, ("name",)) == names.ADMISSION_GATE for one in listed)
-    return state(meta, suspended=held, active=int(not (held or ended(pod))))
+    return state(meta, suspended=held, active=0 if held or ended(pod) else 1)
 
 
 def ended(pod: Object) -> str:
