@@ -9,6 +9,7 @@ from tidegate.bus.jetstream.requests import JetStream, StreamInfo
 from tidegate.bus.provenance import Forged, Provenance, unnoticed
 from tidegate.bus.streams import Names
 from tidegate.contracts.entry import Position, Published
+from tidegate.errors import BusUnreachableError
 
 WINDOW_FIRST, WINDOW_GROWS = 64, 16
 READ_S = 1.0
@@ -23,7 +24,7 @@ async def prove_tail(
     then the seq is 0.
 
     Raises:
-        BusUnreachableError: no answer, or there is no EVENTS.
+        BusUnreachableError: no answer, or not all of them came, or there is no EVENTS.
     """
     register = NatsRegister(js, names, 0)
     while True:
@@ -87,7 +88,12 @@ async def _newest(js: JetStream, names: Names, found: StreamInfo, count: int) ->
     reader = StreamReader(js, names.events)
     at = Position(found.incarnation, max(0, end - count))
     try:
-        while at.seq < end and (more := await reader.read(at, count, READ_S)):
+        while at.seq < end:
+            more = await reader.read(at, count, READ_S)
+            if not more and await js.stored_at(names.events, end) is not None:
+                raise BusUnreachableError("The newest messages of EVENTS do not come.")
+            if not more:
+                break  # what was the newest is held no more
             told += more
             at = more[-1].at
     finally:
