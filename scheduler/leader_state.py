@@ -171,6 +171,8 @@ async def _stand(leader: LeaderState) -> None:
     """
     last, counts = await leader.deps.outbox.last(leader.counts)
     anew = leader.counts.incarnation not in (0, counts.incarnation) or leader.head.seq == 0
+    if anew and await _is_filled(leader, last, counts):
+        anew = False
     if anew or last < 0 or await _is_emptied(leader, last):
         end = last + counts.seq
         last = await _window(leader)
@@ -205,6 +207,19 @@ async def _own(leader: LeaderState, last: int, counts: Position) -> tuple[int, P
     deps.status.forged.inc(last - own)
     _log.error("EVENTS holds forged events", behind_seq=own, until_stream_sequence=end)
     return own, Position(counts.incarnation, end - own)
+
+
+async def _is_filled(leader: LeaderState, last: int, counts: Position) -> bool:
+    """Tell whether a stream made anew holds all that it should, since we did not know it for new.
+
+    What was under way to the former one was stored in this one: its fence held there, too.
+    """
+    deps = leader.deps
+    if not 0 < last <= leader.head.seq or await deps.outbox.held(counts, last) is None:
+        return False
+    if await newest_own(deps, leader.head, last, counts) != last:
+        return False
+    return last - await deps.outbox.count() <= await _window(leader)
 
 
 async def _is_emptied(leader: LeaderState, last: int) -> bool:

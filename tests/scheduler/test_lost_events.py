@@ -61,6 +61,22 @@ def test_a_stream_made_anew_under_a_leader_is_filled_by_the_next_turn_that_write
     play(story)
 
 
+def test_what_a_stream_made_anew_was_given_unknowingly_is_not_given_again() -> None:
+    """A batch for the former stream is stored in the new one if that is where it belongs there."""
+
+    async def story(stage: Stage) -> None:
+        leader = await told(stage)
+        stage.bus.events.recreate()
+        entries = list(stage.ledger.read())
+        now = (await leader.deps.outbox.last(Position()))[1]
+        await leader.deps.outbox.publish(leader.state.ledger_id, now, entries)
+        await until_looked(leader)
+        assert (leader.published, leader.counts) == (leader.head.seq, now)
+        assert await leader.deps.outbox.count() == leader.head.seq, "nothing is there twice"
+
+    play(story)
+
+
 def test_a_loss_is_noticed_where_nothing_happens() -> None:
     async def story(stage: Stage) -> None:
         leader = await told(stage)
