@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from random import Random
 
 import pytest
 
-from tests.bus.worlds import World
+from tests.bus.worlds import NAMES, World
+from tests.parts.nats.connection import Connection
+from tests.parts.nats.server import Server
+from tests.parts.virtual import run_virtually
+from tidegate.bus.jetstream.connection import NatsBus
+from tidegate.bus.streams import Streams
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -42,3 +48,25 @@ async def test_a_silent_holder_loses_its_lease(world: World) -> None:
     while not await theirs.hold():
         await asyncio.sleep(0.05)
     assert not await ours.hold()
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_who_ends_while_its_lease_is_renewed_lets_go_of_it(*, held: bool) -> None:
+    """Its write is stored, and the answer to it is not waited for any more."""
+
+    async def story() -> None:
+        server = Server(lambda: round(asyncio.get_running_loop().time() * 1_000_000))
+        bus = NatsBus(Connection(server, Random(0), lag_s_max=1.0).client, "local")
+        await bus.ensure(Streams())
+        ours, theirs = bus.lease("shard-0", "we"), bus.lease("shard-0", "they")
+        if held:
+            assert await ours.hold()
+        leases = server.streams[NAMES.leases]
+        before, renewing = leases.last_seq, asyncio.ensure_future(ours.hold())
+        while leases.last_seq == before:
+            await asyncio.sleep(0.01)
+        renewing.cancel()
+        await ours.release()
+        assert await theirs.hold()
+
+    run_virtually(story())

@@ -19,6 +19,7 @@ class NatsLease:
         self._js, self._holder, self._ttl_s = js, holder, ttl_s
         self._stream, self._subject = names.leases, names.lease_subject + token(name)
         self._revision: int | None = None  # of our own newest write, while it stands
+        self._unsure = False  # nobody has said whether our newest write was stored
 
     async def hold(self) -> bool:
         """See ``tidegate.bus.ports.Lease.hold``; a silent bus means no."""
@@ -32,12 +33,18 @@ class NatsLease:
 
     async def release(self) -> None:
         """See ``tidegate.bus.ports.Lease.release``."""
-        revision, self._revision = self._revision, None
-        if revision is None:
-            return
         with suppress(BusUnreachableError):  # it expires by itself
-            await self._write("", revision)
+            revision = await self._ours_at() if self._unsure else self._revision
+            if revision is not None:
+                await self._write("", revision)
         self._revision = None
+
+    async def _ours_at(self) -> int | None:
+        """Return the revision of our own newest write that stands; None: there is none."""
+        found = await self._js.newest(self._stream, self._subject)
+        if found is None or found.data != self._holder.encode():
+            return None
+        return int((found.headers or {})["Nats-Sequence"])
 
     async def _free_at(self) -> int | None:
         """Return the revision that a new holder must follow; None while another holds it."""
@@ -52,12 +59,13 @@ class NatsLease:
             "Nats-Expected-Last-Subject-Sequence": str(follows),
             "Nats-TTL": f"{self._ttl_s}s",
         }
-        self._revision = None
+        self._revision, self._unsure = None, True
         try:
             stored = await self._js.store(Outgoing(self._subject, value.encode(), headers))
         except BusRefusedError as error:
             if error.code != WRONG_SEQUENCE_CODE:
                 raise BusUnreachableError(str(error)) from error
+            self._unsure = False
             return False
-        self._revision = stored.seq
+        self._revision, self._unsure = stored.seq, False
         return True
