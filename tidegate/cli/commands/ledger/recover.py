@@ -127,8 +127,9 @@ async def recovered(ledger: Ledger, bus: NatsBus, cluster: str, ledger_id: str) 
     try:
         last, counts = await bus.outbox().last(term.events)
         end = Position(counts.incarnation, last + counts.seq)
+        # Before the ledger bears it: readers take another name than the register's for forged.
+        await bus.register().put(LEDGER, ledger_id)
         opened, head = _rename(ledger, term, cluster, end, ledger_id)
-        await bus.register().put(LEDGER, opened.ledger_id)
         await bus.inbox().ask_resync(WHY)
     finally:
         ledger.renew(term.epoch, 0)

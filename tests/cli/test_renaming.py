@@ -1,0 +1,52 @@
+"""A ledger gets a new name only on a bus that knows of it: else nobody would believe its events."""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+from random import Random
+
+import pytest
+
+from store.access.engine import open_engine
+from store.ledger import SqlLedger
+from store.schema.migrate import upgrade
+from tests.parts.nats.connection import Blows, Connection
+from tests.parts.nats.server import Server
+from tests.parts.virtual import run_virtually
+from tidegate.bus.jetstream.connection import NatsBus
+from tidegate.bus.jetstream.register import LEDGER
+from tidegate.bus.streams import Streams
+from tidegate.cli.commands.ledger.recover import recovered
+from tidegate.contracts.entry import Positions
+from tidegate.contracts.facts import LedgerOpened
+from tidegate.core.state.chain import GENESIS, seal
+from tidegate.errors import BusUnreachableError
+
+
+def test_a_ledger_keeps_its_name_on_a_bus_that_does_not_take_the_new_one() -> None:
+    async def story() -> None:
+        server, answers = Server(lambda: time.time_ns() // 1_000), count()
+        bus = NatsBus(Connection(server, Random(0)).client, "local")
+        await bus.ensure(Streams())
+        blows = Blows(leaderless=lambda: next(answers) > 0)  # it tells how far EVENTS is, no more
+        silent = NatsBus(Connection(server, Random(0), blows=blows).client, "local")
+        with pytest.raises(BusUnreachableError):
+            await recovered(ledger, silent, "local", "after")
+        assert [one.seq for one in ledger.read()] == [1]
+        assert (await recovered(ledger, bus, "local", "after")).ledger_id == "after"
+        assert await bus.register().read(LEDGER) == "after"
+        assert [one.type for one in ledger.read()] == ["LedgerOpened"] * 2
+
+    engine = open_engine("sqlite://")
+    try:
+        upgrade(engine)
+        ledger = SqlLedger(engine)
+        term = ledger.lead("before", 0)
+        assert term is not None
+        opened = LedgerOpened(at_us=1, ledger_id="before", cluster="local")
+        rows = seal(GENESIS, term.epoch, "local", [opened])
+        ledger.append(term.epoch, 0, rows, Positions())
+        run_virtually(story())
+    finally:
+        engine.dispose()
