@@ -23,7 +23,8 @@ class NatsObservationReader:
 
     A stream that is missing is made again. One that ends before the position, though it is the
     same incarnation, lost its tail in a crash of the server: sequences would be given out twice,
-    so it is made anew, and the core sees another incarnation.
+    so it is made anew, and the core sees another incarnation. So it is if it was filled again past
+    the position by then: another message stands there.
     """
 
     def __init__(self, js: JetStream, names: Names, ensure: Callable[[], Awaitable[None]]) -> None:
@@ -44,6 +45,8 @@ class NatsObservationReader:
         if position in (self._forgotten, Position()):
             return
         found = await self._js.info(self._names.observations)
+        if self._reader.doubts:
+            return  # it may have lost its tail, and have others in those places by now
         same = found is not None and found.incarnation == position.incarnation
         # Purging beyond the end would move the end: what comes next would count as read.
         if same and found is not None and found.state.last_seq >= position.seq:

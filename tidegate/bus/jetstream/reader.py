@@ -54,6 +54,7 @@ class StreamReader:
         self._js, self._stream, self._subject = js, stream, subject
         self._fell_back = fell_back
         self._unlisten = js.listen(self._doubt)
+        self._last: Delivered | None = None  # the newest that the caller was handed
         self._next: Position | None = None  # what the caller will read after, if all goes well
         self._subscription: Subscription | None = None
         self._arrived = asyncio.Event()
@@ -62,6 +63,7 @@ class StreamReader:
         self._asked = 0
         self._heard = 0.0
         self._sound = False
+        self.doubts = False  # whether the stream is still what was read; the next read knows
 
     async def read(self, after: Position, count_max: int, wait_s: float) -> list[Delivered]:
         """Return up to ``count_max`` messages after a position; wait at most ``wait_s`` for one.
@@ -79,7 +81,7 @@ class StreamReader:
         buffer = self._buffer
         taken = [buffer.popleft() for _ in range(min(count_max, len(buffer)))]
         if taken:
-            self._next = taken[-1].at
+            self._last, self._next = taken[-1], taken[-1].at
         elif not self._sound:
             self._next = None
         await self._ask_more()
@@ -91,7 +93,7 @@ class StreamReader:
         await self._drop()
 
     def _doubt(self) -> None:
-        self._sound = False
+        self._sound, self.doubts = False, True
         self._arrived.set()
 
     async def _wait(self, wait_s: float) -> None:
@@ -125,7 +127,7 @@ class StreamReader:
             await self._make_consumer(seq)
             again = await self._js.info(self._stream)
             if again is not None and again.incarnation == incarnation:
-                self._next, self._sound = after, True
+                self._next, self._sound, self.doubts = after, True, False
                 await self._ask_more()
                 return
             await self._drop()
@@ -138,11 +140,22 @@ class StreamReader:
         if found is not None and found.incarnation != after.incarnation:
             return found.incarnation, 1
         behind = found is None or found.state.last_seq < after.seq
-        if behind and self._fell_back is not None:
+        if self._fell_back is not None and (behind or await self._is_another(after)):
             await self._fell_back()
             return None
         assert found is not None
         return found.incarnation, min(after.seq, found.state.last_seq) + 1
+
+    async def _is_another(self, after: Position) -> bool:
+        """Tell whether another message stands now where the newest one was read.
+
+        Then the stream has lost its tail, and was filled past that place before anybody looked.
+        """
+        last = self._last
+        if last is None or last.at != after:
+            return False
+        stands = await self._js.stored_at(self._stream, after.seq)
+        return stands is not None and stands.data != last.payload
 
     async def _make_consumer(self, seq: int) -> None:
         client = self._js.client

@@ -1,0 +1,78 @@
+"""A server that lost its newest observations gives their numbers to others: those are not lost."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+
+from tests.bus.worlds import NAMES, OBSERVED, read_all, tell, texts
+from tests.parts.nats.connection import Connection
+from tests.parts.nats.server import Server
+from tests.parts.virtual import run_virtually
+from tidegate.bus.jetstream.connection import NatsBus
+from tidegate.bus.ports import ObservationPublisher
+from tidegate.bus.streams import Streams
+from tidegate.contracts.entry import Position
+
+
+class Crashing:
+    """A bus whose server lost what is unwritten, and a reader whose connection that broke."""
+
+    def __init__(self) -> None:
+        self.server = Server(lambda: round(asyncio.get_running_loop().time() * 1_000_000) + 1)
+        self.connection = Connection(self.server, Random(0))
+        self.writes = NatsBus(Connection(self.server, Random(0)).client, "local")
+        self.reads = NatsBus(self.connection.client, "local")
+        self.connection.reconnected = self.reads.tell_reconnected
+
+    async def begin(self) -> ObservationPublisher:
+        """Make the streams, and tell three observations."""
+        await self.writes.ensure(Streams())
+        outlet = self.writes.outlet()
+        await tell(outlet, "a", "b", "c")
+        return outlet
+
+    async def crash(self, lost: int) -> None:
+        """Lose the newest observations; return once the reader is connected again."""
+        self.server.streams[NAMES.observations].roll_back(lost)
+        self.server.restart()
+        self.connection.cut()
+        while not self.connection.client.is_connected:
+            await asyncio.sleep(0.1)
+
+    def kept(self) -> list[str]:
+        """Return what the stream holds."""
+        return [one.payload.decode() for one in self.server.streams[NAMES.observations].after(0)]
+
+
+def test_what_took_the_place_of_lost_observations_is_not_purged_and_not_passed_over() -> None:
+    async def story() -> None:
+        bus = Crashing()
+        outlet, inbox = await bus.begin(), bus.reads.inbox()
+        read = (await read_all(inbox, Position(), 3))[-1].at
+        await bus.crash(lost=2)
+        await tell(outlet, "B", "C", "d")
+        await inbox.forget(read)
+        assert bus.kept() == ["a", "B", "C", "d"]
+        pulling = asyncio.ensure_future(read_all(inbox, read, 1))
+        while bus.kept():
+            await asyncio.sleep(0.1)
+        await outlet.publish(OBSERVED, b"all again", "s:again")
+        [again] = await pulling
+        assert (again.payload, again.at.incarnation == read.incarnation) == (b"all again", False)
+
+    run_virtually(story())
+
+
+def test_a_reader_goes_on_where_nothing_was_lost() -> None:
+    async def story() -> None:
+        bus = Crashing()
+        outlet, inbox = await bus.begin(), bus.reads.inbox()
+        read = (await read_all(inbox, Position(), 3))[-1].at
+        await bus.crash(lost=0)
+        await tell(outlet, "d")
+        assert texts(await read_all(inbox, read, 1)) == ["d"]
+        await inbox.forget(read)
+        assert bus.kept() == ["d"]
+
+    run_virtually(story())
