@@ -1,7 +1,8 @@
 """A whole ledger in another database, as it was at one moment, while it is written to.
 
-Every table is copied but the list of views, which the other database makes itself. So a PostgreSQL
-ledger has a backup that is a SQLite file, and a file can be brought to PostgreSQL.
+Every table is copied but the two that describe tables and views, which the other database fills
+itself. So a PostgreSQL ledger has a backup that is a SQLite file, and a file can be brought to
+PostgreSQL.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from store.failures import reading, transaction
 from store.reporting import tables  # registers the reporting tables with the metadata
 from store.schema.migrate import upgrade
 from store.statements.positional import Positional
-from store.tables import ledger_event, ledger_view
+from store.tables import ledger_event, ledger_schema, ledger_view
 from tidegate.errors import LedgerUnreachableError
 
 ROWS = 2_000
@@ -34,7 +35,7 @@ def copy(source: Engine, target: Engine) -> int:
         if new.scalar(select(ledger_event.c.seq).limit(1)) is not None:
             raise LedgerUnreachableError(f"{shown(target)} holds a ledger already.")
         for table in tables.usage.metadata.sorted_tables:
-            if table is not ledger_view:
+            if table not in (ledger_view, ledger_schema):
                 _copy_rows(old, new, table)
         return new.scalar(select(func.count()).select_from(ledger_event)) or 0
 

@@ -56,10 +56,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
 Step: TypeAlias = Patch | Wait | Delete | Done | Refused
 
 
-class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """A start to carry out."""
-
-    order: StartOrdered
+class _Order(msgspec.Struct, frozen=True, kw_only=True):
     ledger_id: str
     seq: int
 
@@ -67,6 +64,12 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     def decision(self) -> str:
         """Return what is written on the job."""
         return f"{self.ledger_id}/{self.seq}"
+
+
+class Start(_Order, frozen=True, kw_only=True):
+    """A start to carry out."""
+
+    order: StartOrdered
 
     def given(self, podset: str) -> PodSetStart | Refused:
         """Return what a podset was given, by its name."""
@@ -87,18 +90,11 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
         return self.order.generation not in (0, job["metadata"].get("generation", 0))
 
 
-class Stop(msgspec.Struct, frozen=True, kw_only=True):
+class Stop(_Order, frozen=True, kw_only=True):
     """A stop to carry out."""
 
     order: StopOrdered
-    ledger_id: str
-    seq: int
     keeps: bool = False  # a group's pods stay, as ended, until others come in their places
-
-    @property
-    def decision(self) -> str:
-        """Return what is written on the job."""
-        return f"{self.ledger_id}/{self.seq}"
 
 
 class Parent(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,8 @@
 """MPIJob (v2beta1): a podset for its launcher and one for its workers.
 
 Podsets: ``launcher``, ``worker``, as many as replicas
-Topology: by ``training.kubeflow.org/replica-index``
+Topology: by ``training.kubeflow.org/replica-index``; with ``runLauncherAsWorker`` a policy numbers
+    the workers behind their launcher
 
 Source: behaviour.md 16, MPIJob.
 """

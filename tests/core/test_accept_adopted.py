@@ -1,0 +1,99 @@
+"""First lists of a cluster with running work: who is adopted, under which flavors, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.core.telling import (
+    FLAVORS,
+    JOBS,
+    RUNNING,
+    Bus,
+    Fields,
+    beat,
+    completed,
+    flavor,
+    job,
+    queues,
+    started,
+    types,
+)
+from tidegate.contracts import observations as seen
+from tidegate.model.podset import PodSet
+from tidegate.model.quota import FlavorSpec
+
+TEAM = seen.NamespaceObserved(name="team", uid="ns", version=1, session="a")
+
+
+@pytest.fixture
+def bus() -> Bus:
+    return Bus().opened()
+
+
+def listing(bus: Bus, *told: seen.JobObserved) -> list[str]:
+    """Tell queues and jobs as running clusters have them, and complete the first round."""
+    bus.tell(beat(1, JOBS), TEAM, *queues(), started(), *told)
+    return types(bus.tell(completed(50, *(each.uid for each in told))))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"state": RUNNING},
+        {"held_quota": True},
+        {"state": seen.JobState(suspended=False, decision="another/7")},
+    ],
+)
+def test_what_runs_or_holds_quota_when_the_first_rounds_end_is_adopted(
+    bus: Bus, told: Fields
+) -> None:
+    assert listing(bus, job("idle"), job(**told)) == ["SyncCompleted", "WorkloadAdopted"]
+    adopted = bus.state.workloads["team/job-uid-train"]
+    assert (adopted.phase, adopted.cluster_queue) == ("admitted", "cq")
+    [given] = adopted.assignment
+    assert (given.flavors, given.usage) == ({"cpu": "big"}, {"cpu": 2_000})
+
+
+def test_quota_that_another_held_counts_until_the_first_rounds_end(bus: Bus) -> None:
+    bus.tell(beat(1, JOBS), TEAM, *queues(), started(), job(), job("late"))
+    assert types(bus.tell(job(held_quota=True))) == ["WorkloadChanged"]
+    told = bus.tell(completed(50, "uid-train", "uid-late"))
+    assert types(told) == ["SyncCompleted", "WorkloadAdopted"]
+    assert bus.tell(job("late", held_quota=True), job(held_quota=True)) == []
+
+
+def test_adoption_reads_the_flavor_from_the_node_selector(bus: Bus) -> None:
+    small = PodSet(count=3, node_selector={"size": "small"}, containers=job().podsets[0].containers)
+    listing(bus, job(podsets=(small,), reclaimable={"main": 1}, state=RUNNING))
+    [given] = bus.only().assignment
+    assert (given.count, given.flavors, given.usage) == (2, {"cpu": "small"}, {"cpu": 4_000})
+
+
+def test_adoption_takes_the_first_flavor_if_the_node_selector_names_none(bus: Bus) -> None:
+    plain = flavor("small", version=2, spec=FlavorSpec())
+    bus.tell(beat(1, JOBS), *queues(), plain, started(), job(state=RUNNING))
+    bus.tell(completed(50, "uid-train"))
+    assert [given.flavors for given in bus.only().assignment] == [{"cpu": "big"}]
+
+
+def test_adoption_waits_for_the_last_of_the_expected_resources(bus: Bus) -> None:
+    bus.tell(beat(1, JOBS, FLAVORS))
+    assert listing(bus, job(state=RUNNING)) == ["SyncCompleted"]
+    flavors = completed(60, "uid-big", "uid-small", resource=FLAVORS)
+    told = types(bus.tell(started(FLAVORS), flavors))
+    assert told == ["SyncStarted", "SyncCompleted", "WorkloadAdopted"]
+
+
+def test_adoption_happens_when_the_heartbeat_comes_last(bus: Bus) -> None:
+    bus.tell(*queues(), started(), job(state=RUNNING), completed(50, "uid-train"))
+    assert types(bus.tell(beat(1, JOBS))) == ["WatchesExpected", "WorkloadAdopted"]
+
+
+def test_a_job_whose_queue_leads_nowhere_is_not_adopted(bus: Bus) -> None:
+    assert listing(bus, job(queue="nowhere", state=RUNNING)) == ["SyncCompleted"]
+
+
+def test_what_runs_without_admission_later_is_due_for_a_stop(bus: Bus) -> None:
+    listing(bus)
+    assert types(bus.tell(job(version=60, state=RUNNING))) == ["WorkloadSubmitted"]
+    assert list(bus.state.deadlines.due) == ["repair/team/job-uid-train"]
