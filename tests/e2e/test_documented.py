@@ -1,4 +1,4 @@
-"""docs/faults.md and the tests of faults name each other."""
+"""docs/faults.md, docs/security.md and the tests of faults and attempts name each other."""
 
 from __future__ import annotations
 
@@ -34,6 +34,21 @@ def test_everything_promised_names_tests_that_are_there() -> None:
         assert [one for one in files if not functions_in([one])] == [], number
         if int(number.rstrip("ab")) <= ON_A_SERVER:
             assert any("mark.real" in one.read_text() for one in files), number
+
+
+def test_every_attempt_and_identity_names_tests_that_are_there() -> None:
+    page = (ROOT / "docs" / "security.md").read_text()
+    rows = [
+        (int(one[1]), one[2]) for one in re.finditer(r"^\| (\d+) \| (.*) \|$", page, re.MULTILINE)
+    ]
+    assert {number for number, _ in rows} == set(range(1, 14))
+    for number, row in rows:
+        files = [ROOT / name for name in re.findall(r"`(tests/[\w/]+\.py)`", row)]
+        assert [one for one in files if not functions_in([one])] == [], number
+        assert files, number
+        there = functions_in(files)
+        for begun in re.findall(r"`(test_\w+)(?:…)?`", row):
+            assert any(name.startswith(begun) for name in there), begun
 
 
 def test_the_rules_of_a_life_name_stories_and_tests_that_are_there() -> None:
