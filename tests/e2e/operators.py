@@ -74,6 +74,35 @@ async def at_work(api: KubernetesApi, operator: Operator | None) -> AsyncGenerat
             await task
 
 
+def put_in(template: Object, given: Object) -> Object:
+    """Return a pod template with what another one says of metadata and places, as controllers do.
+
+    Labels, annotations and node selectors go over those that are there, tolerations and scheduling
+    gates behind them.
+    """
+    meta, spec = dict(template.get("metadata", {})), dict(template["spec"])
+    for field in ("labels", "annotations"):
+        if told := given.get("metadata", {}).get(field):
+            meta[field] = {**meta.get(field, {}), **told}
+    if told := given.get("spec", {}).get("nodeSelector"):
+        spec["nodeSelector"] = {**spec.get("nodeSelector", {}), **told}
+    for field in ("tolerations", "schedulingGates"):
+        if told := given.get("spec", {}).get(field):
+            spec[field] = [*spec.get(field, ()), *told]
+    return {"metadata": meta, "spec": spec}
+
+
+def indexed(pods: int, template: Object, **labels: str) -> Object:
+    """Return the spec of a Job of so many numbered pods, each with these labels as well."""
+    size = {"completionMode": "Indexed", "parallelism": pods, "completions": pods}
+    return {**size, "template": put_in(template, {"metadata": {"labels": labels}})}
+
+
+def pods_asked(jobs: list[Object]) -> int:
+    """Return how many pods Jobs are to have at once."""
+    return sum(job["spec"].get("parallelism", 1) for job in jobs)
+
+
 def count(jobs: list[Object], field: str) -> int:
     """Return the sum of a field over the status of Jobs."""
     return sum(job.get("status", {}).get(field, 0) for job in jobs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import msgspec
 from tests.e2e.act import Act
 from tests.e2e.cast import define, post, until
 from tests.e2e.kinds import ACTS
-from tests.e2e.test_job_kinds import configuration, get, kueue
+from tests.e2e.test_job_kinds import get, kueue
 from tidegate.cluster.install import apply
 from tidegate.cluster.nodes.fleet import Fleet
 from tidegate.cluster.running import Running, Wanted, run_services
@@ -96,16 +96,31 @@ class Racks:
 
 
 @asynccontextmanager
-async def racks(api: KubernetesApi, own_api: str, folder: Path) -> AsyncGenerator[Racks]:
-    """Lend the nodes, with everything that runs on and beside them."""
-    act = JOBSET
+async def racks(
+    api: KubernetesApi,
+    own_api: str,
+    folder: Path,
+    *,
+    acts: Sequence[Act] = (JOBSET,),
+    others: Sequence[str] = ("pod",),
+) -> AsyncGenerator[Racks]:
+    """Lend the nodes, with everything that runs on and beside them.
+
+    Enabled are the kinds of ``acts``, and the frameworks that ``others`` names.
+    """
     config = folder / "configuration.yaml"
-    told = msgspec.yaml.decode(configuration(act))
-    told["integrations"]["frameworks"].append("pod")
+    enabled = tuple(dict.fromkeys([*(one for act in acts for one in act.frameworks), *others]))
+    told = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "integrations": {"frameworks": enabled},
+        "featureGates": {gate: True for act in acts for gate in act.gates},
+    }
     config.write_bytes(msgspec.yaml.encode(told))
-    for found in (*([act.crd] if act.crd else []), *_objects()):
+    crds = [one for act in acts for one in (*([act.crd] if act.crd else []), *act.also)]
+    for found in (*crds, *_objects()):
         await define(api, found)
-    for policy in policies((*act.frameworks, "pod")):
+    for policy in policies(enabled):
         await apply(api, policy)
     fleet = asyncio.create_task(Fleet(api, tuple(HOSTS), CAPACITY).run())
     wanted = Wanted(state=folder, kubeconfig=Path(own_api), config=str(config))

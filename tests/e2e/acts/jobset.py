@@ -5,18 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from tests.e2e.act import Act, condition, has_condition
-from tests.e2e.operators import count
+from tests.e2e.operators import count, put_in
 from tests.parts.foreign import JOBSETS, foreign_crd, jobset
 
 Object = dict[str, Any]
+INDEX = "jobset.sigs.k8s.io/job-index"
 
 
 def jobset_children(parent: Object) -> list[tuple[str, Object]]:
-    """Return the Jobs of a JobSet that may run."""
+    """Return the Jobs of a JobSet that may run, numbered, and their pods within each."""
     if parent["spec"].get("suspend"):
         return []
     name, replicated = parent["metadata"]["name"], parent["spec"]["replicatedJobs"]
-    return [(f"{name}-{one['name']}-0", one["template"]) for one in replicated]
+    return [
+        (f"{name}-{one['name']}-{index}", _numbered(one["template"], index))
+        for one in replicated
+        for index in range(one.get("replicas", 1))
+    ]
+
+
+def _numbered(job: Object, index: int) -> Object:
+    pods = {"parallelism": 1, "completions": 1, "completionMode": "Indexed"}
+    template = put_in(job["spec"]["template"], {"metadata": {"labels": {INDEX: str(index)}}})
+    return {**job, "spec": {**pods, **job["spec"], "template": template}}
 
 
 def jobset_status(parent: Object, jobs: list[Object]) -> Object:
@@ -33,13 +44,13 @@ def jobset_status(parent: Object, jobs: list[Object]) -> Object:
         for one in parent["spec"]["replicatedJobs"]
     ]
     told: Object = {**parent.get("status", {}), "replicatedJobsStatus": statuses}
-    if all(one["succeeded"] for one in statuses):
+    if all(one["succeeded"] for one in statuses):  # these have one replica each
         told["conditions"] = [condition("Completed")]
     return told
 
 
 def _of(jobs: list[Object], role: str) -> list[Object]:
-    return [job for job in jobs if job["metadata"]["name"].endswith(f"-{role}-0")]
+    return [job for job in jobs if f"-{role}-" in job["metadata"]["name"]]
 
 
 def jobset_is_active(found: Object) -> bool:

@@ -1,4 +1,4 @@
-"""Kubeflow's jobs: here a role's pods are a Job's."""
+"""Kubeflow's jobs: here each pod of a role is a Job's, and bears its number."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from tests.e2e.act import Act, condition, has_condition
-from tests.e2e.operators import count
+from tests.e2e.operators import count, put_in
 from tests.parts.foreign import kubeflow_crd, pods_template
 
 Object = dict[str, Any]
@@ -20,6 +20,7 @@ KINDS = {
     "MPIJob": ("v2beta1", "mpiReplicaSpecs", ("Launcher", "Worker")),
 }
 """Version, field of the roles, and the roles that a test's job has, together of two pods."""
+INDEX = "training.kubeflow.org/replica-index"
 
 
 def made(kind: str, name: str, queue: str, seconds: float) -> Object:
@@ -35,34 +36,38 @@ def made(kind: str, name: str, queue: str, seconds: float) -> Object:
 
 
 def children(kind: str, parent: Object) -> list[tuple[str, Object]]:
-    """Return a Job for each role of a job that may run."""
+    """Return a Job for each pod of each role of a job that may run."""
     spec, name = parent["spec"], parent["metadata"]["name"]
     if spec.get("runPolicy", {}).get("suspend"):
         return []
     return [
-        (f"{name}-{role.lower()}", {"spec": _job(one)})
+        (f"{name}-{role.lower()}-{index}", {"spec": {"template": _numbered(one, index)}})
         for role, one in spec[KINDS[kind][1]].items()
+        for index in range(one["replicas"])
     ]
 
 
-def _job(role: Object) -> Object:
-    pods = role["replicas"]
-    return {"parallelism": pods, "completions": pods, "template": role["template"]}
+def _numbered(role: Object, index: int) -> Object:
+    return put_in(role["template"], {"metadata": {"labels": {INDEX: str(index)}}})
 
 
 def status(kind: str, parent: Object, jobs: list[Object]) -> Object:
     """Return how a job stands, as its Jobs do."""
-    name, roles = parent["metadata"]["name"], KINDS[kind][2]
-    by_name = {job["metadata"]["name"]: job for job in jobs}
-    by_role = {role: by_name.get(f"{name}-{role.lower()}") for role in roles}
+    name, (_, field, roles) = parent["metadata"]["name"], KINDS[kind]
+    pods = sum(one["replicas"] for one in parent["spec"][field].values())
     told: Object = {
         "replicaStatuses": {
-            role: {"active": count([job] if job else [], "active")} for role, job in by_role.items()
+            role: {"active": count(_of(jobs, f"{name}-{role.lower()}-"), "active")}
+            for role in roles
         }
     }
-    kinds = ["Running"] if count(jobs, "ready") == 2 else []
-    done = len(jobs) == len(roles) and all(has_condition(job, "Complete") for job in jobs)
+    kinds = ["Running"] if count(jobs, "ready") == pods else []
+    done = len(jobs) == pods and all(has_condition(job, "Complete") for job in jobs)
     return told | {"conditions": [condition(kind) for kind in (["Succeeded"] if done else kinds)]}
+
+
+def _of(jobs: list[Object], prefix: str) -> list[Object]:
+    return [job for job in jobs if job["metadata"]["name"].startswith(prefix)]
 
 
 def templates(kind: str, found: Object) -> list[Object]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.e2e.act import Act, condition, has_condition
-from tests.e2e.operators import count
+from tests.e2e.operators import count, pods_asked
 from tests.parts.definitions import RAY_CLUSTER, RAY_JOB, RAY_SERVICE
 from tests.parts.foreign import pods_template
 from tidegate.jobs.templates.paths import Path, found_at
 
 Object = dict[str, Any]
-PODS = 2
+ROLES = 2
 ROOTS: dict[str, Path] = {
     "RayCluster": ("spec",),
     "RayJob": ("spec", "rayClusterSpec"),
@@ -77,15 +77,22 @@ def children(parent: Object) -> list[tuple[str, Object]]:
     if suspended:
         return []
     name = parent["metadata"]["name"]
-    roles = zip(("head", "crew"), templates(parent), strict=True)
-    return [(f"{name}-{role}", {"spec": {"template": template}}) for role, template in roles]
+    workers = found_at(parent, (*root, "workerGroupSpecs", 0, "replicas"))
+    roles = zip(("head", "crew"), (1, workers), templates(parent), strict=True)
+    return [
+        (
+            f"{name}-{role}",
+            {"spec": {"parallelism": pods, "completions": pods, "template": template}},
+        )
+        for role, pods, template in roles
+    ]
 
 
 def state(jobs: list[Object]) -> str:
     """Return what KubeRay calls a cluster of these Jobs."""
     if not jobs:
         return "suspended"
-    return "ready" if count(jobs, "ready") == PODS else ""
+    return "ready" if len(jobs) == ROLES and count(jobs, "ready") == pods_asked(jobs) else ""
 
 
 def cluster_status(parent: Object, jobs: list[Object]) -> Object:
@@ -97,7 +104,7 @@ def cluster_status(parent: Object, jobs: list[Object]) -> Object:
 def job_status(parent: Object, jobs: list[Object]) -> Object:
     """Return the status of a RayJob."""
     del parent
-    done = len(jobs) == PODS and all(has_condition(one, "Complete") for one in jobs)
+    done = len(jobs) == ROLES and all(has_condition(one, "Complete") for one in jobs)
     if done:
         return {"jobDeploymentStatus": "Complete", "jobStatus": "SUCCEEDED"}
     told = "Running" if jobs else "Suspended"

@@ -1,11 +1,12 @@
-"""TrainJobs: here the nodes of a training are a Job's pods."""
+"""TrainJobs: here the nodes of a training are the pods of the one Job of its JobSet."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tests.e2e.act import Act, condition, has_condition
-from tests.e2e.operators import count
+from tests.e2e.acts.jobset import INDEX
+from tests.e2e.operators import count, indexed, pods_asked, put_in
 from tests.parts.definitions import CLUSTER_TRAINING_RUNTIME, TRAIN_JOB, TRAINING_RUNTIME
 from tests.parts.foreign import pods_template
 
@@ -14,6 +15,7 @@ GROUP = "trainer.kubeflow.org"
 RUNTIME = "plain"
 SECONDS = "simulate/seconds"
 NODES = 2
+MANAGER = "kueue.x-k8s.io/manager"
 STEP = {f"{GROUP}/trainjob-ancestor-step": "trainer"}
 
 
@@ -48,25 +50,34 @@ def train_job(name: str, queue: str, seconds: float) -> Object:
 
 
 def templates(found: Object) -> list[Object]:
-    """Return what the patch of the runtime gives to the nodes' pods."""
-    (patch,) = found["spec"]["runtimePatches"]
+    """Return what Kueue's patch of the runtime gives to the nodes' pods."""
+    return [
+        template
+        for patch in found["spec"]["runtimePatches"]
+        if patch["manager"] == MANAGER
+        for template in patched(patch)
+    ]
+
+
+def patched(patch: Object) -> list[Object]:
+    """Return what a patch of the runtime says of the pods of each replicatedJob."""
     jobs = patch["trainingRuntimeSpec"]["template"]["spec"]["replicatedJobs"]
     return [one["template"]["spec"]["template"] for one in jobs]
 
 
 def children(parent: Object) -> list[tuple[str, Object]]:
-    """Return the Job of a TrainJob that may run, with what was given put in."""
+    """Return the Job of a TrainJob that may run, with what every patch says put in."""
     if parent["spec"].get("suspend"):
         return []
-    (given,) = templates(parent)
     seconds = float(parent["metadata"]["annotations"][SECONDS])
-    own = pods_template("1", seconds)
-    template = {
-        "metadata": {**own["metadata"], "labels": given["metadata"]["labels"]},
-        "spec": {**own["spec"], **given["spec"]},
-    }
-    size = {"parallelism": NODES, "completions": NODES}
-    return [(f"{parent['metadata']['name']}-node", {"spec": {**size, "template": template}})]
+    trainer = parent["spec"]["trainer"]
+    asked = trainer.get("resourcesPerNode", {}).get("requests", {})
+    template = pods_template(asked.get("cpu", "1"), seconds)
+    for patch in parent["spec"]["runtimePatches"]:
+        for given in patched(patch):
+            template = put_in(template, given)
+    spec = indexed(trainer["numNodes"], template, **{INDEX: "0"})
+    return [(f"{parent['metadata']['name']}-node-0", {"spec": spec})]
 
 
 def status(parent: Object, jobs: list[Object]) -> Object:
@@ -76,7 +87,7 @@ def status(parent: Object, jobs: list[Object]) -> Object:
     told = {
         "name": "node",
         "active": int(count(jobs, "active") > 0),
-        "ready": int(count(jobs, "ready") == NODES),
+        "ready": int(bool(jobs) and count(jobs, "ready") == pods_asked(jobs)),
         "succeeded": int(done),
         "failed": 0,
         "suspended": 0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.e2e.act import Act, condition, has_condition
-from tests.e2e.operators import count
+from tests.e2e.operators import count, indexed, pods_asked, put_in
 from tests.parts.definitions import APP_WRAPPER, SPARK_APPLICATION
 from tests.parts.foreign import pods_template
 
@@ -35,7 +35,7 @@ def app_wrapper(name: str, queue: str, seconds: float) -> Object:
 def infos(found: Object) -> list[Object]:
     """Return what an AppWrapper was given, as templates."""
     return [
-        _template(info)
+        _template(info, info)
         for component in found["spec"]["components"]
         for info in component["podSetInfos"]
     ]
@@ -46,11 +46,7 @@ def wrapped(parent: Object) -> list[tuple[str, Object]]:
     if parent["spec"].get("suspend"):
         return []
     job = parent["spec"]["components"][0]["template"]
-    given, own = infos(parent)[0], job["spec"]["template"]
-    template = {
-        "metadata": {**own["metadata"], "labels": given["metadata"]["labels"]},
-        "spec": {**own["spec"], **given["spec"]},
-    }
+    template = put_in(job["spec"]["template"], infos(parent)[0])
     made = {"metadata": job["metadata"], "spec": {**job["spec"], "template": template}}
     return [(job["metadata"]["name"], made)]
 
@@ -62,7 +58,7 @@ def wrapper_status(parent: Object, jobs: list[Object]) -> Object:
     if not jobs:
         told = "Suspended" if parent["spec"].get("suspend") else "Resuming"
         return {"phase": told, "conditions": []}
-    ready = [condition("PodsReady")] if count(jobs, "ready") == PODS else []
+    ready = [condition("PodsReady")] if count(jobs, "ready") == pods_asked(jobs) else []
     return {"phase": "Running", "conditions": [condition("QuotaReserved"), *ready]}
 
 
@@ -85,7 +81,7 @@ def spark(name: str, queue: str, seconds: float) -> Object:
 
 def roles(found: Object) -> list[Object]:
     """Return what the roles of a SparkApplication were given, as templates."""
-    return [_template(found["spec"][role]) for role in ROLES]
+    return [_template(one, one.get("template", {}).get("spec", {})) for one in _roles(found)]
 
 
 def submitted(parent: Object) -> list[tuple[str, Object]]:
@@ -93,26 +89,41 @@ def submitted(parent: Object) -> list[tuple[str, Object]]:
     if parent["spec"].get("suspend"):
         return []
     name = parent["metadata"]["name"]
-    seconds = float(parent["spec"]["driver"]["annotations"][SECONDS])
+    given = zip(ROLES, _roles(parent), roles(parent), strict=True)
     return [
-        (f"{name}-{role}", {"spec": {"template": pods_template("1", seconds)}}) for role in ROLES
+        (
+            f"{name}-{role}",
+            {
+                "spec": indexed(
+                    fields.get("instances", 1), put_in(pods_template(fields["coreRequest"]), one)
+                )
+            },
+        )
+        for role, fields, one in given
     ]
 
 
 def spark_status(parent: Object, jobs: list[Object]) -> Object:
     """Return the status of a SparkApplication, as its Jobs stand."""
-    if len(jobs) == PODS and all(has_condition(job, "Complete") for job in jobs):
+    if len(jobs) == len(ROLES) and all(has_condition(job, "Complete") for job in jobs):
         return {"applicationState": {"state": "COMPLETED"}}
     if not jobs:
         told = "SUSPENDED" if parent["spec"].get("suspend") else "NEW"
         return {"applicationState": {"state": told}}
-    up = "RUNNING" if count(jobs, "ready") == PODS else "PENDING"
+    there = len(jobs) == len(ROLES) and count(jobs, "ready") == pods_asked(jobs)
+    up = "RUNNING" if there else "PENDING"
     return {"applicationState": {"state": "RUNNING"}, "executorState": {"one": up}}
 
 
-def _template(fields: Object) -> Object:
-    spec = {name: fields.get(name) for name in ("nodeSelector", "tolerations")}
-    return {"metadata": {"labels": fields.get("labels", {})}, "spec": spec}
+def _roles(found: Object) -> list[Object]:
+    return [found["spec"][role] for role in ROLES]
+
+
+def _template(fields: Object, gated: Object) -> Object:
+    """Return fields that say what pods are like as a template, with the gates of another place."""
+    meta = {name: fields.get(name, {}) for name in ("labels", "annotations")}
+    spec = {name: fields[name] for name in ("nodeSelector", "tolerations") if name in fields}
+    return {"metadata": meta, "spec": spec | {"schedulingGates": gated.get("schedulingGates", [])}}
 
 
 ACTS = (
