@@ -123,6 +123,8 @@ class Disasters:
     def _recover(self, kept: LedgerBackup) -> None:
         if self._over or kept.ledger is not self._world.ledger or not self._is_shown():
             return
+        if kept.entries == len(kept.ledger.entries):
+            return  # it lost nothing: recovering it is refused, and it goes on under its name
         self._end_schedulers()
         self._world.bus.keeps_events = True
         self._world.bring_back_ledger(kept)

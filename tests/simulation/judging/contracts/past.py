@@ -9,6 +9,7 @@ from tidegate.contracts.codec import type_name
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.fact_kinds.reception import GapObserved, RoundCompleted
 from tidegate.contracts.facts import FactEvent, WorkloadSubmitted
+from tidegate.jobs import workload
 
 
 class Past:
@@ -17,6 +18,8 @@ class Past:
     def __init__(self) -> None:
         self.versions = dict[str, int]()  # of each that is known
         self._gone = dict[str, tuple[int, int]]()  # of each that was removed: term, version
+        self._let_go = dict[str, tuple[str, int]]()  # by workload: who had it, at what version
+        self._direct = set[str]()  # Workloads that stood for themselves
         self.on_restored: Callable[[], None] | None = None
 
     def take_in(self, event: FactEvent | DecisionEvent, seq: int, term: int) -> None:
@@ -36,9 +39,12 @@ class Past:
     def _follow(self, event: FactEvent | DecisionEvent, seq: int, term: int) -> None:
         uid, version = getattr(event, "uid", ""), getattr(event, "version", 0)
         if type_name(event).endswith("Removed"):
-            self._gone[uid] = term, max(version, self.versions.pop(uid, 0))
+            known = self.versions.pop(uid, 0)
+            self._gone[uid] = term, max(version, known)
+            self._let_go[getattr(event, "workload", "")] = uid, known
         elif uid and version:
             if isinstance(event, WorkloadSubmitted):
+                self._give_way(event, term)
                 ended, gone = self._gone.pop(uid, (term, 0))
                 found = f"at {seq} version {version} of {uid} is taken up, gone since {gone}"
                 # A new term does not know who was there before the last one's end.
@@ -47,3 +53,14 @@ class Past:
             found = f"at {seq} version {version} of {uid} came after {known}"
             demand(version >= known, "past", found)
             self.versions[uid] = version
+
+    def _give_way(self, event: WorkloadSubmitted, term: int) -> None:
+        """Take a Workload that a job names as its own for there: it only stands for that now.
+
+        It is told again as it was, once the job is gone or names another.
+        """
+        uid, known = self._let_go.pop(event.workload, ("", 0))
+        if event.prebuilt and uid in self._direct and uid in self._gone:
+            self._gone[uid] = term, known
+        if event.job.kind == workload.NAME:
+            self._direct.add(event.uid)
