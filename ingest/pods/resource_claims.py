@@ -10,6 +10,7 @@ Source: behaviour.md 1.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
@@ -24,11 +25,17 @@ RESOURCE = "resourceclaimtemplates.resource.k8s.io"
 PATH = "/apis/resource.k8s.io/v1/resourceclaimtemplates"
 
 
-class Charge(msgspec.Struct, frozen=True, kw_only=True):
-    """What one claim by a template is charged."""
+_DIGEST_DIGITS = 16
 
-    devices: Counter[str]
+
+class Charge(msgspec.Struct, frozen=True, kw_only=True):
+    """What one claim by a template is charged, and what it asks for."""
+
+    uid: str  # of the template
+    asked: str  # digest of the requests, whatever they are charged as
+    devices: Counter[str] = Counter()
     unmapped: tuple[str, ...] = ()  # device classes that stand for no resource
+    counted: bool = True  # every request can be counted
 
 
 class Claims:
@@ -43,17 +50,14 @@ class Claims:
         """Remember a template; return its namespace, whose jobs it may change."""
         meta = template.metadata
         self._keys[meta.uid] = key = (meta.namespace, meta.name)
-        charge = self._charge(template.spec.spec.devices.requests)
-        if charge is None:
-            self._charges.pop(key, None)
-        else:
-            self._charges[key] = charge
+        self._charges[key] = self._charge(meta.uid, template.spec.spec.devices.requests)
         return meta.namespace
 
     def forget(self, uid: str) -> str:
         """Forget a template that is gone; return its namespace, empty if it was not known."""
         key = self._keys.pop(uid, ("", ""))
-        self._charges.pop(key, None)
+        if key in self._charges and self._charges[key].uid == uid:  # else another has its name
+            del self._charges[key]
         return key[0]
 
     def listed(self, present: Collection[str]) -> set[str]:
@@ -73,33 +77,41 @@ class Claims:
             yield f"ResourceClaim/{name}"
         for name in podset.claims:
             charge = self._charges.get((job.namespace, name))
-            if charge is None:
+            if charge is None or not charge.counted:
                 yield f"ResourceClaimTemplate/{name}"
             else:
                 yield from (f"{UNMAPPED}{one}" for one in charge.unmapped)
 
     def _charged(self, namespace: str, podset: PodSet) -> PodSet:
+        found = [self._charges.get((namespace, name)) for name in podset.claims]
+        there = [charge for charge in found if charge is not None]
         total = Counter[str]()
-        for name in podset.claims:
-            charge = self._charges.get((namespace, name))
-            total += Counter() if charge is None else charge.devices
+        for charge in there:
+            total += charge.devices
         return msgspec.structs.replace(
-            podset, devices={name: total[name] for name in sorted(total)}
+            podset,
+            devices={name: total[name] for name in sorted(total)},
+            claimed=_digest([one.asked for one in there]) if len(there) == len(found) else "",
         )
 
-    def _charge(self, requests: tuple[DeviceRequest, ...]) -> Charge | None:
-        """Return what one claim is charged; None if a request of it cannot be counted."""
-        devices, unmapped = Counter[str](), dict[str, None]()
+    def _charge(self, uid: str, requests: tuple[DeviceRequest, ...]) -> Charge:
+        """Return what one claim is charged; nothing if a request of it cannot be counted."""
+        devices, unmapped, asked = Counter[str](), dict[str, None](), _digest(requests)
         for request in requests:
             exactly = request.exactly
             if exactly is None or exactly.allocation_mode == "All":
-                return None
+                return Charge(uid=uid, asked=asked, counted=False)
             resource = self._classes.get(exactly.device_class_name, "")
             if resource:
                 devices[resource] += exactly.count
             else:
                 unmapped[exactly.device_class_name] = None
-        return Charge(devices=devices, unmapped=tuple(unmapped))
+        return Charge(uid=uid, asked=asked, devices=devices, unmapped=tuple(unmapped))
+
+
+def _digest(found: object) -> str:
+    """Return a digest of what stands for something that was asked for; empty: of nothing."""
+    return hashlib.sha256(msgspec.json.encode(found)).hexdigest()[:_DIGEST_DIGITS] if found else ""
 
 
 def claims_devices(job: JobObserved) -> bool:

@@ -68,6 +68,23 @@ def test_a_running_job_that_asks_for_something_else_is_stopped_and_queued_again(
     assert known.podsets == world.jobs[only(world)].podsets
 
 
+def claiming(claimed: str, devices: int) -> Changes:
+    return pods(claims=("gpus",), claimed=claimed, devices={"cpu": devices} if devices else {})
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_templates_of_claims_that_ask_for_more_now_are_charged_anew(*, runs: bool) -> None:
+    world = World().open()
+    world.submit("a", 1, 0)
+    world.turn(world.tell(only(world), **claiming("one", 1)))
+    if runs:
+        world.all_obey()
+    assert names(world.turn(world.tell(only(world), **claiming("", 0)))) == []  # not there just now
+    assert names(world.turn(world.tell(only(world), **claiming("one", 3)))) == []  # charged as more
+    decided = world.turn(world.tell(only(world), **claiming("eight", 0)))
+    assert names(decided)[:1] == ["WorkloadEvicted"]
+
+
 @pytest.mark.parametrize(
     "changed", [pods(node_selector={"size": "big"}), pods(shape="other"), {"priority": 7}], ids=str
 )

@@ -57,6 +57,7 @@ FORBIDDEN: tuple[tuple[str, str], ...] = (
     ("PATCH", f"{KUEUE}/namespaces/{NAMESPACE}/workloads/any/status"),
     ("PATCH", f"{JOBS}/any/status"),
     ("POST", f"/api/v1/namespaces/{NAMESPACE}/pods/any/binding"),
+    ("PATCH", f"/api/v1/namespaces/{NAMESPACE}/pods/any/resize"),
 )
 """What somebody who may edit the namespace may not do: method and path."""
 

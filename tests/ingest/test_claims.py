@@ -5,13 +5,19 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec import structs
 
+from ingest.pods.resource_claims import Claims
+from tests.core.telling import job as job_observed
 from tests.ingest.scene import session
 from tests.parts.foreign import foreign_crd
 from tests.parts.stage import CRDS, JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved
+from tidegate.kinds.seen import ResourceClaimTemplate
+from tidegate.model.podset import PodSet
 
 TEMPLATES = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates"
 CLASSES = {"gpus.example.com": "example.com/devices"}
@@ -75,6 +81,38 @@ def test_a_claim_that_cannot_be_counted_holds_its_job(found: Object, gate: str) 
             await stage.hear(JobObserved, lambda one: one.gates == (gate,))
 
     run_virtually(run())
+
+
+def test_a_template_made_anew_while_nobody_watched_counts_as_it_is() -> None:
+    claims = Claims(CLASSES)
+    for uid, count in (("old", 1), ("new", 8)):
+        claims.take(made(uid, request(count)))
+    claims.listed({"new"})
+    one = observed(claims)
+    assert (one.gates, one.podsets[0].devices) == ((), {"example.com/devices": 8})
+
+
+def test_a_job_is_told_with_what_its_templates_ask_for_whatever_they_are_charged_as() -> None:
+    claimed = set[str]()
+    for requests in ([request(1)], [request(8)], [request(1, allocationMode="All")]):
+        for classes in (CLASSES, {}):
+            claims = Claims(classes)
+            claims.take(made("one", *requests))
+            claimed.add(observed(claims).podsets[0].claimed)
+    assert len(claimed) == len({"one", "eight", "all"})
+    assert "" not in claimed
+    assert observed(Claims(CLASSES)).podsets[0].claimed == ""
+
+
+def made(uid: str, *requests: Object) -> ResourceClaimTemplate:
+    meta = {"name": "gpus", "namespace": "default", "uid": uid}
+    return msgspec.convert(template(*requests) | {"metadata": meta}, ResourceClaimTemplate)
+
+
+def observed(claims: Claims) -> JobObserved:
+    """Return a job that claims by the template, as it is told."""
+    found = job_observed("train", version=1, podsets=(PodSet(claims=("gpus",)),))
+    return claims.joined(structs.replace(found, namespace="default"))
 
 
 def test_without_any_mapping_a_claim_holds_its_job_and_names_the_class() -> None:

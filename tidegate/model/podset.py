@@ -98,6 +98,7 @@ class PodSet(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     claims: tuple[str, ...] = ()  # ResourceClaimTemplates, one entry for each claim of a pod
     shared_claims: tuple[str, ...] = ()  # ResourceClaims that its pods share: cannot be charged
     devices: dict[str, int] = {}  # what those are charged as: resource to units of one pod
+    claimed: str = ""  # digest of what their templates ask for; empty: not all of them are there
     shape: str = ""  # digest of what else scheduling equivalence looks at (ports, claims, spread)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from tidegate.contracts.facts import ActuationFailed, WorkloadMismatched
 from tidegate.contracts.observations import JobObserved
 from tidegate.core.queueing.variants import acting
@@ -67,22 +69,35 @@ def _differing(job: JobObserved, held: Workload) -> str:
     if [one.name for one in job.podsets] != [one.name for one in held.podsets]:
         return f"Its podsets are {', '.join(one.name for one in job.podsets)}."
     if job.state.suspended and not (job.state.started or job.state.injected):
-        changed = [
-            one.name for one, had in zip(job.podsets, held.podsets, strict=True) if one != had
-        ]
+        both = zip(job.podsets, held.podsets, strict=True)
+        changed = [one.name for one, had in both if _comparable(one, had) != had]
         return f"Podset {changed[0]} was changed while it had quota." if changed else ""
     given = {one.name: one.count for one in held.assignment}
     for seen, charged in zip(job.podsets, held.podsets, strict=True):
-        if _asks(seen) != _asks(charged):
+        if _asks(_comparable(seen, charged)) != _asks(charged):
             return f"Pods of podset {seen.name} ask for something else than was admitted."
         if not _is_counted(job, seen, charged, given.get(seen.name, charged.count)):
             return f"Podset {seen.name} has {seen.count} pods, not those that were admitted."
     return ""
 
 
+def _comparable(seen: PodSet, charged: PodSet) -> PodSet:
+    """Return a podset with what was charged for templates of claims of which nothing is known now.
+
+    One that is gone changes nothing for the pods that there are, and there will be no others. What
+    device classes are charged as is the administrator's and may change, too.
+    """
+    if not charged.claimed:
+        return replace(seen, claimed="") if seen.claimed else seen
+    if seen.claimed in {"", charged.claimed}:
+        return replace(seen, claimed=charged.claimed, devices=charged.devices)
+    return seen
+
+
 def _asks(podset: PodSet) -> tuple[object, ...]:
+    claims = podset.claims, podset.claimed
     containers = podset.init_containers, podset.containers
-    return *containers, podset.pod_resources, podset.overhead, podset.runtime_class, podset.claims
+    return *containers, podset.pod_resources, podset.overhead, podset.runtime_class, *claims
 
 
 def _is_counted(job: JobObserved, seen: PodSet, charged: PodSet, given: int) -> bool:
