@@ -9,6 +9,8 @@ export PYTHONUNBUFFERED := 1
 # Packages are fetched with the certificates that the system trusts, as a network's own authority asks.
 export UV_SYSTEM_CERTS ?= 1
 unexport VIRTUAL_ENV
+# Hundreds of processes are started, here and by the tests: each source is compiled once for all.
+unexport PYTHONDONTWRITEBYTECODE
 
 ON ?= auto
 KEEP ?=
@@ -22,7 +24,7 @@ RUN = .venv/bin/python -m
 REWRITTEN = tests/cli/test_cli_cases.py tests/cli/test_pages.py tests/cli/test_stories.py \
 	tests/store/test_reports_page.py tests/store/test_views.py
 
-.PHONY: help env lint types arrows tests test test-all nightly generate rewrite pins migrate demo bench chaos controlplane clean
+.PHONY: help env lint types arrows cheap tests test test-all nightly generate rewrite pins migrate demo bench chaos controlplane clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -52,7 +54,12 @@ tests: env controlplane ## every test but the long ones
 	$(RUN) pytest -m "not slow" -q -n $(WORKERS) --dist loadfile --ignore tests/e2e
 	$(RUN) pytest -m "not slow" -q -n $(WORKERS) --dist loadfile tests/e2e
 
-test: lint types arrows tests ## what CI runs: the cheapest first
+test: env ## what CI runs: the cheapest first, while the control plane is built beside it
+	$(MAKE) --no-print-directory --jobs 2 cheap controlplane
+	$(MAKE) --no-print-directory tests
+
+cheap: env
+	$(MAKE) --no-print-directory --jobs 1 lint types arrows
 
 test-all: lint types arrows controlplane ## all of it, the long ones too
 	$(RUN) pytest -q -n $(WORKERS) --dist loadfile --ignore tests/e2e
