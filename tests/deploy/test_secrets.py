@@ -176,6 +176,7 @@ def found_in(text: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 async def test_no_secret_is_in_what_is_logged_measured_traced_or_printed(tmp_path: Path) -> None:
     with nats_with_accounts(tmp_path / "nats") as served, guarded() as bare, collector() as traced:
         url, sent = traced

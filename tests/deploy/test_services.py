@@ -155,6 +155,7 @@ def _run_to_its_end(played: Played) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 async def test_an_account_of_no_right_is_never_ready(
     admin: KubernetesClient, own_api: str, tmp_path: Path
 ) -> None:

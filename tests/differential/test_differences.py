@@ -25,7 +25,8 @@ def test_every_rule_has_its_row_in_the_document() -> None:
 def test_a_rule_that_was_left_out_is_back_afterwards() -> None:
     parts = [part for rule in PARTS.values() for part in rule]
     before = [getattr(part.module, part.name) for part in parts]
+    scenario = dict(classes(DATA))["mixed"][0]
     for rule in PARTS:
         with without(rule):
-            World(dict(classes(DATA))["mixed"][0], "tidegate")
+            World(scenario, "tidegate")
     assert [getattr(part.module, part.name) for part in parts] == before

@@ -26,14 +26,14 @@ from tests.conformance.nodes import queue, usage
 from tests.differential.random_scenarios import play_random
 from tidegate.contracts.codec import encode
 digest = hashlib.sha256()
-for seed in range(20):
+for seed in range(8):
     for event in play_random(seed, sys.argv[1])[0].journal:
         digest.update(encode(event))
 print(digest.hexdigest())
 """
 
 
-@drawn(40)
+@drawn(15)
 @given(SEEDS, MODES)
 def test_folding_what_was_written_down_gives_the_same_state(seed: int, mode: str) -> None:
     world, _ = play_random(seed, mode)
@@ -43,7 +43,7 @@ def test_folding_what_was_written_down_gives_the_same_state(seed: int, mode: str
     assert snapshot(again) == snapshot(world.state)
 
 
-@drawn(40)
+@drawn(15)
 @given(SEEDS, MODES)
 def test_the_trees_hold_what_the_workloads_hold(seed: int, mode: str) -> None:
     world, _ = play_random(seed, mode)
@@ -54,7 +54,7 @@ def test_the_trees_hold_what_the_workloads_hold(seed: int, mode: str) -> None:
         assert {fr: units for fr, units in told.items() if units} == held
 
 
-@drawn(40)
+@drawn(15)
 @given(SEEDS)
 def test_nothing_is_given_beyond_what_may_be_borrowed_and_nobody_goes_in_circles(seed: int) -> None:
     _, verdict = play_random(seed, "tidegate")
@@ -71,6 +71,6 @@ def test_no_decision_hangs_on_the_hash_seed(mode: str) -> None:
             text=True,
             check=True,
         ).stdout
-        for seed in ("0", "1", "4711")
+        for seed in ("0", "4711")
     }
     assert len(told) == 1

@@ -10,7 +10,7 @@ from tidegate.contracts.observed.nodes import NodePodsObserved
 from tidegate.kinds.pods import Container, Resources
 from tidegate.kinds.seen import BoundPod, PlacedAnnotations, PodMeta, PodPhase, PodRequests
 
-FEW, MANY = 300, 20_000
+FEW, MANY = 100, 5_000
 
 
 def pod(name: str, *, requests: Mapping[str, str], **more: str) -> BoundPod:

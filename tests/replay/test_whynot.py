@@ -46,7 +46,7 @@ def answers(world: World) -> tuple[State, list[WhyNot]]:
     return decode(before), found
 
 
-@drawn(25)
+@drawn(12)
 @given(jobs)
 def test_a_raise_is_enough_and_one_unit_less_of_any_is_not(
     asked: list[tuple[int, int, int]],
@@ -62,7 +62,7 @@ def test_a_raise_is_enough_and_one_unit_less_of_any_is_not(
                 assert not trial.after([with_quota(state, change.cluster_queue, less)]).starts
 
 
-@drawn(25)
+@drawn(8)
 @given(jobs)
 @example([(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 8, 0), (1, 4, 1)])
 def test_no_smaller_set_of_endings_does(asked: list[tuple[int, int, int]]) -> None:

@@ -23,7 +23,7 @@ def lived(seed: int) -> Outcome:
     return judge(seed)
 
 
-@pytest.mark.parametrize("seed", range(8))  # `make test-all` lives through hundreds
+@pytest.mark.parametrize("seed", range(4))  # `make test-all` lives through hundreds
 def test_a_world_holds(seed: int) -> None:
     found = lived(seed)
     assert found.starts > 0, "a world in which nothing starts proves nothing"
@@ -36,18 +36,11 @@ def test_worlds_are_not_quiet() -> None:
 
 
 def test_a_seed_gives_the_same_ledger_in_every_process() -> None:
-    command = [sys.executable, "-m", "tests.simulation", "--seeds", "2", "--first", "3"]
+    command = [sys.executable, "-m", "tests.simulation", "--seeds", "1", "--first", "3"]
     # An unordered set anywhere in the services or the core would show here.
-    first, second = (
-        subprocess.check_output(
-            command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": number}, text=True
-        )
-        for number in "12"
+    number = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    said = subprocess.check_output(
+        command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": number}, text=True
     )
-    assert _heads(first) == _heads(second)
-
-
-def _heads(said: str) -> list[str]:
-    heads = [line.partition("head ")[2] for line in said.splitlines() if "head " in line]
-    assert len(heads) == 2
-    return heads
+    [head] = [line.partition("head ")[2] for line in said.splitlines() if "head " in line]
+    assert lived(3).hash.startswith(head)
