@@ -84,6 +84,7 @@ class Watch:
     def __init__(self, api: KubernetesApi, watched: Watched, *, pace: Pace, random: Random) -> None:
         self.open = False  # the server took the watch, and it has not ended
         self._broken = False  # it ended with an error and is not open again yet
+        self._opened = False  # the newest one was taken, whatever became of it
         self._api = api
         self._watched = watched
         self._pace = pace
@@ -93,7 +94,7 @@ class Watch:
         """Yield each change above ``version``, at last one ``Expired``."""
         waits, loop, barren = self._waits(), asyncio.get_running_loop(), 0
         while barren < BARREN_MAX:
-            since, broke = loop.time(), False
+            since, broke, self._opened = loop.time(), False, False
             try:
                 async with aclosing(self._once(version)) as told:
                     async for event in told:
@@ -110,7 +111,8 @@ class Watch:
                 self._note(str(error))
             lasted = loop.time() - since >= _LASTING_S
             waits = self._waits() if lasted else waits
-            barren = 0 if lasted or broke else barren + 1
+            # One that breaks each time at the same place would never come behind that.
+            barren = 0 if (lasted and not broke) or not self._opened else barren + 1
             if broke or not lasted:
                 await asyncio.sleep(next(waits))
         yield Expired("closed")
@@ -129,7 +131,7 @@ class Watch:
         }
         try:
             async with self._api.watch(self._watched.path, query) as lines:
-                self.open, self._broken = True, False
+                self.open, self._opened, self._broken = True, True, False
                 async for line in lines:
                     yield self._read(line)
         except ApiStatusError as error:

@@ -128,6 +128,13 @@ class ApiUnreachableError(TidegateError):
     """The Kubernetes API server does not answer: refused, reset or timed out."""
 
 
+class PageTooLargeError(TidegateError):
+    """A page of a list is larger than whoever asked can take."""
+
+    def __init__(self, objects: int) -> None:
+        super().__init__(f"A page of {objects} objects is too large.")
+
+
 class ApiStatusError(TidegateError):
     """The Kubernetes API server answered with an error status."""
 

@@ -13,7 +13,7 @@ from tests.parts.interposed import Interposed
 from tests.parts.stage import JOBS, Stage, alongside, job
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved
-from tidegate.errors import ApiStatusError
+from tidegate.errors import ApiStatusError, ApiUnreachableError
 
 FLAVORS = "/apis/kueue.x-k8s.io/v1beta2/resourceflavors"
 ALL_JOBS = "/apis/batch/v1/jobs"
@@ -22,9 +22,10 @@ ALL_JOBS = "/apis/batch/v1/jobs"
 class Closing(Interposed):
     """A server that closes each watch of a resource at once, or refuses it."""
 
-    def __init__(self, stage: Stage, path: str, status: int = 0) -> None:
+    def __init__(self, stage: Stage, path: str, status: int = 0, *, breaks: bool = False) -> None:
         super().__init__(stage.api)
         self._path, self._status, self.watches = path, status, 0
+        self._breaks = breaks
         self.closes = False
 
     @asynccontextmanager
@@ -38,7 +39,7 @@ class Closing(Interposed):
         self.watches += 1
         if self._status:
             raise ApiStatusError(self._status, "no")
-        yield _nothing()
+        yield _broken() if self._breaks else _nothing()
 
 
 async def _nothing() -> AsyncIterator[bytes]:
@@ -46,10 +47,18 @@ async def _nothing() -> AsyncIterator[bytes]:
         yield line
 
 
-def test_jobs_are_listed_again_though_each_watch_of_them_is_closed_at_once() -> None:
+async def _broken() -> AsyncIterator[bytes]:
+    async for line in _nothing():
+        yield line
+    await asyncio.sleep(2)  # what it cannot read takes a while to come
+    raise ApiUnreachableError("It always breaks there.")
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_jobs_are_listed_again_though_each_watch_of_them_is_closed_at_once(*, breaks: bool) -> None:
     async def run() -> None:
         stage = Stage()
-        api = Closing(stage, ALL_JOBS)
+        api = Closing(stage, ALL_JOBS, breaks=breaks)
         api.closes = True
         async with alongside(session(stage, api=api).run()):
             await asyncio.sleep(60)

@@ -18,14 +18,20 @@ from kubernetes.aio import config as kube_config
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
-from tidegate.errors import ApiStatusError, ApiUnreachableError, NotSupportedError
+from tidegate.errors import (
+    ApiStatusError,
+    ApiUnreachableError,
+    NotSupportedError,
+    PageTooLargeError,
+)
 from tidegate.kube.answers import status_message
 from tidegate.kube.ports import JSON, Response
+from tidegate.kube.reading import PageSizes, body_of, limit_of, lines_of
 from tidegate.kube.sockets import watchful_socket
 from tidegate.model.numbers import whole
 from tidegate.urls import shown
 
-_LINE_BYTES_MAX = 2**22
+_BUFFER_BYTES = 2**20
 BUSY_TRIES, BUSY_S_MAX = 4, 10.0
 """How often a server that is too busy is asked again, and how long it may ask us to wait."""
 _RENEWAL_S = 10.0
@@ -62,6 +68,7 @@ class KubernetesClient:
         self._access = access
         self._base: str = configuration.host.rstrip("/")
         self._renewable_s = 0.0  # loop time before which credentials are not read again
+        self._pages = PageSizes()
 
     async def request(
         self,
@@ -73,6 +80,29 @@ class KubernetesClient:
         content_type: str = JSON,
     ) -> Response:
         """See ``KubernetesApi.request``; after a 401 credentials are read anew and sent again.
+
+        A page of a list that is too large is asked for again with fewer objects; the next one goes
+        on behind it.
+        """
+        while True:
+            within = self._pages.within(path, query)
+            try:
+                answer = await self._answered(method, path, within, body, content_type)
+            except PageTooLargeError:
+                self._pages.shrink(path, within)
+            else:
+                self._pages.grow(path, within)
+                return answer
+
+    async def _answered(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: bytes | None,
+        content_type: str,
+    ) -> Response:
+        """Ask until there is an answer other than that the server is too busy.
 
         A 429 was not carried out. Where it says when to come back, so it is done, a few times.
         """
@@ -90,7 +120,7 @@ class KubernetesClient:
     async def watch(
         self, path: str, query: Mapping[str, str]
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
-        """See ``KubernetesApi.watch``; a line may be 4 MiB long.
+        """See ``KubernetesApi.watch``; a line may be 64 MiB long.
 
         The connection is given up ``watch_slack_s`` after ``timeoutSeconds``: a server that is gone
         without a word would otherwise look like a quiet one. One that is too busy and says when to
@@ -131,7 +161,8 @@ class KubernetesClient:
                 proxy=self._configuration.proxy,
                 server_hostname=self._configuration.tls_server_name,
             ) as answer:
-                return Response(answer.status, await answer.read()), _asked_to_wait_s(answer)
+                found = await body_of(answer.content, limit_of(query))
+                return Response(answer.status, found), _asked_to_wait_s(answer)
         except _NO_ANSWER as error:
             raise ApiUnreachableError(_unreachable(method, self._base + path, error)) from error
 
@@ -191,7 +222,7 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         socket_factory=watchful_socket,
     )
     async with aiohttp.ClientSession(
-        connector=connector, read_bufsize=_LINE_BYTES_MAX, trust_env=False
+        connector=connector, read_bufsize=_BUFFER_BYTES, trust_env=False
     ) as session:
         yield KubernetesClient(session, configuration, access)
 
@@ -213,11 +244,9 @@ def _cut(answer: aiohttp.ClientResponse) -> None:
 
 async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     try:
-        async for line in answer.content:
-            if line.strip():
-                yield line
-    except (*_NO_ANSWER, ValueError) as error:
-        # A ValueError is aiohttp's word for a line that is longer than its buffer.
+        async for line in lines_of(answer.content):
+            yield line
+    except _NO_ANSWER as error:
         raise ApiUnreachableError(_unreachable("WATCH", str(answer.url), error)) from error
 
 
