@@ -65,10 +65,14 @@ class Operator:
 @asynccontextmanager
 async def at_work(api: KubernetesApi, operator: Operator | None) -> AsyncGenerator[None]:
     """Let an operator work beside a test; None: the kind's controller is there."""
-    task = asyncio.create_task(operator.run(api)) if operator is not None else None
-    yield
-    if task is not None:
+    if operator is None:
+        yield
+        return
+    task = asyncio.create_task(operator.run(api))
+    try:
+        yield
         assert not task.done(), task.exception()
+    finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task

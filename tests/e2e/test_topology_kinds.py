@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from tests.e2e.act import Act
+from tests.e2e.cast import until
 from tests.e2e.kinds import ACTS
 from tests.e2e.lws import leader_worker_sets, numbering
 from tests.e2e.operators import Operator, at_work
@@ -144,12 +145,13 @@ async def test_the_pods_of_each_kind_run_where_the_topology_says(
         told = dict.fromkeys(_PLACED, "nothing is known of it")
 
         async def all_placed() -> bool:
+            found = await _problems(here)
             told.clear()
-            told.update(await _problems(here))
+            told.update(found)
             return not told
 
         try:
-            await here.seen(all_placed, "all kinds are placed")
+            await until(all_placed, "all kinds are placed", patience_s=300)
         except AssertionError as error:
             raise AssertionError(told) from error
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kinds.observed.answers import is_restored
-from tests.kinds.observed.cases import kinds
+from tests.kinds.observed.answers import is_restored, stands_otherwise
+from tests.kinds.observed.cases import CASES as OBSERVED
+from tests.kinds.observed.cases import TRIED, kinds
 from tests.kinds.observed.compare import differences
 from tests.kinds.observed.deliberate import TABLE
 from tests.kinds.observed.rows import Row
 
-CASES = dict(kinds())
+CASES = dict(kinds(OBSERVED)) | {f"tried {kind}": cases for kind, cases in kinds(TRIED)}
 
 
 @pytest.mark.parametrize("kind", CASES)
@@ -23,6 +24,12 @@ def test_each_answer_is_kueues_but_for_what_is_done_otherwise_on_purpose(kind: s
 def test_a_stop_makes_the_spec_what_it_was_before_the_start_byte_for_byte(kind: str) -> None:
     changed = [case.id for case in CASES[kind] if not is_restored(case)]
     assert changed == []
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_how_an_object_stands_is_told_the_same_of_one_that_cannot_be_read(kind: str) -> None:
+    told = {case.id: stands_otherwise(case) for case in CASES[kind]}
+    assert {name: said for name, said in told.items() if said} == {}
 
 
 @pytest.mark.parametrize("row", TABLE, ids=lambda row: row.why[:40])

@@ -24,6 +24,8 @@ AUTHOR_MAX, DECISION_MAX, MESSAGE_MAX = 512, 128, 1_024
 
 CHECKPOINT_MAX, CHECKPOINT_EVERY_US = 64, 60_000_000
 """Characters of the time of a checkpoint, and how far apart two of a job that count are."""
+_NEVER_PREBUILT = ("kubeflow.org/jaxjob",)
+"""Kinds whose jobs name no Workload that somebody made; behaviour.md 16."""
 _QUEUE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?")
 
 
@@ -60,7 +62,7 @@ def asked(kind: JobKind[Any], meta: ObjectMeta) -> JobObserved:
         max_execution_s=_max_execution_s(meta.labels.get(names.MAX_EXECUTION_S)),
         author=author(meta),
         gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
-        prebuilt=_prebuilt(meta),
+        prebuilt=_prebuilt(kind, meta),
     )
 
 
@@ -159,10 +161,14 @@ def astray(
     )
 
 
-def _prebuilt(meta: ObjectMeta) -> str:
+def _prebuilt(kind: JobKind[Any], meta: ObjectMeta) -> str:
     """Return the name of the Workload that its owner made; a label is too short for some."""
     key = names.PREBUILT_WORKLOAD
     name = meta.labels.get(key, "") or meta.annotations.get(key, "")
+    if name and kind.name in _NEVER_PREBUILT:
+        raise NotSupportedError(
+            f"Jobs of the kind {kind.name} have no prebuilt workloads: remove {key}."
+        )
     if name and not is_name(name):
         raise UndecodableError(f"{key}: {name[:80]!r} is not the name of a Workload.")
     return name

@@ -20,6 +20,7 @@ from tidegate.jobs.pods.grouping import group_name, grouped
 from tidegate.jobs.registry import JOB_KINDS
 from tidegate.jobs.templates.paths import found_at
 from tidegate.kinds.decode import decode_object, read
+from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import POD_GROUP_TOTAL_COUNT
 from tidegate.kinds.pods import Pod
 
@@ -135,6 +136,28 @@ def is_restored(case: Case) -> bool:
     except TidegateError:  # it is no job
         return True
     return msgspec.json.encode(stopped["spec"]) == msgspec.json.encode(before["spec"])
+
+
+def stands_otherwise(case: Case) -> str:
+    """Return in what the state of an object differs if its podsets are not looked at; or nothing.
+
+    Nothing is compared of what is no job, or a job together with others.
+    """
+    case = with_beside(case)
+    kind = None if "items" in case.object else _kind_of(case)
+    if kind is None:
+        return ""
+    meta = read(case.object["metadata"], ObjectMeta)
+    short, over = kind.standing(meta, case.object), kind.ended(case.object)
+    try:
+        observed = kind.observe(read(case.object, kind.seen))
+    except TidegateError:
+        return ""
+    ours, theirs = (
+        (state.suspended, state.active > 0, state.generation, ended)
+        for state, ended in ((short, over), (observed.state, observed.finished))
+    )
+    return "" if ours == theirs else f"{ours}, and {theirs} with its podsets"
 
 
 def _suspended(kind: JobKind[Any], found: Object) -> bool:

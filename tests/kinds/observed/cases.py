@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import yaml
 
 CASES = Path(__file__).parent / "cases"
+TRIED = Path(__file__).parents[1] / "tried"
+"""Cases of the same form whose answers are those of behaviour.md 16 and of Kueue's own rules."""
 Object = dict[str, Any]
 
 
@@ -38,7 +41,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def kinds(folder: Path = CASES) -> Iterator[tuple[str, list[Case]]]:
-    """Yield each kind's name and cases, both in order."""
+    """Yield each kind's name and cases, both in order: ``KIND/CASE.json``, or ``KIND.yaml``.
+
+    A file of YAML has the cases of a kind in a list, each without its kind.
+    """
     for path in sorted(one for one in folder.iterdir() if one.is_dir()):
         found = sorted(path.glob("*.json"))
         yield path.name, [msgspec.json.decode(one.read_bytes(), type=Case) for one in found]
+    for path in sorted(folder.glob("*.yaml")):
+        listed = yaml.safe_load(path.read_text())
+        yield path.stem, [msgspec.convert(one | {"kind": path.stem}, Case) for one in listed]

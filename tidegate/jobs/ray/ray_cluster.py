@@ -13,6 +13,7 @@ from tidegate.jobs.kind import Object
 from tidegate.jobs.ray.cluster_pods import cluster_places, grows
 from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import number_at, object_at, text_at
+from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.policies.frameworks import framework
 
 
@@ -34,5 +35,6 @@ def standing(obj: Object) -> JobStatus:
 
 
 KIND = suspended_kind(
-    framework("ray.io/raycluster"), Layout(places=places, standing=standing, elastic=True)
+    framework("ray.io/raycluster"),
+    Layout(places=places, standing=standing, elastic=True, check=check_groups),
 )

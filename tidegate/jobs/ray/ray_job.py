@@ -22,6 +22,7 @@ from tidegate.jobs.ray.cluster_pods import cluster_places, grows, with_container
 from tidegate.jobs.ray.growing import as_they_are, cluster_path, pods, sized
 from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import found_at, listed_at, text_at
+from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.policies.frameworks import framework
 
 _SUSPEND, _CLUSTER = ("spec", "suspend"), ("spec", "rayClusterSpec")
@@ -113,7 +114,7 @@ def _submitter_template(obj: Object) -> Object:
 
 KIND = suspended_kind(
     framework("ray.io/rayjob"),
-    Layout(places=places, standing=standing, elastic=True, sized=sized),
+    Layout(places=places, standing=standing, elastic=True, sized=sized, check=check_groups),
     skips=runs_elsewhere,
     refers=refers,
     needs_referred=False,

@@ -14,6 +14,7 @@ from tidegate.jobs.ray.cluster_pods import cluster_places, grows
 from tidegate.jobs.ray.growing import as_they_are, cluster_path, pods, sized
 from tidegate.jobs.suspending.suspended_kind import suspended_kind
 from tidegate.jobs.templates.paths import text_at
+from tidegate.kinds.kueue_api.workloads.topologies import check_groups
 from tidegate.kinds.policies.frameworks import framework
 
 _CLUSTER = ("spec", "rayClusterConfig")
@@ -48,7 +49,7 @@ def refers(obj: Object) -> tuple[str, ...]:
 
 KIND = suspended_kind(
     framework("ray.io/rayservice"),
-    Layout(places=places, standing=standing, elastic=True, sized=sized),
+    Layout(places=places, standing=standing, elastic=True, sized=sized, check=check_groups),
     refers=refers,
     needs_referred=False,
 )

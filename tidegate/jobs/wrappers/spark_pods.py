@@ -6,17 +6,19 @@ Source: behaviour.md 16, SparkApplication.
 from __future__ import annotations
 
 import re
+from fractions import Fraction
+from math import ceil
 
 from tidegate.errors import UndecodableError
 from tidegate.jobs.kind import Object
-from tidegate.jobs.templates.paths import found_at, listed_at, object_at, text_at
-from tidegate.model.numbers import whole
+from tidegate.jobs.templates.paths import listed_at, number_at, object_at, text_at
 
 ROLES = ("driver", "executor")
-_COPIED = ("affinity", "nodeSelector", "priorityClassName", "tolerations", "initContainers")
+_COPIED = ("affinity", "nodeSelector", "priorityClassName", "tolerations")
 _LOCAL_DIRECTORY = "spark-local-dir-"
 """Volumes of this name are Spark's own to make."""
-_JAVA = re.compile(r"([0-9]+)([bkmgtp]?)b?", re.IGNORECASE)
+_JAVA = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)([bkmgtp]?)[bi]?", re.IGNORECASE)
+"""As Java has it, and as Kubernetes does: Spark's operator takes both."""
 _POWERS = {"": 0, "b": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
@@ -33,36 +35,41 @@ def built_template(obj: Object, role: str) -> Object:
         UndecodableError: what it asks for is no quantity.
     """
     fields = object_at(obj, ("spec", role))
+    known = {text_at(one, ("name",)): one for one in listed_at(obj, ("spec", "volumes"))}
     mounts = [
         one
         for one in listed_at(fields, ("volumeMounts",))
-        if not text_at(one, ("name",)).startswith(_LOCAL_DIRECTORY)
+        if not (name := text_at(one, ("name",))).startswith(_LOCAL_DIRECTORY) and name in known
     ]
     main = {"name": container_name(role), "resources": _resources(fields)}
     containers = [
         {**main, "volumeMounts": mounts} if mounts else main,
-        *listed_at(fields, ("sidecars",)),
+        *_distinct(listed_at(fields, ("sidecars",))),
     ]
-    mounted = {text_at(one, ("name",)) for one in mounts}
-    volumes = [
-        one for one in listed_at(obj, ("spec", "volumes")) if text_at(one, ("name",)) in mounted
-    ]
+    volumes = [known[name] for name in dict.fromkeys(one["name"] for one in mounts)]
     spec: Object = {name: fields[name] for name in _COPIED if fields.get(name)}
+    if first := _distinct(listed_at(fields, ("initContainers",))):
+        spec["initContainers"] = first
     spec |= {"containers": containers} | ({"volumes": volumes} if volumes else {})
     return {"metadata": _metadata(fields), "spec": spec}
 
 
+def _distinct(containers: list[Object]) -> list[Object]:
+    """Return containers without those of a name and an image that stood before."""
+    found = {(one.get("name"), one.get("image")): one for one in reversed(containers)}
+    return list(reversed(found.values()))
+
+
 def quantity(java: str) -> str:
-    """Return the quantity that a size of Java's says: ``512m`` is ``512Mi``.
+    """Return the quantity that a size says: ``512m``, or ``0.5g``, is ``512Mi``.
 
     Raises:
         UndecodableError: it says none.
     """
     found = _JAVA.fullmatch(java)
-    number = None if found is None else whole(found[1])
-    if found is None or number is None:
+    if found is None:
         raise UndecodableError(f"memory: {java[:80]!r} is not a size such as 512m or 2g.")
-    power = _POWERS[found[2].lower()]
+    number, power = ceil(Fraction(found[1]) * 1024 ** _POWERS[found[2].lower()]), 0
     while number and number % 1024 == 0 and power < len(_UNITS) - 1:
         number, power = number // 1024, power + 1
     return f"{number}{_UNITS[power]}"
@@ -85,10 +92,11 @@ def _resources(fields: Object) -> Object:
         "cpu": text_at(fields, ("coreRequest",)),
         "memory": _size(fields, "memory"),
     }
+    devices = number_at(fields, ("gpu", "quantity"))
     limits = {
         "cpu": text_at(fields, ("coreLimit",)),
         "memory": _size(fields, "memoryLimit"),
-        text_at(fields, ("gpu", "name")): found_at(fields, ("gpu", "quantity")),
+        text_at(fields, ("gpu", "name")): devices,
     }
     told = {"requests": _said(requests), "limits": _said(limits)}
     return {name: value for name, value in told.items() if value}

@@ -74,6 +74,7 @@ def topology_request(annotations: Mapping[str, str]) -> TopologyRequest | None:
     for name in (*_PLACEMENTS, names.SLICE_REQUIRED_TOPOLOGY):
         if name in annotations and not _LEVEL.fullmatch(annotations[name]):
             raise UndecodableError(f"annotation {name}: {annotations[name]!r} is no node label.")
+    _check_group(annotations)
     return checked(
         TopologyRequest(
             required=annotations.get(names.REQUIRED_TOPOLOGY, ""),
@@ -87,6 +88,22 @@ def topology_request(annotations: Mapping[str, str]) -> TopologyRequest | None:
     )
 
 
+def _check_group(annotations: Mapping[str, str]) -> None:
+    """Check what names the group of a podset.
+
+    Raises:
+        UndecodableError: it is a number, or the podset asks for slices too.
+    """
+    group = annotations.get(names.PODSET_GROUP, "")
+    if group.isascii() and group.isdecimal():
+        raise UndecodableError(f"annotation {names.PODSET_GROUP}: {group[:80]!r} is a number.")
+    for name in (names.SLICE_REQUIRED_TOPOLOGY, names.SLICE_SIZE):
+        if group and name in annotations:
+            raise UndecodableError(
+                f"annotation {names.PODSET_GROUP}: a podset of a group has no {name}."
+            )
+
+
 def slice_layers(found: Iterable[SliceConstraint]) -> tuple[SliceLayer, ...]:
     """Return layers of slices, the outermost first; each size is a multiple of the next.
 
@@ -94,8 +111,10 @@ def slice_layers(found: Iterable[SliceConstraint]) -> tuple[SliceLayer, ...]:
         UndecodableError: one is not.
     """
     layers = tuple(SliceLayer(level=one.topology, size=one.size) for one in found)
+    known = set[str]()
     for outer, inner in pairwise(layers):
-        if outer.size % inner.size or outer.level == inner.level:
+        known.add(outer.level)
+        if outer.size % inner.size or inner.level in known:
             raise UndecodableError(
                 f"Slices of {outer.size} at {outer.level} do not consist of slices of "
                 f"{inner.size} at {inner.level}."
@@ -173,21 +192,27 @@ def check_slices(podsets: Iterable[PodSet]) -> None:
 
 
 def check_groups(podsets: Iterable[PodSet]) -> None:
-    """Check that each group is of two podsets that ask for the same placement.
+    """Check that each group is of two podsets that ask for the same placement, one of one pod.
 
     Raises:
         UndecodableError: one is not.
     """
-    groups = defaultdict[str, list[TopologyRequest]](list)
+    groups = defaultdict[str, list[PodSet]](list)
     for podset in podsets:
         if podset.topology is not None and podset.topology.group:
-            groups[podset.topology.group].append(podset.topology)
+            groups[podset.topology.group].append(podset)
     for name, members in groups.items():
-        wishes = {(one.required, one.preferred) for one in members}
-        if len(members) != _GROUP_SIZE or len(wishes) != 1:
+        asked = [one.topology or TopologyRequest() for one in members]
+        if len(members) != _GROUP_SIZE or len({(a.required, a.preferred) for a in asked}) != 1:
             raise UndecodableError(
                 f"annotation {names.PODSET_GROUP}: {name!r} must be named by two podsets that "
                 f"have the same {' or '.join(_PLACEMENTS)}."
+            )
+        if all(one.count != 1 for one in members):
+            counts = " and ".join(str(one.count) for one in members)
+            raise UndecodableError(
+                f"annotation {names.PODSET_GROUP}: one of the two podsets of {name!r} has one "
+                f"pod; they have {counts}."
             )
 
 
