@@ -18,7 +18,7 @@ from tidegate.errors import TidegateError
 from tidegate.jobs.kind import JobKind, Patch, Refused, Start, Stop, Wait
 from tidegate.jobs.pods.grouping import group_name, grouped
 from tidegate.jobs.registry import JOB_KINDS
-from tidegate.jobs.templates.paths import found_at
+from tidegate.jobs.templates.paths import found_at, with_value
 from tidegate.kinds.decode import decode_object, read
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import POD_GROUP_TOTAL_COUNT
@@ -42,7 +42,8 @@ def answered(case: Case) -> Object:
         return told
     told["gvk"] = {"group": kind.group, "kind": kind.kind, "version": kind.version}
     try:
-        seen = decode_object(msgspec.json.encode(case.object), kind.seen)
+        found = _of_its_own_controller(case.object, kind)
+        seen = decode_object(msgspec.json.encode(found), kind.seen)
         if isinstance(seen, Pod) and group_name(seen.metadata):
             grouped([seen])
             seen = _alone(seen)
@@ -51,7 +52,7 @@ def answered(case: Case) -> Object:
             told
             | told_of(observed)
             | {
-                "podSets": units_of(kind.podsets(case.object), observed),
+                "podSets": units_of(kind.podsets(found), observed),
                 "managedBy": _managed_by(case, kind),
                 "skip": kind.skips(seen),
             }
@@ -94,6 +95,14 @@ def _kind_of(case: Case) -> JobKind[Any] | None:
         ),
         None,
     )
+
+
+def _of_its_own_controller(found: Object, kind: JobKind[Any]) -> Object:
+    """Return an object as if nobody else's controller ran it, of which nothing would be told."""
+    if kind.managed_by is None or not kind.managed_by.is_elsewhere(found):
+        return found
+    own: Object = with_value(found, kind.managed_by.path, None)
+    return own
 
 
 def _managed_by(case: Case, kind: JobKind[Any]) -> Object:
@@ -147,10 +156,10 @@ def stands_otherwise(case: Case) -> str:
     kind = None if "items" in case.object else _kind_of(case)
     if kind is None:
         return ""
-    meta = read(case.object["metadata"], ObjectMeta)
-    short, over = kind.standing(meta, case.object), kind.ended(case.object)
+    found = _of_its_own_controller(case.object, kind)
+    short, over = kind.standing(read(found["metadata"], ObjectMeta), found), kind.ended(found)
     try:
-        observed = kind.observe(read(case.object, kind.seen))
+        observed = kind.observe(read(found, kind.seen))
     except TidegateError:
         return ""
     ours, theirs = (
@@ -161,7 +170,8 @@ def stands_otherwise(case: Case) -> str:
 
 
 def _suspended(kind: JobKind[Any], found: Object) -> bool:
-    observed: JobObserved = kind.observe(read(found, kind.seen))
+    seen = read(_of_its_own_controller(found, kind), kind.seen)
+    observed: JobObserved = kind.observe(seen)
     return observed.state.suspended
 
 
