@@ -142,18 +142,23 @@ async def test_the_pods_of_each_kind_run_where_the_topology_says(
         await beside.enter_async_context(leader_worker_sets(api, LWS_PATH))
         for path, found in (*map(_of_act, acts), *_of_pods()):
             await here.make(path, found)
-        told = dict.fromkeys(_PLACED, "nothing is known of it")
+        await _placed(here)
 
-        async def all_placed() -> bool:
-            found = await _problems(here)
-            told.clear()
-            told.update(found)
-            return not told
 
-        try:
-            await until(all_placed, "all kinds are placed", patience_s=300)
-        except AssertionError as error:
-            raise AssertionError(told) from error
+async def _placed(here: Racks) -> None:
+    """Wait until nothing is wrong with any kind; fail with what is."""
+    told = dict.fromkeys(_PLACED, "nothing is known of it")
+
+    async def nothing_is_wrong() -> bool:
+        found = await _problems(here)
+        told.clear()
+        told.update(found)
+        return not told
+
+    try:
+        await until(nothing_is_wrong, "all kinds are placed", patience_s=300)
+    except AssertionError as error:
+        raise AssertionError(told) from error
 
 
 def _operator(act: Act) -> Operator | None:
