@@ -11,7 +11,8 @@ import pytest
 from tests.jobs.cases import CASES, case, kind_of, plain, start_of, stop_of
 from tidegate.errors import TidegateError
 from tidegate.jobs.kind import Step
-from tidegate.kinds.decode import decode_object
+from tidegate.kinds.decode import decode_object, read
+from tidegate.kinds.meta import ObjectMeta
 
 
 def told(step: Step) -> dict[str, object]:
@@ -44,3 +45,11 @@ def test_a_stop_asks_for(name: str) -> None:
         stop_of(asked["seq"], asked.get("podsets", [])), found["job"], asked.get("waited_s", 0.0)
     )
     assert told(step) == found["step"]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if "/stand" in name])
+def test_an_object_that_may_not_be_read_stands_as(name: str) -> None:
+    found, kind = case(name), kind_of(name)
+    meta = read(found["job"]["metadata"], ObjectMeta)
+    assert plain(kind.standing(meta, found["job"])) == found["standing"]
+    assert kind.ended(found["job"]) == found["ended"]

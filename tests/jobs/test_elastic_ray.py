@@ -151,3 +151,10 @@ def _templates(found: object) -> list[object]:
     if "containers" in found.get("spec", {}):
         return [found]
     return [template for one in found.values() for template in _templates(one)]
+
+
+def test_a_cluster_of_which_nobody_says_when_it_was_made_counts_as_old() -> None:
+    kind = KINDS["RayJob"]
+    told = {**made("RayJob", beside=[cluster(3, 2, created="yesterday")])}
+    assert kind.sized(told) == kind.sized({**told, "beside": [cluster(3, 2)]})
+    assert kind.sized(made("RayJob")) == 0

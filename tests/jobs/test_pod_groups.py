@@ -8,11 +8,12 @@ import pytest
 
 from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
-from tidegate.errors import UndecodableError
+from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs.kind import Delete, Patch, Refused, Start, Stop
 from tidegate.jobs.pods.grouping import group_uid
 from tidegate.jobs.pods.pod_group import (
     INCOMPLETE,
+    KIND,
     observe_group,
     podsets,
     start_members,
@@ -219,3 +220,60 @@ def test_who_ended_proves_a_stop_when_nobody_else_is_left() -> None:
     state = seen(ended).state
     assert (state.suspended, state.started, state.active) == (True, False, 0)
     assert state.decision == "L1/9"
+
+
+def with_meta(found: Object, **meta: Object) -> Object:
+    """Return a pod that has more labels or annotations."""
+    added = {field: {**found["metadata"][field], **told} for field, told in meta.items()}
+    return {**found, "metadata": {**found["metadata"], **added}}
+
+
+def test_a_group_may_be_named_by_an_annotation_and_not_by_both() -> None:
+    name = f"{KUEUE}/pod-group-name"
+    alone = pod(1)
+    del alone["metadata"]["labels"][name]
+    alone = with_meta(alone, annotations={name: "crew"})
+    assert seen(alone, was_whole=True).name == "crew"
+    with pytest.raises(UndecodableError, match="by the label"):
+        seen(alone, pod(2))
+
+
+def test_a_group_has_no_prebuilt_workload() -> None:
+    with pytest.raises(NotSupportedError, match="no prebuilt workloads"):
+        seen(
+            *(with_meta(pod(at), labels={f"{KUEUE}/prebuilt-workload-name": "w"}) for at in (1, 2))
+        )
+
+
+def test_a_group_has_as_many_roles_as_a_workload_has_podsets() -> None:
+    pods = [pod(at, cpu=str(at)) for at in range(1, 20)]
+    for one in pods:
+        one["metadata"]["annotations"] = {f"{KUEUE}/pod-group-total-count": "19"}
+    with pytest.raises(UndecodableError, match="19 roles; 18 are the most"):
+        seen(*pods)
+
+
+@pytest.mark.parametrize(("name", "selectors"), [("crew", 2), ("c" * 64, 1)])
+def test_the_pods_of_a_group_are_found_by_its_name(name: str, selectors: int) -> None:
+    members = KIND.members
+    assert members is not None
+    job = ObjectRef(kind=KIND.name, namespace="team", name=name, uid="u1.group")
+    assert len(members.selectors(job)) == selectors
+    assert members.belongs(job, pod(1)) == (name == "crew")
+
+
+def test_a_pod_of_a_group_is_nothing_alone() -> None:
+    with pytest.raises(UndecodableError, match="with its group"):
+        KIND.observe(read(pod(1), Pod))
+    assert isinstance(KIND.start(start("any"), pod(1)), Refused)
+
+
+def test_a_stop_of_another_group_of_its_name_stops_nobody() -> None:
+    order = StopOrdered(
+        at_us=1,
+        workload="team/crew",
+        job=ObjectRef(kind="pod-group", namespace="team", name="crew", uid="u0.group"),
+    )
+    ((_, step),) = stop_members(Stop(order=order, ledger_id="L1", seq=9), [pod(1), pod(2)])
+    assert isinstance(step, Refused)
+    assert step.reason == "gone"

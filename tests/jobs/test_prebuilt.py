@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tidegate.contracts.observations import JobObserved, JobState
-from tidegate.jobs.prebuilt import joined, unclear, waiting
+from tidegate.jobs.prebuilt import joined, mismatches, unclear, waiting
 from tidegate.model.podset import Container, PodSet, Toleration
 
 MAIN = PodSet(containers=(Container(requests={"cpu": "1"}),))
@@ -69,6 +69,10 @@ def test_the_class_that_a_job_names_counts_alone() -> None:
         (other(containers=(Container(requests={"cpu": "2"}),)), "podset main, what its containers"),
         (other(init_containers=(Container(),)), "podset main, what its containers ask for"),
         (other(tolerations=(BEARABLE,)), "podset main, tolerations"),
+        (
+            other(pod_resources=Container(requests={"cpu": "3"})),
+            "podset main, what its pods ask for",
+        ),
         (replace(MADE, podsets=()), "0 podsets, the job 1"),
         (replace(MADE, max_execution_s=7), "maximum execution time 7 s, the job 0 s"),
     ],
@@ -106,3 +110,8 @@ def test_a_job_without_its_workload_waits_as_itself() -> None:
     assert (waiting(JOB).workload, waiting(JOB).podsets) == (JOB.workload, JOB.podsets)
     assert waiting(JOB).gates == ("own", "Workload/made")
     assert (unclear(JOB).workload, unclear(JOB).podsets) == ("team/made", ())
+
+
+def test_of_other_podsets_nothing_more_is_compared() -> None:
+    found = mismatches(JOB, replace(MADE, max_execution_s=7, podsets=(MAIN, MAIN)), settled=True)
+    assert list(found) == ["maximum execution time 7 s, the job 0 s", "2 podsets, the job 1"]

@@ -10,12 +10,13 @@ from tidegate.contracts.decisions import PodSetStart, StartOrdered, StopOrdered
 from tidegate.contracts.observations import JobObserved
 from tidegate.errors import NotSupportedError, UndecodableError
 from tidegate.jobs.job_status import Loose
-from tidegate.jobs.kind import Delete, Object, Patch, Refused, Start, Stop
+from tidegate.jobs.kind import Delete, Done, Object, Patch, Refused, Start, Stop
 from tidegate.jobs.serving import leader_worker_set, marks, stateful_set
 from tidegate.jobs.serving.members import group_index, parent_name, parent_uid
 from tidegate.jobs.serving.observing import ON_HOLD, Standing, observe_set
 from tidegate.kinds.decode import read
-from tidegate.kinds.names import DECISION, SERVING_POD, SUSPENDING_PARENT
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.kinds.names import DECISION, INJECTED, SERVING_POD, SUSPENDING_PARENT
 from tidegate.kinds.pods import Pod
 from tidegate.model.ids import ObjectRef
 
@@ -168,6 +169,7 @@ def test_each_group_of_a_leader_worker_set_has_marks_of_its_own() -> None:
     assert [marks.decision(notes, index) for index in (0, 1)] == ["L1/9", "L1/6"]
     assert [marks.given(notes, index) for index in (0, 1)] == [None, GIVEN]
     assert marks.of_one(found, 1)["metadata"]["annotations"][DECISION] == "L1/6"
+    assert marks.of_one(found, 2)["metadata"]["annotations"].keys() == notes.keys()
     one = job(leader_worker_set.NAME, "llm-1", "u2.1")
     assert (parent_name(one), parent_uid(one), group_index(one)) == ("llm", "u2", 1)
 
@@ -210,3 +212,106 @@ def test_a_set_with_a_prebuilt_workload_or_elastic_is_refused() -> None:
     found["metadata"]["annotations"] = {"kueue.x-k8s.io/elastic-job": "true"}
     with pytest.raises(NotSupportedError, match="cannot be elastic"):
         seen(found)
+
+
+WORKER_SETS = "leaderworkerset.sigs.k8s.io"
+
+
+def worker(name: str = "llm-1-2", owner: str = "StatefulSet", **labels: str) -> Object:
+    """Return a worker of the second group, unless something is told otherwise."""
+    told = {"name": "llm", "group_index": "1", "worker_index": "2"} | labels
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "team",
+            "labels": {f"{WORKER_SETS}/{key.replace('_', '-')}": one for key, one in told.items()},
+            "annotations": {SUSPENDING_PARENT: leader_worker_set.NAME},
+            "ownerReferences": [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": owner,
+                    "name": "s",
+                    "uid": "s",
+                    "controller": True,
+                }
+            ],
+        }
+    }
+
+
+@pytest.mark.parametrize(
+    ("found", "group", "podset"),
+    [
+        (worker(), 1, "worker"),
+        (worker("llm-1", worker_index="0"), 1, "leader"),
+        (worker("llm-0-1", group_index="0", worker_index="1"), 0, "worker"),
+        (worker("other-1-2"), None, ""),
+        (worker("llm-2-1"), None, ""),
+        (worker(owner="Job"), None, ""),
+        (worker(group_index="first"), None, ""),
+        (merged(worker(), {"metadata": {"annotations": None}}), None, ""),
+        (merged(worker(), {"metadata": {"ownerReferences": None}}), None, ""),
+    ],
+)
+def test_a_pod_is_of_the_group_that_its_name_and_its_labels_say(
+    found: Object, group: int | None, podset: str
+) -> None:
+    members = leader_worker_set.KIND.members
+    assert members is not None
+    sets = [job(leader_worker_set.NAME, f"llm-{index}", f"u2.{index}") for index in (0, 1)]
+    mine = [index for index, one in enumerate(sets) if members.belongs(one, found)]
+    assert mine == ([] if group is None else [group])
+    told = leader_worker_set.member(read(found["metadata"], ObjectMeta))
+    assert ("" if told is None else told.podset) == podset
+
+
+def test_a_pod_is_of_the_stateful_set_that_owns_it_and_of_no_other_of_its_name() -> None:
+    members = stateful_set.KIND.members
+    assert members is not None
+    assert members.parent is not None
+    assert members.belongs(job(), pod(0))
+    assert not members.belongs(job(uid="u9"), pod(0))
+    assert not members.belongs(job(name="other"), pod(0))
+    assert members.parent.view(job(), stateful()) == stateful()
+
+
+@pytest.mark.parametrize(
+    ("ready", "marks", "suspended", "active"),
+    [
+        (0, {}, True, 0),
+        (None, {}, True, 0),
+        (1, {}, False, 1),
+        (0, {f"{INJECTED}-1": "[]"}, False, 0),
+    ],
+)
+def test_a_set_whose_pods_nobody_counted_stands_as_its_status_says(
+    ready: int | None, marks: dict[str, str], *, suspended: bool, active: int
+) -> None:
+    found: Object = {"metadata": {"annotations": marks}, "status": {"readyReplicas": ready}}
+    state = stateful_set.KIND.standing(read(found["metadata"], ObjectMeta), found)
+    assert (state.suspended, state.active) == (suspended, active)
+
+
+def test_its_object_alone_is_neither_started_nor_stopped() -> None:
+    kind = stateful_set.KIND
+    for step in (kind.start(start(), stateful()), kind.stop(stop(), stateful(), 0.0)):
+        assert isinstance(step, Refused)
+
+
+def test_an_order_that_was_carried_out_only_reaches_pods_that_bear_no_label() -> None:
+    members = stateful_set.KIND.members
+    assert members is not None
+    begun = started(stateful())
+    assert members.start(start(), [begun, pod(0)]) == []
+    ((found, step),) = members.start(start(), [begun, pod(0, labels={})])
+    assert (found["metadata"]["name"], type(step)) == ("db-0", Patch)
+    assert members.stop(stop(seq=4), [begun, pod(0)]) == [(begun, Done())]
+
+
+def test_a_start_of_other_podsets_is_refused() -> None:
+    members = stateful_set.KIND.members
+    assert members is not None
+    ((_, step),) = members.start(start(given=(PodSetStart(name="leader", count=1),)), [stateful()])
+    assert step == Refused(
+        reason="invalid", message="The start is of podsets leader; there are main."
+    )

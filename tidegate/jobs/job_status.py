@@ -127,8 +127,6 @@ def template_at(obj: Object, place: Place) -> Object:
         if not isinstance(found, dict):
             raise UndecodableError(f"{shown(place.template)}: there is no pod template.")
         return found
-    if not place.parts and place.built is not None:
-        return place.built
     template: Object = {"spec": {}}
     for part, path in place.parts.items():
         value = found_at(obj, path)
