@@ -19,11 +19,15 @@ from tidegate.contracts.observed.nodes import (
     NodePodsObserved,
     TopologyObserved,
 )
+from tidegate.kinds.decode import read
+from tidegate.kinds.seen import BoundPod
 from tidegate.kube.ports import Response
 
 LEVELS = [{"nodeLabel": "rack"}, {"nodeLabel": "kubernetes.io/hostname"}]
 PODS = "/api/v1/namespaces/default/pods"
-PLACED = {"kueue.x-k8s.io/workload": "w"}
+NAMED = {"kueue.x-k8s.io/workload": "w"}
+SLICE = {**NAMED, "kueue.x-k8s.io/workload-slice-name": "w"}
+PLACED = {**NAMED, "kueue.x-k8s.io/podset-unconstrained-topology": "true"}
 
 
 def flavor(topology: str | None = "t") -> Object:
@@ -153,6 +157,27 @@ def test_pods_are_added_up_as_they_come_and_go_and_placed_ones_are_not() -> None
             ]
 
     run_virtually(run())
+
+
+WISHES = ("required", "preferred", "unconstrained", "slice-required")
+
+
+@pytest.mark.parametrize(
+    ("marks", "counted"),
+    [
+        *((NAMED | {f"kueue.x-k8s.io/podset-{wish}-topology": "rack"}, False) for wish in WISHES),
+        (SLICE | PLACED, False),
+        (NAMED, True),
+        (SLICE, True),
+        ({"kueue.x-k8s.io/podset-required-topology": "rack"}, True),
+    ],
+)
+def test_a_pod_is_counted_on_its_node_unless_a_topology_placed_it(
+    marks: dict[str, str], *, counted: bool
+) -> None:
+    """Kueue names the Workload of every pod, whether or not a topology placed it."""
+    found = read({"metadata": {"name": "p", "annotations": marks}}, BoundPod)
+    assert found.metadata.annotations.placed == (not counted)
 
 
 def test_whose_pods_have_ended_is_told_of_a_node_that_is_not_ready() -> None:

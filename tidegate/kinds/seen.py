@@ -154,30 +154,37 @@ class PlacedAnnotations(
     kw_only=True,
     rename={
         "workload": names.WORKLOAD,
-        "slice_name": names.SLICE_NAME,
         "required": names.REQUIRED_TOPOLOGY,
         "preferred": names.PREFERRED_TOPOLOGY,
         "unconstrained": names.UNCONSTRAINED_TOPOLOGY,
+        "slice_required": names.SLICE_REQUIRED_TOPOLOGY,
+        "slice_constraints": names.SLICE_CONSTRAINTS,
     },
 ):
     """Those of a pod's annotations that say whether a topology placed it."""
 
     workload: str | None = None
-    slice_name: str | None = None
     required: str | None = None
     preferred: str | None = None
     unconstrained: str | None = None
+    slice_required: str | None = None
+    slice_constraints: str | None = None
 
     @property
     def placed(self) -> bool:
         """Tell whether a topology placed the pod, for a workload that is charged for it.
 
-        It need not have asked for that. A slice of an elastic job names its Workload as well: its
-        pods were placed if they asked for a topology.
+        Such a pod bears a wish: its owner's, or that of the start which placed it without one. What
+        Kueue started names its Workload even if no topology placed it.
         """
-        wishes = (self.required, self.preferred, self.unconstrained)
-        asked = self.slice_name is None or any(one is not None for one in wishes)
-        return self.workload is not None and asked
+        wishes = (
+            self.required,
+            self.preferred,
+            self.unconstrained,
+            self.slice_required,
+            self.slice_constraints,
+        )
+        return self.workload is not None and any(one is not None for one in wishes)
 
 
 class PodMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

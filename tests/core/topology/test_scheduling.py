@@ -294,3 +294,15 @@ def test_pods_that_are_placed_wait_behind_a_gate_and_say_of_which_workload_they_
     assert podset.gates == ("kueue.x-k8s.io/topology",)
     assert podset.annotations == {"kueue.x-k8s.io/workload": "a"}
     assert podset.labels["kueue.x-k8s.io/podset"] == "main"
+
+
+def test_pods_that_are_placed_without_asking_for_it_bear_that_they_go_anywhere(
+    cluster: Cluster,
+) -> None:
+    cluster.job("a", 2)
+    [start] = [one for one in cluster.decide() if isinstance(one, StartOrdered)]
+    [podset] = start.podsets
+    assert podset.annotations == {
+        "kueue.x-k8s.io/workload": "a",
+        "kueue.x-k8s.io/podset-unconstrained-topology": "true",
+    }

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from tidegate.contracts.decisions import PodSetStart
+from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSetAssignment, PodSetUpdate, Toleration
@@ -17,6 +18,7 @@ PODSET_LABEL = "kueue.x-k8s.io/podset"
 LOCAL_QUEUE_LABEL = "kueue.x-k8s.io/local-queue-name"
 CLUSTER_QUEUE_LABEL = "kueue.x-k8s.io/cluster-queue-name"
 WORKLOAD_ANNOTATION = "kueue.x-k8s.io/workload"
+UNCONSTRAINED_ANNOTATION = "kueue.x-k8s.io/podset-unconstrained-topology"
 TOPOLOGY_GATE = "kueue.x-k8s.io/topology"
 _LABEL_VALUE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _MAPS = ("labels", "annotations", "node_selector")
@@ -57,6 +59,7 @@ def _contradicting(updates: list[tuple[str, PodSetUpdate]]) -> str:
 def _podset(state: State, workload: Workload, given: PodSetAssignment) -> PodSetStart:
     base = _of_flavors(state, workload, given)
     asked = {podset.name: podset.topology for podset in workload.podsets}
+    wishing = {podset.name for podset in workload.podsets if asks_for_topology(podset)}
     labels, annotations = dict(base.labels), dict(base.annotations)
     selector, tolerations = dict(base.node_selector), dict.fromkeys(base.tolerations)
     for _, update in _updates(workload, given.name):
@@ -67,6 +70,8 @@ def _podset(state: State, workload: Workload, given: PodSetAssignment) -> PodSet
     placed = given.topology is not None
     if placed:  # its pods say whose place they take, and wait until each is told its domain
         annotations[WORKLOAD_ANNOTATION] = workload.key.rpartition("/")[2]
+        if given.name not in wishing:  # so that its pods are not counted beside its place
+            annotations[UNCONSTRAINED_ANNOTATION] = "true"
     return PodSetStart(
         name=given.name,
         count=given.count,
