@@ -24,6 +24,7 @@ from tests.e2e.racks import HOSTS, NAME, PODS, RACK, WORKLOADS, Racks, racks
 from tests.e2e.test_job_kinds import get
 from tests.e2e.test_serving import LWS, leader_worker_set, of_apps
 from tests.parts.foreign import foreign_crd, pods_template
+from tests.parts.kubernetes import new_api as own_api
 from tidegate.cluster.install import apply
 from tidegate.jobs.templates.paths import Path as Where
 from tidegate.jobs.templates.paths import parsed, with_value
@@ -33,6 +34,7 @@ from tidegate.kinds.names import TOPOLOGY_GATE, WORKLOAD
 from tidegate.kube.ports import KubernetesApi
 from tidegate.model.topology import HOSTNAME, unpack
 
+__all__ = ["own_api"]
 pytestmark = [pytest.mark.real, pytest.mark.slow]
 Object = dict[str, Any]
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"

@@ -29,8 +29,8 @@ from tidegate.jobs.batch.numbers import (
     JobSpec,
     JobStatus,
     Uncounted,
+    check_completions,
     check_fewest_pods,
-    completes_as_parallel,
     fewest_pods,
     outcome,
     pods_at_once,
@@ -65,7 +65,7 @@ def observe(job: Job) -> JobObserved:
     podset = pod_set(template, name=PODSET, count=pods_at_once(job.spec), min_count=least)
     check_slices((podset,))
     check_fewest_pods(job)
-    completes_as_parallel(job.metadata.annotations)
+    check_completions(job)
     seen = asked(KIND, job.metadata)
     return msgspec.structs.replace(
         seen,

@@ -74,14 +74,35 @@ def check_fewest_pods(job: Job) -> None:
     Raises:
         UndecodableError: the annotation says something else.
     """
-    annotations = job.metadata.annotations
-    written = annotations.get(names.MIN_PARALLELISM, "0")
-    waits = job.spec.suspend and names.INJECTED not in annotations
-    if waits and written != "0" and fewest_pods(job.spec, annotations) is None:
+    written = job.metadata.annotations.get(names.MIN_PARALLELISM)
+    least = fewest_pods(job.spec, job.metadata.annotations)
+    if _waits(job) and written is not None and least is None:
         raise UndecodableError(
-            f"annotation {names.MIN_PARALLELISM}: {written[:80]!r} is not a number below the "
-            f"{pods_at_once(job.spec)} pods of the Job."
+            f"annotation {names.MIN_PARALLELISM}: {written[:80]!r} is not a positive number below "
+            f"the {pods_at_once(job.spec)} pods of the Job."
         )
+
+
+def check_completions(job: Job) -> None:
+    """Check that a Job that waits has the completions that are to be as many as it runs at once.
+
+    Raises:
+        UndecodableError: its pods are not numbered, or their numbers differ; or as in
+            ``completes_as_parallel``.
+    """
+    spec = job.spec
+    if not completes_as_parallel(job.metadata.annotations) or not _waits(job):
+        return
+    completions = 1 if spec.completions is None else spec.completions
+    if spec.completion_mode != "Indexed" or completions != spec.parallelism:
+        raise UndecodableError(
+            f"annotation {names.COMPLETIONS_EQUAL_PARALLELISM}: it is for Indexed Jobs with as "
+            "many completions as parallelism."
+        )
+
+
+def _waits(job: Job) -> bool:
+    return job.spec.suspend and names.INJECTED not in job.metadata.annotations
 
 
 def completes_as_parallel(annotations: Mapping[str, str]) -> bool:
