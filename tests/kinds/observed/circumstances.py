@@ -73,6 +73,19 @@ def is_starting_or_failed(case: Case) -> bool:
     return state is not None and state not in ("ready", "suspended")
 
 
+def is_submitted_or_ending(case: Case) -> bool:
+    """Tell whether a SparkApplication has pods, or may have some, and does not say that it runs."""
+    told = case.object.get("status", {}).get("applicationState", {}).get("state", "")
+    return told in ("SUBMITTED", "INVALIDATING", "SUCCEEDING", "FAILING", "SUSPENDING", "RESUMING")
+
+
+def has_a_cluster_before_it_is_ready(case: Case) -> bool:
+    """Tell whether a RayService has a cluster that is up, and is not ready itself."""
+    status = case.object.get("status", {})
+    told = [status.get(one, {}) for one in ("activeServiceStatus", "pendingServiceStatus")]
+    return any(one.get("rayClusterStatus", {}).get("state") for one in told)
+
+
 def has_no_submitter(case: Case) -> bool:
     """Tell whether a RayJob leaves the pod that submits to its controller."""
     return "submitterPodTemplate" not in case.object["spec"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.kinds.observed.circumstances import (
     contradicts,
+    has_a_cluster_before_it_is_ready,
     has_ended_pods,
     has_excess_pods,
     has_lost_its_owner,
@@ -17,6 +18,7 @@ from tests.kinds.observed.circumstances import (
     is_refused,
     is_refused_alone,
     is_starting_or_failed,
+    is_submitted_or_ending,
     is_unfinished,
     names_another_parent,
     names_no_queue,
@@ -171,6 +173,18 @@ TABLE = (
         "a cluster that is not ready, or failed, may have pods that hold its quota",
         kinds=("raycluster",),
         when=is_starting_or_failed,
+    ),
+    Row(
+        ("isActive",),
+        "an application that was submitted, or ends, may have pods that hold its quota",
+        kinds=("sparkapplication",),
+        when=is_submitted_or_ending,
+    ),
+    Row(
+        ("isActive",),
+        "a cluster holds its quota before the service on it is ready",
+        kinds=("rayservice",),
+        when=has_a_cluster_before_it_is_ready,
     ),
     Row(
         ("restore.object.spec",),
