@@ -214,57 +214,6 @@ def test_a_set_with_a_prebuilt_workload_or_elastic_is_refused() -> None:
         seen(found)
 
 
-WORKER_SETS = "leaderworkerset.sigs.k8s.io"
-
-
-def worker(name: str = "llm-1-2", owner: str = "StatefulSet", **labels: str) -> Object:
-    """Return a worker of the second group, unless something is told otherwise."""
-    told = {"name": "llm", "group_index": "1", "worker_index": "2"} | labels
-    return {
-        "metadata": {
-            "name": name,
-            "namespace": "team",
-            "labels": {f"{WORKER_SETS}/{key.replace('_', '-')}": one for key, one in told.items()},
-            "annotations": {SUSPENDING_PARENT: leader_worker_set.NAME},
-            "ownerReferences": [
-                {
-                    "apiVersion": "apps/v1",
-                    "kind": owner,
-                    "name": "s",
-                    "uid": "s",
-                    "controller": True,
-                }
-            ],
-        }
-    }
-
-
-@pytest.mark.parametrize(
-    ("found", "group", "podset"),
-    [
-        (worker(), 1, "worker"),
-        (worker("llm-1", worker_index="0"), 1, "leader"),
-        (worker("llm-0-1", group_index="0", worker_index="1"), 0, "worker"),
-        (worker("other-1-2"), None, ""),
-        (worker("llm-2-1"), None, ""),
-        (worker(owner="Job"), None, ""),
-        (worker(group_index="first"), None, ""),
-        (merged(worker(), {"metadata": {"annotations": None}}), None, ""),
-        (merged(worker(), {"metadata": {"ownerReferences": None}}), None, ""),
-    ],
-)
-def test_a_pod_is_of_the_group_that_its_name_and_its_labels_say(
-    found: Object, group: int | None, podset: str
-) -> None:
-    members = leader_worker_set.KIND.members
-    assert members is not None
-    sets = [job(leader_worker_set.NAME, f"llm-{index}", f"u2.{index}") for index in (0, 1)]
-    mine = [index for index, one in enumerate(sets) if members.belongs(one, found)]
-    assert mine == ([] if group is None else [group])
-    told = leader_worker_set.member(read(found["metadata"], ObjectMeta))
-    assert ("" if told is None else told.podset) == podset
-
-
 def test_a_pod_is_of_the_stateful_set_that_owns_it_and_of_no_other_of_its_name() -> None:
     members = stateful_set.KIND.members
     assert members is not None

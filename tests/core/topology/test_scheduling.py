@@ -285,24 +285,16 @@ def test_a_flavor_without_nodes_is_named_instead_of_numbers_of_pods() -> None:
     assert f"hosts has no place: the flavor has no nodes with label {HOSTNAME}." in told.message
 
 
+ANYWHERE = {"kueue.x-k8s.io/podset-unconstrained-topology": "true"}
+
+
+@pytest.mark.parametrize(("level", "marks"), [("rack", {}), ("", ANYWHERE)])
 def test_pods_that_are_placed_wait_behind_a_gate_and_say_of_which_workload_they_are(
-    cluster: Cluster,
+    cluster: Cluster, level: str, marks: dict[str, str]
 ) -> None:
-    cluster.job("a", 2, required="rack")
+    cluster.job("a", 2, required=level)
     [start] = [one for one in cluster.decide() if isinstance(one, StartOrdered)]
     [podset] = start.podsets
     assert podset.gates == ("kueue.x-k8s.io/topology",)
-    assert podset.annotations == {"kueue.x-k8s.io/workload": "a"}
+    assert podset.annotations == {"kueue.x-k8s.io/workload": "a"} | marks
     assert podset.labels["kueue.x-k8s.io/podset"] == "main"
-
-
-def test_pods_that_are_placed_without_asking_for_it_bear_that_they_go_anywhere(
-    cluster: Cluster,
-) -> None:
-    cluster.job("a", 2)
-    [start] = [one for one in cluster.decide() if isinstance(one, StartOrdered)]
-    [podset] = start.podsets
-    assert podset.annotations == {
-        "kueue.x-k8s.io/workload": "a",
-        "kueue.x-k8s.io/podset-unconstrained-topology": "true",
-    }
