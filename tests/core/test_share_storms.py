@@ -88,7 +88,7 @@ def test_who_was_displaced_displaces_nobody_for_shares_before_its_own_queue_chan
     assert may_move_shares(again, cq, again.workloads[displaced.key]) == may
 
 
-@drawn(15)
+@drawn(6)
 @given(SEEDS)
 def test_there_are_no_more_moves_for_shares_than_changes_from_outside(seed: int) -> None:
     cluster = Cluster(seed, fair=True)

@@ -77,7 +77,7 @@ async def test_the_reader_may_not_recover(served: Served, cut: Path) -> None:
     assert "permissions violation" in result.stderr.lower()
 
 
-@pytest.mark.parametrize("user", ["reader", "operator"])
+@pytest.mark.parametrize("user", [pytest.param("reader", marks=pytest.mark.slow), "operator"])
 async def test_the_events_are_a_witness(served: Served, whole: Path, cut: Path, user: str) -> None:
     def given(ledger: Path) -> tuple[str, ...]:
         witness = ("--witness", served.url(user), "--no-redecide", "--ledger", str(ledger))
@@ -88,7 +88,7 @@ async def test_the_events_are_a_witness(served: Served, whole: Path, cut: Path, 
     assert "seq 79" in lacks.stderr
 
 
-@pytest.mark.parametrize("user", ["reader", "operator"])
+@pytest.mark.parametrize("user", ["reader", pytest.param("operator", marks=pytest.mark.slow)])
 async def test_the_doctor_is_content(served: Served, whole: Path, user: str) -> None:
     given = ("--only", "bus", "--bus", served.url(user), "--ledger", str(whole))
     result = await run(served, "doctor", *given, "-o", "name")

@@ -52,6 +52,11 @@ def test_it_takes_no_more_files_than_the_recipe_says() -> None:
     assert int(row[1]) == FILES_MAX
 
 
+def test_it_fits_the_code() -> None:
+    run(ROOT, "git", "apply", "--check", "-C1", "--recount", str(PATCH))
+
+
+@pytest.mark.slow
 def test_its_policies_and_rights_follow_from_its_row(tree: Path, tmp_path: Path) -> None:
     config = tmp_path / "kueue.yaml"
     config.write_text(CONFIGURATION)
@@ -73,6 +78,7 @@ def test_its_policies_and_rights_follow_from_its_row(tree: Path, tmp_path: Path)
     assert {"caravans watch", "caravans patch", "caravans/finalizers update"} <= rights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "text"),
     [
@@ -87,6 +93,7 @@ def test_what_is_made_names_it(tree: Path, file: str, text: str) -> None:
     assert text in (tree / file).read_text()
 
 
+@pytest.mark.slow
 def test_the_tests_of_all_kinds_find_it_and_pass(tree: Path) -> None:
     tests = ("tests/jobs/test_registry.py", "tests/jobs/test_cases.py")
     told = run(tree, sys.executable, "-m", "pytest", "-q", "-n", "0", *tests, "-k", "caravan")

@@ -130,7 +130,7 @@ async def test_a_kill_loses_nothing(tmp_path: Path, bus: tuple[str, NatsBus]) ->
     assert [entry.type for entry in entries(tmp_path)].count("ClusterQueueDefined") == 1
 
 
-@pytest.mark.parametrize("verb", ["DELETE", "PURGE"])
+@pytest.mark.parametrize("verb", ["DELETE", pytest.param("PURGE", marks=pytest.mark.slow)])
 async def test_events_that_are_lost_are_filled_again_though_nothing_happens(
     tmp_path: Path, bus: tuple[str, NatsBus], verb: str
 ) -> None:
@@ -205,7 +205,11 @@ async def test_a_ledger_says_which_cluster_and_which_bus_it_belongs_to(
 
 
 @pytest.mark.parametrize(
-    ("key", "why"), [(CLUSTER, "another cluster"), (LEDGER, "Another ledger is published")]
+    ("key", "why"),
+    [
+        (CLUSTER, "another cluster"),
+        pytest.param(LEDGER, "Another ledger is published", marks=pytest.mark.slow),
+    ],
 )
 async def test_a_bus_of_another_cluster_or_ledger_is_refused_with_a_sentence(
     key: str, why: str, tmp_path: Path, bus: tuple[str, NatsBus]

@@ -96,8 +96,17 @@ def test_a_drain_that_takes_too_long_is_cut_off() -> None:
         assert process.wait(PATIENCE_S) == 1
 
 
-@pytest.mark.parametrize("hangs", ["thread", "deaf", "busy"])
-@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+@pytest.mark.parametrize(
+    ("hangs", "loop"),
+    [
+        ("thread", "uvloop"),
+        ("deaf", "asyncio"),
+        ("busy", "uvloop"),
+        pytest.param("thread", "asyncio", marks=pytest.mark.slow),
+        pytest.param("deaf", "uvloop", marks=pytest.mark.slow),
+        pytest.param("busy", "asyncio", marks=pytest.mark.slow),
+    ],
+)
 def test_whatever_hangs_a_signal_ends_the_process_within_the_drain_time(
     hangs: str, loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

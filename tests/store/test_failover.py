@@ -62,6 +62,15 @@ class Writer:
             self.answered = row.seq
 
 
+HOWS: tuple[Cut, ...] = ("before", "behind", "late")
+CUTS = [
+    pytest.param(how, after, marks=[] if HOWS[after] == how else [pytest.mark.slow])
+    for how in HOWS
+    for after in range(len(HOWS))
+]
+"""Each way at another moment; in the long tests each at every one."""
+
+
 @pytest.fixture
 def cutter(postgresql: Server, tmp_path: Path) -> Iterator[tuple[Cutter, str]]:
     """Lend a cutter before an empty database, and the URL that leads through it."""
@@ -72,8 +81,7 @@ def cutter(postgresql: Server, tmp_path: Path) -> Iterator[tuple[Cutter, str]]:
     postgresql.drop(url)
 
 
-@pytest.mark.parametrize("how", ["before", "behind", "late"])
-@pytest.mark.parametrize("after", range(3))
+@pytest.mark.parametrize(("how", "after"), CUTS)
 def test_a_writer_finds_out_what_became_of_a_commit_by_reading(
     cutter: tuple[Cutter, str], how: Cut, after: int
 ) -> None:
