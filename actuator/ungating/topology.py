@@ -54,8 +54,19 @@ class TopologyPods:
         return not pod.metadata.deleting and (waits(pod, self.gate) or _is_stuck(pod))
 
     def _shown(self, key: str) -> WorkloadView | None:
+        """Return what stands for the pods that name a workload: of an elastic job its newest slice.
+
+        Their template is that of the slice which was started, whichever took over from it since.
+        """
         known = self._read_model()
-        return None if known.fills_in else known.workloads.get(key)
+        if known.fills_in:
+            return None
+        named = known.workloads.get(key)
+        if named is not None and not (named.elastic and named.phase == "finished"):
+            return named
+        namespace, _, name = key.partition("/")
+        chain = (namespace, name if named is None else named.first or name)
+        return next((one for one in known.workloads.values() if _is_slice(one, chain)), None)
 
     async def release(self, calls: Calls, standing: Standing) -> Sequence[tuple[Pod, Patch]]:
         """See ``UngatingRule.release``."""
@@ -64,7 +75,7 @@ class TopologyPods:
         if not key or shown is None or shown.phase != "admitted":
             return ()
         waits = any(is_behind(standing.pods[name], self.gate) for name in standing.waiting)
-        numbered = await _numbered(calls, key) if waits else {}
+        numbered = await _numbered(calls, shown.key) if waits else {}
         if numbered is None:
             return ()
         return [
@@ -91,6 +102,12 @@ class TopologyPods:
             if self.minds(one) and runs(one, self.gate) and all(own) and own not in known:
                 steps.append((one, _failed(one)))
         return steps
+
+
+def _is_slice(shown: WorkloadView, chain: tuple[str, str]) -> bool:
+    """Tell whether a workload holds quota for an elastic job, by its namespace and first slice."""
+    namespace, _, name = shown.key.partition("/")
+    return shown.elastic and shown.phase == "admitted" and (namespace, shown.first or name) == chain
 
 
 def _place(given: PodSetAssignment, shown: WorkloadView, numbering: Numbering) -> Place | None:

@@ -56,11 +56,18 @@ class Placing(Stage):
         self._task: asyncio.Task[None] | None = None
         self.start()
 
-    def show(self, phase: Phase, given: tuple[PodSetAssignment, ...]) -> None:
-        """Have the projection know how the workload stands."""
+    def show(
+        self,
+        phase: Phase,
+        given: tuple[PodSetAssignment, ...],
+        key: str = WORKLOAD,
+        first: str = "",
+    ) -> None:
+        """Have the projection know how the workload stands; with ``first`` it is an elastic one."""
         job = ObjectRef(kind="batch/job", namespace="default", name="train", uid="u")
-        view = WorkloadView(key=WORKLOAD, uid="u", job=job, phase=phase, assignment=given)
-        self.read_model.workloads[WORKLOAD] = view
+        view = WorkloadView(key=key, uid="u", job=job, phase=phase, assignment=given)
+        view.elastic, view.first = bool(first), first
+        self.read_model.workloads[key] = view
         self.read_model.places = True
 
     def start(self) -> None:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from tests.actuator.placing import (
     INDEX,
     PODS,
+    WORKLOAD,
+    WORKLOADS,
     Placing,
     assigned,
     node_failed,
@@ -20,7 +22,7 @@ from tests.actuator.placing import (
     replaced,
 )
 from tests.parts.drawn import drawn
-from tests.parts.stage import Object, eventually
+from tests.parts.stage import Object, eventually, kueue
 from tests.parts.virtual import run_virtually
 
 
@@ -186,3 +188,21 @@ def _happens(stage: Placing, act: str, number: int, at: int) -> dict[str, int]:
         case _:
             pass
     return {}
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["the first is known", "it is gone"])
+def test_pods_of_an_elastic_job_go_where_the_slice_that_took_over_says(*, known: bool) -> None:
+    async def run(stage: Placing) -> None:
+        stage.pod("p0", 0)
+        await eventually(lambda: stage.hosts() == {"p0": "a"})
+        stage.show("finished", (assigned(a=1),), first="train")
+        stage.show("admitted", (assigned(a=1, b=1),), key="default/larger", first="train")
+        stage.show("admitted", (assigned(c=2),), key="default/other", first="another")
+        podset = {"name": "main", "count": 2, "template": {"spec": {"containers": []}}}
+        stage.make(WORKLOADS, kueue("Workload", "larger", queueName="main", podSets=[podset]))
+        if not known:
+            del stage.read_model.workloads[WORKLOAD]
+        stage.pod("p1", 1)
+        await eventually(lambda: stage.hosts() == {"p0": "a", "p1": "b"})
+
+    staged(run, assigned(a=1))

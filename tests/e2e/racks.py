@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -95,32 +96,36 @@ class Racks:
         await until(holds, what, patience_s=120)
 
 
+@dataclass(frozen=True)
+class Enabled:
+    """What the configuration names: kinds with their feature gates, and more of both."""
+
+    acts: Sequence[Act] = (JOBSET,)
+    others: Sequence[str] = ("pod",)
+    gates: Sequence[str] = ()
+
+
 @asynccontextmanager
 async def racks(
-    api: KubernetesApi,
-    own_api: str,
-    folder: Path,
-    *,
-    acts: Sequence[Act] = (JOBSET,),
-    others: Sequence[str] = ("pod",),
+    api: KubernetesApi, own_api: str, folder: Path, enabled: Enabled = Enabled()
 ) -> AsyncGenerator[Racks]:
-    """Lend the nodes, with everything that runs on and beside them.
-
-    Enabled are the kinds of ``acts``, and the frameworks that ``others`` names.
-    """
+    """Lend the nodes, with everything that runs on and beside them."""
+    acts = enabled.acts
     config = folder / "configuration.yaml"
-    enabled = tuple(dict.fromkeys([*(one for act in acts for one in act.frameworks), *others]))
+    named = [*(one for act in acts for one in act.frameworks), *enabled.others]
+    frameworks = tuple(dict.fromkeys(named))
+    gates = [*(gate for act in acts for gate in act.gates), *enabled.gates]
     told = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
-        "integrations": {"frameworks": enabled},
-        "featureGates": {gate: True for act in acts for gate in act.gates},
+        "integrations": {"frameworks": frameworks},
+        "featureGates": dict.fromkeys(gates, True),
     }
     config.write_bytes(msgspec.yaml.encode(told))
     crds = [one for act in acts for one in (*([act.crd] if act.crd else []), *act.also)]
     for found in (*crds, *_objects()):
         await define(api, found)
-    for policy in policies(enabled):
+    for policy in policies(frameworks):
         await apply(api, policy)
     fleet = asyncio.create_task(Fleet(api, tuple(HOSTS), CAPACITY).run())
     wanted = Wanted(state=folder, kubeconfig=Path(own_api), config=str(config))

@@ -20,7 +20,7 @@ from tests.e2e.cast import until
 from tests.e2e.kinds import ACTS
 from tests.e2e.lws import leader_worker_sets, numbering
 from tests.e2e.operators import Operator, at_work
-from tests.e2e.racks import HOSTS, NAME, PODS, RACK, WORKLOADS, Racks, racks
+from tests.e2e.racks import HOSTS, NAME, PODS, RACK, WORKLOADS, Enabled, Racks, racks
 from tests.e2e.test_job_kinds import get
 from tests.e2e.test_serving import LWS, leader_worker_set, of_apps
 from tests.parts.foreign import foreign_crd, pods_template
@@ -137,7 +137,7 @@ async def test_the_pods_of_each_kind_run_where_the_topology_says(
         await apply(api, policy)
     async with AsyncExitStack() as beside:
         here = await beside.enter_async_context(
-            racks(api, own_api, tmp_path, acts=acts, others=others)
+            racks(api, own_api, tmp_path, Enabled(acts=acts, others=others))
         )
         for act in acts:
             await beside.enter_async_context(at_work(api, _operator(act)))
