@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.core.topology.test_scheduling import Cluster
+from tests.core.topology.cluster import Cluster
 from tidegate.cli.commands.decisions.why import told_lines
 from tidegate.cli.figures.racks import colour, svg
 from tidegate.cli.ledger.racks import drawn, rows

@@ -2,135 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
-from msgspec.structs import replace
 
+from tests.core.topology.cluster import Cluster, names
 from tidegate.contracts import facts
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decision_kinds.placements import TopologyAssigned
 from tidegate.contracts.decisions import (
-    DecisionEvent,
     StartOrdered,
     WorkloadEvicted,
     WorkloadPending,
 )
-from tidegate.contracts.facts import FactEvent
-from tidegate.core.decide import decide
-from tidegate.core.folding.fold import apply
-from tidegate.core.folding.snapshot import decode, encode
-from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.shapes import unpark
-from tidegate.core.state.state import State
-from tidegate.core.state.workload import Shape
-from tidegate.model.ids import ObjectRef
-from tidegate.model.podset import Container, LabelSelector, PodSet, TopologyRequest
-from tidegate.model.quota import (
-    ClusterQueueSpec,
-    FlavorQuotas,
-    FlavorSpec,
-    LocalQueueSpec,
-    Preemption,
-    Quota,
-    ResourceGroup,
-)
-from tidegate.model.topology import HOSTNAME, NodeSpec, unpack
-
-
-class Cluster:
-    """A queue over nodes of two CPUs, two in a rack."""
-
-    def __init__(self, nodes: int, *, topology: bool = True) -> None:
-        self.state = State()
-        quota = FlavorQuotas(flavor="hosts", quotas={"cpu": Quota(nominal=100_000)})
-        spec = ClusterQueueSpec(
-            groups=(ResourceGroup(resources=("cpu",), flavors=(quota,)),),
-            namespace_selector=LabelSelector(),
-            preemption=Preemption(within_cluster_queue="LowerPriority"),
-        )
-        self.fold(
-            facts.LedgerOpened(at_us=0, ledger_id="topology"),
-            facts.WatchesExpected(at_us=0, resources=()),
-            facts.FlavorDefined(at_us=0, name="hosts", spec=FlavorSpec(topology="racks")),
-            facts.NamespaceDefined(at_us=0, name="n"),
-            facts.ClusterQueueDefined(at_us=0, name="cq", spec=spec),
-            facts.LocalQueueDefined(
-                at_us=0, name="q", namespace="n", spec=LocalQueueSpec(cluster_queue="cq")
-            ),
-        )
-        if topology:
-            levels = ("rack", HOSTNAME)
-            self.fold(facts.TopologyDefined(at_us=0, name="racks", levels=levels))
-        for number in range(nodes):
-            self.node(number)
-
-    def fold(self, *events: FactEvent) -> None:
-        for event in events:
-            apply(self.state, event)
-
-    def node(self, number: int, *, ready: bool | None = True) -> None:
-        name = f"x{number}"
-        labels = {"rack": f"r{number // 2}", HOSTNAME: name}
-        spec = NodeSpec(labels=labels, allocatable={"cpu": 2_000, "pods": 10}, ready=ready)
-        self.fold(facts.NodeDefined(at_us=0, name=name, spec=spec))
-
-    def job(
-        self,
-        name: str,
-        pods: int,
-        required: str = "",
-        priority: int = 0,
-        *,
-        elastic: bool = False,
-    ) -> None:
-        asked = TopologyRequest(required=required) if required else None
-        podset = PodSet(count=pods, containers=(Container(requests={"cpu": "1"}),), topology=asked)
-        job = ObjectRef(kind="batch/job", namespace="n", name=name, uid=name)
-        self.fold(
-            facts.WorkloadSubmitted(
-                at_us=0,
-                workload=f"n/{name}",
-                uid=name,
-                job=job,
-                queue="q",
-                podsets=(podset,),
-                priority=priority,
-                elastic=elastic,
-            )
-        )
-
-    def resize(self, name: str, pods: int) -> None:
-        """Change how many pods an elastic job has."""
-        known = self.state.workloads[f"n/{name}"]
-        podsets = (replace(known.podsets[0], count=pods),)
-        self.fold(
-            facts.WorkloadChanged(
-                at_us=0, workload=known.key, uid=known.uid, queue="q", podsets=podsets, elastic=True
-            )
-        )
-
-    def decide(self) -> list[DecisionEvent]:
-        """Decide until nothing follows; a state that was read back decides the same."""
-        copy = decode(encode(self.state))
-        found = decide(self.state)
-        assert decide(copy) == found
-        assert decide(self.state) == []
-        return found
-
-    def where(self, name: str) -> dict[str, int]:
-        [given] = self.state.workloads[f"n/{name}"].assignment
-        assert given.topology is not None
-        return {one.values[0]: one.count for one in unpack(given.topology)}
+from tidegate.model.topology import HOSTNAME
 
 
 @pytest.fixture
 def cluster() -> Cluster:
     return Cluster(4)
-
-
-def names(decisions: Iterable[DecisionEvent]) -> list[str]:
-    return [type_name(one) for one in decisions]
 
 
 def test_a_job_that_asks_for_no_topology_is_placed_all_the_same(cluster: Cluster) -> None:
@@ -157,57 +45,6 @@ def test_an_elastic_job_that_becomes_smaller_gives_the_nodes_of_its_last_pods_ba
     cluster.resize("shrinks", 2)
     assert "QuotaReserved" in names(cluster.decide())
     assert cluster.where("waits") == {"x1": 2}
-
-
-def test_whose_pods_no_nodes_could_take_is_looked_at_again_when_a_node_comes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    looked_at = list[str]()
-
-    def note(cq: ClusterQueueState, shape: Shape) -> None:
-        looked_at.append(cq.name)
-        unpark(cq, shape)
-
-    monkeypatch.setattr("tidegate.core.nomination.watches.unpark", note)
-    cluster = Cluster(3)
-    cluster.job("wide", 3, "rack")
-    cluster.job("never", 6, "rack")
-    cluster.decide()
-    cluster.job("small", 1, "rack")
-    cluster.decide()
-    cluster.fold(facts.WorkloadRemoved(at_us=0, workload="n/wide", uid="wide", version=9))
-    cluster.decide()
-    assert not looked_at
-    for number in (3, 8):
-        labels = {"rack": "r1", HOSTNAME: f"x{number}"}
-        spec = NodeSpec(labels=labels, allocatable={"cpu": 2_000, "pods": 10}, ready=True)
-        cluster.fold(facts.NodeDefined(at_us=0, name=f"x{number}", spec=spec))
-    assert "QuotaReserved" in names(cluster.decide())
-    assert sum(cluster.where("never").values()) == 6
-
-
-def test_who_finds_no_nodes_waits_and_is_told_how_many_there_are(cluster: Cluster) -> None:
-    cluster.job("wide", 5, "rack")
-    [told] = [one for one in cluster.decide() if isinstance(one, WorkloadPending)]
-    [why] = told.placements
-    assert (told.reason, why.fits, why.of) == ("TopologyPlacementFailed", 4, 5)
-    assert [(one.level, one.domains, one.fitting, one.pods) for one in why.levels] == [
-        ("rack", 2, 0, ((4, 2),)),
-        (HOSTNAME, 4, 0, ((2, 4),)),
-    ]
-    cluster.job("wait", 4, "rack")
-    cluster.job("more", 4, "rack")
-    cluster.job("last", 1)
-    assert names(cluster.decide()).count("WorkloadAdmitted") == 2
-
-
-def test_a_node_that_comes_lets_in_who_waited_for_it() -> None:
-    cluster = Cluster(1)
-    cluster.job("wide", 3, "rack")
-    assert "WorkloadPending" in names(cluster.decide())
-    cluster.node(1)
-    assert "WorkloadAdmitted" in names(cluster.decide())
-    assert cluster.where("wide").keys() == {"x0", "x1"}
 
 
 def test_pods_of_a_node_that_is_gone_move_and_stay_in_their_rack(cluster: Cluster) -> None:

@@ -161,17 +161,19 @@ def _hopeless(state: State, intent: Intent) -> str:
 def _finds_nodes(state: State, intent: Intent, workload: Workload, cq: ClusterQueueState) -> bool:
     """Tell whether there will be nodes for a preemptor, once whoever leaves has left.
 
-    Looked at again when a node changed or something has left one.
+    Looked at again when a node changed or something has left one, or its tree has changed: quota
+    decides which flavor it would get.
     """
     found = state.forest.topologies
-    if not intended(state, intent) or found.upheld.get(intent.workload) == found.stamp:
+    now = found.stamp, cq.tree.stamp
+    if not intended(state, intent) or found.upheld.get(intent.workload) == now:
         return True
     view = DecideContext(state=state, decisions_max=0)
     view.begin([cq.tree])
     holds = _anew(state, intent, workload, cq).mode == "Fit"
     view.end()
     if holds:
-        found.upheld[intent.workload] = found.stamp
+        found.upheld[intent.workload] = now
     return holds
 
 

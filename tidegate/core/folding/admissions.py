@@ -28,13 +28,17 @@ from tidegate.core.queueing.heads import leave, place
 from tidegate.core.queueing.quota_ops import begin_leaving, deactivate, give, let_in, take
 from tidegate.core.queueing.slice_replacement import beyond, hand_over
 from tidegate.core.quota.charging import charged, requests_digest
-from tidegate.core.quota.forest import HOLDING, forest, intend, move
+from tidegate.core.quota.forest import HOLDING, forest, intend
+from tidegate.core.quota.touching import move, touch_placing
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import repeated_stop, watch
 from tidegate.core.state.interning import share_tried
 from tidegate.core.state.shapes import park
 from tidegate.core.state.state import Held, Intent, Order, State, Workload
+from tidegate.core.topology.explain import places
 
+FOR_SHARES = "InCohortFairSharing"
+SLICE_REPLACED = "WorkloadSliceReplaced"  # why an older slice gives its quota over to the newer
 _Quota: TypeAlias = QuotaReserved | ReservationRepeated | WorkloadAdmitted | QuotaReleased
 _Order: TypeAlias = StartOrdered | StopOrdered
 _Preemption: TypeAlias = PreemptionIntended | PreemptionAbandoned | WorkloadPreempted
@@ -104,11 +108,9 @@ def _reserve(state: State, workload: Workload, event: QuotaReserved) -> None:
     give(state, workload, outside=False)  # a second reservation replaces the first
     workload.phase, workload.reserved_us = "reserved", event.at_us
     workload.evicted_reason = workload.preempted_reason = workload.requeue_reason = ""
-    workload.evicted_us = workload.displaced_seq = 0
-    workload.made_way_for = ""
-    workload.parked, workload.held, workload.scan = False, None, ()
-    workload.stopped, workload.mismatch = False, ""
-    workload.asked = workload.asked_us = 0
+    workload.evicted_us = workload.displaced_seq = workload.asked = workload.asked_us = 0
+    workload.made_way_for = workload.mismatch = ""
+    workload.parked, workload.stopped, workload.held, workload.scan = False, False, None, ()
     if event.checks and state.requeue.reconsiders:
         workload.checks, workload.checks_seq = {}, state.seq  # each reservation is asked anew
     take(state, workload, event.cluster_queue or workload.cluster_queue, event.assignment)
@@ -134,10 +136,6 @@ def _release(state: State, workload: Workload, event: QuotaReleased) -> None:
     watch(state, workload)
 
 
-FOR_SHARES = "InCohortFairSharing"
-SLICE_REPLACED = "WorkloadSliceReplaced"  # why an older slice gives its quota over to the newer
-
-
 def _order(state: State, workload: Workload, event: _Order) -> None:
     match event:
         case StartOrdered():
@@ -160,6 +158,7 @@ def _hold(state: State, workload: Workload, event: WorkloadPending) -> None:
         others=event.others,
         tried=share_tried(tried),
         asked=tuple(one.asked for one in event.tried),
+        places=places((one.podset, one.flavor) for one in event.placements),
         requests=requests_digest(state, workload) if event.tried or event.placements else b"",
         parked=event.parked,
     )
@@ -227,6 +226,7 @@ def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None
         if workload.displaced_seq and any(one.reason == FOR_SHARES for one in event.victims):
             cq.moved_seq = state.seq
         move(state, cq)
+    touch_placing(state, intent.assignment)
 
 
 def _fold_eviction(

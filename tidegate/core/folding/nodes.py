@@ -20,6 +20,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     TopologyRemoved,
 )
 from tidegate.core.queueing.quota_ops import wake_placing
+from tidegate.core.quota.touching import touch_placing
 from tidegate.core.state.interning import share_amounts, share_node
 from tidegate.core.state.state import State
 from tidegate.core.topology import cluster
@@ -73,6 +74,7 @@ def apply_placement(state: State, event: PlacementEvent) -> None:
         case TopologyAssigned():
             workload.assignment, workload.failed_nodes = event.assignment, ()
             cluster.hold(state, workload)
+            touch_placing(state, event.assignment)
             state.forest.agenda[workload.key] = None
         case NodeFailed():
             workload.failed_nodes = tuple(dict.fromkeys((*workload.failed_nodes, event.node)))

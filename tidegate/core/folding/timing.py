@@ -12,7 +12,8 @@ from __future__ import annotations
 from tidegate.contracts import decisions, facts
 from tidegate.core.preemption.guarantee import guarantee
 from tidegate.core.queueing.admission_checks import unasked
-from tidegate.core.quota.forest import HOLDING, forest, touch
+from tidegate.core.quota.forest import HOLDING, forest
+from tidegate.core.quota.touching import touch
 from tidegate.core.state import deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload

@@ -6,10 +6,10 @@ from tidegate.core.flavors.parts import parts_of
 from tidegate.core.folding.timing import admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.preemption.bounds import may_suffice, who_asks
-from tidegate.core.quota.tree import free
+from tidegate.core.quota.tree import Cell, free
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Workload
-from tidegate.core.state.workload import Constraint, Part, Slot
+from tidegate.core.state.workload import Part, Slot
 from tidegate.model.ids import FlavorResource
 
 _Amounts = dict[FlavorResource, int]
@@ -19,9 +19,12 @@ def is_deferred(context: DecideContext, cq: ClusterQueueState, workload: Workloa
     """Tell whether a workload surely fits once those who leave have left, and not before.
 
     It does if each part of it fits into the first flavor that is not ruled out: that is the one
-    that would be chosen. Where a flavor that borrows does not end the choice, it is not told.
+    that would be chosen. Where a flavor that borrows does not end the choice, or where nodes
+    matter, it is not told.
     """
-    if cq.spec.fungibility.when_can_borrow == "TryNextFlavor" or admission_blocked(context.state):
+    if cq.spec.fungibility.when_can_borrow == "TryNextFlavor" or cq.has_topologies:
+        return False
+    if admission_blocked(context.state):
         return False
     parts = parts_of(context.state, cq, workload)
     charged: _Amounts = {}
@@ -41,7 +44,7 @@ def _chosen(
     context: DecideContext, cq: ClusterQueueState, workload: Workload, part: Part, charged: _Amounts
 ) -> Slot | None:
     """Return the flavor that a part fits in, if each before it is ruled out."""
-    passed_over: list[list[Constraint]] = []
+    passed_over: list[list[tuple[Cell, int]]] = []
     for slot in part.slots:
         lacking = [
             (cell, units)
@@ -57,7 +60,10 @@ def _chosen(
 
 
 def _is_ruled_out(
-    context: DecideContext, cq: ClusterQueueState, workload: Workload, lacking: list[Constraint]
+    context: DecideContext,
+    cq: ClusterQueueState,
+    workload: Workload,
+    lacking: list[tuple[Cell, int]],
 ) -> bool:
     """Tell whether evictions cannot give one of the amounts that a flavor lacks."""
     return any(

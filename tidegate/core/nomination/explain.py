@@ -8,21 +8,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
+from msgspec.structs import replace
+
 from tidegate.contracts.decisions import FlavorTried, PendingReason
 from tidegate.core.flavors.assignment import Assignment, PodSetChoice
+from tidegate.core.flavors.demands import told_demand
 from tidegate.core.flavors.fitting import TOO_MUCH, Attempt
 from tidegate.core.nomination.nominate import Nominee
+from tidegate.core.preemption.available import unused
 from tidegate.core.preemption.candidates import preemptable
 from tidegate.core.quota.charging import per_pod, requests_digest
 from tidegate.core.quota.tree import bounded, free
 from tidegate.core.state.cluster_queues import ClusterQueueState
-from tidegate.core.state.state import State, Workload
-from tidegate.core.topology.explain import error_of
+from tidegate.core.state.state import Held, State, Workload
+from tidegate.core.topology.explain import error_of, places
 from tidegate.core.topology.request import Failure
 from tidegate.model.quantity import render
 
 OF_QUOTA: tuple[PendingReason, ...] = ("WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor")
 """Reasons that name what was tried in vain."""
+NODELESS: PendingReason = "TopologyPlacementFailed"
+"""Its pods would find no place though nobody had been placed anywhere."""
 Tried = tuple[tuple[str, str, str, str], ...]
 
 SENTENCES: dict[PendingReason, str] = {
@@ -68,15 +74,47 @@ def stands(state: State, nominee: Nominee) -> bool:
         return held.requests == requests_digest(state, workload)
     if nominee.outcome not in ("no fit", "no candidates"):
         return held.reason == nominee.reason
-    if unplaced(nominee):
-        same = held.reason == nominee.reason and not held.tried
-        return same and held.requests == requests_digest(state, workload)
-    if held.reason not in OF_QUOTA:
+    if held.reason not in (*OF_QUOTA, NODELESS):
         return False
-    if not held.tried:
-        return _is_uncovered(state, nominee.cq, workload)
+    if not held.tried and not held.places:
+        uncovered = held.reason in OF_QUOTA and _is_uncovered(state, nominee.cq, workload)
+        return uncovered or _says_the_same(held, nominee)
     if held.requests != requests_digest(state, workload):
         return False
+    assert nominee.proposal is not None
+    if held.places and _says_the_same(held, nominee):
+        return True
+    return _lacks_quota(held, nominee) and _lacks_nodes(state, workload, held)
+
+
+def _says_the_same(held: Held, nominee: Nominee) -> bool:
+    """Tell whether just what was said last would be said now.
+
+    Podsets that find no place beside each other violate no constraint each for itself.
+    """
+    assert nominee.proposal is not None
+    assignment = nominee.proposal.assignment
+    if held.reason != nominee.reason or held.tried != kinds(assignment):
+        return False
+    return held.places == unplaced_first(assignment)
+
+
+def _lacks_nodes(state: State, workload: Workload, held: Held) -> bool:
+    """Tell whether nodes that were named as too few are so still."""
+    for podset, flavor in held.places:
+        found = told_demand(state, workload, podset, flavor)
+        if found is None:
+            return False
+        if isinstance(found, Failure):
+            continue
+        room = replace(found.room, empty=held.reason == NODELESS)
+        if found.slices <= unused(state, room):
+            return False
+    return True
+
+
+def _lacks_quota(held: Held, nominee: Nominee) -> bool:
+    """Tell whether each constraint of quota that was named is violated still."""
     assert nominee.proposal is not None
     now = {(one[0], one[1]): one[3] for one in kinds(nominee.proposal.assignment)}
     return all(
@@ -84,6 +122,15 @@ def stands(state: State, nominee: Nominee) -> bool:
         if told[2]
         else now.get((told[0], told[1]), told[3]) == told[3]
         for told, asked in zip(held.tried, held.asked, strict=True)
+    )
+
+
+def unplaced_first(assignment: Assignment) -> tuple[tuple[str, str], ...]:
+    """Return the first podset of each flavor that its nodes could not take, as it is held."""
+    return places(
+        (one.name, one.topology_flavor)
+        for one in assignment.podsets
+        if one.failure is not None and one.topology_flavor
     )
 
 
@@ -173,6 +220,8 @@ def _lacking(lack: Failure) -> str:
 
 
 def _details(podset: PodSetChoice) -> Iterator[str]:
+    if podset.wrong:
+        yield "it asks for a topology, and not just one of its flavors has one"
     if (lack := podset.failure) is not None:
         yield f"the topology of flavor {podset.topology_flavor} has {_lacking(lack)}"
     for attempt in podset.attempts:

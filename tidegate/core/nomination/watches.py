@@ -1,29 +1,28 @@
 """Whom a ClusterQueue need not offer until something changes: workloads that watch a constraint.
 
 A workload that fits nowhere, whoever might be evicted for it, violates one constraint in each
-flavor that it may go to: so much of a cell is not to be had. It watches those, and the constraints
-that it was told of, which hold once as much is free. Each cell of a ClusterQueue keeps its watchers
-ordered by amount, so that a change costs what is woken: they find another violated constraint, or
-are offered. Whose pods no level of a topology could take, even with nobody placed there, is looked
-at again when a node changes. Who lacks neither, or was searched victims for in vain, is looked at
-again whenever the tree changes.
+flavor that it may go to: so much of a cell is not to be had, or so many slices of its pods find no
+room at a level of the flavor's topology. It watches those, and the constraints that it was told of,
+which hold once as much is free. Each cell and each room keeps its watchers ordered by amount, so
+that a change costs what is woken: they find another violated constraint, or are offered. Who lacks
+neither, or was searched victims for in vain, is looked at again whenever the tree changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
 from itertools import count as counter
 
-from tidegate.core.flavors.fitting import IN_USE
 from tidegate.core.flavors.parts import parts_of
+from tidegate.core.nomination.constraints import named, proof
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.deferral import is_deferred
-from tidegate.core.nomination.explain import OF_QUOTA
+from tidegate.core.nomination.explain import NODELESS, OF_QUOTA
 from tidegate.core.nomination.nominate import Nominee
-from tidegate.core.preemption.bounds import Asking, may_suffice, who_asks
+from tidegate.core.preemption.available import may_be_had, unused
+from tidegate.core.preemption.bounds import Asking, who_asks
 from tidegate.core.preemption.trial import outside_seq
-from tidegate.core.quota.tree import Cell, free
+from tidegate.core.quota.tree import Cell
 from tidegate.core.state.cluster_queues import (
     CellWatchers,
     ClusterQueueState,
@@ -32,9 +31,9 @@ from tidegate.core.state.cluster_queues import (
     Watchers,
 )
 from tidegate.core.state.shapes import first_of, is_offered, offer, set_aside, unpark
-from tidegate.core.state.state import Held, State, Workload
-from tidegate.core.state.workload import Constraint, Part, Parts, Shape, Watch
-from tidegate.core.topology.cluster import topologies
+from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Shape, Watch
+from tidegate.core.topology.capacity import Capacity
 
 _STALE_MAX = 64
 _serial = counter()
@@ -45,9 +44,9 @@ def watch(state: State, nominee: Nominee) -> None:
     cq, workload, shape = nominee.cq, nominee.workload, nominee.workload.shape
     assert shape is not None
     shape.named = None
-    shape.told = _is_told_of_quota(nominee)
-    shape.nodeless = _as_of(state) if _lacks_nodes(nominee) else None
-    if nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
+    shape.told = _is_told_of_constraints(state, nominee)
+    known = shape.told or not cq.has_topologies
+    if known and nominee.outcome in ("no fit", "no candidates") and not workload.replaces:
         _register(state, cq, shape, workload)
     if shape.named is None:
         cq.tree.unproven[id(shape)] = cq, shape
@@ -76,7 +75,7 @@ def wake(state: State, tree: Tree) -> None:
     for cq, shape in unproven.values():
         if shape.named is not None or is_offered(cq, shape):
             continue
-        if shape.aside == tree.stamp or shape.nodeless == _as_of(state):
+        if shape.aside == tree.stamp:
             tree.unproven[id(shape)] = cq, shape
         else:
             unpark(cq, shape)
@@ -98,27 +97,11 @@ def _waits(context: DecideContext, cq: ClusterQueueState, shape: Shape, workload
     return _register(context.state, cq, shape, workload)
 
 
-def _lacks_nodes(nominee: Nominee) -> bool:
-    """Tell whether no node could ever take a head's pods: it has no other flavor and not fewer."""
-    workload = nominee.workload
-    fixed = all(one.min_count is None for one in workload.podsets) and not workload.replaces
-    flavors = all(len(group.slots) == 1 for group in nominee.cq.groups)
-    return fixed and flavors and nominee.reason == "TopologyPlacementFailed"
-
-
-def _as_of(state: State) -> tuple[int, int]:
-    return topologies(state).nodes_stamp, state.redefined_seq
-
-
 def _wake_queue(state: State, cq: ClusterQueueState) -> None:
     """Offer again whom a ClusterQueue's cells may have room for now, or who may evict again."""
     seen_seq, cq.watched_seq = cq.watched_seq, outside_seq(cq)
     for at in list(cq.watchers.values()):
-        unused, heap = free(at.cell), at.named.heap
-        while heap and heap[0][0] <= unused:
-            _, _, shape, token = heappop(heap)
-            if shape.named is token:
-                offer(cq, shape)
+        _wake_named(state, cq, at)
         for of, watchers in list(at.beyond.items()):
             if _is_given_back(cq, of, seen_seq):
                 del at.beyond[of]
@@ -126,6 +109,18 @@ def _wake_queue(state: State, cq: ClusterQueueState) -> None:
                     _reached(cq, shape, token)
             elif watchers.heap:
                 _wake_reached(state, cq, at, of)
+        if isinstance(at.cell, Capacity) and not _is_watched(at):
+            del cq.watchers[at.cell]
+
+
+def _wake_named(state: State, cq: ClusterQueueState, at: CellWatchers) -> None:
+    """Offer those again who were told that they lack what may be had now."""
+    heap = at.named.heap
+    most = unused(state, at.cell) if heap else 0
+    while heap and heap[0][0] <= most:
+        _, _, shape, token = heappop(heap)
+        if shape.named is token:
+            offer(cq, shape)
 
 
 def _is_given_back(cq: ClusterQueueState, rights: Rights, seen_seq: int) -> bool:
@@ -143,7 +138,7 @@ def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, of: Rig
         top = first_of(shape) if shape.watch is token else None
         if top is not None:
             asked = Asking(state=state, cq=cq, workload=top, rights=of)
-            if not may_suffice(asked, at.cell, units):
+            if not may_be_had(asked, at.cell, units):
                 return
         heappop(heap)
         _reached(cq, shape, token)
@@ -159,14 +154,14 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
 
     Tells whether there are such, and all that it was told of are violated.
     """
-    named = _named(cq, shape, workload)
-    if any(units <= free(cell) for cell, units in named):
+    told = named(state, cq, shape, workload)
+    if told is None or any(units <= unused(state, at) for at, units in told):
         return False
     if shape.watch is None and not _prove(state, cq, shape, workload):
         return False
     shape.named = Watch()
-    for cell, units in named:
-        _push(_of(cq, cell).named, units, shape, shape.named)
+    for at, units in told:
+        _push(_of(cq, at).named, units, shape, shape.named)
     return True
 
 
@@ -174,35 +169,46 @@ def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
     """Let a shape watch a violated constraint for each flavor; tell whether there are such."""
     parts = parts_of(state, cq, workload)
     asked = who_asks(state, cq, workload, parts.needs)
-    beyond = _proof(asked, parts)
+    beyond = proof(asked, parts)
     if beyond is None:
         return False
     shape.watch = Watch()
-    for cell, units in beyond:
-        _push(_of(cq, cell).beyond.setdefault(asked.rights, Watchers()), units, shape, shape.watch)
+    for at, units in beyond:
+        _push(_of(cq, at).beyond.setdefault(asked.rights, Watchers()), units, shape, shape.watch)
     return True
 
 
-def _is_told_of_quota(nominee: Nominee) -> bool:
-    """Tell whether all that could be said of why a head waits is which quota it lacks.
+def _is_told_of_constraints(state: State, nominee: Nominee) -> bool:
+    """Tell whether all that could be said of why a head waits is what quota or room it lacks.
 
     Who only waits for others to leave is not told anew, so that what it was told must not depend on
     definitions, which may have changed since.
     """
     workload, shape = nominee.workload, nominee.workload.shape
     held = workload.held
-    if held is None or shape is None or not held.tried or workload.replaces:
+    if held is None or shape is None or workload.replaces or not (held.tried or held.places):
         return False
-    if nominee.outcome == "deferred" and len(_named(nominee.cq, shape, workload)) < len(held.tried):
+    told = len(held.tried) + len(held.places)
+    says = named(state, nominee.cq, shape, workload)
+    if says is None or (nominee.outcome == "deferred" and len(says) < told):
         return False
-    return held.reason in OF_QUOTA and nominee.outcome in ("no fit", "no candidates", "deferred")
+    return held.reason in (*OF_QUOTA, NODELESS) and nominee.outcome in (
+        "no fit",
+        "no candidates",
+        "deferred",
+    )
 
 
-def _of(cq: ClusterQueueState, cell: Cell) -> CellWatchers:
-    found = cq.watchers.get(id(cell))
+def _of(cq: ClusterQueueState, at: Cell | Capacity) -> CellWatchers:
+    key = at if isinstance(at, Capacity) else id(at)
+    found = cq.watchers.get(key)
     if found is None:
-        found = cq.watchers[id(cell)] = CellWatchers(cell=cell)
+        found = cq.watchers[key] = CellWatchers(cell=at)
     return found
+
+
+def _is_watched(at: CellWatchers) -> bool:
+    return bool(at.named.heap) or any(one.heap for one in at.beyond.values())
 
 
 def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
@@ -212,46 +218,3 @@ def _push(watchers: Watchers, units: int, shape: Shape, token: Watch) -> None:
         heap[:] = [one for one in heap if one[3] in (one[2].watch, one[2].named)]
         heapify(heap)
         watchers.entries_max = 2 * len(heap) + _STALE_MAX
-
-
-def _named(cq: ClusterQueueState, shape: Shape, workload: Workload) -> list[Constraint]:
-    """Return the constraints that the workload was told of: it is told anew when one holds."""
-    held = workload.held
-    if held is None:
-        return []
-    if shape.says is None or shape.says[0] is not held:
-        shape.says = held, list(_constraints(cq, held))
-    return shape.says[1]
-
-
-def _constraints(cq: ClusterQueueState, held: Held) -> Iterator[Constraint]:
-    for (_, flavor, resource, said), asked in zip(held.tried, held.asked, strict=True):
-        if said == IN_USE:
-            group = cq.group_of[resource]
-            yield from ((one.cells[resource], asked) for one in group.slots if one.flavor == flavor)
-
-
-def _proof(asked: Asking, parts: Parts) -> list[Constraint] | None:
-    """Return for some part of a workload a constraint that it violates in each flavor, or None."""
-    for part in parts.each:
-        found = _violated(asked, part)
-        if found is not None:
-            return found
-    return None
-
-
-def _violated(asked: Asking, part: Part) -> list[Constraint] | None:
-    """Return for each flavor of a part an amount that it has no room for, evictions included."""
-    found: list[Constraint] = []
-    named = [(name, units) for name, units in part.least.items() if units]
-    for slot in part.slots if named else ():
-        for name, units in named:
-            cell = slot.cells[name]
-            if units > cell.potential:
-                break  # for ever: there is nothing to watch
-            if not may_suffice(asked, cell, units):
-                found.append((cell, units))
-                break
-        else:
-            return None
-    return found if named else None

@@ -82,7 +82,7 @@ def _may_suffice(asking: Asking, cell: Cell, units: int) -> bool:
     """
     cq, workload = asking.cq, asking.workload
     rules = cq.spec.preemption
-    own = _below(cq.held.get(cell.fr), _limit(workload, rules.within_cluster_queue))
+    own = _below(cq.held.get(cell.fr), limit_of(workload, rules.within_cluster_queue))
     if not _may_borrow(cell, units - own):
         return False
     lacking = units - free(cell) - own
@@ -117,7 +117,7 @@ def _given_classic(asking: Asking, cell: Cell, units: int, own: int) -> int:
     """
     cq, workload = asking.cq, asking.workload
     rules = cq.spec.preemption
-    limit = _limit(workload, rules.reclaim_within_cohort)
+    limit = limit_of(workload, rules.reclaim_within_cohort)
     within = cell.usage - own + units <= cell.quota
     lower = _borrowing_limit(cq, workload)
     found, claimed = 0, False
@@ -140,7 +140,7 @@ def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
     have: once all that may be evicted there has left.
     """
     cq, workload, fr = asking.cq, asking.workload, cell.fr
-    limit = _limit(workload, cq.spec.preemption.reclaim_within_cohort)
+    limit = limit_of(workload, cq.spec.preemption.reclaim_within_cohort)
     if cell.usage + units <= cell.quota:
         everywhere = borrowed(cq.tree, cq.tree.root, fr, asking.rights.needs)
         return _below(everywhere, limit) - _below(
@@ -181,7 +181,7 @@ def givers(asking: Asking, amounts: dict[FlavorResource, int]) -> set[str]:
 
 def _own(asking: Asking) -> dict[FlavorResource, int]:
     """Return what a workload may evict in its own ClusterQueue, negated."""
-    limit = _limit(asking.workload, asking.cq.spec.preemption.within_cluster_queue)
+    limit = limit_of(asking.workload, asking.cq.spec.preemption.within_cluster_queue)
     if limit == -_ANY:
         return {}
     held = ((fr, _below(sums, limit)) for fr, sums in asking.cq.held.items())
@@ -220,7 +220,7 @@ def _borrowing_limit(cq: ClusterQueueState, workload: Workload) -> int:
     return workload.priority if most is None else min(workload.priority, most + 1)
 
 
-def _limit(workload: Workload, rule: str) -> int:
+def limit_of(workload: Workload, rule: str) -> int:
     """Return below which priority a policy lets others be evicted, those of equal one at most."""
     match rule:
         case "Any":

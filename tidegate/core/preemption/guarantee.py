@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from tidegate.contracts.decisions import FlavorTried
 from tidegate.core.flavors.fitting import IN_USE
 from tidegate.core.queueing.heads import wake
-from tidegate.core.quota.forest import forest, touch
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.touching import touch
 from tidegate.core.state import deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload

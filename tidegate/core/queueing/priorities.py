@@ -6,7 +6,8 @@ Source: behaviour.md 0, 15.2.
 from __future__ import annotations
 
 from tidegate.core.queueing.heads import place, wake
-from tidegate.core.quota.forest import HOLDING, count_held, forest, move
+from tidegate.core.quota.forest import HOLDING, count_held, forest
+from tidegate.core.quota.touching import move
 from tidegate.core.state.state import State, Workload
 from tidegate.model.gates import gate
 

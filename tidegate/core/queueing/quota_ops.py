@@ -9,7 +9,8 @@ from tidegate.core.queueing import usage_samples
 from tidegate.core.queueing.heads import leave, place, wake
 from tidegate.core.queueing.variants import DEACTIVATED
 from tidegate.core.quota.charging import charged
-from tidegate.core.quota.forest import HOLDING, count_held, forest, hold, intend, move, touch
+from tidegate.core.quota.forest import HOLDING, count_held, forest, hold, intend
+from tidegate.core.quota.touching import move, touch, touch_placing
 from tidegate.core.quota.tree import add, remove
 from tidegate.core.state import deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
@@ -30,6 +31,7 @@ def take(
     workload.charges = charged(workload, assignment)
     hold(trees, workload)
     cluster.hold(state, workload)
+    touch_placing(state, assignment)
     if cq is not None:
         move(state, cq)
         usage_samples.wake(state, cluster_queue)
@@ -108,6 +110,7 @@ def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
             count_held(cq, workload, -1)
         cq.tree.leaving[workload.key] = workload
         move(state, cq)
+        touch_placing(state, workload.assignment)
     return cq
 
 
@@ -125,6 +128,7 @@ def let_in(state: State, preemptor: str) -> None:
             place(state, workload)
     if cq is not None:
         move(state, cq)
+    touch_placing(state, intent.assignment)
 
 
 def note_checkpoint(state: State, workload: Workload) -> None:

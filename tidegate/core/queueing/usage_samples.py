@@ -21,7 +21,8 @@ from tidegate.core.queueing.admission_fair_sharing import (
     natural,
     summed,
 )
-from tidegate.core.quota.forest import forest, touch
+from tidegate.core.quota.forest import forest
+from tidegate.core.quota.touching import touch
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import LocalUsage, State, Workload
 

@@ -52,23 +52,6 @@ def cohort(state: State, name: str) -> Node:
     return forest(state).cohorts[name]
 
 
-def touch(state: State, tree: Tree) -> None:
-    """Note that a tree is to be looked at again: who may start or preempt may have changed."""
-    tree.stamp += 1
-    if not tree.dirty:
-        tree.dirty = True
-        state.forest.dirty.append(tree)
-
-
-def move(state: State, at: ClusterQueueState) -> None:
-    """Note that what is used in a ClusterQueue, or by whom, has changed."""
-    node: Node | None = at.node
-    while node is not None:
-        node.version += 1
-        node = node.parent
-    touch(state, at.tree)
-
-
 def _rebuild(state: State) -> None:
     old, new = state.forest, Forest(stale=False, pods=state.forest.pods)
     new.pushed, new.agenda = old.pushed, old.agenda
@@ -279,6 +262,11 @@ def hold(trees: Forest, workload: Workload) -> None:
 
 def count_held(at: ClusterQueueState, workload: Workload, sign: int) -> None:
     """Add what a workload holds, which does not leave, to its room's sums, or take it off."""
+    heads = at.counted.get(workload.priority, 0) + sign
+    if heads:
+        at.counted[workload.priority] = heads
+    else:
+        at.counted.pop(workload.priority, None)
     for fr, units in workload.charges:
         sums = at.held.get(fr)
         if sums is None:

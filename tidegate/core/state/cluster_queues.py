@@ -13,6 +13,7 @@ import msgspec
 from tidegate.core.quota.shares import Share
 from tidegate.core.quota.tree import Cell, Node
 from tidegate.core.state.workload import Group, Rank, Shape, Watch, Workload
+from tidegate.core.topology.capacity import Capacity
 from tidegate.core.topology.usage import Topologies
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet
@@ -40,16 +41,16 @@ class Span(msgspec.Struct, kw_only=True, eq=False):
 
 
 class Watchers(msgspec.Struct, kw_only=True, eq=False):
-    """Shapes of a ClusterQueue that watch one cell, the smallest amount first."""
+    """Shapes of a ClusterQueue that watch one cell or room, the smallest amount first."""
 
     heap: list[tuple[int, int, Shape, Watch]] = []  # amount, a serial number, who, and what for
     entries_max: int = 64  # more than so many: the void ones are dropped
 
 
 class CellWatchers(msgspec.Struct, kw_only=True, eq=False):
-    """Who waits for more of a ClusterQueue's cell."""
+    """Who waits for more of a ClusterQueue's cell, or of room in a topology."""
 
-    cell: Cell
+    cell: Cell | Capacity
     named: Watchers = msgspec.field(default_factory=Watchers)  # until as much is free
     beyond: dict[Rights, Watchers] = {}  # until as much might be, once others were evicted
 
@@ -121,11 +122,12 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     holding: dict[str, Workload] = {}  # whoever is charged here, by key
     held: dict[FlavorResource, dict[int, int]] = {}
     """What whoever does not leave holds of it, by priority."""
+    counted: dict[int, int] = {}  # whoever holds quota and does not leave, by priority
     intended: dict[FlavorResource, int] = {}  # what is kept for preemptors that wait
     shapes: dict[bytes, Shape] = {}
     heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
     blocked: Rank | None = None  # StrictFIFO: its first workload, which cannot act
-    watchers: dict[int, CellWatchers] = {}  # by the identity of a cell
+    watchers: dict[int | Capacity, CellWatchers] = {}  # by the identity of a cell, or by room
     watched_seq: int = -1  # when who was displaced might evict again, as the watchers know it
     waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own
 

@@ -12,6 +12,7 @@ import msgspec
 from tidegate.contracts.decisions import PendingReason
 from tidegate.contracts.observations import JobState
 from tidegate.core.quota.tree import Cell
+from tidegate.core.topology.capacity import Capacity
 from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
 from tidegate.model.quota import FlavorSpec
@@ -26,8 +27,9 @@ Rank: TypeAlias = tuple[int, int, str, str, int]
 The last number is new each time, so that an outdated entry of a heap equals no other.
 """
 
-Constraint: TypeAlias = tuple[Cell, int]
-"""A ClusterQueue's cell, and how much is asked for of it: violated while less may be taken."""
+Constraint: TypeAlias = tuple[Cell | Capacity, int]
+"""A ClusterQueue's cell, or room in a topology, and how much is asked for of it: violated while
+less may be taken."""
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +58,7 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[str, ...] = ()
     tried: tuple[tuple[str, str, str, str], ...] = ()  # podset, flavor, resource, reason
     asked: tuple[int, ...] = ()  # of each of these, in base units
+    places: tuple[tuple[str, str], ...] = ()  # podset and flavor whose nodes could not take it
     requests: bytes = b""  # see ``tidegate.core.quota.charging.requests_digest``
     parked: bool = False
 
@@ -217,11 +220,9 @@ class Shape(msgspec.Struct, kw_only=True, eq=False):
     aside: int = -1  # the tree's stamp at which its first workload was set aside
     watch: Watch | None = None  # of constraints that keep it from starting, offered or not
     named: Watch | None = None  # of those it was told of; None: it is offered, or was not told any
-    says: tuple[Held, list[Constraint]] | None = None  # what its first workload was told of
+    says: tuple[Held, list[Constraint] | None] | None = None  # what its first workload was told of
     told: bool = False  # its first workload was looked at, and told which quota it lacks
     parts: Parts | None = None  # what each of them asks for; None: not known yet
-    nodeless: tuple[int, int] | None = None
-    """As of which nodes and definitions no level of its topology could ever take its pods."""
 
     def __lt__(self, other: Shape) -> bool:
         """Order heap entries of one rank: who changed its shape left an outdated one behind."""

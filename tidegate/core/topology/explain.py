@@ -8,6 +8,7 @@ Source: behaviour.md 12.3, failure text.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from tidegate.contracts.decision_kinds.placements import LevelTried, PlacementTried
 from tidegate.core.topology.counts import Numbers
@@ -26,6 +27,14 @@ _WRONG = {
     "leaderCount": "the smaller podset of a group is {fits} pods, and not one leader",
     "placeGone": "a domain that it was placed in is gone",
 }
+
+
+def places(found: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return of podsets and their flavors the first of each flavor: no other was tried there."""
+    first: dict[str, str] = {}
+    for podset, flavor in found:
+        first.setdefault(flavor, podset)
+    return tuple((podset, flavor) for flavor, podset in first.items())
 
 
 def tried(found: Numbers | None, failure: Failure, podset: str, flavor: str) -> PlacementTried:

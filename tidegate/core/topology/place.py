@@ -194,7 +194,7 @@ def _groups(asks: Sequence[Ask]) -> list[list[int]]:
 
 
 def _place_group(placer: Placer, asks: list[Ask], *, empty: bool) -> list[Outcome]:
-    workers, leader = _roles(asks)
+    workers, leader = roles(asks)
     if leader is not None and asks[leader].count > 1:
         return [Failure(kind="leaderCount", of=1, fits=asks[leader].count)] * len(asks)
     other = None if leader is None or not asks[leader].count else asks[leader]
@@ -208,7 +208,7 @@ def _place_group(placer: Placer, asks: list[Ask], *, empty: bool) -> list[Outcom
     return outcomes
 
 
-def _roles(asks: list[Ask]) -> tuple[int, int | None]:
+def roles(asks: Sequence[Ask]) -> tuple[int, int | None]:
     """Return which podset is the workers and which the leader: the smaller, or the second."""
     if len(asks) == 1:
         return 0, None

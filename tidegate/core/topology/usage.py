@@ -40,7 +40,8 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
     changed: dict[str, None] = {}  # hostnames whose node changed, and that nobody looked at yet
     stamp: int = 0  # raised when something that was placed has gone, or a node changed
     nodes_stamp: int = 0  # raised when a node changed, or all were built anew
-    upheld: dict[str, int] = {}  # intents by preemptor, to the stamp at which there were nodes
+    upheld: dict[str, tuple[int, int]] = {}
+    """Intents by preemptor, to the stamps, ours and its tree's, at which there were nodes."""
     waiting: dict[str, int] = {}
     """Workloads that have quota and need a place, to the stamp at which they found none; -1: they
     were not looked at yet."""

@@ -1,0 +1,73 @@
+"""What room in a flavor's topology a workload's podsets need, so that it can be watched.
+
+Source: behaviour.md 12.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from tidegate.core.flavors.assignment import grouped
+from tidegate.core.flavors.eligibility import asks_for_topology
+from tidegate.core.flavors.placing import ask_of
+from tidegate.core.quota.charging import count
+from tidegate.core.state.cluster_queues import ClusterQueueState
+from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Slot
+from tidegate.core.topology.capacity import Demand, demand
+from tidegate.core.topology.request import Failure
+from tidegate.model.podset import PodSet
+
+
+def told_demand(
+    state: State, workload: Workload, podset: str, flavor: str
+) -> Demand | Failure | None:
+    """Return what a podset that was told of a flavor's nodes needs there; None: it cannot be told.
+
+    A failure: no nodes would do.
+    """
+    for members in grouped(workload.podsets):
+        podsets = [workload.podsets[at] for at in members]
+        if any(one.name == podset for one in podsets):
+            return _demand(state, workload, podsets, flavor, least=False)
+    return None
+
+
+def least_demand(
+    state: State, cq: ClusterQueueState, workload: Workload, podsets: Sequence[PodSet], slot: Slot
+) -> Demand | Failure | None:
+    """Return what podsets surely need of a flavor's nodes, if they are given this flavor.
+
+    None: nothing, or that depends on more: on other flavors, or on checks that provide nodes.
+    """
+    if slot.spec is None or not slot.spec.topology or cq.spec.checks or workload.replaces:
+        return None
+    placing = [
+        group
+        for group in cq.groups
+        if any(one.spec is not None and one.spec.topology for one in group.slots)
+    ]
+    if len(placing) > 1:
+        return None
+    return _demand(state, workload, podsets, slot.flavor, least=True)
+
+
+def _demand(
+    state: State, workload: Workload, podsets: Sequence[PodSet], flavor: str, *, least: bool
+) -> Demand | Failure | None:
+    placer = state.forest.topologies.placers.get(flavor)
+    several = len(podsets) > 1
+    if placer is None or len(podsets) > 2 or workload.replaces:  # noqa: PLR2004 - a leader and its workers
+        return None
+    if several and not all(map(asks_for_topology, podsets)):
+        return None
+    asks = [ask_of(state, workload, one, flavor, count(workload, one)) for one in podsets]
+    if not least or all(one.min_count is None for one in podsets):
+        return demand(placer, flavor, asks)
+    [ask], [podset] = asks[:1], podsets[:1]
+    if several or podset.min_count is None:
+        return None
+    fewer = replace(ask, count=min(ask.count, podset.min_count))
+    return demand(placer, flavor, [fewer], at_least=True)

@@ -1,0 +1,96 @@
+"""Capacity for the pods of one request in a flavor's topology: a number that a constraint compares.
+
+So many slices, or pods, fit in one domain of a level, or in all domains together. What fits never
+becomes less because somebody leaves, so whoever asks for more than there is cannot be placed,
+however the rest is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from tidegate.core.topology.counts import Numbers, Shape
+from tidegate.core.topology.place import Ask, Placer, roles, shape_of
+from tidegate.core.topology.request import Failure, request
+from tidegate.core.topology.usage import Topologies
+
+
+class Capacity(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked how many of: the slices of one shape at a level of a flavor's topology."""
+
+    flavor: str
+    shape: Shape
+    level: int | None  # of which one domain has to take all; None: all domains together
+    empty: bool = False  # as if nothing had been placed on any node
+
+
+class Demand(NamedTuple):
+    """So many slices that have to fit."""
+
+    room: Capacity
+    slices: int
+
+
+def demand(
+    placer: Placer, flavor: str, asks: Sequence[Ask], *, at_least: bool = False
+) -> Demand | Failure | None:
+    """Return what podsets that are placed together need at least; None: that is not told.
+
+    A failure: no number of nodes would do.
+
+    Args:
+        placer: of the flavor's topology.
+        flavor: its name.
+        asks: one podset, or a leader and its workers.
+        at_least: any number of pods from these on would do.
+    """
+    workers, leader = roles(asks)
+    other = None if leader is None or not asks[leader].count else asks[leader]
+    if placer.options.balanced or (other is not None and other.count > 1):
+        return None
+    ask = asks[workers]
+    if ask.previous is not None or not ask.count:
+        return None
+    asked = request(
+        placer.tree.levels,
+        ask.podset.topology,
+        0 if at_least else ask.count,
+        leader=other is not None,
+        implied=ask.implied,
+        mixed=placer.options.mixed,
+    )
+    if isinstance(asked, Failure):
+        return asked
+    level = asked.start if asked.mode == "required" else None
+    shape, slices = shape_of(placer, asked, ask, other), ask.count // asked.size
+    return Demand(Capacity(flavor=flavor, shape=shape, level=level), slices) if slices else None
+
+
+def fitting(found: Topologies, room: Capacity) -> int:
+    """Return how many slices fit now; -1: not even the leader does.
+
+    Costs as much as changed since it was last asked, for all domains together their top level.
+    """
+    placer = found.placers.get(room.flavor)
+    if placer is None or not placer.tree.values:
+        return 0
+    numbers = placer.numbers(room.shape, empty=room.empty)
+    if room.shape.leader is not None:
+        return _beside_leader(numbers, room.level)
+    if room.level is None:
+        return sum(numbers.slices[one] for one in placer.tree.level(0))
+    top = numbers.ladder(room.level).largest()
+    return 0 if top is None else numbers.slices[top]
+
+
+def _beside_leader(numbers: Numbers, level: int | None) -> int:
+    domains = numbers.tree.level(level or 0)
+    able = [one for one in domains if numbers.leaders[one]]
+    if not able:
+        return -1
+    if level is not None:
+        return max(numbers.slices_l[one] for one in able)
+    return sum(numbers.slices[one] for one in domains)
