@@ -278,6 +278,7 @@ class JobIndex:
             job.alone,
             active=over.active,
             held_quota=over.held_quota,
+            held_places=over.held_places,
             priority_boost=over.priority_boost,
             gates=tuple(dict.fromkeys((*job.alone.gates, *over.gates))),
             preemption_gates=over.preemption_gates,

@@ -6,12 +6,13 @@ import msgspec
 
 from tidegate.contracts.observations import CheckSeen
 from tidegate.jobs.job_metadata import listed
-from tidegate.jobs.workload import holds_quota_of_another
+from tidegate.jobs.reserved import holds_quota_of_another, places_of_another
 from tidegate.jobs.workload_fields import boost, closed_gates
 from tidegate.kinds import names
 from tidegate.kinds.kueue_api.workloads.check_states import check_states, checks_since
 from tidegate.kinds.kueue_api.workloads.workload import Workload
 from tidegate.kinds.meta import holding
+from tidegate.model.topology import TopologyAssignment
 
 
 class WorkloadOverrides(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +21,7 @@ class WorkloadOverrides(msgspec.Struct, frozen=True, kw_only=True):
     workload: str  # its uid
     active: bool = True
     held_quota: bool = False
+    held_places: dict[str, TopologyAssignment] = {}
     priority_boost: int = 0
     gates: tuple[str, ...] = ()
     preemption_gates: tuple[str, ...] = ()
@@ -39,6 +41,7 @@ def overrides_of(workload: Workload) -> WorkloadOverrides:
         workload=workload.metadata.uid,
         active=workload.spec.active,
         held_quota=holds_quota_of_another(workload),
+        held_places=places_of_another(workload),
         priority_boost=boost(workload),
         gates=listed(annotations.get(names.ADMISSION_GATED_BY, "")),
         preemption_gates=closed_gates(workload),

@@ -19,8 +19,17 @@ from tests.core.telling import (
     types,
 )
 from tidegate.contracts import observations as seen
+from tidegate.contracts.observed.nodes import NodeObserved, TopologyObserved
+from tidegate.core.topology.cluster import topologies
 from tidegate.model.podset import PodSet
 from tidegate.model.quota import FlavorSpec
+from tidegate.model.topology import (
+    HOSTNAME,
+    NodeSpec,
+    TopologyAssignment,
+    TopologyDomain,
+    pack,
+)
 
 TEAM = seen.NamespaceObserved(name="team", uid="ns", version=1, session="a")
 
@@ -67,6 +76,37 @@ def test_adoption_reads_the_flavor_from_the_node_selector(bus: Bus) -> None:
     listing(bus, job(podsets=(small,), reclaimable={"main": 1}, state=RUNNING))
     [given] = bus.only().assignment
     assert (given.count, given.flavors, given.usage) == (2, {"cpu": "small"}, {"cpu": 4_000})
+
+
+PLACE = pack((HOSTNAME,), [TopologyDomain(values=("x",), count=2)])
+
+
+@pytest.mark.parametrize(
+    ("topology", "place", "charged"),
+    [
+        ("racks", PLACE, {"x": 2}),
+        ("", PLACE, {}),  # the flavor is of no topology any more
+        ("racks", pack(("rack", HOSTNAME), [TopologyDomain(values=("r", "x"), count=2)]), {}),
+        ("racks", pack((HOSTNAME,), [TopologyDomain(values=("x",), count=3)]), {}),
+    ],
+)
+def test_what_another_controller_placed_is_charged_where_it_stands(
+    bus: Bus, topology: str, place: TopologyAssignment, charged: dict[str, int]
+) -> None:
+    on_nodes = flavor("big", version=3, spec=FlavorSpec(topology=topology))
+    racks = TopologyObserved(
+        name="racks", uid="racks", version=1, session="a", levels=("rack", HOSTNAME)
+    )
+    labels = {"rack": "r", HOSTNAME: "x"}
+    spec = NodeSpec(labels=labels, allocatable={"cpu": 2_000, "pods": 9}, ready=True)
+    node = NodeObserved(name="x", uid="x", version=1, session="a", spec=spec)
+    pods = PodSet(count=2, containers=job().podsets[0].containers)
+    kept = job(podsets=(pods,), held_quota=True, held_places={"main": place}, state=RUNNING)
+    bus.tell(beat(1, JOBS), TEAM, *queues(), racks, on_nodes, node, started(), kept)
+    bus.tell(completed(50, "uid-train"))
+    held = topologies(bus.state).held.get("team/job-uid-train", ())
+    assert {one.values[-1]: one.pods for one in held} == charged
+    assert bus.state.workloads["team/job-uid-train"].phase == "admitted"
 
 
 def test_adoption_takes_the_first_flavor_if_the_node_selector_names_none(bus: Bus) -> None:

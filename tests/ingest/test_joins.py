@@ -8,11 +8,18 @@ from tests.ingest.scene import jobs, session
 from tests.parts.stage import JOBS, KUEUE, Object, Stage, alongside, job, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.observations import Heartbeat, JobObserved
+from tidegate.model.topology import HOSTNAME, TopologyDomain, unpack
 
 WORKLOADS = f"{KUEUE}/namespaces/default/workloads"
 PODSETS = [{"name": "main", "count": 1, "template": job()["spec"]["template"]}]
 AT = "2026-03-01T08:00:00Z"
 RESERVED = {"type": "QuotaReserved", "status": "True", "reason": "QuotaReserved", "message": "m"}
+PLACED = {
+    "levels": [HOSTNAME],
+    "slices": [
+        {"domainCount": 1, "valuesPerLevel": [{"universal": "x0"}], "podCounts": {"universal": 1}}
+    ],
+}
 ADMISSION = {"clusterQueue": "cq", "podSetAssignments": [{"name": "main"}]}
 
 
@@ -47,11 +54,18 @@ def test_quota_that_another_controller_reserved_is_told_before_the_first_round_e
         stage = Stage()
         stage.make(WORKLOADS, workload_of(stage.make(JOBS, job())))
         condition = {**RESERVED, "lastTransitionTime": AT}
-        status = {"conditions": [condition], "admission": ADMISSION}
+        given = {"name": "main", "topologyAssignment": PLACED}
+        status = {
+            "conditions": [condition],
+            "admission": {"clusterQueue": "cq", "podSetAssignments": [given]},
+        }
         stage.change(f"{WORKLOADS}/job-train/status", {"status": status})
         async with alongside(session(stage).run()):
             await stage.hear(Heartbeat)
-        assert (await jobs(stage))[-1].held_quota
+        told = (await jobs(stage))[-1]
+        assert told.held_quota
+        [place] = told.held_places.values()
+        assert unpack(place) == (TopologyDomain(values=("x0",), count=1),)
 
     run_virtually(run())
 

@@ -52,6 +52,7 @@ from tidegate.contracts.fact_kinds.strays import StrayCleared, StrayReported
 from tidegate.contracts.observations import JobState
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
+from tidegate.model.topology import TopologyAssignment
 
 __all__ = [
     "ActuationFailed",
@@ -147,6 +148,7 @@ class WorkloadSubmitted(
     elastic: bool = False  # its pods may become more or fewer while it runs
     resource: str = ""  # whose rounds tell of the job, e.g. "jobs.batch"
     held_quota: bool = False  # another controller had reserved quota for it
+    held_places: dict[str, TopologyAssignment] = {}  # where it had placed podsets, by name
 
 
 class WorkloadChanged(
@@ -171,6 +173,7 @@ class WorkloadChanged(
     elastic: bool = False  # pods that are asked for no more are charged no more, while it runs
     family: bool = False  # it is tried by variants
     held_quota: bool = False  # another controller had reserved quota for it
+    held_places: dict[str, TopologyAssignment] = {}  # where it had placed podsets, by name
 
 
 class WorkloadRemoved(

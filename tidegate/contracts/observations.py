@@ -16,6 +16,7 @@ from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import PodSet, PodSetUpdate
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec
+from tidegate.model.topology import TopologyAssignment
 
 
 class JobState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -83,6 +84,7 @@ class JobObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag="
     prebuilt: str = ""  # the Workload that its owner made for it; empty: one is made from the job
     elastic: bool = False  # its pods may become more or fewer while it runs
     held_quota: bool = False  # another controller's QuotaReserved=True stands on its Workload
+    held_places: dict[str, TopologyAssignment] = {}  # where that controller placed podsets, by name
     checks: tuple[CheckSeen, ...] = ()  # as its Workload's status has them, by name
     checks_since: str = ""  # the reset that they follow, "<ledger id>/<seq>"; empty: none was seen
     deactivated: str = ""  # the decision for which we set active to false last; empty: none

@@ -98,6 +98,7 @@ def _merged(job: JobObserved, made: JobObserved) -> JobObserved:
         preemption_gates=made.preemption_gates,
         allowed_flavors=made.allowed_flavors,
         held_quota=made.held_quota,
+        held_places=made.held_places,
         checks=made.checks,
         checks_since=made.checks_since,
         deactivated=made.deactivated,

@@ -20,6 +20,7 @@ from tidegate.contracts.observations import JobObserved, JobState
 from tidegate.errors import UndecodableError
 from tidegate.jobs.job_metadata import MESSAGE_MAX, author, listed, written_decision
 from tidegate.jobs.kind import Done, JobKind, Object, Patch, Refused, Start, Step, Stop, decided
+from tidegate.jobs.reserved import decision_of, holds_quota_of_another, places_of_another, runs
 from tidegate.jobs.templates.paths import listed_at
 from tidegate.jobs.workload_fields import (
     allowed_flavors,
@@ -32,7 +33,7 @@ from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.workloads.check_states import check_states, checks_since
 from tidegate.kinds.kueue_api.workloads.workload import Workload
-from tidegate.kinds.meta import Condition, ObjectMeta, holding
+from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.podsets import workload_podsets
 from tidegate.kinds.times import micros, stamp
 from tidegate.model.texts import bounded
@@ -70,6 +71,7 @@ def observe(found: Workload) -> JobObserved:
         gates=listed(meta.annotations.get(names.ADMISSION_GATED_BY, "")),
         preemption_gates=closed_gates(found),
         held_quota=holds_quota_of_another(found),
+        held_places=places_of_another(found),
         allowed_flavors=allowed_flavors(found),
         variant_of=variant_of(meta),
         checks=check_states(found),
@@ -82,9 +84,9 @@ def observe(found: Workload) -> JobObserved:
 def start(start: Start, found: Object) -> Step:
     """See ``JobKind.start``: a condition says that it may run."""
     seen = read(found, Workload)
-    if decided(_decision(seen), start.ledger_id) >= start.seq or _ended(seen):
+    if decided(decision_of(seen), start.ledger_id) >= start.seq or _ended(seen):
         return Done()
-    if not _runs(seen) and start.is_stale(found):
+    if not runs(seen) and start.is_stale(found):
         return Refused(reason="stale", message="The Workload changed after this was decided.")
     return _patch(found, ordered(start.decision, stamp(start.order.at_us), runs=True))
 
@@ -93,7 +95,7 @@ def stop(stop: Stop, found: Object, waited_s: float) -> Step:
     """See ``JobKind.stop``: it may not run; whoever owns it sees Evicted and ends its pods."""
     del waited_s  # it is one step
     seen = read(found, Workload)
-    if decided(_decision(seen), stop.ledger_id) >= stop.seq or _ended(seen):
+    if decided(decision_of(seen), stop.ledger_id) >= stop.seq or _ended(seen):
         return Done()
     return _patch(found, ordered(stop.decision, stamp(stop.order.at_us), runs=False))
 
@@ -129,24 +131,15 @@ def is_orphan(meta: ObjectMeta) -> bool:
     return made and not meta.owner_references
 
 
-def holds_quota_of_another(found: Workload) -> bool:
-    """Tell whether another controller, not Tidegate, has reserved quota for it."""
-    return holding(found.status.conditions, "QuotaReserved") is not None and not _is_ours(found)
-
-
-def _is_ours(found: Workload) -> bool:
-    return names.DECISION in found.metadata.annotations or bool(_decision(found))
-
-
 def _state(found: Workload) -> JobState:
     pods = sum(one.count for one in found.spec.pod_sets)
     owned, told = found.metadata.controller() is not None, found.status.conditions
     return JobState(
-        suspended=not _runs(found),
+        suspended=not runs(found),
         active=int(owned and holding(told, "QuotaReserved") is not None),
         ready=pods if holding(told, "PodsReady") else 0,
         deleting=found.metadata.deleting,
-        decision=_decision(found),
+        decision=decision_of(found),
         generation=found.metadata.generation,
     )
 
@@ -167,21 +160,6 @@ def _patch(found: Object, order: Object) -> Patch:
     told = listed_at(found, ("status", "conditions"))
     conditions = [*(one for one in told if one.get("type") != names.ORDERED), order]
     return Patch(body={"status": {"conditions": conditions}}, subresource="status")
-
-
-def _order(found: Workload) -> Condition | None:
-    return next((one for one in found.status.conditions if one.type == names.ORDERED), None)
-
-
-def _runs(found: Workload) -> bool:
-    """Tell whether it may run."""
-    order = _order(found)
-    return order is not None and order.status == "True"
-
-
-def _decision(found: Workload) -> str:
-    order = _order(found)
-    return "" if order is None else written_decision(order.message)
 
 
 KIND = JobKind(

@@ -133,6 +133,7 @@ def _asked(state: State, event: WorkloadSubmitted) -> Workload:
         state=event.state,
         state_us=event.at_us,
         held_quota=event.held_quota,
+        held_places=event.held_places,
     )
 
 
@@ -212,7 +213,7 @@ def _change(state: State, workload: Workload, event: WorkloadChanged) -> None:
     workload.author, workload.gates = event.author, event.gates
     workload.preemption_gates = event.preemption_gates
     workload.allowed_flavors, workload.replaces = event.allowed_flavors, event.replaces
-    workload.held_quota = event.held_quota
+    workload.held_quota, workload.held_places = event.held_quota, event.held_places
     if before != (workload.podsets, workload.allowed_flavors, workload.preemption_gates):
         workload.requests, workload.parked, workload.scan = None, False, ()
     if workload.key in state.intents:
@@ -245,7 +246,7 @@ def _follow(state: State, workload: Workload, *, activated: bool) -> None:
 
 def _adopt(state: State, workload: Workload, event: WorkloadAdopted) -> None:
     leave(state, workload)
-    workload.held_quota = False
+    workload.held_quota, workload.held_places = False, {}
     workload.phase = "admitted"
     workload.reserved_us = workload.admitted_us = event.at_us
     take(state, workload, event.cluster_queue, event.assignment)

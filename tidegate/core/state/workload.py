@@ -16,6 +16,7 @@ from tidegate.core.topology.capacity import Capacity
 from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
 from tidegate.model.quota import FlavorSpec
+from tidegate.model.topology import TopologyAssignment
 
 Phase = Literal["pending", "parent", "reserved", "admitted", "evicting", "inactive", "finished"]
 """``parent``: it is tried by its variants, and never itself."""
@@ -145,6 +146,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     recovering: bool = False  # its pods were all ready in this run, and are not any more
     expired: bool = False  # its retention is over, and its object was ordered to go
     held_quota: bool = False  # another controller had reserved quota when it was first seen
+    held_places: dict[str, TopologyAssignment] = {}  # where it had placed podsets, by name
     failure: Failure | None = None  # of the order that stands
     repeated: int = 0  # how often the order that stands was given again
     finished_us: int = 0

@@ -129,6 +129,7 @@ def asked(state: State) -> Iterator[told.WorkloadChanged]:
             allowed_flavors=workload.allowed_flavors,
             replaces=workload.replaces,
             held_quota=workload.held_quota,
+            held_places=workload.held_places,
             elastic=workload.elastic,
         )
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.core.queueing.admissibility import barrier
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.requests import pod_requests
 from tidegate.core.state.state import State, Workload
+from tidegate.core.topology.cluster import flavor_of
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import ClusterQueueSpec, ResourceGroup
+from tidegate.model.topology import HOSTNAME, TopologyAssignment, unpack
 
 _PODS = "pods"
 
@@ -88,7 +92,22 @@ def _assign(
         if flavor:
             flavors |= {name: flavor for name in group.resources if name in asked}
     usage = {name: asked[name] * count for name in flavors}
-    return PodSetAssignment(name=podset.name, count=count, flavors=flavors, usage=usage)
+    given = PodSetAssignment(name=podset.name, count=count, flavors=flavors, usage=usage)
+    place = workload.held_places.get(podset.name)
+    return replace(given, topology=place) if _is_there(state, given, podset, place) else given
+
+
+def _is_there(
+    state: State, given: PodSetAssignment, podset: PodSet, place: TopologyAssignment | None
+) -> bool:
+    """Tell whether a place is one of the flavor's topology, for no more pods than there are."""
+    defined = state.objects.flavors.get(flavor_of(state, given))
+    named = None if defined is None else state.objects.topologies.get(defined.spec.topology)
+    if place is None or named is None:
+        return False
+    levels = named.levels[-1:] if named.levels[-1:] == (HOSTNAME,) else named.levels
+    pods = sum(one.count for one in unpack(place))
+    return place.levels == levels and given.count <= pods <= podset.count
 
 
 def _flavor(state: State, group: ResourceGroup, podset: PodSet) -> str:

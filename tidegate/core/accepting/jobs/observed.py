@@ -162,6 +162,7 @@ def _submitted(
         elastic=elastic,
         resource=resource,
         held_quota=job.held_quota,
+        held_places=job.held_places,
         **told(at_us, job, job.replaces),
     )
 
@@ -207,12 +208,12 @@ def _change(state: State, at_us: int, job: JobObserved, known: Workload) -> Iter
     if slices.holds(known):
         podsets = slices.shrunk(job, known)
     # Another controller's reservation matters until what it admitted is adopted, and no longer.
-    late = job.held_quota == known.held_quota or is_complete(state)
-    held = known.held_quota if late else job.held_quota
+    by = known if is_complete(state) else job
+    stood = (by.held_quota, by.held_places) == (known.held_quota, known.held_places)
     replaces = known.replaces if known.elastic else job.replaces
     same = all(getattr(known, name) == value for name, value in asked(job).items())
-    before = known.own_priority, known.queue, known.podsets, known.held_quota, known.replaces
-    if same and before == (job.priority, queue, podsets, held, replaces):
+    before = known.own_priority, known.queue, known.podsets, known.replaces
+    if same and stood and before == (job.priority, queue, podsets, replaces):
         return
     yield WorkloadChanged(
         workload=known.key,
@@ -221,7 +222,8 @@ def _change(state: State, at_us: int, job: JobObserved, known: Workload) -> Iter
         podsets=podsets,
         elastic=known.elastic,
         family=bool(known.variants),
-        held_quota=held,
+        held_quota=by.held_quota,
+        held_places=by.held_places,
         **told(at_us, job, replaces),
     )
 
@@ -262,11 +264,7 @@ def _is_settled(job: JobObserved, known: Workload) -> bool:
 
 def _finished(at_us: int, job: JobObserved, known: Workload) -> WorkloadFinished:
     return WorkloadFinished(
-        at_us=at_us,
-        workload=known.key,
-        uid=known.uid,
-        reason=job.finished,
-        message=job.message,
+        at_us=at_us, workload=known.key, uid=known.uid, reason=job.finished, message=job.message
     )
 
 

@@ -69,4 +69,5 @@ def _changed(one: Workload, fact: WorkloadChanged) -> WorkloadChanged:
         preemption_gates=(*gates, PREEMPTION_GATE) if closed else gates,
         family=False,
         held_quota=False,
+        held_places={},
     )
