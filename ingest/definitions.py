@@ -18,6 +18,7 @@ from tidegate.contracts.observations import (
     WorkloadPriorityClassObserved,
 )
 from tidegate.contracts.observed.nodes import NodeObserved, TopologyObserved
+from tidegate.errors import UndecodableError
 from tidegate.kinds import names, seen
 from tidegate.kinds.kueue_api.checks import AdmissionCheck
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology, WorkloadPriorityClass
@@ -35,6 +36,9 @@ from tidegate.kinds.podsets import texts
 from tidegate.kinds.times import micros
 from tidegate.model.quantity import amount
 from tidegate.model.topology import NodeSpec, Taint
+
+LEVELS_MAX = 16
+"""Of how many levels a Topology may be, as its CRD has it."""
 
 
 def who(meta: ObjectMeta) -> dict[str, Any]:
@@ -129,7 +133,14 @@ def runtime_class(found: seen.RuntimeClass) -> RuntimeClassObserved:
 
 
 def topology(found: Topology) -> TopologyObserved:
-    """Observe a Topology."""
+    """Observe a Topology.
+
+    Raises:
+        UndecodableError: it has more levels than its CRD allows.
+    """
+    depth = len(found.spec.levels)
+    if depth > LEVELS_MAX:
+        raise UndecodableError(f"It has {depth} levels, and not 1 to {LEVELS_MAX}.")
     levels = tuple(level.node_label for level in found.spec.levels)
     return TopologyObserved(**who(found.metadata), levels=levels)
 

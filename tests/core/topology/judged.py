@@ -19,11 +19,13 @@ from tests.differential.scenarios import SECOND_US
 from tests.differential.world import World
 from tidegate.contracts import facts
 from tidegate.contracts.codec import encode
-from tidegate.contracts.decisions import StopOrdered
+from tidegate.contracts.decisions import DecisionEvent, QuotaReserved, StopOrdered
 from tidegate.contracts.facts import FactEvent
+from tidegate.core.state.state import State
+from tidegate.core.topology.cluster import flavor_of, taken, topologies
 from tidegate.model.podset import PodSet, SliceLayer, TopologyRequest
 from tidegate.model.quota import FlavorSpec
-from tidegate.model.topology import HOSTNAME, NodeSpec, Taint
+from tidegate.model.topology import HOSTNAME, NodeSpec, Taint, unpack
 
 LEVELS = ("block", "rack", HOSTNAME)
 _GIB = 2**30
@@ -151,6 +153,7 @@ def _settle(world: World, way: Way, nodes: Nodes) -> None:
         world.fold([facts.TimePassed(at_us=world.now_us)])
         world.state, decisions = way(world.state)
         world.journal += decisions
+        insist(world.state, decisions)
         leaving += (one for one in decisions if isinstance(one, StopOrdered))
         if not decisions and not leaving:
             return
@@ -162,6 +165,29 @@ def _settle(world: World, way: Way, nodes: Nodes) -> None:
         )
         if turn < 3 and rng.random() < 0.3:
             world.fold(nodes.change(world))
+
+
+def insist(state: State, decisions: Sequence[DecisionEvent]) -> None:
+    """Insist that all pods of whoever was admitted are placed, and that none stands on another."""
+    placers = topologies(state).placers
+    for one in decisions:
+        if not isinstance(one, QuotaReserved) or one.workload not in state.workloads:
+            continue
+        workload = state.workloads[one.workload]
+        if workload.assignment != one.assignment:
+            continue  # it has left again, or its pods have moved
+        for given, podset in zip(one.assignment, workload.podsets, strict=True):
+            flavor = flavor_of(state, given)
+            if not flavor:
+                assert given.topology is None
+                continue
+            held = [] if given.topology is None else unpack(given.topology)
+            assert sum(domain.count for domain in held) == given.count, one
+            tree = placers[flavor].tree
+            for domain in held:
+                leaf = tree.number[domain.values]
+                for resource in taken(state, workload, podset):
+                    assert tree.free.row(resource)[leaf] >= 0, (one, domain, resource)
 
 
 def main(arguments: Sequence[str]) -> int:

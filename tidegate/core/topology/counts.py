@@ -14,6 +14,7 @@ from tidegate.core.topology.ladder import Ladder
 from tidegate.core.topology.matching import Filter, score, unsuitable
 from tidegate.core.topology.request import Layer, inner_size
 from tidegate.core.topology.tree import PODS, Tree, View
+from tidegate.model.numbers import INT32_MAX
 
 Units = tuple[tuple[str, int], ...]
 """Resource to base units of one pod, by name, without zeros."""
@@ -124,17 +125,20 @@ def _match(found: Numbers, leaf: int) -> None:
 
 
 def _fitting(found: Numbers, leaf: int, each: Units, beside: Units | None = None) -> int:
-    """Return how many pods fit in a leaf, ``beside`` one pod that asks for other amounts."""
+    """Return how many pods fit in a leaf, ``beside`` one pod that asks for other amounts.
+
+    No more than a podset may have: sums of what nodes claim to have stay numbers of 64 bits.
+    """
     if found.why[leaf] or (found.within is not None and leaf not in found.within):
         return 0
     row = found.view.row
     if beside is None:
-        most = row(PODS)[leaf]
+        most = min(row(PODS)[leaf], INT32_MAX)
         for resource, units in each:
             most = min(most, row(resource)[leaf] // units)
         return max(0, most)
     taken = dict(beside)
-    most = row(PODS)[leaf] - 1
+    most = min(row(PODS)[leaf] - 1, INT32_MAX)
     for resource, units in each:
         most = min(most, (row(resource)[leaf] - taken.get(resource, 0)) // units)
     return max(0, most)

@@ -24,6 +24,8 @@ _WRONG = {
     "sliceSizeMissing": "slices need a size",
     "noLevel": "it names no level",
     "notDivisible": "{of} pods are no multiple of a slice of {fits}",
+    "sliceSizes": "slices of {of} pods do not consist of slices of {fits}",
+    "groupSize": "a group is of two podsets, and not of {of}",
     "leaderCount": "the smaller podset of a group is {fits} pods, and not one leader",
     "placeGone": "a domain that it was placed in is gone",
 }

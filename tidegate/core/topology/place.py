@@ -24,6 +24,7 @@ from tidegate.model.topology import TopologyAssignment, TopologyDomain, pack
 SHAPES_MAX = 128
 """How many shapes' numbers are kept for one view."""
 
+_GROUP_SIZE = 2  # a leader and its workers
 Leaves = list[tuple[int, int]]
 """Leaves and how many pods each gets."""
 
@@ -194,6 +195,8 @@ def _groups(asks: Sequence[Ask]) -> list[list[int]]:
 
 
 def _place_group(placer: Placer, asks: list[Ask], *, empty: bool) -> list[Outcome]:
+    if len(asks) > _GROUP_SIZE:
+        return [Failure(kind="groupSize", of=len(asks))] * len(asks)
     workers, leader = roles(asks)
     if leader is not None and asks[leader].count > 1:
         return [Failure(kind="leaderCount", of=1, fits=asks[leader].count)] * len(asks)

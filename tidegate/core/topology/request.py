@@ -22,7 +22,9 @@ FailureKind = Literal[
     "sliceSizeMissing",
     "noLevel",
     "notDivisible",
+    "sliceSizes",
     "leaderCount",
+    "groupSize",
     "placeGone",
 ]
 
@@ -139,6 +141,8 @@ def _layers(levels: Sequence[str], wish: TopologyRequest) -> tuple[Layer, ...] |
         if inner.level <= outer.level:
             upper, lower = levels[inner.level], levels[outer.level]
             return Failure(kind="sliceLevelAbovePodSetLevel", level=lower, other=upper)
+        if outer.size % inner.size:
+            return Failure(kind="sliceSizes", of=outer.size, fits=inner.size)
     return found or (Layer(len(levels) - 1, 1),)
 
 

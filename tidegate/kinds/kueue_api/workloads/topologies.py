@@ -72,8 +72,9 @@ def topology_request(annotations: Mapping[str, str]) -> TopologyRequest | None:
     """
     size = _slice_size(annotations)
     for name in (*_PLACEMENTS, names.SLICE_REQUIRED_TOPOLOGY):
-        if name in annotations and not _LEVEL.fullmatch(annotations[name]):
-            raise UndecodableError(f"annotation {name}: {annotations[name]!r} is no node label.")
+        told = annotations.get(name)
+        if told is not None and not _LEVEL.fullmatch(told):
+            raise UndecodableError(f"annotation {name}: {told[:80]!r} is no node label.")
     _check_group(annotations)
     return checked(
         TopologyRequest(
