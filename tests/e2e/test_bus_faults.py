@@ -34,6 +34,7 @@ async def test_nats_is_killed_and_started_again_on_the_same_store_and_port(
         await eventually(partial(is_another, tmp_path, server.pid), "nats-server runs again")
 
 
+@pytest.mark.slow
 async def test_events_are_deleted_midway(api: KubernetesApi, own_api: str, tmp_path: Path) -> None:
     async with ordeal(api, alone(tmp_path, own_api), "lost-events") as trial:
         await trial.submit()
@@ -41,6 +42,7 @@ async def test_events_are_deleted_midway(api: KubernetesApi, own_api: str, tmp_p
         await delete_stream(trial.running.nats_url, "tidegate_local_events")
 
 
+@pytest.mark.slow
 async def test_observations_are_deleted_midway(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

@@ -99,6 +99,7 @@ async def test_the_ledger_is_lost_and_what_it_admitted_is_adopted(
         await check_adopted(api, running, "lost-ledger", names)
 
 
+@pytest.mark.slow
 async def test_a_ledger_restored_from_a_backup_adopts_what_its_lost_tail_had_started(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

@@ -174,6 +174,7 @@ async def test_an_elastic_job_that_has_to_leave_comes_back_as_large_as_it_wants(
         await has_pods(api, space, 3, 0)
 
 
+@pytest.mark.slow
 async def test_a_job_grows_though_events_were_lost_before_anybody_read_that_it_did(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

@@ -53,7 +53,7 @@ async def test_a_job_is_placed_run_preempted_as_it_was_and_finished(
         tidegate("ledger", "verify", "--ledger", running.ledger, "--witness", running.nats_url)
 
 
-OFTEN = ("life-job", "life-jobset", "life-partial")
+OFTEN = ("life-job", "life-jobset")
 """Lived by each run of CI; the others by make test-all."""
 LIVES = [
     pytest.param(act, id=act.namespace, marks=[] if act.namespace in OFTEN else [pytest.mark.slow])

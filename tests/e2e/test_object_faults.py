@@ -61,6 +61,7 @@ async def test_a_waiting_job_is_unsuspended_by_hand(
         await eventually(lambda: trial.generation(impatient) > before + 1, "and is stopped again")
 
 
+@pytest.mark.slow
 async def test_jobs_are_deleted_and_made_again_under_the_same_names(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

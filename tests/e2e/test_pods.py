@@ -186,6 +186,7 @@ async def test_a_group_whose_name_is_an_annotation_starts_and_is_preempted(
         await until(here.seen("high", here.act.ended), "the greater finishes")
 
 
+@pytest.mark.slow
 async def test_pods_too_many_are_deleted_and_one_goes_ahead_of_its_group(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:
@@ -210,6 +211,7 @@ async def test_pods_too_many_are_deleted_and_one_goes_ahead_of_its_group(
         await until(here.finished("slow"), "both are done")
 
 
+@pytest.mark.slow
 async def test_a_group_is_deleted_together_for_a_greater_and_others_take_its_place(
     api: KubernetesApi, own_api: str, tmp_path: Path
 ) -> None:

@@ -34,6 +34,7 @@ async def test_postgresql_is_the_ledger_and_is_restarted_midway(
     postgresql.drop(ledger)
 
 
+@pytest.mark.slow
 async def test_postgresql_is_killed_and_its_standby_promoted_midway(
     api: KubernetesApi, own_api: str, tmp_path: Path, pair: Pair
 ) -> None:
@@ -43,6 +44,7 @@ async def test_postgresql_is_killed_and_its_standby_promoted_midway(
         await asyncio.to_thread(pair.fail_over)
 
 
+@pytest.mark.slow
 async def test_connections_to_postgresql_are_cut_at_the_commit(
     api: KubernetesApi, own_api: str, tmp_path: Path, postgresql: Server
 ) -> None:
