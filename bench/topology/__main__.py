@@ -127,7 +127,7 @@ def _charge(tree: Tree, leaves: Leaves, each: dict[str, int], sign: int) -> int:
 
 
 def _scheduling(size: Size) -> tuple[int, float]:
-    state, podsets = _opened(size), _podsets()
+    state, podsets = opened(size), _podsets()
     running, waiting, submitted, admitted = deque[str](), 0, 0, 0
     begin = _cpu_s()
     while admitted < size.placed:
@@ -158,7 +158,8 @@ def _job(number: int, podset: PodSet) -> facts.WorkloadSubmitted:
     )
 
 
-def _opened(size: Size) -> State:
+def opened(size: Size) -> State:
+    """Return a state with nodes, and a queue that is never short of quota."""
     quota = {name: Quota(nominal=10**18) for name in ("cpu", "memory")}
     flavor = FlavorQuotas(flavor="hosts", quotas=quota)
     group = ResourceGroup(resources=("cpu", "memory"), flavors=(flavor,))

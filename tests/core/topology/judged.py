@@ -94,6 +94,9 @@ def journal(seed: int, way: Way) -> list[bytes]:
     """Play a scenario drawn from a seed; return all that was folded, as it is recorded."""
     told = wide(seed) if seed % 2 else scenario(seed)
     rng = Random(f"{seed}/placed")
+    for one in told.input["clusterQueues"]:
+        if rng.random() < 0.3:  # trees that share nodes
+            one["spec"]["cohortName"] = f"pool-{rng.choice('abc')}"
     world = World(told, "tidegate")
     flavors = [one["name"] for one in told.input["resourceFlavors"]]
     nodes = Nodes(rng, flavors)

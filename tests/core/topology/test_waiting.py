@@ -131,3 +131,14 @@ def test_a_node_that_comes_lets_in_who_waited_for_it() -> None:
     cluster.node(1)
     assert "WorkloadAdmitted" in names(cluster.decide())
     assert cluster.where("wide").keys() == {"x0", "x1"}
+
+
+def test_who_may_evict_somebody_by_now_is_looked_at_though_no_more_pods_fit() -> None:
+    cluster = Cluster(1)
+    cluster.job("above", 1, HOSTNAME, priority=5)
+    cluster.job("waits", 2, HOSTNAME, priority=3)
+    decide(cluster.state)
+    cluster.job("below", 1, HOSTNAME, priority=1)
+    decide(cluster.state)
+    cluster.finish("above")
+    assert "WorkloadPreempted" in names(decide(cluster.state))

@@ -1,0 +1,67 @@
+"""Measure what waiting for nodes costs: ``python -m bench.topology.waiting [--nodes 640]``.
+
+On nodes that are two thirds full, shapes of jobs wait for a rack that has as many nodes left as
+they have pods; beside them small jobs come and go, one at a time. In CPU time of one process.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections import deque
+from collections.abc import Sequence
+from time import process_time
+
+from bench.topology.__main__ import Size, opened
+from tidegate.contracts import facts
+from tidegate.contracts.decisions import WorkloadAdmitted
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.state.state import State
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import Container, PodSet, TopologyRequest
+from tidegate.model.topology import HOSTNAME
+
+_RACK, _LIVING = 64, 50
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print what each small job costs; return 0."""
+    parser = ArgumentParser(prog="python -m bench.topology.waiting", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=640)
+    parser.add_argument("--shapes", type=int, default=20, help="of jobs that wait, five of each")
+    parser.add_argument("--rounds", type=int, default=200)
+    asked = parser.parse_args(arguments)
+    state = opened(Size(asked.nodes, 0))
+    for number in range(asked.nodes):
+        _submit(state, f"fill-{number}", 1, "60", TopologyRequest(required=HOSTNAME))
+    while any(isinstance(one, WorkloadAdmitted) for one in decide(state)):
+        pass
+    for number in range(asked.shapes * 5):
+        pods = _RACK + number // 5
+        _submit(state, f"wait-{number}", pods, "40", TopologyRequest(required="rack"))
+    decide(state)
+    living, begin = deque[str](), process_time()
+    for number in range(asked.rounds):
+        living.append(f"small-{number}")
+        _submit(state, living[-1], 1, "1", TopologyRequest(preferred="rack"))
+        decide(state)
+        if len(living) > _LIVING:
+            gone = living.popleft()
+            apply(state, facts.WorkloadFinished(at_us=0, workload=f"n/{gone}", uid=gone))
+    each_us = (process_time() - begin) / asked.rounds * 1e6
+    print(f"{asked.nodes} nodes, {asked.shapes} shapes wait: {each_us:.0f} us a job beside them")
+    return 0
+
+
+def _submit(state: State, name: str, pods: int, cpu: str, asked: TopologyRequest) -> None:
+    podset = PodSet(count=pods, containers=(Container(requests={"cpu": cpu}),), topology=asked)
+    job = ObjectRef(kind="batch/job", namespace="n", name=name, uid=name)
+    submitted = facts.WorkloadSubmitted(
+        at_us=0, workload=f"n/{name}", uid=name, job=job, queue="q", podsets=(podset,)
+    )
+    apply(state, submitted)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
