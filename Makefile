@@ -24,7 +24,7 @@ RUN = .venv/bin/python -m
 REWRITTEN = tests/cli/test_cli_cases.py tests/cli/test_pages.py tests/cli/test_stories.py \
 	tests/store/test_reports_page.py tests/store/test_views.py
 
-.PHONY: help env lint types arrows cheap tests test test-all nightly generate rewrite pins migrate demo bench chaos controlplane clean
+.PHONY: help env lint types arrows tests test test-all nightly generate rewrite pins migrate demo bench chaos controlplane clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -55,11 +55,8 @@ tests: env controlplane ## every test but the long ones
 	$(RUN) pytest -m "not slow" -q -n $(WORKERS) --dist loadfile tests/e2e
 
 test: env ## what CI runs: the cheapest first, while the control plane is built beside it
-	$(MAKE) --no-print-directory --jobs 2 cheap controlplane
+	$(MAKE) --no-print-directory --jobs 2 controlplane lint types arrows
 	$(MAKE) --no-print-directory tests
-
-cheap: env
-	$(MAKE) --no-print-directory --jobs 1 lint types arrows
 
 test-all: lint types arrows controlplane ## all of it, the long ones too
 	$(RUN) pytest -q -n $(WORKERS) --dist loadfile --ignore tests/e2e
