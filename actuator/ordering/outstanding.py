@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from actuator.ordering.orders import Order, as_order
+from actuator.ordering.orders import Order, as_order, job_of
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.entry import Published
 from tidegate.contracts.facts import (
@@ -21,11 +21,12 @@ from tidegate.jobs.kind import Stop, decided
 class Outstanding:
     """Learnt from EVENTS alone, so that a start knows what its predecessor left undone.
 
-    It holds one order a workload at most.
+    It holds one order a job at most: of an elastic one, that of its newest slice.
     """
 
     def __init__(self) -> None:
         self._orders = dict[str, Order]()  # by workload
+        self._ordered = dict[str, str]()  # by the job's uid: the workload of its order
 
     def __iter__(self) -> Iterator[Order]:
         """Yield what is to be done, oldest first."""
@@ -35,15 +36,15 @@ class Outstanding:
         """Take in one entry of the ledger; return the order that it is, if it is one."""
         order = as_order(event, message.ledger_id, message.seq)
         if order is not None:
-            self._orders[order.order.workload] = order
+            self._put(order)
             return order
         match event:
             case WorkloadRemoved() | WorkloadFinished() | WorkloadStopped():
-                self._orders.pop(event.workload, None)
+                self._drop(event.workload)
             case JobStateReported():
                 held = self._orders.get(event.workload)
                 if held is not None and _shows(event.state, held):
-                    del self._orders[event.workload]
+                    self._drop(event.workload)
             case _:
                 pass
         return None
@@ -51,6 +52,19 @@ class Outstanding:
     def clear(self) -> None:
         """Forget everything: another ledger speaks."""
         self._orders.clear()
+        self._ordered.clear()
+
+    def _put(self, order: Order) -> None:
+        job, workload = job_of(order).uid, order.order.workload
+        self._drop(self._ordered.get(job, ""))
+        self._drop(workload)
+        self._orders[workload] = order
+        self._ordered[job] = workload
+
+    def _drop(self, workload: str) -> None:
+        order = self._orders.pop(workload, None)
+        if order is not None:
+            del self._ordered[job_of(order).uid]
 
 
 def _shows(state: JobState, order: Order) -> bool:
