@@ -47,7 +47,8 @@ class Observer:
         self.touched_s = dict[str, float]()  # jobs that somebody changed past us, and when
         self._resized_s = dict[str, float]()  # jobs that somebody enlarged past us, and when
         self._restored_s = -UNADMITTED_S_MAX  # when etcd was brought back
-        self._most = dict(NOMINAL_MILLI)  # the largest quota that each team ever had
+        # The largest quota that each team ever had, by flavor: who holds some of one keeps it.
+        self._most = {team: {"default": most} for team, most in NOMINAL_MILLI.items()}
         self.starts = self.stops = self.unadmitted_s = 0.0
         cluster.api.registry.state.listeners.append(self.see)
 
@@ -60,10 +61,10 @@ class Observer:
                 self._see_pod(change.before, change.after)
             case "clusterqueues.kueue.x-k8s.io" if change.after is not None:
                 (group,) = change.after["spec"]["resourceGroups"]
-                quotas = (one["resources"][0]["nominalQuota"] for one in group["flavors"])
-                total = sum(map(milli, quotas))
-                name = change.after["metadata"]["name"]
-                self._most[name] = max(self._most.get(name, 0), total)
+                most = self._most.setdefault(change.after["metadata"]["name"], {})
+                for one in group["flavors"]:
+                    quota, had = one["resources"][0]["nominalQuota"], most.get(one["name"], 0)
+                    most[one["name"]] = max(had, milli(quota))
             case _:
                 pass
 
@@ -215,7 +216,7 @@ class Observer:
             for owner, cpu in self._pods.values()
             if self._queues.get(owner) in teams and not self._is_past_us(owner)
         )
-        limit = sum(self._most[name] for name in teams)
+        limit = sum(sum(self._most[name].values()) for name in teams)
         demand(used <= limit, "quota", f"{sorted(teams)} run {used}m cpu of {limit}m")
 
 
