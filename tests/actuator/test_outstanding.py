@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from actuator.ordering.outstanding import Outstanding
-from tidegate.contracts.decisions import QuotaReleased, StartOrdered
+from tidegate.contracts.decisions import DecisionEvent, QuotaReleased, StartOrdered
 from tidegate.contracts.entry import Published
-from tidegate.contracts.facts import Event, JobStateReported
+from tidegate.contracts.facts import FactEvent, JobStateReported
 from tidegate.contracts.observations import JobState
 from tidegate.model.ids import ObjectRef
 
@@ -13,7 +13,7 @@ LEDGER = "one"
 JOB = ObjectRef(kind="batch/job", namespace="team", name="train", uid="u")
 
 
-def learnt(*events: Event) -> list[int]:
+def learnt(*events: FactEvent | DecisionEvent) -> list[int]:
     """Return the numbers of the orders that are outstanding after these entries."""
     outstanding = Outstanding()
     for seq, event in enumerate(events, 1):
