@@ -134,14 +134,6 @@ def noted(field: str, key: str, value: str) -> str:
     return f"({there} ? [] : {empty}) + [JSONPatch{{op: 'add', path: {path}, value: {value}}}]"
 
 
-def applied(expression: str) -> Manifest:
-    """Return the mutation that merges the Object of this expression in."""
-    return {
-        "patchType": "ApplyConfiguration",
-        "applyConfiguration": {"expression": expression},
-    }
-
-
 def patched(expression: str) -> Manifest:
     """Return the mutation that applies the JSONPatch list of this expression."""
     return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}

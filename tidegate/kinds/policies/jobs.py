@@ -21,7 +21,6 @@ from tidegate.kinds.policies.forms import (
     Scope,
     Target,
     annotation,
-    applied,
     label,
     mutating,
     noted,
@@ -95,20 +94,31 @@ def gate_pods(
     conditions = TOPMOST | waiting
     scope = Scope(targets=[_PODS], conditions=conditions, namespaces=managed.namespaces)
     parent = f"{annotation(SUSPENDING_PARENT)} in {list(parents)}" if parents else "false"
-    alone = f"{managed.condition} ? {_gated(MANAGED)} : Object{{}}"
-    mutation = applied(f"{parent} ? {_gated(MANAGED, SERVING_POD)} : ({alone})")
+    mutation = patched(
+        f"{parent} ? {_gated(MANAGED, SERVING_POD)} : {managed.condition} ? {_gated(MANAGED)} : []"
+    )
     return mutating("gate-pods", scope, [mutation])
 
 
 def _gated(*labels: str) -> str:
+    """Return the JSONPatch list that labels and gates a pod; what stands there already is kept."""
+    path = "'/metadata/labels/' + jsonpatch.escapeKey('{}')"
+    told = [f"JSONPatch{{op: 'add', path: {path.format(key)}, value: 'true'}}" for key in labels]
     gates = [
-        f'Object.spec.schedulingGates{{name: "{name}"}}' for name in (ADMISSION_GATE, TOPOLOGY_GATE)
+        f"(object.spec.?schedulingGates.orValue([]).exists(g, g.name == '{name}') ? []"
+        " : [JSONPatch{op: 'add', path: '/spec/schedulingGates/-',"
+        f" value: {{'name': '{name}'}}}}])"
+        for name in (ADMISSION_GATE, TOPOLOGY_GATE)
     ]
-    told = ", ".join(f"'{key}': 'true'" for key in labels)
-    return (
-        f"Object{{metadata: Object.metadata{{labels: {{{told}}}}},"
-        f" spec: Object.spec{{schedulingGates: [{', '.join(gates)}]}}}}"
-    )
+    made = [
+        f"({there} ? [] : [JSONPatch{{op: 'add', path: '{path}', value: {value}}}])"
+        for there, path, value in (
+            ("has(object.metadata.labels)", "/metadata/labels", "{}"),
+            ("has(object.spec.schedulingGates)", "/spec/schedulingGates", "[]"),
+        )
+    ]
+    labelled = f"[{', '.join(told)}]"
+    return f"({' + '.join([*made, labelled, *gates])})"
 
 
 def _defaults(targets: Sequence[Target], kind: str, *, pods: bool) -> Scope:

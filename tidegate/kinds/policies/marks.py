@@ -96,16 +96,16 @@ def _any_changed() -> str:
     other = " || ".join(
         f"{annotation(key)} != {annotation(key, 'oldObject')}" for key in MARKS_KEPT
     )
-    alike = f"{_OF_GROUPS.format('object')} == {_OF_GROUPS.format('oldObject')}"
-    grouped = f"{_OF_GROUPS.format('object')} != {{}}"
-    return f"request.operation == 'CREATE' ? ({there} || {grouped}) : ({other} || !({alike}))"
+    new, old = (f"{of}.metadata.?annotations.orValue({{}})" for of in ("object", "oldObject"))
+    grouped = f"{new}.exists(k, {_OF_GROUPS})"
+    changed = f"{new}.exists(k, {_OF_GROUPS} && {new}[k] != {old}[?k].orValue(''))"
+    removed = f"{old}.exists(k, {_OF_GROUPS} && !(k in {new}))"
+    anew = f"{other} || {changed} || {removed}"
+    return f"request.operation == 'CREATE' ? ({there} || {grouped}) : ({anew})"
 
 
-_OF_GROUPS = (
-    "{}.metadata.?annotations.orValue({{}})"
-    f".transformMap(k, v, k.startsWith('{DECISION}-') || k.startsWith('{INJECTED}-'), v)"
-)
-"""The marks of an object that is several jobs: of each under the same name and its number."""
+_OF_GROUPS = f"(k.startsWith('{DECISION}-') || k.startsWith('{INJECTED}-'))"
+"""Whether a key is a mark of an object that is several jobs: of each under a number of its own."""
 
 
 def _admission_changed() -> str:
