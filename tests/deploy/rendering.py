@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.deploy.tools import helm
+from tidegate.cluster.go.building import NEWEST
 from tidegate.cluster.install import read_documents
 from tidegate.errors import NotSupportedError
 from tidegate.generate.install import find_kustomize, kustomized
@@ -43,17 +44,28 @@ def installed() -> Objects:
     return by_name(read_documents((DEPLOY / "install.yaml").read_text()))
 
 
-def chart(*settings: str, namespace: str = "tidegate-system") -> Objects:
+def chart(
+    *settings: str, namespace: str = "tidegate-system", kubernetes: str = NEWEST.version
+) -> Objects:
     """Return what helm makes of the chart; skip the test if there is no helm."""
-    return by_name(read_documents(template(*settings, namespace=namespace).stdout))
+    done = template(*settings, namespace=namespace, kubernetes=kubernetes)
+    return by_name(read_documents(done.stdout))
 
 
 def template(
-    *settings: str, namespace: str = "tidegate-system", check: bool = True
+    *settings: str,
+    namespace: str = "tidegate-system",
+    check: bool = True,
+    kubernetes: str = NEWEST.version,
+    option: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``helm template`` with ``--set`` for each setting."""
+    """Run ``helm template`` for a version of Kubernetes with ``--set`` for each setting.
+
+    With the option ``file`` each setting is ``--set-file``.
+    """
     command = [helm(), "template", "tidegate", str(DEPLOY / "chart"), "--namespace", namespace]
-    command += ["--kube-version", "1.36.3", *(f"--set={setting}" for setting in settings)]
+    given = f"--set-{option}" if option else "--set"
+    command += ["--kube-version", kubernetes, *(f"{given}={setting}" for setting in settings)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert not check or done.returncode == 0, done.stderr
     return done

@@ -23,7 +23,13 @@ import pytest
 
 from apiserver.api import EmbeddedApi
 from apiserver.controllers.running import Machinery
-from tidegate.cluster.go.building import build, is_built, why_not_buildable
+from tidegate.cluster.go.building import (
+    NEWEST,
+    RELEASES,
+    build,
+    is_built,
+    why_not_buildable,
+)
 from tidegate.cluster.go.plane import ControlPlane
 from tidegate.cluster.processes import spawn
 from tidegate.cluster.telling import Lines
@@ -138,12 +144,14 @@ async def make_namespace(api: KubernetesApi) -> str:
 def binaries() -> Path:
     """Return the folder of the control plane's binaries, building them if Go is there.
 
-    Skips the test if not: its reason says what to install.
+    They are the newest's unless TIDEGATE_TEST_KUBERNETES names another version. Skips the test if
+    they cannot be built: its reason says what to install.
     """
-    why = "" if is_built() else why_not_buildable()
+    release = RELEASES[os.environ.get("TIDEGATE_TEST_KUBERNETES", NEWEST.version)]
+    why = "" if is_built(release) else why_not_buildable()
     if why:
         pytest.skip(f"The real control plane cannot be built, because {why}")
-    return build(Lines(sys.stderr).progress)
+    return build(Lines(sys.stderr).progress, release)
 
 
 @contextmanager

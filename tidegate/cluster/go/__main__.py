@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from tidegate.cluster.go.building import (
-    VERSION,
+    NEWEST,
+    RELEASES,
     NotBuildableError,
     build,
     is_built,
@@ -22,13 +23,14 @@ def main() -> int:
     parser.add_argument(
         "--if-possible", action="store_true", help="say why not and end well where Go is missing"
     )
+    parser.add_argument("--kubernetes", choices=RELEASES, default=NEWEST.version)
     arguments = parser.parse_args()
-    lines = Lines(sys.stdout)
-    if not is_built() and arguments.if_possible and (why := why_not_buildable()):
+    release, lines = RELEASES[arguments.kubernetes], Lines(sys.stdout)
+    if not is_built(release) and arguments.if_possible and (why := why_not_buildable()):
         lines.say(f"the local control plane is not built: {why}")
         return 0
     try:
-        lines.say(f"control plane {VERSION} is in {build(lines.progress)}")
+        lines.say(f"control plane {release.version} is in {build(lines.progress, release)}")
     except NotBuildableError as error:
         lines.say(str(error))
         return 1

@@ -16,24 +16,49 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
+
 from tidegate.cluster.places import cache_folder
 from tidegate.errors import TidegateError
 
-VERSION = "1.36.3"
-BINARIES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+ETCD = "etcd"
 GO_WANTED = (1, 26)
 GO_PLACES = ("/usr/local/go/bin", "/usr/lib/go/bin")  # where installers put it, beside the PATH
-MODULE = Path(__file__).parent / "module"
 
 Progress = Callable[[str, int, int], None]
 """Is told what is done, how much of it, and of how much (0: unknown)."""
 
+
+class Release(msgspec.Struct, frozen=True):
+    """A version of Kubernetes that can be built, and the Go module that pins it."""
+
+    version: str
+    module: str  # a folder beside this file
+    has_etcd: bool = True  # else the newest one's is used
+
+    @property
+    def path(self) -> Path:
+        """Return the module's folder."""
+        return Path(__file__).parent / self.module
+
+    @property
+    def folder(self) -> Path:
+        """Return where the binaries are kept."""
+        return cache_folder() / f"controlplane-{self.version}"
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Return what go is told; without a version the server calls itself v0.0.0-master."""
+        major, minor, _ = self.version.split(".")
+        told = {"gitVersion": f"v{self.version}", "gitMajor": major, "gitMinor": minor}
+        stamps = " ".join(f"-X {_STAMP}.{name}={value}" for name, value in told.items())
+        return ("-trimpath", "-ldflags", f"-s -w {stamps}")
+
+
 _STAMP = "k8s.io/component-base/version"
-_FLAGS = (
-    "-trimpath",
-    "-ldflags",
-    f"-s -w -X {_STAMP}.gitVersion=v{VERSION} -X {_STAMP}.gitMajor=1 -X {_STAMP}.gitMinor=36",
-)
+NEWEST, OLDEST = Release("1.36.3", "module"), Release("1.30.14", "oldest", has_etcd=False)
+RELEASES = {one.version: one for one in (NEWEST, OLDEST)}
+"""What can be built, by its version. The oldest is the first with ValidatingAdmissionPolicy."""
 _PACKAGE = re.compile(r"[A-Za-z0-9._~-]+(/[A-Za-z0-9._~-]+)*")
 
 
@@ -41,15 +66,10 @@ class NotBuildableError(TidegateError):
     """The control plane cannot be built here; the message says what is missing."""
 
 
-def folder() -> Path:
-    """Return where the binaries are kept."""
-    return cache_folder() / f"controlplane-{VERSION}"
-
-
-def is_built() -> bool:
+def is_built(release: Release = NEWEST) -> bool:
     """Tell whether the binaries of just this version and recipe are there."""
-    stamp = folder() / "stamp"
-    return stamp.exists() and stamp.read_text() == _recipe()
+    stamp = release.folder / "stamp"
+    return stamp.exists() and stamp.read_text() == _recipe(release)
 
 
 def why_not_buildable() -> str:
@@ -71,43 +91,47 @@ def find_go() -> str | None:
     return shutil.which("go") or shutil.which("go", path=os.pathsep.join(GO_PLACES))
 
 
-def build(progress: Progress) -> Path:
+def build(progress: Progress, release: Release = NEWEST) -> Path:
     """Build what is not built yet, and return the folder of the binaries.
 
     Raises:
         NotBuildableError: Go is missing or too old, or the build failed.
     """
-    target = folder()
+    etcd = None if release.has_etcd else build(progress) / ETCD
+    target = release.folder
     target.mkdir(parents=True, exist_ok=True)
     with _locked(target / "lock", progress):
-        if is_built():
+        if is_built(release):
             return target
         if why := why_not_buildable():
             raise NotBuildableError(why)
-        _build_into(target, progress)
-        (target / "stamp").write_text(_recipe())
+        _build_into(target, release, progress)
+        if etcd is not None:
+            shutil.copy2(etcd, target / ETCD)
+        (target / "stamp").write_text(_recipe(release))
     return target
 
 
-def _build_into(target: Path, progress: Progress) -> None:
+def _build_into(target: Path, release: Release, progress: Progress) -> None:
     fresh = target / "new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir()
     progress("fetching Go modules", 0, 0)
-    _run(["mod", "download"])
-    total = len(_run(["list", "-deps", "tool"]))
-    for done in _compiled(["build", "-v", *_FLAGS, "-o", f"{fresh}/", "tool"]):
+    _run(release, ["mod", "download"])
+    total = len(_run(release, ["list", "-deps", "tool"]))
+    for done in _compiled(release, ["build", "-v", *release.flags, "-o", f"{fresh}/", "tool"]):
         progress("compiling packages", done, total)
-    (fresh / "server").rename(fresh / "etcd")  # etcd's main package is named server
-    for name in BINARIES:
-        (fresh / name).replace(target / name)
+    if release.has_etcd:
+        (fresh / "server").rename(fresh / ETCD)  # etcd's main package is named server
+    for binary in fresh.iterdir():
+        binary.replace(target / binary.name)
     fresh.rmdir()
 
 
-def _compiled(arguments: Sequence[str]) -> Iterator[int]:
+def _compiled(release: Release, arguments: Sequence[str]) -> Iterator[int]:
     """Run go, and yield how many packages it compiled so far."""
     count, others = 0, list[str]()
-    with _go(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    with _go(release, arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         assert process.stderr is not None
         for line in process.stderr:
             if _PACKAGE.fullmatch(line.strip()):
@@ -118,20 +142,22 @@ def _compiled(arguments: Sequence[str]) -> Iterator[int]:
     _check(process.returncode, arguments, others)
 
 
-def _run(arguments: Sequence[str]) -> list[str]:
-    with _go(arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
+def _run(release: Release, arguments: Sequence[str]) -> list[str]:
+    with _go(release, arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         lines = process.stdout.read().splitlines()
     _check(process.returncode, arguments, lines)
     return lines
 
 
-def _go(arguments: Sequence[str], *, stdout: int, stderr: int) -> subprocess.Popen[str]:
+def _go(
+    release: Release, arguments: Sequence[str], *, stdout: int, stderr: int
+) -> subprocess.Popen[str]:
     go = find_go()
     assert go is not None, "looked for before"
     return subprocess.Popen(  # noqa: S603 - found above
         ["nice", go, *arguments],  # noqa: S607 - nice is everywhere
-        cwd=MODULE,
+        cwd=release.path,
         env={**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly"},
         stdout=stdout,
         stderr=stderr,
@@ -145,9 +171,10 @@ def _check(code: int, arguments: Sequence[str], lines: Sequence[str]) -> None:
         raise NotBuildableError(f"go {arguments[0]} failed with exit code {code}:\n{end}")
 
 
-def _recipe() -> str:
-    parts = [(MODULE / name).read_bytes() for name in ("go.mod", "go.sum")]
-    return hashlib.sha256(b"\0".join([*parts, " ".join(_FLAGS).encode()])).hexdigest()
+def _recipe(release: Release) -> str:
+    parts = [(release.path / name).read_bytes() for name in ("go.mod", "go.sum")]
+    flags = " ".join(release.flags).encode()
+    return hashlib.sha256(b"\0".join([*parts, flags])).hexdigest()
 
 
 @contextmanager
