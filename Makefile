@@ -19,12 +19,13 @@ MINUTES ?= 5
 SEED ?= 1
 # Tests wait a third of their time, so three keep two cores busy.
 WORKERS ?= 3
+OLDEST = 1.30.14
 RUN = .venv/bin/python -m
 # The tests that write what they compare with, if they are asked to.
 REWRITTEN = tests/cli/test_cli_cases.py tests/cli/test_pages.py tests/cli/test_stories.py \
 	tests/store/test_reports_page.py tests/store/test_views.py
 
-.PHONY: help env lint types arrows tests test test-all nightly generate rewrite pins migrate demo bench chaos controlplane clean
+.PHONY: help env lint types arrows tests test test-all admission nightly generate rewrite pins migrate demo bench chaos controlplane clean
 
 help: ## what there is
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -58,10 +59,14 @@ test: env ## what CI runs: the cheapest first, while the control plane is built 
 	$(MAKE) --no-print-directory --jobs 2 controlplane lint types arrows
 	$(MAKE) --no-print-directory tests
 
-test-all: lint types arrows controlplane ## all of it, the long ones too
+test-all: lint types arrows controlplane admission ## all of it, the long ones too
 	$(RUN) pytest -q -n $(WORKERS) --dist loadfile --ignore tests/e2e
 	$(RUN) pytest -q -n $(WORKERS) --dist loadfile tests/e2e
 	$(RUN) tests.simulation --seeds 500
+
+admission: env ## what happens to objects when they are made, on the oldest Kubernetes, with the webhook
+	$(RUN) tidegate.cluster.go build --if-possible --kubernetes $(OLDEST)
+	TIDEGATE_TEST_KUBERNETES=$(OLDEST) TIDEGATE_TEST_ADMISSION=webhook $(RUN) pytest -q -m real tests/kinds tests/webhook
 
 nightly: env ## what is drawn: fifty times more of it, and anew each time
 	DRAW_TIMES=50 $(RUN) pytest -m hypothesis -q -n $(WORKERS) --timeout 7200

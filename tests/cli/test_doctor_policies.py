@@ -11,8 +11,9 @@ from tests.cli.stage import silent, staged
 from tidegate.cli.commands.manifests import wanted
 from tidegate.cli.doctor.findings import Finding
 from tidegate.cli.doctor.installation import examine_installation
-from tidegate.cli.objects.api_client import open_api
+from tidegate.cli.objects.api_client import Asking, open_api
 from tidegate.cluster.install import apply, install, manifests_folder
+from tidegate.errors import ApiStatusError
 from tidegate.kube.client import Access, connect
 
 __all__ = ["staged"]
@@ -93,3 +94,18 @@ def test_a_configuration_that_cannot_be_read_or_is_not_the_only_one_is_named(sta
     )
     put_configuration(staged, "two", PODS)
     assert "Several installations" in found(staged)["ConfigurationUnreadable"].text
+
+
+def test_where_there_are_no_mutating_policies_the_webhook_is_looked_for(
+    with_pods: str, config: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Asking.place
+
+    def older(api: Asking, version: str, kind: str, *where: str) -> str:
+        if kind.startswith("MutatingAdmissionPolicy"):
+            raise ApiStatusError(404, f"{kind} of {version} is not served")
+        return place(api, version, kind, *where)
+
+    monkeypatch.setattr(Asking, "place", older)
+    told = found(with_pods, config)["PoliciesMissing"].text
+    assert told == "MutatingWebhookConfiguration tidegate-webhook"

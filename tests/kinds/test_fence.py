@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 
 from tests.kinds.cluster import Cluster, Manifest, eventually
 from tests.kinds.manifests import POD_SPEC, job, owned, pod
+from tests.parts.webhook import free_port, prepare_webhook, webhook
 from tidegate.cli.commands.manifests import wanted
 from tidegate.kinds.names import ADMISSION_GATE, QUEUE_NAME, TOPOLOGY_GATE
 from tidegate.kinds.policies.disabled import WARN
+from tidegate.kube.client import Access, connect
 
 pytestmark = pytest.mark.real
 FENCED = """
@@ -69,17 +72,38 @@ async def is_refused(cluster: Cluster, found: Manifest) -> str:
     return "" if "this kind is not enabled" in answer.message else f"status {answer.status}"
 
 
+async def is_fenced(cluster: Cluster, namespace: str) -> None:
+    await eventually(partial(is_gated, cluster, pod(namespace)))
+    await eventually(partial(is_gated, cluster, owned(pod(namespace), "apps/v1", "ReplicaSet")))
+    await eventually(partial(is_suspended, cluster, job(namespace)))
+    child = await cluster.create(owned(pod(namespace), "batch/v1", "Job"), dry=True)
+    assert "schedulingGates" not in child.body["spec"]  # its Job waits, which has no pods then
+
+
+@pytest.mark.skipif(
+    os.environ.get("TIDEGATE_TEST_ADMISSION") == "webhook",
+    reason="No mutating policies here: the webhook's form of this test stands below.",
+)
 async def test_nothing_of_a_fenced_namespace_is_made_to_run(
     cluster: Cluster, namespace: str, tmp_path: Path
 ) -> None:
     names = "tidegate-suspend-batch-job", "tidegate-gate-pods"
     for found in policies(tmp_path, namespace, *names):
         assert (await cluster.apply(found)).status < 300
-    await eventually(partial(is_gated, cluster, pod(namespace)))
-    await eventually(partial(is_gated, cluster, owned(pod(namespace), "apps/v1", "ReplicaSet")))
-    await eventually(partial(is_suspended, cluster, job(namespace)))
-    child = await cluster.create(owned(pod(namespace), "batch/v1", "Job"), dry=True)
-    assert "schedulingGates" not in child.body["spec"]  # its Job waits, which has no pods then
+    await is_fenced(cluster, namespace)
+
+
+async def test_the_webhook_fences_a_namespace_in_place_of_the_policies(
+    cluster: Cluster, installed: str, namespace: str, tmp_path: Path
+) -> None:
+    config, port = tmp_path / "configuration.yaml", free_port()
+    config.write_text(FENCED.format(namespace=namespace, disabled="Warn"))
+    async with connect(Access(kubeconfig=installed)) as api:
+        await prepare_webhook(api, wanted(str(config)), port, namespace)
+    with webhook(installed, config, tmp_path, port, namespace):
+        await is_fenced(cluster, namespace)
+        elsewhere = await cluster.create(job("default"), dry=True)
+        assert elsewhere.body["spec"].get("suspend", False) is False
 
 
 async def test_a_queued_object_of_a_disabled_kind_is_refused_where_that_is_asked_for(

@@ -64,6 +64,7 @@ COMMANDS = (
     Command("ledger", "ledger.app", "app"),
     Command("shadow", "decisions.shadow", "shadow"),
     Command("serve", "tidegate.serve.command", "serve"),
+    Command("webhook", "tidegate.webhook.command", "webhook"),
     Command("up", "local.up", "up"),
     Command("down", "local.up", "down"),
     Command("demo", "local.demo", "demo"),

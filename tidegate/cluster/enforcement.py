@@ -34,8 +34,10 @@ class NotEnforcedError(TidegateError):
     """The policies do not act within the patience; the message says what was seen."""
 
 
-async def wait_enforced(api: KubernetesApi) -> None:
+async def wait_enforced(api: KubernetesApi, *, mutates: bool = True) -> None:
     """Wait until a queued Job would be suspended and queues be taken; nothing is stored.
+
+    Where nothing mutates jobs, none is suspended, and that is not waited for.
 
     It asks with dry runs in the namespace ``default``. A refusal by a policy of somebody else
     tells nothing, and is not waited for.
@@ -47,17 +49,17 @@ async def wait_enforced(api: KubernetesApi) -> None:
     said = ""
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            while said := await _why_not(api):  # noqa: ASYNC110 - a server cannot set an Event
+            while said := await _why_not(api, mutates=mutates):  # noqa: ASYNC110 - a server cannot set an Event
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
         message = f"the admission policies do not act after {_PATIENCE_S:.0f} s: {said}"
         raise NotEnforcedError(message) from None
 
 
-async def _why_not(api: KubernetesApi) -> str:
+async def _why_not(api: KubernetesApi, *, mutates: bool) -> str:
     jobs = await _try(api, "/apis/batch/v1/namespaces/default/jobs", _JOB)
     return (
-        _why_not_suspended(jobs)
+        (_why_not_suspended(jobs) if mutates else _why_not_taken(jobs))
         or _why_not_taken(
             await _try(api, f"{_QUEUES}/namespaces/default/localqueues", _LOCAL_QUEUE)
         )

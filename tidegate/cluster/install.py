@@ -18,6 +18,8 @@ import yaml
 
 from tidegate.cluster.enforcement import wait_enforced
 from tidegate.errors import ApiStatusError, NotSupportedError, TidegateError
+from tidegate.kinds.policies.forms import API_VERSION
+from tidegate.kinds.policies.webhooks import is_mutating
 from tidegate.kube.answers import status_message
 from tidegate.kube.ports import JSON, KubernetesApi, Response
 
@@ -25,6 +27,10 @@ Object = dict[str, Any]
 ORDER = ("crds", "policies", "rbac")  # folders of manifests, in the order of their application
 DIGEST = "tidegate.dev/manifest"
 """On what was installed: the SHA-256 of its manifest."""
+NO_MUTATING_POLICIES = (
+    "this Kubernetes has no MutatingAdmissionPolicy (1.36 has): until the webhook is deployed"
+    " (docs/operations.md), a queued job runs until it is seen, and is stopped then"
+)
 _PART_OF = "app.kubernetes.io/part-of"
 _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _ESTABLISHED_S, _POLL_S = 60.0, 0.1
@@ -54,6 +60,9 @@ def manifests_folder() -> Path:
 async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None]) -> int:
     """Apply every manifest below a folder and wait until they have effect; return how many.
 
+    Kubernetes before 1.36 has no mutating policies: they are left out, and it is told what stands
+    in their place.
+
     Raises:
         ApiStatusError: the API server refused one.
         ApiUnreachableError: it does not answer.
@@ -62,8 +71,11 @@ async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None])
         NotSupportedError: a CRD of somebody else, such as Kueue, has the same name.
     """
     count, paths = 0, dict[str, str]()
+    mutates = await has_mutating_policies(api)
+    if not mutates:
+        tell(NO_MUTATING_POLICIES)
     for room in ORDER:
-        objects = list(read_manifests(folder / room))
+        objects = [one for one in read_manifests(folder / room) if mutates or not is_mutating(one)]
         if objects:
             tell(f"applying {len(objects)} objects of {room}")
         for obj in objects:
@@ -72,8 +84,19 @@ async def install(api: KubernetesApi, folder: Path, tell: Callable[[str], None])
         await asyncio.gather(*(_wait_established(api, obj) for obj in objects if _is_crd(obj)))
         count += len(objects)
     if any(read_manifests(folder / "policies")):
-        await wait_enforced(api)
+        await wait_enforced(api, mutates=mutates)
     return count
+
+
+async def has_mutating_policies(api: KubernetesApi) -> bool:
+    """Tell whether an API server serves MutatingAdmissionPolicies, as from Kubernetes 1.36 on.
+
+    Raises:
+        ApiStatusError: it refuses to say what it serves.
+        ApiUnreachableError: it does not answer.
+    """
+    rows = _read(await api.request("GET", f"/apis/{API_VERSION}"))["resources"]
+    return any(row["kind"] == "MutatingAdmissionPolicy" for row in rows)
 
 
 def read_manifests(folder: Path) -> Iterator[Object]:

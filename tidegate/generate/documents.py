@@ -18,6 +18,7 @@ from tidegate.contracts.documents.schema import decisions, facts, json_schema, n
 from tidegate.generate.events_page import events_page
 from tidegate.generate.kinds_page import PAGE, kinds_page
 from tidegate.kinds.manifests import files
+from tidegate.kinds.policies.webhooks import webhook_configuration
 
 _ROOT = Path(__file__).parents[2]
 VIEWS = "store/views/view_texts.json"
@@ -61,7 +62,12 @@ def folders() -> tuple[str, ...]:
 
 def _manifests() -> dict[str, str]:
     head = _HEAD.format(source="tidegate/kinds")
-    return {f"deploy/{path}": head + as_yaml(told) for path, told in files().items()}
+    told = files()
+    asked = webhook_configuration([one for each in told.values() for one in each])
+    return {
+        **{f"deploy/{path}": head + as_yaml(one) for path, one in told.items()},
+        "deploy/components/webhook/configuration.yaml": head + as_yaml([asked]),
+    }
 
 
 def _contract() -> dict[str, str]:

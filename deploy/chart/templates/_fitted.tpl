@@ -32,10 +32,17 @@
 {{- toJson $found -}}
 {{- end -}}
 
+{{/* Whether the webhook stands in for the mutating policies. */}}
+{{- define "tidegate.webhook" -}}
+{{- $served := .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" -}}
+{{- $served = or $served (semverCompare ">=1.36.0-0" .Capabilities.KubeVersion.Version) -}}
+{{- if or (eq .Values.admission "webhook") (and (eq .Values.admission "auto") (not $served)) -}}yes{{- end -}}
+{{- end -}}
+
 {{/* Whether a kind of object is wanted at all. */}}
 {{- define "tidegate.wanted" -}}
 {{- $values := .root.Values -}}
-{{- $switches := dict "NetworkPolicy" $values.networkPolicies "PodDisruptionBudget" $values.podDisruptionBudgets "ServiceMonitor" $values.serviceMonitor "PrometheusRule" $values.prometheusRule "Kustomization" false "Component" false -}}
+{{- $switches := dict "NetworkPolicy" $values.networkPolicies "PodDisruptionBudget" $values.podDisruptionBudgets "ServiceMonitor" $values.serviceMonitor "PrometheusRule" $values.prometheusRule "Kustomization" false "Component" false "MutatingWebhookConfiguration" (not $values.manifests) -}}
 {{- $kind := .doc.kind | default "Kustomization" -}}
 {{- if or (not (hasKey $switches $kind)) (get $switches $kind) -}}yes{{- end -}}
 {{- end -}}

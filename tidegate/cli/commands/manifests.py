@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -14,20 +15,36 @@ from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.disabled import DENY, WARN
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.jobs import Managed
+from tidegate.kinds.policies.webhooks import with_webhook
 from tidegate.kinds.roles import kind_roles
 from tidegate.service.config.configuration import Configuration, read_configuration
+
+
+class Admission(StrEnum):
+    """What mutates jobs and queues when they are made."""
+
+    POLICIES = "policies"
+    WEBHOOK = "webhook"
 
 
 def manifests(
     config: Annotated[
         str, typer.Option("--config", help="Kueue's own Configuration file", metavar="FILE")
     ] = "",
+    admission: Annotated[
+        Admission,
+        typer.Option(help="webhook: for Kubernetes before 1.36, which has no mutating policies"),
+    ] = Admission.POLICIES,
 ) -> None:
     """Print admission policies and rights for the enabled job kinds, to be applied after CRDs.
 
-    Example: tidegate manifests --config kueue.yaml | kubectl apply -f -
+    Examples:
+      tidegate manifests --config kueue.yaml | kubectl apply -f -
+
+      tidegate manifests --config kueue.yaml --admission webhook | kubectl apply -f -
     """
-    sys.stdout.write(as_yaml(wanted(config)))
+    made = wanted(config)
+    sys.stdout.write(as_yaml(with_webhook(made) if admission is Admission.WEBHOOK else made))
 
 
 def wanted(config: str) -> list[Manifest]:

@@ -13,6 +13,8 @@ from tidegate.cli.doctor.rights import examine_rights
 from tidegate.cli.objects.api_client import Asking, Object
 from tidegate.cluster.install import includes, manifests_folder, read_manifests
 from tidegate.errors import ApiStatusError, SettingsError
+from tidegate.kinds.policies.forms import API_VERSION
+from tidegate.kinds.policies.webhooks import with_webhook
 from tidegate.service.config.configuration import (
     Configuration,
     parse_configuration,
@@ -62,8 +64,8 @@ def examine_installation(api: Asking, config: str = "") -> Iterator[Finding]:
         return
     enabled = ", ".join(found.told.frameworks)
     yield good("ConfigurationInForce", f"{found.where or 'the defaults'}: {enabled}")
-    wanted = of_configuration(found.told)
-    policies = [one for one in wanted if _POLICY in one["kind"]]
+    wanted = _admitting(api, of_configuration(found.told))
+    policies = [one for one in wanted if _is_policy(one)]
     yield from _installation(api, "Policies", policies, found.to_do)
     yield from _left(api, policies)
     roles = list(read_manifests(manifests_folder() / "rbac"))
@@ -96,6 +98,20 @@ def in_force(api: Asking, config: str = "") -> InForce:
         except SettingsError as error:
             raise SettingsError(f"In {where}: {error}") from error
     return InForce("", read_configuration(""))
+
+
+def _admitting(api: Asking, wanted: list[Object]) -> list[Object]:
+    """Return what is wanted on this server: before Kubernetes 1.36 the webhook mutates."""
+    try:
+        api.place(API_VERSION, "MutatingAdmissionPolicy", "", "")
+    except ApiStatusError as error:
+        if error.status == _NOT_FOUND:
+            return with_webhook(wanted)
+    return wanted
+
+
+def _is_policy(manifest: Object) -> bool:
+    return _POLICY in manifest["kind"] or manifest["kind"] == "MutatingWebhookConfiguration"
 
 
 def _config_maps(api: Asking) -> list[Object]:

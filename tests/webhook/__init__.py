@@ -1,0 +1,1 @@
+"""The admission webhook: its expressions, its answers, its certificate, and jobs that it held."""

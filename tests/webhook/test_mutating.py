@@ -1,0 +1,149 @@
+"""Policies put to AdmissionRequests: what they change, and what none of them may stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jsonpatch import JsonPatch
+
+from tidegate.errors import ApiUnreachableError
+from tidegate.kinds.manifests import policies
+from tidegate.kinds.names import ADMISSION_GATE, PRIORITY_CLASS, QUEUE_NAME, TOPOLOGY_GATE
+from tidegate.kinds.policies.frameworks import NAMES
+from tidegate.kinds.policies.webhooks import by_path
+from tidegate.webhook.expressions import Expression, ExpressionError
+from tidegate.webhook.mutating import FindParam, Patch, Policy, compiled, mutate
+
+Object = dict[str, Any]
+SERVING = ("deployment", "statefulset", "leaderworkerset.x-k8s.io/leaderworkerset")
+MANIFESTS = policies((*NAMES, *SERVING))
+POLICIES = compiled(by_path(MANIFESTS)["/mutate/0"], MANIFESTS)
+
+
+def asked(resource: str, obj: object, operation: str = "CREATE", **more: str) -> Object:
+    group, _, plural = resource.rpartition("/")
+    version = {"kueue.x-k8s.io": "v1beta1"}.get(group, "v1")
+    told = {"group": group, "version": version, "resource": plural}
+    user = {"username": "mara", "groups": ["system:authenticated"]}
+    request = {"uid": "u", "resource": told, "operation": operation, "namespace": "team"}
+    return {**request, "userInfo": user, "object": obj, "oldObject": None, **more}
+
+
+async def missing(*_: str) -> Object | None:
+    return None
+
+
+async def called_default(*_: str) -> Object | None:
+    return {"metadata": {"name": "default"}}
+
+
+async def answered(
+    request: Object, find: FindParam = missing, among: tuple[Policy, ...] = POLICIES
+) -> tuple[Patch, list[str]]:
+    failed = list[str]()
+    patch = await mutate(among, request, find, lambda name, _: failed.append(name))
+    return patch, failed
+
+
+def job(**labels: str) -> Object:
+    return {"metadata": {"name": "a", "labels": labels}, "spec": {"template": {}}}
+
+
+async def test_a_queued_job_is_suspended_and_bears_its_author() -> None:
+    found = job(**{QUEUE_NAME: "main"})
+    patch, failed = await answered(asked("batch/jobs", found))
+    after = JsonPatch(patch).apply(found)
+    assert (after["spec"]["suspend"], after["metadata"]["annotations"]) == (
+        True,
+        {"tidegate.dev/author": "mara"},
+    )
+    assert failed == []
+
+
+async def test_a_job_without_a_queue_is_not_suspended() -> None:
+    patch, _ = await answered(asked("batch/jobs", job()))
+    assert [one["path"] for one in patch if "suspend" in one["path"]] == []
+
+
+async def test_defaults_of_a_namespace_count_for_the_policies_before_them() -> None:
+    """A queue that one policy gives makes another one suspend: all are asked twice."""
+    found = {"metadata": {"name": "a"}, "spec": {"template": {}}}
+    patch, failed = await answered(asked("batch/jobs", found), called_default)
+    after = JsonPatch(patch).apply(found)
+    assert after["metadata"]["labels"] == {QUEUE_NAME: "default", PRIORITY_CLASS: "default"}
+    assert (after["spec"]["suspend"], failed) == (True, [])
+
+
+async def test_a_pod_is_gated_beside_the_gates_that_it_has() -> None:
+    spec = {"containers": [], "schedulingGates": [{"name": "mine"}, {"name": ADMISSION_GATE}]}
+    found = {"metadata": {"labels": {QUEUE_NAME: "main"}}, "spec": spec}
+    patch, _ = await answered(asked("/pods", found))
+    gates = JsonPatch(patch).apply(found)["spec"]["schedulingGates"]
+    assert [one["name"] for one in gates] == ["mine", ADMISSION_GATE, TOPOLOGY_GATE]
+
+
+async def test_a_manifest_of_the_older_version_is_spelled_anew() -> None:
+    found = {"metadata": {"name": "a"}, "spec": {"cohort": "all"}}
+    patch, _ = await answered(asked("kueue.x-k8s.io/clusterqueues", found))
+    assert JsonPatch(patch).apply(found)["spec"] == {"cohortName": "all"}
+
+
+async def test_numbers_stay_whole() -> None:
+    domains = [{"values": ["a"], "count": 2}]
+    told = {"topologyAssignment": {"levels": ["rack"], "domains": domains}}
+    status = {"admission": {"podSetAssignments": [told]}}
+    request = asked("kueue.x-k8s.io/workloads", {"status": status}, "UPDATE", subResource="status")
+    patch, failed = await answered(request)
+    (one,) = [each for each in patch if "topologyAssignment" in each["path"]]
+    assert one["value"]["slices"][0]["podCounts"] == {"universal": 2}
+    assert isinstance(one["value"]["slices"][0]["podCounts"]["universal"], int)
+    assert failed == []
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {},
+        {"metadata": None},
+        {"metadata": {"labels": [1, 2]}},
+        {"metadata": {"labels": {QUEUE_NAME: {"a": 1}}}, "spec": []},
+        {"metadata": {"ownerReferences": "all"}, "spec": {"suspend": "no"}},
+        {"metadata": {"labels": {QUEUE_NAME: "q"}}, "spec": None},
+        [],
+        "text",
+        None,
+    ],
+)
+@pytest.mark.parametrize("resource", ["batch/jobs", "/pods", "kueue.x-k8s.io/clusterqueues"])
+async def test_whatever_an_object_is_like_nothing_is_raised(resource: str, found: object) -> None:
+    patch, _ = await answered(asked(resource, found))
+    assert isinstance(patch, list)
+
+
+async def test_a_policy_that_fails_is_told_and_the_others_go_on() -> None:
+    async def away(*_: str) -> Object | None:
+        raise ApiUnreachableError("nobody answers")
+
+    patch, failed = await answered(asked("batch/jobs", job(**{QUEUE_NAME: "main"})), away)
+    assert set(failed) == {"tidegate-default-queue", "tidegate-default-priority"}
+    assert "/spec/suspend" in [one["path"] for one in patch]
+
+
+async def test_what_no_policy_is_about_is_left_alone() -> None:
+    for request in (
+        asked("apps/replicasets", job(**{QUEUE_NAME: "main"})),
+        asked("batch/jobs", job(**{QUEUE_NAME: "main"}), "DELETE"),
+        asked("batch/jobs", job(**{QUEUE_NAME: "main"}), subResource="status"),
+    ):
+        assert await answered(request) == ([], [])
+
+
+def test_what_is_no_cel_is_refused_when_it_is_read() -> None:
+    with pytest.raises(ExpressionError, match=r"undeclared reference to 'nothing\.at\.all'"):
+        Expression("nothing.at.all")
+
+
+def test_what_cannot_be_evaluated_says_why() -> None:
+    with pytest.raises(ExpressionError, match="spec"):
+        Expression("object.spec.suspend").value({"object": {}})

@@ -1,0 +1,172 @@
+"""``tidegate webhook``: mutates jobs and queues where Kubernetes has no mutating policies yet."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, NamedTuple
+
+import typer
+import uvicorn
+from starlette.applications import Starlette
+
+from tidegate.cli.commands.manifests import wanted as wanted_manifests
+from tidegate.cli.output import say
+from tidegate.errors import TidegateError
+from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK, by_path
+from tidegate.kube.client import Access, connect
+from tidegate.kube.ports import KubernetesApi
+from tidegate.service.logs import configure_logs, get_log
+from tidegate.webhook.app import Webhook
+from tidegate.webhook.certificates import CERTIFICATE, KEY
+from tidegate.webhook.mutating import Policy, compiled
+from tidegate.webhook.params import Params
+from tidegate.webhook.upkeep import Upkeep
+
+PORT, RENEW_S, DRAIN_S, IDLE_S = 9443, 60.0, 5, 30
+CONNECTIONS_MAX = 500
+
+
+Policies = dict[str, tuple[Policy, ...]]
+
+
+class Place(NamedTuple):
+    """Where the webhook listens, and for which names its certificate is."""
+
+    host: str
+    port: int
+    namespace: str
+    name: str  # of the Secret and of the webhook configuration
+    names: Sequence[str]
+    given: tuple[Path, Path] | None  # certificate and key that others keep
+
+
+class Identity:
+    """The certificate that connections are answered with; later ones get what was renewed."""
+
+    def __init__(self, api: KubernetesApi, place: Place) -> None:
+        """Answer with nothing until ``renew`` was called."""
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+        self._given = place.given
+        self._upkeep = Upkeep(
+            api, place.names, partial(datetime.now, UTC), place.namespace, place.name
+        )
+
+    async def renew(self) -> None:
+        """Load the certificate that is in force.
+
+        Raises:
+            ApiStatusError: the API server refuses what keeping the certificate takes.
+            ApiUnreachableError: it does not answer.
+            OSError: a file cannot be read.
+        """
+        if self._given is not None:
+            self.context.load_cert_chain(*self._given)
+            return
+        files = await self._upkeep.files()
+        with TemporaryDirectory() as folder:  # the library loads keys from files only
+            paths = Path(folder, CERTIFICATE), Path(folder, KEY)
+            for path in paths:
+                path.touch(mode=0o600)
+                path.write_bytes(files[path.name])
+            self.context.load_cert_chain(*paths)
+
+
+def webhook(  # noqa: PLR0913 - each is an option
+    *,
+    config: Annotated[
+        str, typer.Option("--config", help="Kueue's own Configuration file", metavar="FILE")
+    ] = "",
+    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0 in a pod.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="The port to listen on.")] = PORT,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Of the API server; else $KUBECONFIG, else the pod's own.")
+    ] = None,
+    namespace: Annotated[str, typer.Option(help="Where its Service and Secret are.")] = NAMESPACE,
+    name: Annotated[
+        str, typer.Option(help="How its Service, Secret and webhook configuration are called.")
+    ] = WEBHOOK,
+    certify: Annotated[
+        list[str] | None,
+        typer.Option(help="Another name or address that the certificate is for; may be repeated."),
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(help="A certificate in PEM that others keep, as cert-manager.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="That certificate's key, in PEM.")] = None,
+) -> None:
+    """Answer the API server's AdmissionReviews as the mutating policies would.
+
+    It is for Kubernetes 1.30 to 1.35, which have no MutatingAdmissionPolicy: the policies' own
+    expressions are evaluated here. Without --tls-cert it makes its certificate, keeps it in the
+    Secret tidegate-webhook and tells the API server whom to believe. See docs/operations.md.
+
+    Examples:
+      tidegate webhook --config kueue.yaml --host 0.0.0.0
+
+      tidegate webhook --tls-cert tls.crt --tls-key tls.key
+    """
+    if (tls_cert is None) != (tls_key is None):
+        raise typer.BadParameter("--tls-cert and --tls-key belong together.")
+    manifests = wanted_manifests(config)
+    policies = {path: compiled(told, manifests) for path, told in by_path(manifests).items()}
+    configure_logs("webhook", "auto", "info")
+    service = f"{name}.{namespace}.svc"
+    names = [service, f"{service}.cluster.local", *(certify or ())]
+    given = (tls_cert, tls_key) if tls_cert and tls_key else None
+    access = Access(kubeconfig=str(kubeconfig or ""))
+    asyncio.run(_run(policies, access, Place(host, port, namespace, name, names, given)))
+
+
+async def _run(policies: Policies, access: Access, place: Place) -> None:
+    async with connect(access) as api:
+        app = Webhook(policies, Params(api, time.monotonic).find).application()
+        identity = Identity(api, place)
+        await identity.renew()
+        renewing = asyncio.create_task(_keep(identity))
+        say(f"The API server is answered at https://{place.host}:{place.port}")
+        try:
+            await _server(app, place, identity.context).serve()
+        finally:
+            renewing.cancel()
+            with suppress(asyncio.CancelledError):
+                await renewing
+
+
+async def _keep(identity: Identity) -> None:
+    """Renew for ever; what fails now is tried again, and what is in force serves on."""
+    log = get_log("certificates")
+    while True:
+        await asyncio.sleep(RENEW_S)
+        try:
+            await identity.renew()
+        except (TidegateError, OSError) as error:
+            log.warning("the certificate cannot be renewed now", why=str(error))
+
+
+def _server(app: Starlette, place: Place, context: ssl.SSLContext) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            host=place.host,
+            port=place.port,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            limit_concurrency=CONNECTIONS_MAX,
+            timeout_keep_alive=IDLE_S,
+            timeout_graceful_shutdown=DRAIN_S,
+            ssl_context_factory=lambda _config, _default: context,
+        )
+    )

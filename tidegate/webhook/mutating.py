@@ -1,0 +1,127 @@
+"""Mutating policies put to a request, as the API server of a newer Kubernetes does itself.
+
+A policy's mutations run in order, each on what the one before it made. When any changed something
+all policies are asked once more, as ``reinvocationPolicy: IfNeeded`` says. A policy that fails is
+passed over, as its ``failurePolicy: Ignore`` says, and the others go on.
+
+Source: Kubernetes, "Mutating Admission Policy"; KEP-3962.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from copy import deepcopy
+from typing import Any
+
+import msgspec
+from jsonpatch import JsonPatch
+
+from tidegate.kinds.policies.forms import Manifest
+from tidegate.webhook.expressions import Expression, Object
+
+ROUNDS = 2
+Patch = list[dict[str, Any]]
+FindParam = Callable[[str, str, str, str], Awaitable[Object | None]]
+"""From apiVersion, kind, namespace and name to the object; None: there is none."""
+PassedOver = Callable[[str, str], None]
+"""Is told a policy's name and why it could not be asked."""
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """A MutatingAdmissionPolicy that is compiled, with its binding's parameter."""
+
+    name: str
+    rules: tuple[Object, ...]
+    conditions: tuple[Expression, ...]
+    mutations: tuple[Expression, ...]
+    param_kind: tuple[str, str] | None = None  # apiVersion and kind
+    param_name: str = ""
+
+    def is_about(self, request: Object) -> bool:
+        """Tell whether its rules name the kind of the request's object and its operation."""
+        asked = request["resource"]
+        sub = request.get("subResource")
+        resource = f"{asked['resource']}/{sub}" if sub else asked["resource"]
+        return any(
+            asked["group"] in rule["apiGroups"]
+            and asked["version"] in rule["apiVersions"]
+            and resource in rule["resources"]
+            and request["operation"] in rule["operations"]
+            for rule in self.rules
+        )
+
+
+def compiled(policies: Sequence[Manifest], manifests: Sequence[Manifest]) -> tuple[Policy, ...]:
+    """Return mutating policies, each with what its binding says, which is among the manifests.
+
+    Raises:
+        ExpressionError: an expression is not CEL.
+    """
+    bindings = {
+        one["spec"]["policyName"]: one["spec"]
+        for one in manifests
+        if one["kind"] == "MutatingAdmissionPolicyBinding"
+    }
+    return tuple(_compiled(one, bindings[one["metadata"]["name"]]) for one in policies)
+
+
+async def mutate(
+    policies: Sequence[Policy], request: Object, find: FindParam, passed_over: PassedOver
+) -> Patch:
+    """Return the JSON patch (RFC 6902) of all policies for an AdmissionRequest."""
+    obj, patch = request["object"], Patch()
+    for _ in range(ROUNDS):
+        before = len(patch)
+        for policy in policies:
+            if not policy.is_about(request):
+                continue
+            try:
+                more, obj = await _asked(policy, request, obj, find)
+            except Exception as error:  # noqa: BLE001 - whatever a hostile object provokes
+                passed_over(policy.name, str(error))
+            else:
+                patch += more
+        if len(patch) == before:
+            break
+    return patch
+
+
+async def _asked(
+    policy: Policy, request: Object, obj: Object, find: FindParam
+) -> tuple[Patch, Object]:
+    """Return what a policy does to an object, and the object after it."""
+    variables: Object = {
+        "object": obj,
+        "oldObject": request.get("oldObject"),
+        "request": request,
+        "params": None,
+    }
+    if not all(one.value(variables) is True for one in policy.conditions):
+        return [], obj
+    if policy.param_kind is not None:
+        namespace = request.get("namespace", "")
+        param = await find(*policy.param_kind, namespace, policy.param_name)
+        if param is None:
+            return [], obj
+        variables["params"] = param
+    patch = Patch()
+    for mutation in policy.mutations:
+        asked: Patch = mutation.value(variables)
+        after = JsonPatch(asked).apply(deepcopy(variables["object"]))
+        if after != variables["object"]:
+            patch += asked
+            variables["object"] = after
+    return patch, variables["object"]
+
+
+def _compiled(manifest: Manifest, binding: Manifest) -> Policy:
+    spec = manifest["spec"]
+    param = spec.get("paramKind")
+    return Policy(
+        name=manifest["metadata"]["name"],
+        rules=tuple(spec["matchConstraints"]["resourceRules"]),
+        conditions=tuple(Expression(one["expression"]) for one in spec.get("matchConditions", ())),
+        mutations=tuple(Expression(one["jsonPatch"]["expression"]) for one in spec["mutations"]),
+        param_kind=(param["apiVersion"], param["kind"]) if param else None,
+        param_name=binding.get("paramRef", {}).get("name", ""),
+    )

@@ -1,0 +1,61 @@
+"""Parameters of policies: the objects named ``default``, asked for at most every few seconds."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import NamedTuple
+
+import msgspec
+
+from tidegate.errors import ApiStatusError
+from tidegate.kube.answers import status_message
+from tidegate.kube.ports import KubernetesApi
+from tidegate.webhook.expressions import Object
+
+FRESH_S, KEPT_MAX = 2.0, 10_000
+_PLURALS = {"LocalQueue": "localqueues", "WorkloadPriorityClass": "workloadpriorityclasses"}
+_NAMESPACED = ("LocalQueue",)
+
+
+class _Kept(NamedTuple):
+    found: Object | None
+    until_s: float
+
+
+class Params:
+    """Looks objects up, and remembers for ``FRESH_S`` what it found."""
+
+    def __init__(self, api: KubernetesApi, now_s: Callable[[], float]) -> None:
+        """Ask this API server; ``now_s`` is a clock that never steps back."""
+        self._api = api
+        self._now_s = now_s
+        self._kept = OrderedDict[str, _Kept]()
+
+    async def find(self, api_version: str, kind: str, namespace: str, name: str) -> Object | None:
+        """Return an object; None: there is none.
+
+        Raises:
+            ApiStatusError: the API server refuses to say.
+            ApiUnreachableError: it does not answer.
+        """
+        within = f"/namespaces/{namespace}" if kind in _NAMESPACED else ""
+        path = f"/apis/{api_version}{within}/{_PLURALS[kind]}/{name}"
+        kept = self._kept.get(path)
+        if kept is None or kept.until_s <= self._now_s():
+            kept = _Kept(await self._ask(path), self._now_s() + FRESH_S)
+            self._kept[path] = kept
+            self._kept.move_to_end(path)
+            if len(self._kept) > KEPT_MAX:
+                self._kept.popitem(last=False)
+        return kept.found
+
+    async def _ask(self, path: str) -> Object | None:
+        answer = await self._api.request("GET", path)
+        if answer.status == HTTPStatus.NOT_FOUND:
+            return None
+        if answer.status != HTTPStatus.OK:
+            raise ApiStatusError(answer.status, status_message(answer.body))
+        found: Object = msgspec.json.decode(answer.body)
+        return found

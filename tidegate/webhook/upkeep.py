@@ -1,0 +1,100 @@
+"""The certificate in its Secret, and the authority in the webhook's configuration, kept up to date.
+
+Two replicas share both: whoever comes first writes, and the other one reads what was written.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as NotBase64Error
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from http import HTTPStatus
+
+import msgspec
+
+from tidegate.errors import ApiStatusError
+from tidegate.kinds.policies.forms import API_VERSION
+from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK
+from tidegate.kube.answers import status_message
+from tidegate.kube.ports import KubernetesApi
+from tidegate.webhook.certificates import AUTHORITY, Files, renewed
+from tidegate.webhook.expressions import Object
+
+_CONFIGURATIONS = f"/apis/{API_VERSION}/mutatingwebhookconfigurations"
+
+
+class Upkeep:
+    """Keeps one Secret and one MutatingWebhookConfiguration."""
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        names: Sequence[str],
+        now: Callable[[], datetime],
+        namespace: str = NAMESPACE,
+        name: str = WEBHOOK,
+    ) -> None:
+        """Certify these names; ``now`` is the wall clock, in UTC.
+
+        ``name`` is the Secret's, which is in the namespace, and the configuration's.
+        """
+        self._api, self._names, self._now = api, names, now
+        self._secret = f"/api/v1/namespaces/{namespace}/secrets/{name}"
+        self._configuration = f"{_CONFIGURATIONS}/{name}"
+
+    async def files(self) -> Files:
+        """Return the certificate that is in force, after making it anew if that is due.
+
+        Raises:
+            ApiStatusError: the API server refuses; 404: the Secret or the configuration is missing.
+            ApiUnreachableError: it does not answer.
+        """
+        while True:
+            secret = await self._get(self._secret)
+            held = _decoded(secret.get("data") or {})
+            files = renewed(held, self._names, self._now())
+            if files == held or await self._put(self._secret, {**secret, "data": _encoded(files)}):
+                break
+        await self._believe(_encoded(files)[AUTHORITY])
+        return files
+
+    async def _believe(self, bundle: str) -> None:
+        """Write the authority into each webhook of the configuration, where it is another one."""
+        while True:
+            found = await self._get(self._configuration)
+            webhooks: list[Object] = found.get("webhooks") or []
+            wanted = [
+                {**one, "clientConfig": {**one["clientConfig"], "caBundle": bundle}}
+                for one in webhooks
+            ]
+            changed = {**found, "webhooks": wanted}
+            if wanted == webhooks or await self._put(self._configuration, changed):
+                return
+
+    async def _get(self, path: str) -> Object:
+        answer = await self._api.request("GET", path)
+        if answer.status != HTTPStatus.OK:
+            raise ApiStatusError(answer.status, status_message(answer.body))
+        found: Object = msgspec.json.decode(answer.body)
+        return found
+
+    async def _put(self, path: str, obj: Object) -> bool:
+        """Replace an object; False: another was faster."""
+        answer = await self._api.request("PUT", path, body=msgspec.json.encode(obj))
+        if answer.status == HTTPStatus.CONFLICT:
+            return False
+        if answer.status != HTTPStatus.OK:
+            raise ApiStatusError(answer.status, status_message(answer.body))
+        return True
+
+
+def _encoded(files: Files) -> dict[str, str]:
+    return {name: b64encode(content).decode() for name, content in files.items()}
+
+
+def _decoded(data: dict[str, str]) -> Files:
+    try:
+        return {name: b64decode(content) for name, content in data.items()}
+    except NotBase64Error:
+        return {}
