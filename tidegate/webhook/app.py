@@ -31,7 +31,7 @@ from tidegate.webhook.mutating import FindParam, Policy, mutate
 BODY_BYTES_MAX = 2**23
 """An API server takes objects of at most 3 MiB; an update has two."""
 _JSON = "application/json"
-_NEEDED = {"uid", "object", "operation", "userInfo", "resource", "group", "version"}
+_NEEDED = {"uid", "object", "operation", "userInfo", "group", "version", "resource"}
 """Of a request, and of the resource that it names."""
 
 
@@ -79,18 +79,11 @@ class Webhook:
     async def _review(self, request: Request) -> Response:
         body = await _body(request)
         if body is None:
-            self._reviews.labels("refused").inc()
-            return Response("too long", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
-        try:
-            asked = msgspec.json.decode(body, type=_Asked).request
-            uid, kind = asked["uid"], asked["resource"]["resource"]
-            about = {*asked["resource"], *asked} >= _NEEDED
-        except (msgspec.DecodeError, KeyError, TypeError):
-            about = False
-        if not about:
-            self._reviews.labels("refused").inc()
-            return Response("not an AdmissionReview", HTTPStatus.BAD_REQUEST)
-        named = {"resource": kind, **{key: asked.get(key, "") for key in ("namespace", "name")}}
+            return self._refused("longer than any review", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+        asked = _asked(body)
+        if asked is None:
+            return self._refused("not an AdmissionReview", HTTPStatus.BAD_REQUEST)
+        named = {key: asked.get(key, "") for key in ("resource", "namespace", "name")}
 
         def pass_over(policy: str, why: str) -> None:
             self._passed_over.labels(policy).inc()
@@ -99,10 +92,25 @@ class Webhook:
         with self._seconds.time():
             patch = await mutate(self._policies[request.url.path], asked, self._find, pass_over)
         self._reviews.labels("changed" if patch else "unchanged").inc()
-        return Response(_answer(uid, patch), media_type=_JSON)
+        return Response(_answer(asked["uid"], patch), media_type=_JSON)
+
+    def _refused(self, why: str, status: HTTPStatus) -> Response:
+        self._reviews.labels("refused").inc()
+        return Response(why, status)
 
     async def _metrics(self, _request: Request) -> Response:
         return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+
+
+def _asked(body: bytes) -> Object | None:
+    """Return the AdmissionRequest of a review; None: it is none."""
+    try:
+        asked = msgspec.json.decode(body, type=_Asked).request
+    except msgspec.DecodeError:
+        return None
+    resource = asked.get("resource")
+    parts = {*asked, *(resource if isinstance(resource, dict) else ())}
+    return asked if parts >= _NEEDED else None
 
 
 def _answer(uid: str, patch: list[Object]) -> bytes:
