@@ -18,7 +18,13 @@ from typer.testing import CliRunner, Result
 from tidegate.cli.program import build
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = ("tutorials/complaint.md", "replay.md", "looking.md")
+PEOPLE = ("operator", "scientist", "finance", "auditor")
+PAGES = (
+    "tutorials/complaint.md",
+    "replay.md",
+    "looking.md",
+    *(f"people/{one}.md" for one in PEOPLE),
+)
 BLOCK = re.compile(r"^```(console|yaml [^\n]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*)$", re.MULTILINE)
 HASH = re.compile(r"\b[0-9a-f]{64}\b")
