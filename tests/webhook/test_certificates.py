@@ -93,3 +93,15 @@ def test_other_names_ask_for_another_certificate(made: Files) -> None:
     other = renewed(made, (*NAMES, "second.system.svc"), NOW)
     assert other[CERTIFICATE] != made[CERTIFICATE]
     assert renewed(other, tuple(reversed((*NAMES, "second.system.svc"))), NOW) == other
+
+
+@pytest.mark.parametrize(("mixed", "stays"), [(AUTHORITY, False), ("ca.key", False), (KEY, True)])
+def test_files_that_do_not_belong_together_are_made_anew(
+    mixed: str, *, stays: bool, tmp_path: Path
+) -> None:
+    now = datetime.now(UTC)
+    one, other = renewed({}, NAMES, now), renewed({}, NAMES, now)
+    mended = renewed({**one, mixed: other[mixed]}, NAMES, now)
+    assert NAMES[0] in handshake(mended, mended[AUTHORITY], tmp_path)
+    assert (mended[AUTHORITY] == one[AUTHORITY]) is stays
+    assert renewed(mended, NAMES, now) == mended

@@ -6,6 +6,7 @@ without an admission is stopped.
 
 from __future__ import annotations
 
+from asyncio import Semaphore
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -28,8 +29,10 @@ from tidegate.service.logs import get_log
 from tidegate.webhook.expressions import Object
 from tidegate.webhook.mutating import FindParam, Policy, mutate
 
-BODY_BYTES_MAX = 2**23
-"""An API server takes objects of at most 3 MiB; an update has two."""
+BODY_BYTES_MAX = 37 * 2**20
+"""Two objects of 3 MiB, each of whose characters the API server may write as six."""
+AT_ONCE = 4
+"""So many reviews are read and answered at once; the others wait their turn."""
 _JSON = "application/json"
 _NEEDED = {"uid", "object", "operation", "userInfo", "group", "version", "resource"}
 """Of a request, and of the resource that it names."""
@@ -47,6 +50,7 @@ class Webhook:
     def __init__(self, policies: Mapping[str, Sequence[Policy]], find: FindParam) -> None:
         """Put to a request the policies that belong to the path at which it came."""
         self._policies, self._find = policies, find
+        self._turns = Semaphore(AT_ONCE)
         self._log = get_log("webhook")
         self._registry = CollectorRegistry()
         self._reviews = Counter(
@@ -77,6 +81,10 @@ class Webhook:
         )
 
     async def _review(self, request: Request) -> Response:
+        async with self._turns:
+            return await self._reviewed(request)
+
+    async def _reviewed(self, request: Request) -> Response:
         body = await _body(request)
         if body is None:
             return self._refused("longer than any review", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
@@ -106,7 +114,7 @@ def _asked(body: bytes) -> Object | None:
     """Return the AdmissionRequest of a review; None: it is none."""
     try:
         asked = msgspec.json.decode(body, type=_Asked).request
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     resource = asked.get("resource")
     parts = {*asked, *(resource if isinstance(resource, dict) else ())}

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from ipaddress import ip_address
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -31,13 +31,16 @@ def renewed(files: Files, names: Sequence[str], now: datetime) -> Files:
     What cannot be read is made anew. While an authority is replaced the one before stays believed.
     """
     authority = files.get(AUTHORITY, b"")
-    if not _lasts(authority, now + AUTHORITY_LEFT) or not _is_key(files.get(AUTHORITY_KEY)):
+    if not _lasts(authority, now + AUTHORITY_LEFT) or not _fits(
+        files.get(AUTHORITY_KEY), authority
+    ):
         key = ec.generate_private_key(ec.SECP256R1())
         made = _pem(_authority(key, now))
         before = authority if _lasts(authority, now) else b""
         files = {AUTHORITY: made + before, AUTHORITY_KEY: _private(key)}
     held = files.get(CERTIFICATE, b"")
-    if not _is_key(files.get(KEY)) or not _lasts(held, now + LEFT) or _names(held) != sorted(names):
+    lasts = _lasts(held, now + LEFT) and _is_signed(held, files[AUTHORITY])
+    if not lasts or not _fits(files.get(KEY), held) or _names(held) != sorted(names):
         key = ec.generate_private_key(ec.SECP256R1())
         signed = _pem(_certificate(key, names, files, now))
         files = {**files, CERTIFICATE: signed, KEY: _private(key)}
@@ -49,19 +52,41 @@ def _lasts(pem: bytes, until: datetime) -> bool:
     return certificate is not None and certificate.not_valid_after_utc > until
 
 
-def _is_key(pem: bytes | None) -> bool:
+def _fits(pem: bytes | None, certified: bytes) -> bool:
+    """Tell whether a key is the one of the first of these certificates."""
+    certificate = _read(certified)
     try:
         key = serialization.load_pem_private_key(pem or b"", None)
     except (ValueError, TypeError, UnsupportedAlgorithm):
         return False
-    return isinstance(key, ec.EllipticCurvePrivateKey)
+    return (
+        isinstance(key, ec.EllipticCurvePrivateKey)
+        and certificate is not None
+        and certificate.public_key() == key.public_key()
+    )
+
+
+def _is_signed(pem: bytes, authority: bytes) -> bool:
+    """Tell whether a certificate was signed by the newest authority."""
+    try:
+        _loaded(pem).verify_directly_issued_by(_loaded(authority))
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _loaded(pem: bytes) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(pem)
 
 
 def _names(pem: bytes) -> list[str]:
     certificate = _read(pem)
     if certificate is None:
         return []
-    said = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    try:
+        said = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return []
     addresses = [str(one) for one in said.get_values_for_type(x509.IPAddress)]
     return sorted([*said.get_values_for_type(x509.DNSName), *addresses])
 

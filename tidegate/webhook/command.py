@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -19,8 +18,7 @@ from starlette.applications import Starlette
 
 from tidegate.cli.commands.manifests import wanted as wanted_manifests
 from tidegate.cli.output import say
-from tidegate.errors import TidegateError
-from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK, by_path
+from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK, by_path, webhook_configuration
 from tidegate.kube.client import Access, connect
 from tidegate.kube.ports import KubernetesApi
 from tidegate.service.logs import configure_logs, get_log
@@ -28,23 +26,20 @@ from tidegate.webhook.app import Webhook
 from tidegate.webhook.certificates import CERTIFICATE, KEY
 from tidegate.webhook.mutating import Policy, compiled
 from tidegate.webhook.params import Params
-from tidegate.webhook.upkeep import Upkeep
+from tidegate.webhook.upkeep import Owned, Upkeep
 
-PORT, RENEW_S, DRAIN_S, IDLE_S = 9443, 60.0, 5, 30
-CONNECTIONS_MAX = 500
+PORT, RENEW_S, AGAIN_S, DRAIN_S, IDLE_S = 9443, 10.0, 1.0, 5, 30
 
 
 Policies = dict[str, tuple[Policy, ...]]
 
 
 class Place(NamedTuple):
-    """Where the webhook listens, and for which names its certificate is."""
+    """Where the webhook listens, and what it keeps."""
 
     host: str
     port: int
-    namespace: str
-    name: str  # of the Secret and of the webhook configuration
-    names: Sequence[str]
+    owned: Owned
     given: tuple[Path, Path] | None  # certificate and key that others keep
 
 
@@ -56,9 +51,7 @@ class Identity:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self._given = place.given
-        self._upkeep = Upkeep(
-            api, place.names, partial(datetime.now, UTC), place.namespace, place.name
-        )
+        self._upkeep = Upkeep(api, place.owned, partial(datetime.now, UTC))
 
     async def renew(self) -> None:
         """Load the certificate that is in force.
@@ -69,7 +62,7 @@ class Identity:
             OSError: a file cannot be read.
         """
         if self._given is not None:
-            self.context.load_cert_chain(*self._given)
+            self._load(*self._given)
             return
         files = await self._upkeep.files()
         with TemporaryDirectory() as folder:  # the library loads keys from files only
@@ -77,7 +70,12 @@ class Identity:
             for path in paths:
                 path.touch(mode=0o600)
                 path.write_bytes(files[path.name])
-            self.context.load_cert_chain(*paths)
+            self._load(*paths)
+
+    def _load(self, certificate: Path, key: Path) -> None:
+        """Load a pair, if it is one: else the one before serves on."""
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+        self.context.load_cert_chain(certificate, key)
 
 
 def webhook(  # noqa: PLR0913 - each is an option
@@ -123,14 +121,16 @@ def webhook(  # noqa: PLR0913 - each is an option
     names = [service, f"{service}.cluster.local", *(certify or ())]
     given = (tls_cert, tls_key) if tls_cert and tls_key else None
     access = Access(kubeconfig=str(kubeconfig or ""))
-    asyncio.run(_run(policies, access, Place(host, port, namespace, name, names, given)))
+    owned = Owned(names, webhook_configuration(manifests)["webhooks"], namespace, name)
+    asyncio.run(_run(policies, access, Place(host, port, owned, given)))
 
 
 async def _run(policies: Policies, access: Access, place: Place) -> None:
     async with connect(access) as api:
         app = Webhook(policies, Params(api, time.monotonic).find).application()
         identity = Identity(api, place)
-        await identity.renew()
+        while not await _renewed(identity):  # noqa: ASYNC110 - nobody tells when it can be
+            await asyncio.sleep(AGAIN_S)
         renewing = asyncio.create_task(_keep(identity))
         say(f"The API server is answered at https://{place.host}:{place.port}")
         try:
@@ -143,13 +143,18 @@ async def _run(policies: Policies, access: Access, place: Place) -> None:
 
 async def _keep(identity: Identity) -> None:
     """Renew for ever; what fails now is tried again, and what is in force serves on."""
-    log = get_log("certificates")
     while True:
         await asyncio.sleep(RENEW_S)
-        try:
-            await identity.renew()
-        except (TidegateError, OSError) as error:
-            log.warning("the certificate cannot be renewed now", why=str(error))
+        await _renewed(identity)
+
+
+async def _renewed(identity: Identity) -> bool:
+    try:
+        await identity.renew()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is tried again
+        get_log("certificates").warning("the certificate cannot be renewed now", why=str(error))
+        return False
+    return True
 
 
 def _server(app: Starlette, place: Place, context: ssl.SSLContext) -> uvicorn.Server:
@@ -164,7 +169,6 @@ def _server(app: Starlette, place: Place, context: ssl.SSLContext) -> uvicorn.Se
             access_log=False,
             server_header=False,
             proxy_headers=False,
-            limit_concurrency=CONNECTIONS_MAX,
             timeout_keep_alive=IDLE_S,
             timeout_graceful_shutdown=DRAIN_S,
             ssl_context_factory=lambda _config, _default: context,

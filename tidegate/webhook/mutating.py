@@ -10,7 +10,6 @@ Source: Kubernetes, "Mutating Admission Policy"; KEP-3962.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -18,8 +17,9 @@ from jsonpatch import JsonPatch
 
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.webhook.expressions import Expression, Object
+from tidegate.webhook.views import view
 
-ROUNDS = 2
+ROUNDS, WHY_MAX = 2, 100
 Patch = list[dict[str, Any]]
 FindParam = Callable[[str, str, str, str], Awaitable[Object | None]]
 """From apiVersion, kind, namespace and name to the object; None: there is none."""
@@ -68,8 +68,12 @@ def compiled(policies: Sequence[Manifest], manifests: Sequence[Manifest]) -> tup
 async def mutate(
     policies: Sequence[Policy], request: Object, find: FindParam, passed_over: PassedOver
 ) -> Patch:
-    """Return the JSON patch (RFC 6902) of all policies for an AdmissionRequest."""
-    obj, patch = request["object"], Patch()
+    """Return the JSON patch (RFC 6902) of all policies for an AdmissionRequest.
+
+    Policies are shown a bounded view of the object (``tidegate.webhook.views``).
+    """
+    obj, patch = view(request["object"]), Patch()
+    request = {**request, "object": None, "oldObject": view(request.get("oldObject"))}
     for _ in range(ROUNDS):
         before = len(patch)
         for policy in policies:
@@ -78,12 +82,17 @@ async def mutate(
             try:
                 more, obj = await _asked(policy, request, obj, find)
             except Exception as error:  # noqa: BLE001 - whatever a hostile object provokes
-                passed_over(policy.name, str(error))
+                passed_over(policy.name, _shown(error))
             else:
                 patch += more
         if len(patch) == before:
             break
     return patch
+
+
+def _shown(error: Exception) -> str:
+    """Return what went wrong without what the object says: that may be long, or secret."""
+    return f"{type(error).__name__}: {str(error).partition('{')[0][:WHY_MAX]}"
 
 
 async def _asked(
@@ -92,8 +101,8 @@ async def _asked(
     """Return what a policy does to an object, and the object after it."""
     variables: Object = {
         "object": obj,
-        "oldObject": request.get("oldObject"),
-        "request": request,
+        "oldObject": request["oldObject"],
+        "request": {**request, "oldObject": None},
         "params": None,
     }
     if not all(one.value(variables) is True for one in policy.conditions):
@@ -107,7 +116,7 @@ async def _asked(
     patch = Patch()
     for mutation in policy.mutations:
         asked: Patch = mutation.value(variables)
-        after = JsonPatch(asked).apply(deepcopy(variables["object"]))
+        after = JsonPatch(asked).apply(variables["object"])
         if after != variables["object"]:
             patch += asked
             variables["object"] = after

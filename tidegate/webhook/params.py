@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
@@ -14,7 +16,7 @@ from tidegate.kube.answers import status_message
 from tidegate.kube.ports import KubernetesApi
 from tidegate.webhook.expressions import Object
 
-FRESH_S, KEPT_MAX = 2.0, 10_000
+FRESH_S, PATIENCE_S, KEPT_MAX = 2.0, 1.0, 10_000
 _PLURALS = {"LocalQueue": "localqueues", "WorkloadPriorityClass": "workloadpriorityclasses"}
 _NAMESPACED = ("LocalQueue",)
 
@@ -34,14 +36,15 @@ class Params:
         self._kept = OrderedDict[str, _Kept]()
 
     async def find(self, api_version: str, kind: str, namespace: str, name: str) -> Object | None:
-        """Return an object; None: there is none.
+        """Return an object, of which its name is kept; None: there is none.
 
         Raises:
             ApiStatusError: the API server refuses to say.
             ApiUnreachableError: it does not answer.
+            TimeoutError: not in time; the review has to be answered without it.
         """
-        within = f"/namespaces/{namespace}" if kind in _NAMESPACED else ""
-        path = f"/apis/{api_version}{within}/{_PLURALS[kind]}/{name}"
+        within = f"/namespaces/{quote(namespace, safe='')}" if kind in _NAMESPACED else ""
+        path = f"/apis/{api_version}{within}/{_PLURALS[kind]}/{quote(name, safe='')}"
         kept = self._kept.get(path)
         if kept is None or kept.until_s <= self._now_s():
             kept = _Kept(await self._ask(path), self._now_s() + FRESH_S)
@@ -52,10 +55,11 @@ class Params:
         return kept.found
 
     async def _ask(self, path: str) -> Object | None:
-        answer = await self._api.request("GET", path)
+        async with asyncio.timeout(PATIENCE_S):
+            answer = await self._api.request("GET", path)
         if answer.status == HTTPStatus.NOT_FOUND:
             return None
         if answer.status != HTTPStatus.OK:
             raise ApiStatusError(answer.status, status_message(answer.body))
         found: Object = msgspec.json.decode(answer.body)
-        return found
+        return {"metadata": {"name": found["metadata"]["name"]}}

@@ -10,9 +10,12 @@ from binascii import Error as NotBase64Error
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from http import HTTPStatus
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import msgspec
 
+from tidegate.cluster.install import includes
 from tidegate.errors import ApiStatusError
 from tidegate.kinds.policies.forms import API_VERSION
 from tidegate.kinds.policies.webhooks import NAMESPACE, WEBHOOK
@@ -21,27 +24,27 @@ from tidegate.kube.ports import KubernetesApi
 from tidegate.webhook.certificates import AUTHORITY, Files, renewed
 from tidegate.webhook.expressions import Object
 
+_WHERE = ("name", "namespace", "port")
 _CONFIGURATIONS = f"/apis/{API_VERSION}/mutatingwebhookconfigurations"
+
+
+class Owned(NamedTuple):
+    """What a webhook keeps."""
+
+    names: Sequence[str]  # that its certificate is for
+    asked: Sequence[Object]  # its configuration's webhooks, but for where they are
+    namespace: str = NAMESPACE  # of the Secret
+    name: str = WEBHOOK  # the Secret's, and the configuration's
 
 
 class Upkeep:
     """Keeps one Secret and one MutatingWebhookConfiguration."""
 
-    def __init__(
-        self,
-        api: KubernetesApi,
-        names: Sequence[str],
-        now: Callable[[], datetime],
-        namespace: str = NAMESPACE,
-        name: str = WEBHOOK,
-    ) -> None:
-        """Certify these names; ``now`` is the wall clock, in UTC.
-
-        ``name`` is the Secret's, which is in the namespace, and the configuration's.
-        """
-        self._api, self._names, self._now = api, names, now
-        self._secret = f"/api/v1/namespaces/{namespace}/secrets/{name}"
-        self._configuration = f"{_CONFIGURATIONS}/{name}"
+    def __init__(self, api: KubernetesApi, owned: Owned, now: Callable[[], datetime]) -> None:
+        """Keep what is owned; ``now`` is the wall clock, in UTC."""
+        self._api, self._owned, self._now = api, owned, now
+        self._secret = f"/api/v1/namespaces/{owned.namespace}/secrets/{owned.name}"
+        self._configuration = f"{_CONFIGURATIONS}/{owned.name}"
 
     async def files(self) -> Files:
         """Return the certificate that is in force, after making it anew if that is due.
@@ -53,23 +56,27 @@ class Upkeep:
         while True:
             secret = await self._get(self._secret)
             held = _decoded(secret.get("data") or {})
-            files = renewed(held, self._names, self._now())
+            files = renewed(held, self._owned.names, self._now())
             if files == held or await self._put(self._secret, {**secret, "data": _encoded(files)}):
                 break
         await self._believe(_encoded(files)[AUTHORITY])
         return files
 
     async def _believe(self, bundle: str) -> None:
-        """Write the authority into each webhook of the configuration, where it is another one."""
+        """Bring the configuration to what is asked here, with the authority, where it differs.
+
+        So it follows this process's own configuration, whatever manifest was applied.
+        """
         while True:
             found = await self._get(self._configuration)
             webhooks: list[Object] = found.get("webhooks") or []
+            place = webhooks[0]["clientConfig"] if webhooks else {}
             wanted = [
-                {**one, "clientConfig": {**one["clientConfig"], "caBundle": bundle}}
-                for one in webhooks
+                {**one, "clientConfig": _client(place, one["clientConfig"], bundle)}
+                for one in self._owned.asked
             ]
             changed = {**found, "webhooks": wanted}
-            if wanted == webhooks or await self._put(self._configuration, changed):
+            if includes(webhooks, wanted) or await self._put(self._configuration, changed):
                 return
 
     async def _get(self, path: str) -> Object:
@@ -87,6 +94,18 @@ class Upkeep:
         if answer.status != HTTPStatus.OK:
             raise ApiStatusError(answer.status, status_message(answer.body))
         return True
+
+
+def _client(place: Object, asked: Object, bundle: str) -> Object:
+    """Return where a webhook is: beside the one that is there, which may be named by a URL."""
+    if not place.get("url"):
+        there = place.get("service") or {}
+        return {
+            "caBundle": bundle,
+            "service": {**asked["service"], **{key: there[key] for key in _WHERE if key in there}},
+        }
+    parts = urlsplit(place["url"])
+    return {"caBundle": bundle, "url": f"https://{parts.netloc}{asked['service']['path']}"}
 
 
 def _encoded(files: Files) -> dict[str, str]:
