@@ -14,7 +14,7 @@ FEW, MANY = 100, 5_000
 
 
 def pod(name: str, *, requests: Mapping[str, str], **more: str) -> BoundPod:
-    placed = PlacedAnnotations(workload=more.get("workload"))
+    placed = PlacedAnnotations(workload=more.get("workload"), unconstrained="true")
     return BoundPod(
         metadata=PodMeta(name=name, namespace="ns", uid=name, annotations=placed),
         spec=PodRequests(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -152,6 +151,8 @@ def _rename(
     ledger: Ledger, term: Term, cluster: str, end: Position, ledger_id: str
 ) -> tuple[LedgerOpened, Entry]:
     """Append the new name behind the ledger's end; EVENTS counts on from its own."""
+    from importlib.metadata import version  # noqa: PLC0415 - loads the reader of e-mail
+
     state, head = rebuild(ledger.read())
     opened = LedgerOpened(
         at_us=max(state.now_us, 0),
