@@ -60,7 +60,8 @@ async def test_a_dead_server_is_unreachable_and_its_history_is_gone(
 async def test_jobs_end_though_the_nodes_were_restarted(own_plane: ControlPlane) -> None:
     async with connect(Access(kubeconfig=str(own_plane.kubeconfig))) as api:
         kube = Talk(api, await make_namespace(api), lambda: None)
-        await kube.make(kube.jobs, job("a", seconds="3"))
+        # Long enough to be seen running on a busy machine: a Job's status is written once a second.
+        await kube.make(kube.jobs, job("a", seconds="12"))
         await kube.until(f"{kube.jobs}/a", lambda one: one["status"].get("ready") == 1)
         own_plane.kill("nodes")
         own_plane.start("nodes")
