@@ -81,7 +81,9 @@ class Removal:
         if kind.members is not None:
             return await listed(self.calls, kind, shown.job)
         path = kind.path(shown.namespace, shown.job.name)
-        found = (self.calls.recent(path) if recent else None) or await self.calls.read(path)
+        found = self.calls.recent(path) if recent else None
+        if found is None or found["metadata"]["uid"] != shown.uid:  # else a namesake of old
+            found = await self.calls.read(path)
         return {path: found} if found is not None and found["metadata"]["uid"] == shown.uid else {}
 
     async def _leave(self, shown: WorkloadView, found: Object) -> None:

@@ -55,6 +55,10 @@ class Story(Scene):
         self.make(f"{KUEUE}/clusterqueues", kueue("ClusterQueue", "cq", **spec))
         queue = kueue("LocalQueue", "main", clusterQueue="cq")
         self.make(f"{KUEUE}/namespaces/default/localqueues", queue)
+        self.submit()
+
+    def submit(self) -> None:
+        """Make the Job; once it was removed, its namesake."""
         self.made = self.make(JOBS, job())
         self.uid = str(self.made["metadata"]["uid"])
         self.key = workload_key("Job", "batch", "default", "train", self.uid)

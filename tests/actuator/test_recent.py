@@ -6,9 +6,10 @@ import asyncio
 
 from actuator.recent import BYTES_MAX, LASTS_S, Recent
 from tests.actuator.scene import start
-from tests.actuator.story import QUEUES, Story
+from tests.actuator.story import AT_US, QUEUES, Story
 from tests.parts.stage import JOBS, alongside, eventually
 from tests.parts.virtual import run_virtually
+from tidegate.contracts.facts import WorkloadRemoved
 
 MEBIBYTE = 1 << 20
 
@@ -45,5 +46,21 @@ def test_a_job_is_read_once_for_its_start_and_its_workload() -> None:
         reads = [path for method, path in story.api.requests if method == "GET"]
         assert reads.count(f"{JOBS}/train") <= 1
         assert story.path not in reads
+
+    run_virtually(run())
+
+
+def test_who_comes_behind_a_namesake_that_was_just_started_is_shown() -> None:
+    async def run() -> None:
+        story = Story()
+        async with alongside(story.actuator(projects=True).run()):
+            await story.write(*QUEUES, story.submitted(), story.reserved(), story.admitted())
+            await story.write(start(story.made))
+            await eventually(lambda: story.decision() != "")  # so the Job is remembered
+            story.remove(f"{JOBS}/train")
+            gone = WorkloadRemoved(at_us=AT_US, workload=story.key, uid=story.uid)
+            story.submit()
+            await story.write(gone, story.submitted())
+            await eventually(lambda: story.shows() is not None)
 
     run_virtually(run())
