@@ -20,6 +20,17 @@ def test_a_job_that_had_ended_and_runs_in_the_restored_cluster_is_submitted_agai
     ]
 
 
+def test_a_namesake_that_the_restored_cluster_brought_back_is_submitted() -> None:
+    bus = Bus().opened()
+    bus.tell(*queues(), started(), completed(3), job(version=30, uid="later"))
+    again = job(version=8, uid="former", round=2)
+    found = bus.tell(started(number=2), again, completed(9, "former", number=2))
+    assert [one for one in types(found) if one.startswith("Workload")] == [
+        "WorkloadRemoved",
+        "WorkloadSubmitted",
+    ]
+
+
 def test_a_ledger_under_a_new_name_adopts_what_its_lost_tail_had_started() -> None:
     bus = Bus().opened()
     bus.tell(beat(1, JOBS), *queues(), job(), started(), completed(20, "uid-train"))

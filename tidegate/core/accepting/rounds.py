@@ -74,8 +74,10 @@ def end_round(
     _note_list(state, told)
     if restored or not _was_completed(state, told.resource) or state.rounds[told.resource].stale:
         yield _completed(at_us, told, restored=restored)
-    if restored:
+    if restored:  # of what is known from here on nothing is newer than this list
+        state.heard.rolls[key] = Roll(listed=list_version(state, told.resource))
         yield from (seen for uid, seen in roll.passed_over.items() if uid in present)
+        del state.heard.rolls[key]
 
 
 def _newest_version(state: State, resource: str) -> int:
