@@ -38,6 +38,8 @@ class Heard:
         """Object to what was missed and is not written down, and to what nobody asks for again."""
         told = [decode(entry.payload) for entry in entries]
         ours = before if before.incarnation or after is None else after
+        if self._gap.seq and before.incarnation not in (0, self._gap.incarnation):
+            self._gap = Position(before.incarnation, 1)  # another's term came to that stream
         self._object_to_halves(ours.incarnation, told)
         lost = any(isinstance(one, GapObserved | StreamReplaced) for one in told)
         demand(not lost or self._asked, "loss", "something is missed, and nobody asks for it again")
