@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.parts.nats.server import Server
 from tests.parts.nats.stream import Clock, Incoming, Kept, Stream
@@ -59,12 +59,20 @@ class Taken:
         demand(below - 1 <= stream.last_seq, "loss", f"{below} is beyond the end")
 
 
+class Stored(NamedTuple):
+    """A message of a session as it stands in a stream."""
+
+    seq: int
+    session: str
+    call: int  # the newest of the first calls for it and for what the session has before it
+
+
 class Post:
     """What is handed over to be stored, in which order, and what came of it; by message id."""
 
     def __init__(self) -> None:
         self._calls = dict[str, tuple[int, int]]()  # the first and the newest call of each
-        self._newest = dict[tuple[int, str], int]()  # by stream and session, of what was stored
+        self._standing = dict[int, list[Stored]]()  # by stream, in the order of sequences
         self._stored = set[str]()
         self._numbers = count(1)
 
@@ -75,16 +83,19 @@ class Post:
         self._calls[name] = self._calls.get(name, (number, 0))[0], number
         return first
 
-    def store(self, name: str, incarnation: int) -> None:
+    def store(self, name: str, incarnation: int, seq: int) -> None:
         """Note that a message was stored, and object if it was handed over before another.
 
         Which of the calls stored it, nobody knows: an early one's message may come after a later's.
+        What stood there, or behind it, was taken back by a server that lost its newest messages.
         """
-        session = incarnation, name.rpartition(":")[0]
+        session, standing = name.rpartition(":")[0], self._standing.setdefault(incarnation, [])
+        while standing and standing[-1].seq >= seq:
+            standing.pop()
         first, newest = self._calls.get(name, (0, 0))
-        known = self._newest.get(session, 0)
+        known = next((one.call for one in reversed(standing) if one.session == session), 0)
         demand(newest >= known, "past", f"{name} is stored behind what was told after it")
-        self._newest[session] = max(known, first)
+        standing.append(Stored(seq, session, max(known, first)))
         self._stored.add(name)
 
     def object_to_lie(self, name: str) -> None:
@@ -135,7 +146,7 @@ class WatchedServer(Server):
         key = found.created_us, message.headers.get("Nats-Msg-Id", "")
         if not told.get("duplicate"):
             self._ids[key] = message.payload
-            self._post.store(key[1], key[0])
+            self._post.store(key[1], key[0], told["seq"])
         same = self._ids.get(key, message.payload) == message.payload
         demand(same, "loss", f"{key[1]} names two observations, and the second is dropped")
 
