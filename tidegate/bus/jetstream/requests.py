@@ -117,13 +117,14 @@ class JetStream:
         """
         self.client = client
         self._request_s, self._making_s = request_s, making_s
-        self._listeners = set[Callable[[], None]]()
-        self._waits = set[asyncio.Timeout]()
+        # In order: a set would have another in each process.
+        self._listeners = dict[Callable[[], None], None]()
+        self._waits = dict[asyncio.Timeout, None]()
 
     def listen(self, reconnected: Callable[[], None]) -> Callable[[], None]:
         """Have ``reconnected`` called after each reconnection; return what ends that."""
-        self._listeners.add(reconnected)
-        return lambda: self._listeners.discard(reconnected)
+        self._listeners[reconnected] = None
+        return lambda: self._listeners.pop(reconnected, None)
 
     async def tell_reconnected(self) -> None:
         """Tell all listeners, and end the waits for answers that the old connection took along."""
@@ -235,12 +236,12 @@ class JetStream:
         wait = asyncio.timeout(wait_s)
         try:
             async with wait:
-                self._waits.add(wait)
+                self._waits[wait] = None
                 return await self.client.request(subject, body, timeout=2 * wait_s, headers=headers)
         except _CUT_OFF as error:
             raise BusUnreachableError(f"NATS does not answer {subject}: {error!r}") from error
         finally:
-            self._waits.discard(wait)
+            self._waits.pop(wait, None)
 
 
 def _behind(message: Outgoing, last: Outgoing) -> Outgoing:
