@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
+from tests.core.queues import defined, of_cpu
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import (
     DecisionEvent,
@@ -15,17 +16,13 @@ from tidegate.core.decide import VERSION, decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
-from tidegate.model.podset import Container, LabelSelector, PodSet
+from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import DEFAULT_STRATEGIES, Policy, Strategy
 from tidegate.model.quota import (
     WEIGHT_ONE,
-    ClusterQueueSpec,
-    FlavorQuotas,
     FlavorSpec,
-    LocalQueueSpec,
     Preemption,
     Quota,
-    ResourceGroup,
 )
 
 STEP_US = 10_000
@@ -96,7 +93,6 @@ class Cluster:
         rng, name = self.rng, f"queue-{number}"
         limit = rng.choice((None, None, 4_000, 20_000))
         quota = Quota(nominal=rng.choice((0, 4_000, 8_000)), borrowing_limit=limit)
-        flavors = (FlavorQuotas(flavor="default", quotas={"cpu": quota}),)
         preemption = Preemption(
             within_cluster_queue=rng.choice(
                 ("Never", "LowerPriority", "LowerOrNewerEqualPriority")
@@ -104,16 +100,10 @@ class Cluster:
             reclaim_within_cohort=rng.choice(("Never", "LowerPriority", "Any", "Any")),
             borrow_within_cohort=rng.choice(("Never", "Never", "LowerPriority")),
         )
-        spec = ClusterQueueSpec(
-            cohort="cohort",
-            groups=(ResourceGroup(resources=("cpu",), flavors=flavors),),
-            namespace_selector=LabelSelector(),
-            preemption=preemption,
-            weight=rng.choice((0, 1, 1, 1, 3)) * WEIGHT_ONE,
-        )
-        self.fold(facts.ClusterQueueDefined(at_us=0, name=name, spec=spec))
-        leads = LocalQueueSpec(cluster_queue=name)
-        self.fold(facts.LocalQueueDefined(at_us=0, name=name, namespace="ns", spec=leads))
+        weight = rng.choice((0, 1, 1, 1, 3)) * WEIGHT_ONE
+        spec = of_cpu({"default": quota}, cohort="cohort", preemption=preemption, weight=weight)
+        for event in defined(name, spec, local=name, namespace="ns"):
+            self.fold(event)
         return name
 
     def _submit(self) -> None:

@@ -166,15 +166,25 @@ def _everybody(asking: Asking, _: object) -> set[str]:
 
 def main(arguments: Sequence[str]) -> int:
     """Judge seeds one after another; return 1 if decisions differ anywhere."""
-    parser = ArgumentParser(prog="python -m tests.core.judge", description=__doc__)
+    return judge(arguments, "tests.core.judge", __doc__, journal)
+
+
+def judge(
+    arguments: Sequence[str],
+    module: str,
+    about: str | None,
+    play: Callable[[int, Way], list[bytes]],
+) -> int:
+    """Judge the seeds that a command line asks for; return 1 if decisions differ anywhere."""
+    parser = ArgumentParser(prog=f"python -m {module}", description=about)
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
     asked = parser.parse_args(arguments)
     wrong: list[int] = []
     for done, seed in enumerate(range(asked.first, asked.first + asked.seeds), 1):
-        if journal(seed, fast) != journal(seed, slow):
+        if play(seed, fast) != play(seed, slow):
             wrong.append(seed)
-        if done % 100 == 0 or done == asked.seeds:
+        if done % 50 == 0 or done == asked.seeds:
             line = f"{done} seeds, other decisions in {len(wrong)}: {wrong[:20]}"
             sys.stdout.write(line + "\n")
             sys.stdout.flush()

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
+from tests.core.queues import of_cpu
 from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import encode, type_name
 from tidegate.contracts.entry import Message, Position
@@ -16,14 +17,11 @@ from tidegate.contracts.messages.subjects import observed
 from tidegate.core.accept import accept
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State, Workload
-from tidegate.model.podset import Container, LabelSelector, PodSet
+from tidegate.model.podset import Container, PodSet
 from tidegate.model.quota import (
-    ClusterQueueSpec,
-    FlavorQuotas,
     FlavorSpec,
     LocalQueueSpec,
     Quota,
-    ResourceGroup,
 )
 
 Fields: TypeAlias = dict[str, Any]
@@ -120,13 +118,7 @@ def flavor(name: str = "default", **told: object) -> seen.FlavorObserved:
 
 def queues(version: int = 1) -> list[seen.Observation]:
     """Return a ClusterQueue of four CPUs in two flavors, and its LocalQueue."""
-    flavors = tuple(
-        FlavorQuotas(flavor=name, quotas={"cpu": Quota(nominal=2_000)}) for name in ("big", "small")
-    )
-    spec = ClusterQueueSpec(
-        groups=(ResourceGroup(resources=("cpu",), flavors=flavors),),
-        namespace_selector=LabelSelector(),
-    )
+    spec = of_cpu({"big": Quota(nominal=2_000), "small": Quota(nominal=2_000)})
     local = LocalQueueSpec(cluster_queue="cq")
     return [
         flavor("big", version=version, spec=FlavorSpec(node_labels={"size": "big"})),

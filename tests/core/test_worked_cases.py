@@ -12,23 +12,20 @@ from msgspec import convert
 
 from tests.conformance.nodes import queue as node
 from tests.conformance.nodes import usage
+from tests.core.queues import defined, of_cpu
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import DecisionEvent, StopOrdered, WorkloadPreempted
 from tidegate.core.decide import decide
 from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
 from tidegate.model.ids import FlavorResource, ObjectRef
-from tidegate.model.podset import Container, LabelSelector, PodSet
+from tidegate.model.podset import Container, PodSet
 from tidegate.model.policy import Policy
 from tidegate.model.quantity import amount
 from tidegate.model.quota import (
-    ClusterQueueSpec,
-    FlavorQuotas,
     FlavorSpec,
-    LocalQueueSpec,
     Preemption,
     Quota,
-    ResourceGroup,
 )
 
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorials" / "preemption.md"
@@ -74,20 +71,10 @@ class Story:
 
     def define(self, name: str, nominal: str, policies: list[str]) -> None:
         quota = Quota(nominal=amount("cpu", nominal))
-        flavors = (FlavorQuotas(flavor="default", quotas={"cpu": quota}),)
         given = {POLICIES[key]: value for key, value in (text.split("=") for text in policies)}
-        spec = ClusterQueueSpec(
-            cohort="shop",
-            groups=(ResourceGroup(resources=("cpu",), flavors=flavors),),
-            namespace_selector=LabelSelector(),
-            preemption=convert(given, Preemption),
-        )
-        apply(self.state, facts.ClusterQueueDefined(at_us=0, name=name, spec=spec))
-        leads = LocalQueueSpec(cluster_queue=name)
-        apply(
-            self.state,
-            facts.LocalQueueDefined(at_us=0, name=name, namespace="shop", spec=leads),
-        )
+        spec = of_cpu({"default": quota}, cohort="shop", preemption=convert(given, Preemption))
+        for event in defined(name, spec, local=name, namespace="shop"):
+            apply(self.state, event)
 
     def submit(self, name: str, cpu: str, queue: str, priority: int) -> None:
         fact = facts.WorkloadSubmitted(

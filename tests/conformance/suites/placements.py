@@ -8,10 +8,10 @@ from tests.conformance.cases import Case, Json
 from tests.conformance.pods import podset
 from tests.conformance.report import compare
 from tests.conformance.topologies import domains, node_spec, placement, usage
+from tidegate.core.topology.fitting.request import Failure
+from tidegate.core.topology.fitting.tree import PODS, Node, build
 from tidegate.core.topology.place import Ask, Options, Outcome, Placed, Placer, place
 from tidegate.core.topology.previous import leaves_of, replacement
-from tidegate.core.topology.request import Failure
-from tidegate.core.topology.tree import PODS, Node, build
 from tidegate.model.topology import TopologyAssignment, unpack
 
 _ELASTIC = ("ElasticJobsViaWorkloadSlices", "ElasticJobsViaWorkloadSlicesWithTAS")

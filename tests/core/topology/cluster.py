@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from tests.core.queues import defined, of_cpu
 from tidegate.contracts import facts
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decisions import (
@@ -17,15 +18,11 @@ from tidegate.core.folding.fold import apply
 from tidegate.core.folding.snapshot import decode, encode
 from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
-from tidegate.model.podset import Container, LabelSelector, PodSet, TopologyRequest
+from tidegate.model.podset import Container, PodSet, TopologyRequest
 from tidegate.model.quota import (
-    ClusterQueueSpec,
-    FlavorQuotas,
     FlavorSpec,
-    LocalQueueSpec,
     Preemption,
     Quota,
-    ResourceGroup,
 )
 from tidegate.model.topology import HOSTNAME, NodeSpec, unpack
 
@@ -35,10 +32,8 @@ class Cluster:
 
     def __init__(self, nodes: int, *, topology: bool = True) -> None:
         self.state = State()
-        quota = FlavorQuotas(flavor="hosts", quotas={"cpu": Quota(nominal=100_000)})
-        spec = ClusterQueueSpec(
-            groups=(ResourceGroup(resources=("cpu",), flavors=(quota,)),),
-            namespace_selector=LabelSelector(),
+        spec = of_cpu(
+            {"hosts": Quota(nominal=100_000)},
             preemption=Preemption(within_cluster_queue="LowerPriority"),
         )
         self.fold(
@@ -46,10 +41,7 @@ class Cluster:
             facts.WatchesExpected(at_us=0, resources=()),
             facts.FlavorDefined(at_us=0, name="hosts", spec=FlavorSpec(topology="racks")),
             facts.NamespaceDefined(at_us=0, name="n"),
-            facts.ClusterQueueDefined(at_us=0, name="cq", spec=spec),
-            facts.LocalQueueDefined(
-                at_us=0, name="q", namespace="n", spec=LocalQueueSpec(cluster_queue="cq")
-            ),
+            *defined("cq", spec, local="q", namespace="n"),
         )
         if topology:
             levels = ("rack", HOSTNAME)

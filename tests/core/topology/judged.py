@@ -7,13 +7,12 @@ nodes. Nodes come, go, fail and fill up with pods of others, also while workload
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from random import Random
 
 from msgspec.structs import replace
 
-from tests.core.judge import Way, fast, slow, wide
+from tests.core.judge import Way, judge, wide
 from tests.differential.random_scenarios import actions, scenario
 from tests.differential.scenarios import SECOND_US
 from tests.differential.world import World
@@ -195,19 +194,7 @@ def insist(state: State, decisions: Sequence[DecisionEvent]) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Judge seeds one after another; return 1 if decisions differ anywhere."""
-    parser = ArgumentParser(prog="python -m tests.core.topology.judged", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--first", type=int, default=0)
-    asked = parser.parse_args(arguments)
-    wrong: list[int] = []
-    for done, seed in enumerate(range(asked.first, asked.first + asked.seeds), 1):
-        if journal(seed, fast) != journal(seed, slow):
-            wrong.append(seed)
-        if done % 50 == 0 or done == asked.seeds:
-            line = f"{done} seeds, other decisions in {len(wrong)}: {wrong[:20]}"
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
-    return 1 if wrong else 0
+    return judge(arguments, "tests.core.topology.judged", __doc__, journal)
 
 
 if __name__ == "__main__":

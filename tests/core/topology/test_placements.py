@@ -12,7 +12,9 @@ from msgspec.structs import replace
 
 from tests.core.topology.worlds import ELSEWHERE, World, worlds
 from tests.parts.drawn import drawn
-from tidegate.core.topology.counts import Numbers, Shape, fill, numbers
+from tidegate.core.topology.fitting.counts import Numbers, Shape, fill, numbers
+from tidegate.core.topology.fitting.request import Failure, request
+from tidegate.core.topology.fitting.tree import PODS
 from tidegate.core.topology.place import (
     Options,
     Outcome,
@@ -22,8 +24,6 @@ from tidegate.core.topology.place import (
     place,
 )
 from tidegate.core.topology.previous import ancestor, replacement
-from tidegate.core.topology.request import Failure, request
-from tidegate.core.topology.tree import PODS
 
 OPTIONS = st.builds(Options, mixed=st.booleans(), balanced=st.booleans(), affinity=st.booleans())
 

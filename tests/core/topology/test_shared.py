@@ -5,17 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from tests.core.queues import defined, of_cpu
 from tests.core.topology.cluster import Cluster, names
 from tidegate.contracts import facts
 from tidegate.model.ids import ObjectRef
-from tidegate.model.podset import Container, LabelSelector, PodSet, TopologyRequest
+from tidegate.model.podset import Container, PodSet, TopologyRequest
 from tidegate.model.quota import (
-    ClusterQueueSpec,
-    FlavorQuotas,
     FlavorSpec,
-    LocalQueueSpec,
     Quota,
-    ResourceGroup,
 )
 from tidegate.model.topology import HOSTNAME
 
@@ -24,16 +21,11 @@ from tidegate.model.topology import HOSTNAME
 def cluster() -> Cluster:
     """Return two nodes of one rack, and a second queue whose flavor knows them by host alone."""
     made = Cluster(2)
-    quota = FlavorQuotas(flavor="others", quotas={"cpu": Quota(nominal=100_000)})
-    group = ResourceGroup(resources=("cpu",), flavors=(quota,))
-    spec = ClusterQueueSpec(groups=(group,), namespace_selector=LabelSelector())
+    spec = of_cpu({"others": Quota(nominal=100_000)})
     made.fold(
         facts.TopologyDefined(at_us=0, name="flat", levels=(HOSTNAME,)),
         facts.FlavorDefined(at_us=0, name="others", spec=FlavorSpec(topology="flat")),
-        facts.ClusterQueueDefined(at_us=0, name="cq2", spec=spec),
-        facts.LocalQueueDefined(
-            at_us=0, name="q2", namespace="n", spec=LocalQueueSpec(cluster_queue="cq2")
-        ),
+        *defined("cq2", spec, local="q2", namespace="n"),
     )
     return made
 

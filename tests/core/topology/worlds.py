@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from tidegate.core.topology.fitting.tree import PODS, Node, Tree, build
 from tidegate.core.topology.place import Ask
-from tidegate.core.topology.tree import PODS, Node, Tree, build
 from tidegate.model.podset import NodeTerm, PodSet, Requirement, SliceLayer, TopologyRequest
 from tidegate.model.topology import HOSTNAME, NodeSpec
 

@@ -9,8 +9,8 @@ import msgspec
 
 from tidegate.core.state.state import State
 from tidegate.core.topology.cluster import topologies
-from tidegate.core.topology.matching import shown
-from tidegate.core.topology.tree import PODS, Node, Tree
+from tidegate.core.topology.fitting.matching import shown
+from tidegate.core.topology.fitting.tree import PODS, Node, Tree
 from tidegate.core.topology.usage import Held, Topologies
 from tidegate.errors import UnknownNameError
 from tidegate.model.quantity import render

@@ -18,9 +18,9 @@ from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import flavor_of, topologies
+from tidegate.core.topology.fitting.request import Failure
 from tidegate.core.topology.place import Outcome, Placed, Placer
 from tidegate.core.topology.previous import replacement
-from tidegate.core.topology.request import Failure
 from tidegate.core.topology.usage import Held
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSetAssignment

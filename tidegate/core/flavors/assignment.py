@@ -32,7 +32,7 @@ from tidegate.core.quota.charging import PODS, count, flavor_resource, per_pod, 
 from tidegate.core.quota.forest import forest
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
-from tidegate.core.topology.request import Failure
+from tidegate.core.topology.fitting.request import Failure
 from tidegate.core.topology.usage import Seat
 from tidegate.model.ids import FlavorResource
 from tidegate.model.podset import PodSet

@@ -17,7 +17,7 @@ from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Slot
 from tidegate.core.topology.capacity import Demand, demand
-from tidegate.core.topology.request import Failure
+from tidegate.core.topology.fitting.request import Failure
 from tidegate.model.podset import PodSet
 
 

@@ -16,9 +16,9 @@ from tidegate.core.quota.readiness import MULTIKUEUE, PROVISIONING
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import taken, topologies
 from tidegate.core.topology.explain import tried
+from tidegate.core.topology.fitting.request import Failure, request
 from tidegate.core.topology.place import Ask, Leaves, Placed, Placer, place, shape_of
 from tidegate.core.topology.previous import leaves_of
-from tidegate.core.topology.request import Failure, request
 from tidegate.core.topology.usage import Held, Seat
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import CheckRule

@@ -17,7 +17,7 @@ from tidegate.core.preemption.bounds import Asking
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Held, State, Workload
 from tidegate.core.state.workload import Constraint, Part, Parts, Shape, Slot
-from tidegate.core.topology.request import Failure
+from tidegate.core.topology.fitting.request import Failure
 
 
 def named(

@@ -22,7 +22,7 @@ from tidegate.core.quota.tree import bounded, free
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import Held, State, Workload
 from tidegate.core.topology.explain import error_of, places
-from tidegate.core.topology.request import Failure
+from tidegate.core.topology.fitting.request import Failure
 from tidegate.model.quantity import render
 
 OF_QUOTA: tuple[PendingReason, ...] = ("WaitingForQuota", "ExceedsMaxQuota", "NoMatchingFlavor")

@@ -11,8 +11,8 @@ from tidegate.contracts.decision_kinds.placements import NodeFailed, NodeFailure
 from tidegate.contracts.decisions import DecisionEvent
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import topologies
-from tidegate.core.topology.matching import repels
-from tidegate.core.topology.tree import Node
+from tidegate.core.topology.fitting.matching import repels
+from tidegate.core.topology.fitting.tree import Node
 from tidegate.core.topology.usage import Held
 from tidegate.model.gates import gate
 from tidegate.model.podset import Toleration

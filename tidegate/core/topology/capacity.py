@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.core.topology.counts import Numbers, Shape
+from tidegate.core.topology.fitting.counts import Numbers, Shape
+from tidegate.core.topology.fitting.request import Failure, request
 from tidegate.core.topology.place import Ask, Placer, roles, shape_of
-from tidegate.core.topology.request import Failure, request
 from tidegate.core.topology.usage import Topologies
 
 

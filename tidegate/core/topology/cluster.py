@@ -13,8 +13,8 @@ from tidegate.contracts.fact_kinds.definitions import NodeDefined
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.quota.requests import placement_requests
 from tidegate.core.state.state import Intent, State, Workload
+from tidegate.core.topology.fitting.tree import PODS, Node, build
 from tidegate.core.topology.place import Options, Placer
-from tidegate.core.topology.tree import PODS, Node, build
 from tidegate.core.topology.usage import Held, Topologies
 from tidegate.model.gates import gate
 from tidegate.model.numbers import INT32_MAX

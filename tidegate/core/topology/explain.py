@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tidegate.contracts.decision_kinds.placements import LevelTried, PlacementTried
-from tidegate.core.topology.counts import Numbers
-from tidegate.core.topology.request import Failure
-from tidegate.core.topology.tree import PODS, View
+from tidegate.core.topology.fitting.counts import Numbers
+from tidegate.core.topology.fitting.request import Failure
+from tidegate.core.topology.fitting.tree import PODS, View
 from tidegate.model.numbers import INT32_MAX
 
 ROWS_MAX = 16

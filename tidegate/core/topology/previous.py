@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from tidegate.core.topology.fitting.request import Failure, Layer, Request, request
+from tidegate.core.topology.fitting.tree import Tree
 from tidegate.core.topology.place import Ask, Leaves, Outcome, Placed, Placer, merged, place_at
-from tidegate.core.topology.request import Failure, Layer, Request, request
-from tidegate.core.topology.tree import Tree
 from tidegate.model.topology import TopologyAssignment, TopologyDomain, unpack
 
 

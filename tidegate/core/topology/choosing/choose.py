@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tidegate.core.topology.counts import Numbers
-from tidegate.core.topology.request import Failure, LayerFits, Request
+from tidegate.core.topology.fitting.counts import Numbers
+from tidegate.core.topology.fitting.request import Failure, LayerFits, Request
 
 
 def choose(found: Numbers, asked: Request) -> list[int] | Failure:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.core.topology.ladder import Ladder
-from tidegate.core.topology.matching import Filter, score, unsuitable
-from tidegate.core.topology.request import Layer, inner_size
-from tidegate.core.topology.tree import PODS, Tree, View
+from tidegate.core.topology.fitting.ladder import Ladder
+from tidegate.core.topology.fitting.matching import Filter, score, unsuitable
+from tidegate.core.topology.fitting.request import Layer, inner_size
+from tidegate.core.topology.fitting.tree import PODS, Tree, View
 from tidegate.model.numbers import INT32_MAX
 
 Units = tuple[tuple[str, int], ...]

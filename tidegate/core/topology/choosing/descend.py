@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from tidegate.core.topology.choose import best_fit, order, prioritise
-from tidegate.core.topology.counts import Numbers
-from tidegate.core.topology.request import Request, inner_size
+from tidegate.core.topology.choosing.choose import best_fit, order, prioritise
+from tidegate.core.topology.fitting.counts import Numbers
+from tidegate.core.topology.fitting.request import Request, inner_size
 
 Column: TypeAlias = list[int] | dict[int, int]
 """A number for each domain, or for those that are looked at."""

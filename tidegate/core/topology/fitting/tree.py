@@ -3,7 +3,7 @@
 Domains are numbered level by level from the top and within one by their values, so that a smaller
 number comes first in every tie, and the children of a domain follow each other. What is free is
 kept as one row of integers per resource; a log of the leaves that changed lets each request's
-numbers (``tidegate.core.topology.counts``) follow without looking at the others.
+numbers (``tidegate.core.topology.fitting.counts``) follow without looking at the others.
 
 Source: behaviour.md 12.1.
 """

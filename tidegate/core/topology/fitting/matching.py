@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from tidegate.core.flavors.eligibility import holds, tolerated
-from tidegate.core.topology.tree import Node
+from tidegate.core.topology.fitting.tree import Node
 from tidegate.model.podset import NodeTerm, PodSet, Toleration
 from tidegate.model.topology import Taint
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from tidegate.core.topology.choose import order, order_with_leader
-from tidegate.core.topology.counts import Numbers, sum_up
-from tidegate.core.topology.descend import Part, distribute, to_leaves
-from tidegate.core.topology.request import Request
+from tidegate.core.topology.choosing.choose import order, order_with_leader
+from tidegate.core.topology.choosing.descend import Part, distribute, to_leaves
+from tidegate.core.topology.fitting.counts import Numbers, sum_up
+from tidegate.core.topology.fitting.request import Request
 
 _DIGITS = Context(prec=30)
 
