@@ -6,6 +6,8 @@ the same as what is chosen by sorting.
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -13,7 +15,7 @@ from msgspec.structs import replace
 from tests.core.topology.worlds import ELSEWHERE, World, worlds
 from tests.parts.drawn import drawn
 from tidegate.core.topology.fitting.counts import Numbers, Shape, fill, numbers
-from tidegate.core.topology.fitting.request import Failure, request
+from tidegate.core.topology.fitting.request import Failure, Layer, request
 from tidegate.core.topology.fitting.tree import PODS
 from tidegate.core.topology.place import (
     Options,
@@ -97,6 +99,21 @@ def test_what_is_kept_up_to_date_is_what_is_computed_anew(
     if leader is None and kept.ladders:
         assert all(kept.ladder(at) is one for at, one in enumerate(ladders))
         assert steps(kept) == steps(anew(kept))
+
+
+@drawn(30)
+@given(world=worlds(), turns=st.lists(st.tuples(st.integers(1, 4), st.integers(0, 17))))
+def test_a_shape_that_was_forgotten_is_counted_anew_to_the_same(
+    world: World, turns: list[tuple[int, int]]
+) -> None:
+    tree, layers = world.tree(), (Layer(len(world.levels) - 1, 1),)
+    placer = Placer(tree=tree)
+    with patch.multiple("tidegate.core.topology.place", SHAPES_MIN=2, DOMAINS_MAX=0):
+        for cpu, leaf in turns:
+            found = placer.numbers(Shape(each=(("cpu", cpu),), layers=layers), empty=False)
+            assert columns(found) == columns(anew(found))
+            assert len(placer.kept) <= 2
+            tree.charge(leaf % len(tree.nodes), {"cpu": 1, PODS: 1}, 1)
 
 
 @drawn(60)

@@ -21,8 +21,8 @@ from tidegate.core.topology.fitting.tree import PODS, Tree, View
 from tidegate.model.podset import PodSet, Toleration
 from tidegate.model.topology import TopologyAssignment, TopologyDomain, pack
 
-SHAPES_MAX = 128
-"""How many shapes' numbers are kept for one view."""
+SHAPES_MIN, DOMAINS_MAX = 128, 640_000
+"""How many shapes' numbers are kept at least, and of how many domains all together beyond that."""
 
 _GROUP_SIZE = 2  # a leader and its workers
 Leaves = list[tuple[int, int]]
@@ -62,7 +62,10 @@ Outcome = Placed | Failure
 
 
 class Placer(msgspec.Struct, kw_only=True, eq=False):
-    """A tree with the numbers of the shapes that were asked for last."""
+    """A tree with the numbers of the shapes that were asked for last.
+
+    Of one that was not asked for in a while nothing is kept: it is counted anew, to the same.
+    """
 
     tree: Tree
     options: Options = Options()
@@ -77,13 +80,14 @@ class Placer(msgspec.Struct, kw_only=True, eq=False):
         if within is not None:
             return numbers(self.tree, self.view(empty=empty), shape, within)
         key = empty, shape
-        found = self.kept.get(key)
+        found = self.kept.pop(key, None)
         if found is None:
-            if len(self.kept) >= SHAPES_MAX:
+            if len(self.kept) >= max(SHAPES_MIN, DOMAINS_MAX // (1 + len(self.tree.values))):
                 del self.kept[next(iter(self.kept))]
-            found = self.kept[key] = numbers(self.tree, self.view(empty=empty), shape)
+            found = numbers(self.tree, self.view(empty=empty), shape)
         else:
             found.follow()
+        self.kept[key] = found  # the last to be forgotten
         return found
 
     def recorded(self, placed: Placed) -> TopologyAssignment:
