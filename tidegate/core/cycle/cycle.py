@@ -49,13 +49,13 @@ def run(context: DecideContext) -> bool:
         wake(state, tree)
     heads = ready(context, trees)
     served = {one.cq.name for one in heads}
-    idle: list[Tree] = []
+    idle: list[tuple[Tree, int]] = []
     for tree in trees:
         before = len(context.decisions), len(heads)
         cluster_queues = (cq for cq in tree.cluster_queues if cq.name not in served)
         heads += filter(None, (_offered(context, cq) for cq in cluster_queues))
         if before == (len(context.decisions), len(heads)) and not served:
-            idle.append(tree)
+            idle.append((tree, tree.stamp))
     for nominee in _ordered(context.state, heads):
         process(context, nominee)
     context.end()
@@ -63,7 +63,9 @@ def run(context: DecideContext) -> bool:
         if nominee.outcome == "preempting":
             explain(context, nominee)
     decided = len(context.decisions) > said
-    _rest(context.state, trees if not decided else idle)
+    # A tree may have changed since it was looked at: nodes are shared with others.
+    still = (tree for tree, stamp in idle if tree.stamp == stamp)
+    _rest(context.state, still if decided else trees)
     return decided
 
 
