@@ -29,6 +29,7 @@ from tidegate.kinds.kueue_api.queues.conversion import (
     cohort_spec,
     flavor_spec,
     local_queue_spec,
+    statement,
 )
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.meta import ObjectMeta, holding
@@ -53,13 +54,18 @@ def who(meta: ObjectMeta) -> dict[str, Any]:
 
 
 def cluster_queue(queue: ClusterQueue) -> ClusterQueueObserved:
-    """Observe a ClusterQueue."""
+    """Observe a ClusterQueue.
+
+    Raises:
+        UndecodableError: an amount or an annotation cannot be read.
+    """
     return ClusterQueueObserved(
         **who(queue.metadata),
         spec=cluster_queue_spec(queue),
         created_us=micros(queue.metadata.creation_timestamp or ""),
         deleting=queue.metadata.deleting,
         author=_author(queue.metadata),
+        statement=statement(queue.metadata),
     )
 
 

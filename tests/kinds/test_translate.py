@@ -152,3 +152,14 @@ def test_a_flavor_comes_through() -> None:
         podset.Toleration(key="pool", value="7"),
         podset.Toleration(operator="Exists", effect="PreferNoSchedule"),
     )
+
+
+def test_a_statement_that_is_none_is_refused_and_named() -> None:
+    told = {"tidegate.dev/statement": "2026-03=" + "9f" * 32}
+    found = read({"metadata": {"annotations": told}}, ClusterQueue)
+    assert conversion.statement(found.metadata) == told["tidegate.dev/statement"]
+    assert conversion.statement(read({}, ClusterQueue).metadata) == ""
+    for text in ("2026-03", "2026-00=" + "9f" * 32, "march=" + "9f" * 32, "2026-03=" + "9F" * 32):
+        wrong = read({"metadata": {"annotations": {"tidegate.dev/statement": text}}}, ClusterQueue)
+        with pytest.raises(UndecodableError, match=r"tidegate\.dev/statement"):
+            conversion.statement(wrong.metadata)

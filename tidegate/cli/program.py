@@ -60,6 +60,7 @@ COMMANDS = (
     Command("notify", "notify", "notify"),
     Command("report", "report", "report"),
     Command("reports", "reports", "app"),
+    Command("statement", "statement", "app"),
     Command("replay", "decisions.replay", "replay"),
     Command("ledger", "ledger.app", "app"),
     Command("shadow", "decisions.shadow", "shadow"),

@@ -101,6 +101,7 @@ class ClusterQueueObserved(
     created_us: int = 0
     deleting: bool = False
     author: str = ""
+    statement: str = ""  # annotation tidegate.dev/statement, "<month>=<SHA-256>"
 
 
 class CohortObserved(

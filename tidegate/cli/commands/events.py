@@ -229,6 +229,8 @@ def _changed(event: Event) -> Iterator[str]:
     stop_policy: str = getattr(getattr(event, "spec", None), "stop_policy", "None")
     if stop_policy != "None":
         yield f"stopPolicy {stop_policy}"
+    if closed := getattr(event, "statement", ""):
+        yield f"statement of {closed.partition('=')[0]}"
     if author := getattr(event, "author", ""):
         yield "by " + "".join(one if one.isprintable() else "?" for one in author)
 

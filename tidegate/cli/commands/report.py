@@ -75,7 +75,7 @@ def report(  # noqa: PLR0913 - each is an option
             rows = only(rows, "namespace", "--namespace", namespace)
             rows = within(rows, _span(reader, since, until))
             columns = [name.strip() for name in group_by.split(",") if name]
-            _print_rows(grouped(rows, columns, TEXTS[view].sums), output)
+            print_rows(grouped(rows, columns, TEXTS[view].sums), output)
             if view == _CHARGEBACK:
                 _tell_unpriced(rows)
 
@@ -110,7 +110,8 @@ def _print_list(output: Output) -> None:
     print_records(records, _LIST, output)
 
 
-def _print_rows(rows: Sequence[Row], form: Form) -> None:
+def print_rows(rows: Sequence[Row], form: Form) -> None:
+    """Print a report's rows, or write them to standard output as a file of columns."""
     if form is Form.CSV:
         print_csv(rows)
         return

@@ -84,11 +84,17 @@ def sign(claim: Claim, key_file: Path) -> bytes:
         SettingsError: the file is no Ed25519 private key.
         NotSupportedError: this installation lacks cryptography.
     """
-    serialization, ed25519 = _cryptography()
-    key = _load(key_file, lambda data: serialization.load_pem_private_key(data, password=None))
-    if not isinstance(key, ed25519.Ed25519PrivateKey):
-        raise SettingsError(f"{key_file} is not an Ed25519 private key.")
-    return _written(claim, key)
+    return _written(claim, _private(key_file))
+
+
+def sign_text(domain: bytes, text: str, key_file: Path) -> str:
+    """Return the signature over a text of a domain, hexadecimal.
+
+    Raises:
+        SettingsError: the file is no Ed25519 private key.
+        NotSupportedError: this installation lacks cryptography.
+    """
+    return _private(key_file).sign(domain + text.encode()).hex()
 
 
 def check(file: Path, public_key_file: Path) -> Claim:
@@ -99,6 +105,37 @@ def check(file: Path, public_key_file: Path) -> Claim:
         SettingsError: a file is not there, is no checkpoint, or no Ed25519 public key.
         NotSupportedError: this installation lacks cryptography.
     """
+    try:
+        found = msgspec.json.decode(_bytes_of(file), type=Checkpoint)
+    except msgspec.DecodeError as error:
+        raise SettingsError(f"{file} is no checkpoint: {error}") from error
+    return check_signed(found, public_key_file, str(file))
+
+
+def check_signed(found: Checkpoint, public_key_file: Path, where: str) -> Claim:
+    """Return what a checkpoint claims, once its signature is proven; ``where`` it was read.
+
+    Raises:
+        CheckpointError: another key signed it, or somebody altered it.
+        SettingsError: a signature is none, or the file is no Ed25519 public key.
+        NotSupportedError: this installation lacks cryptography.
+    """
+    _check(_signed(found.claim), found.signature, public_key_file, where)
+    return found.claim
+
+
+def check_text(domain: bytes, text: str, signature: str, public_key_file: Path, where: str) -> None:
+    """Make sure that a text of a domain was signed.
+
+    Raises:
+        CheckpointError: another key signed it, or somebody altered it.
+        SettingsError: a signature is none, or the file is no Ed25519 public key.
+        NotSupportedError: this installation lacks cryptography.
+    """
+    _check(domain + text.encode(), signature, public_key_file, where)
+
+
+def _check(signed: bytes, signature: str, public_key_file: Path, where: str) -> None:
     serialization, ed25519 = _cryptography()
     from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an optional extra
 
@@ -106,15 +143,22 @@ def check(file: Path, public_key_file: Path) -> Claim:
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise SettingsError(f"{public_key_file} is not an Ed25519 public key.")
     try:
-        found = msgspec.json.decode(_bytes_of(file), type=Checkpoint)
-        key.verify(bytes.fromhex(found.signature), _signed(found.claim))
-    except (msgspec.DecodeError, ValueError) as error:
-        raise SettingsError(f"{file} is no checkpoint: {error}") from error
+        key.verify(bytes.fromhex(signature), signed)
+    except ValueError as error:
+        raise SettingsError(f"{where} has no signature: {error}") from error
     except InvalidSignature:
         raise CheckpointError(
-            f"{file} was not signed by the key in {public_key_file}, or was altered since."
+            f"{where} was not signed by the key in {public_key_file}, or was altered since."
         ) from None
-    return found.claim
+
+
+def _private(key_file: Path) -> Ed25519PrivateKey:
+    serialization, ed25519 = _cryptography()
+    key = _load(key_file, lambda data: serialization.load_pem_private_key(data, password=None))
+    if not isinstance(key, ed25519.Ed25519PrivateKey):
+        raise SettingsError(f"{key_file} is not an Ed25519 private key.")
+    private: Ed25519PrivateKey = key
+    return private
 
 
 def _written(claim: Claim, key: Ed25519PrivateKey) -> bytes:

@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from msgspec.structs import replace
 
-from tidegate.cli.sample.story import LISTED, MINUTE_US, SESSION, START_US, STORY
+from tidegate.cli.sample.story import LAST, LISTED, MINUTE_US, SESSION, START_US, STORY
 from tidegate.contracts import observations as seen
 from tidegate.contracts.codec import encode
 from tidegate.contracts.decisions import StartOrdered, StopOrdered
@@ -30,8 +30,11 @@ CLUSTER, LEDGER_ID, EPOCH = "local", "5a3e", 1
 SECOND_US = 1_000_000
 
 
-def turns() -> Iterator[list[Entry]]:
-    """Yield the sample's turns, sealed, in order; one that told no news is left out."""
+def turns(until_us: int = 0) -> Iterator[list[Entry]]:
+    """Yield the sample's turns, sealed, in order; one that told no news is left out.
+
+    ``until_us``: at that moment, unless it is 0, the job ``tune`` ends, and with that the ledger.
+    """
     morning = _Morning()
     yield morning.open()
     yield morning.tell(START_US, _first_rounds())
@@ -40,6 +43,9 @@ def turns() -> Iterator[list[Entry]]:
         yield from filter(None, morning.until(at_us))
         if entries := morning.tell(at_us, told):
             yield entries
+    if until_us:
+        yield from filter(None, morning.until(until_us))
+        yield morning.tell(until_us, LAST)
 
 
 class _Morning:

@@ -27,6 +27,7 @@ from tidegate.model.quota import (
 
 START_US = 1_772_438_400_000_000  # 2026-03-02T08:00:00Z
 MINUTE_US = 60_000_000
+DAY_US = 24 * 60 * MINUTE_US
 SESSION = "ingest-1"
 GI = 1 << 30
 Observations: TypeAlias = tuple[seen.Observation, ...]
@@ -98,6 +99,7 @@ def _done(job: seen.JobObserved) -> seen.JobObserved:
 _POD = {"cpu": "2", "memory": "4Gi"}
 _TRAIN = _job(5, "a/train", 4, "ann")
 _SWEEP = _job(10, "a/sweep", 2, "bob")
+_TUNE = _job(120, "a/tune", 3, "ann")
 _URGENT = _job(40, "b/urgent", 4, "cy", "urgent")
 
 LISTED: dict[str, tuple[Definition, ...]] = {
@@ -132,7 +134,9 @@ STORY: tuple[tuple[int, Observations], ...] = (
     (90, (_queue("team-b", 6, "lee"),)),
     (110, (_done(_URGENT),)),
     (115, (_job(115, "b/report", 1, "cy"),)),
-    (120, (_job(120, "a/tune", 3, "ann"),)),
+    (120, (_TUNE,)),
     (130, ()),
 )
 """What is observed beside what follows from decisions: minutes after the beginning."""
+LAST: Observations = (_done(_TUNE),)
+"""What is observed on the day until which a longer sample goes on."""

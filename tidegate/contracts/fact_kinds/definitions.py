@@ -62,6 +62,7 @@ class ClusterQueueDefined(
     created_us: int = 0
     deleting: bool = False
     author: str = ""
+    statement: str = ""  # a month that its author closed, "<month>=<SHA-256 of its statement>"
 
 
 class ClusterQueueRemoved(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tidegate.kinds.names import MIN_RUNTIME
+from tidegate.kinds.names import MIN_RUNTIME, STATEMENT
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, annotation, kueue, validating
 
 _GROUPS = {"groups": "object.?spec.?resourceGroups.orValue([])"}
@@ -165,6 +165,11 @@ _CLUSTER_QUEUE_CHECKS = (
         f"{annotation(MIN_RUNTIME)} == '' || {annotation(MIN_RUNTIME)}"
         ".matches('^0$|^([0-9]+([.][0-9]*)?(h|m|s|ms))+$')",
         f"metadata.annotations[{MIN_RUNTIME}] is a duration such as 90s or 1h30m",
+    ),
+    Check(
+        f"{annotation(STATEMENT)} == '' || {annotation(STATEMENT)}"
+        ".matches('^[0-9]{4}-(0[1-9]|1[0-2])=[0-9a-f]{64}$')",
+        f"metadata.annotations[{STATEMENT}] is a month and the SHA-256 of its statement",
     ),
 )
 _TAINTS = "object.?spec.?nodeTaints.orValue([])"

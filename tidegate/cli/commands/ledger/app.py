@@ -14,6 +14,7 @@ from tidegate.cli.commands.ledger.copying import backup, export, refuse_existing
 from tidegate.cli.commands.ledger.recover import recover
 from tidegate.cli.commands.ledger.schema import downgrade, migrate
 from tidegate.cli.commands.reports import rebuild
+from tidegate.cli.ledger.moments import time_of
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.contracts.entry import Entry
@@ -54,6 +55,9 @@ def info(ledger: LedgerOption = "", output: OutputOption = Output.TABLE) -> None
 @app.command("sample")
 def sample(
     file: Annotated[Path, typer.Argument(help="Where to write it; must not exist.")],
+    until: Annotated[
+        str, typer.Option(metavar="TIME", help="Let its last job end then; else 2 March 2026.")
+    ] = "",
 ) -> None:
     """Write a small ledger to try the commands on; it is the same each time.
 
@@ -68,8 +72,17 @@ def sample(
     from tidegate.cli.sample.ledger import turns  # noqa: PLC0415 - only this command needs the core
 
     refuse_existing(file)
-    written = _write(file, turns())
+    written = _write(file, turns(_after_the_story(until) if until else 0))
     say(f"{written} events. Try: tidegate show queues --ledger {file}")
+
+
+def _after_the_story(until: str) -> int:
+    from tidegate.cli.sample.story import DAY_US, START_US  # noqa: PLC0415
+
+    until_us = time_of(until, "--until")
+    if until_us < START_US + DAY_US:
+        raise typer.BadParameter("--until is of 3 March 2026 or later: the story is told by then.")
+    return until_us
 
 
 def _write(file: Path, turns: Iterator[list[Entry]]) -> int:

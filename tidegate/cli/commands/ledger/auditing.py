@@ -9,10 +9,10 @@ import typer
 
 from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.ledger import checkpoints
-from tidegate.cli.ledger.checkpoints import Claim
+from tidegate.cli.ledger.claims import claim_of
 from tidegate.cli.ledger.losses import naming_archives, refuse_cut
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
-from tidegate.cli.ledger.witnesses import Outside, ledger_id_in, noting, outside, refuse_unmet
+from tidegate.cli.ledger.witnesses import Outside, noting, outside, refuse_unmet
 from tidegate.cli.nats_options import (
     BusCaOption,
     BusCredentialsOption,
@@ -21,9 +21,6 @@ from tidegate.cli.nats_options import (
 )
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.times import utc
-from tidegate.core.state import chain
-from tidegate.core.state.chain import GENESIS
-from tidegate.errors import NotSupportedError
 from tidegate.replay.verify import Audit
 from tidegate.replay.verify import verify as audit
 
@@ -102,7 +99,7 @@ def checkpoint(
     """
     refuse_existing(out)
     with open_reader(ledger, reports=False) as reader:
-        claim = _claim(reader)
+        claim = claim_of(reader)
     out.write_bytes(checkpoints.sign(claim, key))
     say(f"{out} vouches for {claim.seq} events: {claim.hash}")
 
@@ -128,22 +125,6 @@ def _audit(reader: Reader, wanted: Outside, *, redecide: bool) -> Audit:
     found = audit(noting(entries, wanted, met), redecide=redecide)
     refuse_unmet(wanted, met, found.head_seq)
     return found
-
-
-def _claim(reader: Reader) -> Claim:
-    ledger_id, head = "", GENESIS
-    for head in chain.verify(reader.entries("checking")):
-        ledger_id = ledger_id_in(head) or ledger_id
-    if head is GENESIS:
-        raise NotSupportedError(f"{reader.url} is empty: there is nothing to vouch for.")
-    return Claim(
-        ledger_id=ledger_id,
-        cluster=head.cluster,
-        partition=head.partition,
-        seq=head.seq,
-        at_us=head.at_us,
-        hash=head.hash.hex(),
-    )
 
 
 def _record(found: Audit, *, redecide: bool) -> dict[str, Any]:

@@ -6,8 +6,10 @@ tells it as ``ObjectRefused``. Podsets are in ``tidegate.kinds.podsets``.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from tidegate.errors import UndecodableError
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue, ClusterQueueSpec
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
@@ -17,12 +19,27 @@ from tidegate.kinds.kueue_api.queues.quota_conversion import groups, located, we
 from tidegate.kinds.kueue_api.workloads.topology_assignment import LevelValues as Values
 from tidegate.kinds.kueue_api.workloads.topology_assignment import TopologyAssignment as Assigned
 from tidegate.kinds.meta import LabelSelector, ObjectMeta
-from tidegate.kinds.names import MIN_RUNTIME
+from tidegate.kinds.names import MIN_RUNTIME, STATEMENT
 from tidegate.kinds.podsets import toleration
 from tidegate.kinds.times import duration_us
 from tidegate.model import podset as model
 from tidegate.model import quota
 from tidegate.model.topology import LevelValues, TopologyAssignment, TopologySlice
+
+_STATEMENT = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])=[0-9a-f]{64}", re.ASCII)
+
+
+def statement(metadata: ObjectMeta) -> str:
+    """Return the month that a ClusterQueue's annotation closes, and the digest; empty: none.
+
+    Raises:
+        UndecodableError: the annotation is neither.
+    """
+    text = metadata.annotations.get(STATEMENT, "")
+    if text and not _STATEMENT.fullmatch(text):
+        said = "is not a month and the SHA-256 of its statement, such as 2026-03=9f86d081…"
+        raise UndecodableError(f"metadata.annotations[{STATEMENT}] {said}")
+    return text
 
 
 def cluster_queue_spec(found: ClusterQueue) -> quota.ClusterQueueSpec:

@@ -1,0 +1,177 @@
+"""A month's statement: what it says is the ledger's, and once it is closed nothing changes it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from typer.testing import CliRunner, Result
+
+from store.access.engine import open_engine
+from store.ledger import SqlLedger
+from tests.parts.sample import append, filled
+from tidegate.cli.program import build
+from tidegate.cli.sample.ledger import CLUSTER, EPOCH, turns
+from tidegate.cli.times import parse_utc
+from tidegate.contracts.fact_kinds.definitions import ClusterQueueDefined
+from tidegate.core.state.chain import seal
+from tidegate.replay.rebuild import rebuild
+
+APRIL_US = parse_utc("2026-04-01T06:00:00Z")
+MONTH_S = 31 * 86_400
+OTHER = "0" * 64
+
+
+class Books:
+    """A folder with a ledger that goes on until April, and a key."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.ledger = folder, str(folder / "ledger.db")
+        with filled(f"sqlite:///{self.ledger}", turns(APRIL_US)):
+            self.price(0.5)
+        assert self.run("ledger", "keygen", "--out", self.path("key")).exit_code == 0
+
+    def path(self, name: str) -> str:
+        return str(self.folder / name)
+
+    def run(self, *words: str) -> Result:
+        return CliRunner().invoke(build(), list(words), env={"TIDEGATE_LEDGER": self.ledger})
+
+    def price(self, amount: float) -> None:
+        with closing(sqlite3.connect(self.ledger)) as conn, conn:
+            conn.execute("DELETE FROM price")
+            conn.execute(
+                "INSERT INTO price (flavor, resource, per_unit_hour, currency)"
+                " VALUES ('on-demand', 'cpu', ?, 'EUR')",
+                (amount,),
+            )
+
+    def close(self, out: str = "team-a.json") -> Result:
+        words = ("2026-03", "--queue", "team-a", "--key", self.path("key"))
+        return self.run("statement", "close", *words, "--out", self.path(out))
+
+    def verify(self, out: str = "team-a.json") -> Result:
+        key = ("--public-key", self.path("key.pub"))
+        return self.run("statement", "verify", self.path(out), *key, "-o", "json")
+
+    def told(self, out: str = "team-a.json") -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.folder / out).read_text())
+        return found
+
+    def annotate(self, digest: str, author: str = "kim") -> int:
+        """Let the ledger go on with the annotation of a closed month; return its seq."""
+        engine = open_engine(f"sqlite:///{self.ledger}")
+        try:
+            ledger = SqlLedger(engine, clock_us=lambda: 0)
+            state, head = rebuild(ledger.read())
+            known = state.objects.cluster_queues["team-a"]
+            text = f"2026-03={digest}"
+            fact: ClusterQueueDefined = replace(
+                known, at_us=state.now_us, statement=text, author=author
+            )
+            entries = seal(head, EPOCH, CLUSTER, [fact])
+            append(ledger, entries)
+            return entries[0].seq
+        finally:
+            engine.dispose()
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> Books:
+    return Books(tmp_path)
+
+
+def test_a_statement_says_what_the_raw_events_say(books: Books) -> None:
+    assert books.close().exit_code == 0
+    told = books.told()["statement"]
+    cores = [one for one in told["rows"] if one["SkuId"] == "on-demand/cpu"]
+    # tune holds 6 cores from 10:00 of 2 March to beyond the month's end, and sweep 4 from 09:15.
+    days = {one["ChargePeriodStart"] for one in cores}
+    assert len(days) == 30
+    on_a_full_day = [one for one in cores if one["ChargePeriodStart"] == "2026-03-17T00:00:00Z"]
+    assert {one["x_Author"]: one["ConsumedQuantity"] for one in on_a_full_day} == {
+        "ann": 24 * 6,
+        "bob": 24 * 4,
+    }
+    assert sum(one["BilledCost"] for one in on_a_full_day) == 24 * 10 * 0.5
+    assert told["unpriced"] == ["on-demand/memory"]
+    assert told["totals"][0]["cost"] == pytest.approx(sum(one["BilledCost"] for one in cores))
+
+
+def test_a_statement_that_an_event_names_is_closed_and_a_later_price_changes_nothing(
+    books: Books,
+) -> None:
+    said = books.close().stderr
+    digest = books.told()["digest"]
+    assert f"tidegate.dev/statement=2026-03={digest}" in said
+    open_still = books.verify()
+    assert (open_still.exit_code, "is not closed" in open_still.stderr) == (1, True)
+    seq = books.annotate(digest)
+    books.price(7.0)
+    closed = books.verify()
+    assert closed.exit_code == 0, closed.stderr
+    found = json.loads(closed.stdout)
+    assert (found["closedSeq"], found["closedBy"], found["asOfSeq"]) == (seq, "kim", seq - 1)
+    again = books.close("second.json")
+    assert (again.exit_code, f"closed by seq {seq} already" in again.stderr) == (0, True)
+    other = books.verify("second.json")
+    assert (other.exit_code, "with another statement" in other.stderr) == (1, True)
+
+
+def test_the_first_event_that_names_a_month_counts(books: Books) -> None:
+    books.close()
+    books.annotate(books.told()["digest"])
+    later = books.annotate(OTHER, author="lee")
+    found = books.verify()
+    assert (found.exit_code, f"Seq {later} names another" in found.stderr) == (0, True)
+    assert "statement of 2026-03, by lee" in books.run("events", "--tail", "1").stdout
+
+
+def test_a_month_that_is_not_over_and_a_queue_that_is_none_are_refused(books: Books) -> None:
+    given = ("--queue", "team-a", "--key", books.path("key"), "--out", books.path("never"))
+    early = books.run("statement", "close", "2026-04", *given)
+    assert (early.exit_code, "is not over" in early.stderr) == (2, True)
+    assert books.run("statement", "close", "2026-13", *given).exit_code == 2
+    nobody = books.run("statement", "close", "2026-03", "--queue", "team-z", *given[2:])
+    assert (nobody.exit_code, "no ClusterQueue" in nobody.stderr) == (1, True)
+    assert not Path(books.path("never")).exists()
+
+
+@pytest.mark.parametrize("field", ["ConsumedQuantity", "BilledCost", "ListUnitPrice"])
+def test_a_statement_that_was_altered_is_found(books: Books, field: str) -> None:
+    books.close()
+    told = books.told()
+    told["statement"]["rows"][0][field] += 1
+    Path(books.path("altered.json")).write_text(json.dumps(told))
+    found = books.verify("altered.json")
+    assert (found.exit_code, "altered" in found.stderr) == (1, True)
+
+
+def test_usage_that_was_changed_in_the_ledger_is_found(books: Books) -> None:
+    books.close()
+    with closing(sqlite3.connect(books.ledger)) as conn, conn:
+        for (name,) in conn.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'"):
+            conn.execute(f'DROP TRIGGER "{name}"')
+        conn.execute(
+            "UPDATE ledger_event SET at_us = at_us - 60000000,"
+            " payload = replace(payload, at_us, at_us - 60000000) WHERE seq = 74"
+        )
+    found = books.verify()
+    assert found.exit_code == 1
+
+
+def test_its_csv_has_the_columns_of_focus(books: Books) -> None:
+    books.close()
+    done = books.run("statement", "show", books.path("team-a.json"), "-o", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert {"BilledCost", "BillingCurrency", "ChargePeriodStart", "ConsumedQuantity"} < set(rows[0])
+    assert len(rows) == len(books.told()["statement"]["rows"])
+    shown = books.run("statement", "show", books.path("team-a.json"))
+    assert "EUR in 2026-03" in shown.stderr

@@ -1,0 +1,141 @@
+"""``tidegate statement``: a team's month, closed: signed, named by the ledger, never other."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tidegate.cli.commands.ledger.copying import refuse_existing
+from tidegate.cli.commands.report import Form, print_rows
+from tidegate.cli.ledger.claims import claim_of
+from tidegate.cli.ledger.reading import LedgerOption, open_reader
+from tidegate.cli.output import Output, OutputOption, print_record, say
+from tidegate.cli.statements.closing import closings, refuse_other, statement_of
+from tidegate.cli.statements.document import StatementError, check_signed, read, written
+
+app = typer.Typer(
+    help="A team's month: what it used and what that costs, closed so that it stays so.",
+    no_args_is_help=True,
+)
+File = Annotated[Path, typer.Argument(help="The statement's file.")]
+
+
+@app.command("close")
+def close(
+    month: Annotated[str, typer.Argument(help="The month, such as 2026-03; it must be over.")],
+    queue: Annotated[str, typer.Option(help="The team's ClusterQueue.")],
+    key: Annotated[Path, typer.Option(help="The private key, from `tidegate ledger keygen`.")],
+    out: Annotated[Path, typer.Option(help="Where to write the statement; must not exist.")],
+    ledger: LedgerOption = "",
+) -> None:
+    """Write a ClusterQueue's statement of a month, and say how the ledger is told of it.
+
+    It names the newest event that was looked at, bears a signed checkpoint of it, and holds each
+    row of the report `chargeback` in the columns of FOCUS, with the price it used. The month is
+    closed once its digest is an annotation of the ClusterQueue, and with that an event of the
+    ledger: the command says how. Whatever changes later, the first event counts.
+
+    Examples:
+      tidegate statement close 2026-03 --queue team-a --key audit.key --out team-a-2026-03.json
+    """
+    refuse_existing(out)
+    with open_reader(ledger) as reader:
+        claim = claim_of(reader)
+        statement = statement_of(reader, claim, month, queue)
+        earlier = closings(reader, month, queue)
+    out.write_bytes(written(statement, claim, key))
+    digest = read(out).digest
+    for flavor_resource in statement.unpriced:
+        say(f"No price for {flavor_resource} on some day: its rows cost nothing here.")
+    say(f"{out}: {len(statement.rows)} rows as of seq {statement.seq}.")
+    if earlier:
+        say(f"{month} was closed by seq {earlier[0].seq} already: that statement counts.")
+        return
+    annotation = f"tidegate.dev/statement={month}={digest}"
+    say(f"To close the month:\n  kubectl annotate --overwrite clusterqueue {queue} {annotation}")
+
+
+@app.command("verify")
+def verify(
+    file: File,
+    public_key: Annotated[Path, typer.Option(help="Who must have signed it.")],
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Prove that a statement is the one that was closed, and what the ledger gives.
+
+    Checks the signatures, computes what was used again from the events up to the statement's seq,
+    and looks for the event that closed the month. Exits with 1 if anything does not hold, or if
+    the month is not closed. That the ledger's chain holds is for `tidegate ledger verify`.
+
+    Examples:
+      tidegate statement verify team-a-2026-03.json --public-key audit.key.pub
+    """
+    found = check_signed(file, public_key)
+    told = found.statement
+    with open_reader(ledger, str(told.seq)) as then:
+        refuse_other(then, told)
+    with open_reader(ledger, reports=False) as reader:
+        closed = closings(reader, told.month, told.cluster_queue)
+    if not closed:
+        raise StatementError(
+            f"{file} is what the ledger gives, but {told.month} is not closed: no event of the "
+            "ledger names a statement of it."
+        )
+    first = closed[0]
+    if first.digest != found.digest:
+        raise StatementError(
+            f"Seq {first.seq} of the ledger closed {told.month} with another statement: "
+            f"{first.digest}."
+        )
+    record: dict[str, Any] = {
+        "holds": True,
+        "clusterQueue": told.cluster_queue,
+        "month": told.month,
+        "asOfSeq": told.seq,
+        "digest": found.digest,
+        "closedSeq": first.seq,
+        "closedAt": first.at,
+        "closedBy": first.author or None,
+    }
+    print_record(record, output, name="digest")
+    for later in closed[1:]:
+        say(f"Seq {later.seq} names another statement of {told.month}, which counts no more.")
+
+
+@app.command("show")
+def show(
+    file: File,
+    output: Annotated[
+        Form, typer.Option("--output", "-o", help="The form to print, or the file to write.")
+    ] = Form.TABLE,
+) -> None:
+    """Print a statement's rows; `-o csv` and `-o parquet` write them as FOCUS has them.
+
+    Examples:
+      tidegate statement show team-a-2026-03.json -o csv > team-a-2026-03.csv
+    """
+    statement = read(file).statement
+    rows = [dict(row) for row in statement.rows]
+    if output in {Form.TABLE, Form.WIDE}:
+        rows = [{name: row[name] for name in _SHOWN} for row in rows]
+    print_rows(rows, output)
+    if output in {Form.TABLE, Form.WIDE}:
+        for total in statement.totals:
+            say(f"{total.cost} {total.currency} in {statement.month}.")
+
+
+_SHOWN = (
+    "ChargePeriodStart",
+    "SubAccountId",
+    "x_Author",
+    "SkuId",
+    "ConsumedQuantity",
+    "ConsumedUnit",
+    "ListUnitPrice",
+    "BilledCost",
+    "BillingCurrency",
+)
+"""What a terminal has room for."""

@@ -1,0 +1,1 @@
+"""A month's statement of a team: what it used and what that costs, closed so that it stays so."""

@@ -1,0 +1,148 @@
+"""Making a statement of a ledger, and comparing one with what the ledger says today."""
+
+from __future__ import annotations
+
+import math
+from calendar import monthrange
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from typing import NamedTuple
+
+import typer
+
+from store.reading.entries import PAGE_ROWS, Narrow
+from tidegate.cli.ledger.checkpoints import Claim
+from tidegate.cli.ledger.reading import Reader
+from tidegate.cli.reporting.narrowing import Span, only, within
+from tidegate.cli.statements import focus
+from tidegate.cli.statements.document import Statement, StatementError
+from tidegate.cli.times import parse_utc, utc
+from tidegate.contracts.codec import decode
+from tidegate.contracts.fact_kinds.definitions import ClusterQueueDefined
+from tidegate.errors import NotSupportedError, UnknownNameError
+
+CHARGEBACK = "chargeback"
+_CLOSE = 1e-6
+"""By how much of itself an amount may differ: two databases add up in another order."""
+
+
+class Closing(NamedTuple):
+    """The event that closed a month."""
+
+    seq: int
+    at: str  # UTC
+    author: str  # empty: no policy stamped who did
+    digest: str
+
+
+def span_of(month: str) -> Span:
+    """Return the time of a month such as ``2026-03``, in UTC.
+
+    Raises:
+        BadParameter: it is none.
+    """
+    try:
+        first = date.fromisoformat(f"{month}-01")
+    except ValueError:
+        raise typer.BadParameter(f"{month!r} is no month such as 2026-03.") from None
+    days = timedelta(days=monthrange(first.year, first.month)[1])
+    begin = datetime.combine(first, time(), UTC)
+    return Span(parse_utc(begin.isoformat()), parse_utc((begin + days).isoformat()))
+
+
+def statement_of(reader: Reader, claim: Claim, month: str, queue: str) -> Statement:
+    """Return what a ClusterQueue used in a month and what that costs, as of a ledger's head.
+
+    Raises:
+        NotSupportedError: the month is not over in this ledger.
+        UnknownNameError: the ledger tells of no such ClusterQueue.
+    """
+    span = span_of(month)
+    assert span.end_us is not None, "a month ends"
+    if claim.at_us < span.end_us:
+        raise NotSupportedError(
+            f"{month} is not over in this ledger: its newest event is of {utc(claim.at_us)}."
+        )
+    if not any(True for _ in _definitions(reader, queue)):
+        raise UnknownNameError(f"There is no ClusterQueue {queue!r}: tidegate show queues.")
+    found = tuple(_rows(reader, span, queue))
+    return Statement(
+        ledger_id=claim.ledger_id,
+        cluster=claim.cluster,
+        partition=claim.partition,
+        cluster_queue=queue,
+        month=month,
+        begin=utc(span.begin_us),
+        end=utc(span.end_us),
+        seq=claim.seq,
+        hash=claim.hash,
+        at=utc(claim.at_us),
+        totals=focus.totals(found),
+        unpriced=focus.unpriced(found),
+        rows=found,
+    )
+
+
+def refuse_other(reader: Reader, told: Statement) -> None:
+    """Make sure that a ledger, read as of a statement's seq, gives what the statement says.
+
+    Prices are the statement's own, since no event tells the table's.
+
+    Raises:
+        StatementError: it does not.
+    """
+    for entry in reader.ledger.read(told.seq - 1, told.seq):
+        if entry.hash.hex() != told.hash:
+            raise StatementError(f"seq {told.seq} of this ledger has another hash.")
+    then = list(_rows(reader, span_of(told.month), told.cluster_queue))
+    now, said = focus.used(then), focus.used(told.rows)
+    for key in sorted({*now, *said}):
+        if not math.isclose(now.get(key, 0.0), said.get(key, 0.0), rel_tol=_CLOSE):
+            where = ", ".join(filter(None, key))
+            raise StatementError(
+                f"The statement says {said.get(key, 0.0)} for {where}, and the ledger "
+                f"{now.get(key, 0.0)}."
+            )
+    _refuse_wrong_sums(told)
+
+
+def closings(reader: Reader, month: str, queue: str) -> list[Closing]:
+    """Return the events that closed a ClusterQueue's month, the oldest first: the first counts.
+
+    A definition that repeats the one before closes nothing anew.
+    """
+    found = list[Closing]()
+    for seq, at_us, event in _definitions(reader, queue):
+        told, _, digest = event.statement.partition("=")
+        if told == month and (not found or found[-1].digest != digest):
+            found.append(Closing(seq, utc(at_us), event.author, digest))
+    return found
+
+
+def _definitions(reader: Reader, queue: str) -> Iterator[tuple[int, int, ClusterQueueDefined]]:
+    narrow = Narrow(types=frozenset((ClusterQueueDefined.__name__,)))
+    told = list(reader.ledger.back(reader.end, PAGE_ROWS, narrow))
+    for entry in reversed(told):
+        if entry.type == ClusterQueueDefined.__name__:
+            event = decode(entry.payload)
+            if isinstance(event, ClusterQueueDefined) and event.name == queue:
+                yield entry.seq, entry.at_us, event
+
+
+def _rows(reader: Reader, span: Span, queue: str) -> Iterator[focus.Row]:
+    assert span.end_us is not None, "a month ends"
+    begin, end = utc(span.begin_us), utc(span.end_us)
+    rows = only(reader.report(CHARGEBACK), "cluster_queue", "--queue", queue)
+    for row in within(rows, span):
+        day = date.fromisoformat(row["day"]) + timedelta(days=1)
+        yield focus.focus(row, begin, end, f"{day.isoformat()}T00:00:00Z")
+
+
+def _refuse_wrong_sums(told: Statement) -> None:
+    for row in told.rows:
+        if row["BilledCost"] is not None:
+            cost = focus.number(row, "ConsumedQuantity") * focus.number(row, "ListUnitPrice")
+            if not math.isclose(cost, focus.number(row, "BilledCost"), rel_tol=_CLOSE):
+                raise StatementError(f"{row['BilledCost']} is not what {row['SkuId']} costs.")
+    if focus.totals(told.rows) != told.totals or focus.unpriced(told.rows) != told.unpriced:
+        raise StatementError("The statement's totals are not the sums of its rows.")
