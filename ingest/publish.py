@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from random import Random
-from typing import cast
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -36,6 +37,13 @@ ERROR_MAX = 1_024
 _DIGEST_BYTES = 16
 
 
+class _Last(NamedTuple):
+    """What was told last of an object."""
+
+    drawn: int  # when it was reduced to that, as ``Publisher.draw`` counts
+    digest: bytes  # empty: nobody knows whether it arrived, or it is to be told again
+
+
 class Publisher:
     """One session's voice; it remembers what it told last of each object."""
 
@@ -56,34 +64,56 @@ class Publisher:
         self._metrics = metrics
         self._tracing = tracing
         self._sent = 0  # the counter in message ids: a retry of one publish keeps its number
-        self._told = dict[tuple[str, str], bytes]()  # resource and uid to the digest last told
+        self._drawn = 0
+        self._told = dict[tuple[str, str], _Last]()  # by resource and uid
 
     def forget_told(self) -> None:
         """Tell everything again from here on, as a resync asks."""
-        self._told.clear()
+        self._told = {key: last._replace(digest=b"") for key, last in self._told.items()}
 
-    async def tell(self, resource: str, found: Observed, *, round: int = 0) -> None:  # noqa: A002 - architecture's word
+    def draw(self) -> int:
+        """Return the number of a moment: what was reduced now is newer than what was before."""
+        self._drawn += 1
+        return self._drawn
+
+    async def tell(
+        self,
+        resource: str,
+        found: Observed,
+        *,
+        round: int = 0,  # noqa: A002 - architecture's word
+        drawn: int = 0,
+    ) -> None:
         """Tell of one object, unless it equals what was told of it last.
 
         Its version, round and session do not count as news. Waits while the stream is full. Calls
-        made at the same time are stored in the order of the calls.
+        made at the same time are stored in the order of the calls. ``drawn`` is when the object was
+        reduced, 0: now; who tells several at once tells some of them later, and what another event
+        has changed meanwhile was told as it is: the older is dropped then, also between retries.
         """
         key, digest = (resource, found.uid), _digest(found)
-        if self._told.get(key) == digest:
+        drawn = drawn or self.draw()
+        last = self._told.get(key)
+        if last is not None and (last.drawn > drawn or last.digest == digest):
             self._metrics.observations.labels(resource, "suppressed").inc()
             return
         payload = self._encoded(resource, found, round)
-        self._told[key] = digest
+        mine = self._told[key] = _Last(drawn, digest)
         subject = observed(self._cluster, resource, found.namespace, found.name)
+
+        def stands() -> bool:
+            return self._told.get(key, mine).drawn == drawn
+
         try:
             # A list tells of every job there is: only what a watch tells is worth a span.
             if isinstance(found, JobObserved) and self._tracing.on and not round:
-                await self._send_traced(found, subject, payload)
+                await self._send_traced(found, subject, payload, stands)
             else:
-                await self._send(subject, payload)
+                await self._send(subject, payload, stands)
         except BaseException:
             # Cancelled or failed halfway: nobody knows if it arrived, so the next is told.
-            self._told.pop(key, None)
+            if stands():
+                self._told[key] = mine._replace(digest=b"")
             raise
         if isinstance(found, ObjectGone):
             self._told.pop(key, None)
@@ -102,16 +132,21 @@ class Publisher:
             why = str(error)
             return encode(refused(resource, told, why, _unread(told, why)))
 
-    async def _send_traced(self, found: JobObserved, subject: str, payload: bytes) -> None:
+    async def _send_traced(
+        self, found: JobObserved, subject: str, payload: bytes, stands: Callable[[], bool]
+    ) -> None:
         about = {"tidegate.workload": found.workload, "tidegate.job": found.name}
         with spanned(self._tracing, f"observe {found.kind}", found.uid, "", about) as span:
             token = publishing.set(span.context)
             try:
-                await self._send(subject, payload)
+                await self._send(subject, payload, stands)
             finally:
                 publishing.reset(token)
 
-    async def _send(self, subject: str, payload: bytes) -> None:
+    async def _send(
+        self, subject: str, payload: bytes, stands: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Publish until that succeeds, or until ``stands`` says that it is outdated."""
         self._sent += 1
         message_id = f"{self.session}:{self._sent}"
         loop = asyncio.get_running_loop()
@@ -122,6 +157,8 @@ class Publisher:
             except BusUnreachableError:
                 self._metrics.publish_retries.inc()
                 await asyncio.sleep(wait_s)
+                if not stands():
+                    return
             else:
                 self._metrics.publish_seconds.observe(loop.time() - began_s)
                 return

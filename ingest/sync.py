@@ -12,25 +12,21 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
 from random import Random
-from typing import Any, cast
-
-import msgspec
+from typing import Any
 
 from ingest.definitions import who
 from ingest.jobs.ownership import ResourceObservation
 from ingest.metrics import Metrics
-from ingest.publish import Publisher, refused
+from ingest.publish import Publisher
+from ingest.reduce import Reducer
 from ingest.watch import Changed, Pace, Watch, pages
 from ingest.watched import Watched
 from tidegate.contracts.observations import (
     ObjectGone,
-    Observed,
     SyncCompleted,
     SyncStarted,
 )
 from tidegate.errors import ApiStatusError, ApiUnreachableError, TidegateError, UndecodableError
-from tidegate.jobs.kind import Object
-from tidegate.kinds.decode import FAILURES, Unreadable, said
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kube.answers import status_message
 from tidegate.kube.ports import KubernetesApi
@@ -65,6 +61,7 @@ class Sync:
         self._forbidden = False  # there is no right to list it
         self._api, self._publisher = deps.api, deps.publisher
         self._pace, self._random, self._metrics = deps.pace, deps.random, deps.metrics
+        self._reducer = Reducer(watched, deps.metrics)
         self._watch = Watch(deps.api, watched, pace=deps.pace, random=deps.random)
         self._round = 0
         self._listed = False
@@ -221,54 +218,31 @@ class Sync:
         if event.type == "DELETED":
             meta: ObjectMeta = event.object.metadata
             gone = ObjectGone(**who(meta), resource=self.watched.resource)
-            others = self._also_gone(meta)
+            others, drawn = self._reducer.gone(meta), self._publisher.draw()
             if not self.watched.summed:
-                await self._publisher.tell(self.watched.resource, gone)
-            await self._tell_others(others)
+                await self._publisher.tell(self.watched.resource, gone, drawn=drawn)
+            if others is None:
+                self.ask()
+            await self._tell_others(others or (), drawn=drawn)
         else:
             await self._tell(event.object, 0)
 
-    def _also_gone(self, meta: ObjectMeta) -> list[ResourceObservation]:
-        """Return what else a deletion changes; one that fails is counted, and the others go on."""
-        try:
-            return list(self.watched.gone(meta.uid, meta.version))
-        except Exception:  # noqa: BLE001 - of one object: the next list tells what this did not
-            self._metrics.observations.labels(self.watched.resource, "failed").inc()
-            _log.exception("not forgotten", resource=self.watched.resource, uid=meta.uid)
-            self.ask()
-            return []
-
     async def _tell(self, found: Any, round: int) -> None:  # noqa: A002, ANN401 - the resource's kind; architecture's word
-        for resource, told in self._observed(found):
+        reduced, drawn = self._reducer.present(found), self._publisher.draw()
+        for resource, told in reduced:
             own = resource == self.watched.resource
-            await self._publisher.tell(resource, told, round=round if own else 0)
+            await self._publisher.tell(resource, told, round=round if own else 0, drawn=drawn)
 
-    async def _tell_others(self, others: Iterable[ResourceObservation], round: int = 0) -> None:  # noqa: A002 - architecture's word
+    async def _tell_others(
+        self,
+        others: Iterable[ResourceObservation],
+        round: int = 0,  # noqa: A002 - architecture's word
+        drawn: int = 0,
+    ) -> None:
         made = tuple(others)  # of what changes while they are told
+        drawn = drawn or self._publisher.draw()
         for few in (made[at : at + UNDERWAY_MAX] for at in range(0, len(made), UNDERWAY_MAX)):
-            await _together(self._publisher.tell(*one, round=round) for one in few)
-
-    def _observed(self, found: Any) -> list[ResourceObservation]:  # noqa: ANN401 - of the resource's kind
-        """Reduce an object; one that cannot be read is told as refused, and the others go on."""
-        if isinstance(found, Unreadable):
-            return [self._refused(found, found.error)]
-        try:
-            return list(self.watched.observe(found))
-        except TidegateError as error:
-            return [self._refused(found, said(error))]
-        except Exception as error:  # noqa: BLE001 - of one object: the others go on
-            _log.exception("not observed", resource=self.watched.resource, uid=found.metadata.uid)
-            return [self._refused(found, f"{type(error).__name__}: {said(error)}")]
-
-    def _refused(self, found: Any, error: str) -> ResourceObservation:  # noqa: ANN401 - of the kind, or Unreadable
-        resource, meta = self.watched.resource, found.metadata
-        self._metrics.observations.labels(resource, "refused").inc()
-        try:
-            job = self.watched.unreadable(meta, _plain(found), error)
-        except Exception:  # noqa: BLE001 - of one object: that it is refused is told all the same
-            _log.exception("not described", resource=resource, uid=meta.uid)
-            job = None
-        return resource, refused(resource, Observed(**who(meta)), error, job)
+            await _together(self._publisher.tell(*one, round=round, drawn=drawn) for one in few)
 
     def _note(self, error: TidegateError) -> None:
         status = error.status if isinstance(error, ApiStatusError) else None
@@ -277,15 +251,6 @@ class Sync:
             return
         self.absent, self._forbidden = absent, forbidden
         _log.info("not listed", resource=self.watched.resource, absent=absent, error=str(error))
-
-
-def _plain(found: Any) -> Object:  # noqa: ANN401 - of a resource's kind, or Unreadable
-    if not isinstance(found, Unreadable):
-        return cast("Object", msgspec.to_builtins(found))
-    try:
-        return msgspec.json.decode(found.body, type=Object)
-    except FAILURES:
-        return {}
 
 
 async def _together(told: Iterable[Coroutine[Any, Any, None]]) -> None:

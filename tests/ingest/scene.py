@@ -16,19 +16,22 @@ from ingest.sync import Dependencies
 from ingest.watch import Pace
 from tests.parts.interposed import Interposed
 from tests.parts.stage import Stage
+from tidegate.bus.ports import ObservationPublisher
 from tidegate.contracts.observations import JobObserved, ObjectGone, SyncCompleted
 from tidegate.jobs.registry import JOB_KINDS
 
 
-def session(
+def session(  # noqa: PLR0913 - what a session stands on
     stage: Stage,
     name: str = "s1",
+    *,
     scope: Scope | None = None,
     api: Interposed | None = None,
     device_classes: Mapping[str, str] = NO_DEVICES,
+    outlet: ObservationPublisher | None = None,
 ) -> Session:
     random, metrics = Random(7), Metrics(CollectorRegistry())
-    outlet = stage.bus.outlet()
+    outlet = outlet or stage.bus.outlet()
     publisher = Publisher(outlet, cluster="local", session=name, random=random, metrics=metrics)
     deps = Dependencies(api or stage.api, publisher, Pace(), random, metrics)
     return Session(

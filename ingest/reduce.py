@@ -1,0 +1,70 @@
+"""What is told of an object of one resource: one that cannot be read is refused, others go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import msgspec
+
+from ingest.definitions import who
+from ingest.jobs.ownership import ResourceObservation
+from ingest.metrics import Metrics
+from ingest.publish import refused
+from ingest.watched import Watched
+from tidegate.contracts.observations import Observed
+from tidegate.errors import TidegateError
+from tidegate.jobs.kind import Object
+from tidegate.kinds.decode import FAILURES, Unreadable, said
+from tidegate.kinds.meta import ObjectMeta
+from tidegate.service.logs import get_log
+
+_log = get_log("reduce")
+
+
+@dataclass(frozen=True, slots=True)
+class Reducer:
+    """Reduces the objects of one resource to what is told; it raises nothing."""
+
+    watched: Watched
+    metrics: Metrics
+
+    def present(self, found: Any) -> list[ResourceObservation]:  # noqa: ANN401 - of the resource's kind
+        """Return what an object that is there is told as, and what it changes for others."""
+        if isinstance(found, Unreadable):
+            return [self._refused(found, found.error)]
+        try:
+            return list(self.watched.observe(found))
+        except TidegateError as error:
+            return [self._refused(found, said(error))]
+        except Exception as error:  # noqa: BLE001 - of one object: the others go on
+            _log.exception("not observed", resource=self.watched.resource, uid=found.metadata.uid)
+            return [self._refused(found, f"{type(error).__name__}: {said(error)}")]
+
+    def gone(self, meta: ObjectMeta) -> list[ResourceObservation] | None:
+        """Return what else a deletion changes; None: that failed, and was counted."""
+        try:
+            return list(self.watched.gone(meta.uid, meta.version))
+        except Exception:  # noqa: BLE001 - of one object: the next list tells what this did not
+            self.metrics.observations.labels(self.watched.resource, "failed").inc()
+            _log.exception("not forgotten", resource=self.watched.resource, uid=meta.uid)
+            return None
+
+    def _refused(self, found: Any, error: str) -> ResourceObservation:  # noqa: ANN401 - of the kind, or Unreadable
+        resource, meta = self.watched.resource, found.metadata
+        self.metrics.observations.labels(resource, "refused").inc()
+        try:
+            job = self.watched.unreadable(meta, _plain(found), error)
+        except Exception:  # noqa: BLE001 - of one object: that it is refused is told all the same
+            _log.exception("not described", resource=resource, uid=meta.uid)
+            job = None
+        return resource, refused(resource, Observed(**who(meta)), error, job)
+
+
+def _plain(found: Any) -> Object:  # noqa: ANN401 - of a resource's kind, or Unreadable
+    if not isinstance(found, Unreadable):
+        return cast("Object", msgspec.to_builtins(found))
+    try:
+        return msgspec.json.decode(found.body, type=Object)
+    except FAILURES:
+        return {}

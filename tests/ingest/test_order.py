@@ -1,0 +1,99 @@
+"""What two events say of one object is told in the order of the events, however slow the bus is."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from random import Random
+
+from prometheus_client import CollectorRegistry
+
+from ingest.metrics import Metrics
+from ingest.publish import Publisher
+from tests.ingest.scene import jobs, session
+from tests.ingest.test_prebuilt import WORKLOADS, last, made, naming
+from tests.parts.stage import JOBS, Stage, alongside
+from tests.parts.virtual import run_virtually
+from tidegate.bus.ports import ObservationPublisher
+from tidegate.contracts.observations import JobObserved
+from tidegate.errors import BusUnreachableError
+
+
+class Outlet:
+    """An outlet on which each message takes a second; some cannot be stored at first."""
+
+    def __init__(self, real: ObservationPublisher, failing: int = 0) -> None:
+        self.real, self.failing = real, failing
+        self._turn = asyncio.Lock()
+
+    async def publish(self, subject: str, payload: bytes, message_id: str) -> None:
+        async with self._turn:
+            await asyncio.sleep(1)
+            if self.failing:
+                self.failing -= 1
+                raise BusUnreachableError("away")
+            await self.real.publish(subject, payload, message_id)
+
+    def resyncs(self) -> AsyncIterator[str]:
+        return self.real.resyncs()
+
+
+def test_a_workload_that_is_made_again_at_once_is_its_jobs() -> None:
+    """What its deletion meant for the job is not told behind what its making meant."""
+
+    async def run() -> None:
+        stage = Stage()
+        stage.make(JOBS, naming())
+        stage.make(WORKLOADS, made())
+        async with alongside(session(stage, outlet=Outlet(stage.bus.outlet())).run()):
+            await stage.hear(JobObserved, lambda one: one.workload == "default/made")
+            stage.remove(f"{WORKLOADS}/made")
+            stage.make(WORKLOADS, made())
+            await asyncio.sleep(60)
+            assert (await last(stage, "train")).gates == ()
+
+    run_virtually(run())
+
+
+def observed(queue: str) -> JobObserved:
+    return JobObserved(
+        namespace="default",
+        name="train",
+        uid="u1",
+        version=7,
+        session="",
+        kind="batch/job",
+        workload="default/job-train",
+        queue=queue,
+    )
+
+
+def teller(outlet: ObservationPublisher) -> Publisher:
+    metrics = Metrics(CollectorRegistry())
+    return Publisher(outlet, cluster="local", session="s", random=Random(7), metrics=metrics)
+
+
+def test_what_was_reduced_before_is_not_told_behind_what_is_newer() -> None:
+    async def run() -> None:
+        stage = Stage()
+        publisher = teller(stage.bus.outlet())
+        older, newer = publisher.draw(), publisher.draw()
+        await publisher.tell("jobs.batch", observed("new"), drawn=newer)
+        await publisher.tell("jobs.batch", observed("old"), drawn=older)
+        publisher.forget_told()  # of what is newer it stays known
+        await publisher.tell("jobs.batch", observed("old"), drawn=older)
+        await publisher.tell("jobs.batch", observed("new"))
+        assert [one.queue for one in await jobs(stage)] == ["new", "new"]
+
+    run_virtually(run())
+
+
+def test_what_the_bus_did_not_take_is_not_sent_again_once_there_is_newer() -> None:
+    async def run() -> None:
+        stage = Stage()
+        publisher = teller(Outlet(stage.bus.outlet(), failing=1))
+        tellings = (publisher.tell("jobs.batch", observed(queue)) for queue in ("old", "new"))
+        await asyncio.gather(*tellings)
+        assert [one.queue for one in await jobs(stage)] == ["new"]
+
+    run_virtually(run())
