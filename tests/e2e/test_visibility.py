@@ -78,8 +78,7 @@ async def served(own_plane: ControlPlane, tmp_path: Path) -> AsyncIterator[Serve
         connect(Access(kubeconfig=kubeconfig, impersonate="ann")) as ann,
     ):
         await register(admin, port, certificate)
-        for name in ("v1beta1.visibility.kueue.x-k8s.io", "v1.read.tidegate.dev"):
-            await until(partial(available, admin, name, "True"), name, 60)
+        await reached(admin)
         yield Served(admin, ann, process, port, certificate)
         await unregister(admin)
     stop(process, signal.SIGTERM)
@@ -121,6 +120,19 @@ async def available(admin: KubernetesClient, name: str, wanted: str) -> bool:
     answer = await admin.request("GET", f"{SERVICES}/{name}")
     conditions = msgspec.json.decode(answer.body).get("status", {}).get("conditions", [])
     return [one["status"] for one in conditions if one["type"] == "Available"] == [wanted]
+
+
+async def reached(admin: KubernetesClient) -> None:
+    """Wait until requests are passed on to the server."""
+    for name in ("v1beta1.visibility.kueue.x-k8s.io", "v1.read.tidegate.dev"):
+        await until(partial(available, admin, name, "True"), name, 60)
+    for path in (f"{VISIBILITY}/v1beta1", f"{VISIBILITY}/v1beta2", "/apis/read.tidegate.dev/v1"):
+        await until(partial(passed_on, admin, path), path, 60)
+
+
+async def passed_on(admin: KubernetesClient, path: str) -> bool:
+    """Tell whether requests reach the server: that comes some time after it is called available."""
+    return (await admin.request("GET", path)).status == 200
 
 
 async def told(api: KubernetesClient, path: str) -> tuple[int, Any]:
