@@ -104,6 +104,14 @@ def may_be_owned(shown: WorkloadView, obj: Object) -> bool:
     )
 
 
+def may_be_shown(shown: WorkloadView, obj: Object) -> bool:
+    """Tell whether a Workload object is ours to write: not if it is prebuilt and another's.
+
+    One that was remembered may be gone meanwhile, with another job's in its place.
+    """
+    return not shown.prebuilt or may_be_owned(shown, obj)
+
+
 def goes_with(shown: WorkloadView, obj: Object) -> bool:
     """Tell whether a Workload object is the one that stands for a job, and may be deleted."""
     meta = obj["metadata"]

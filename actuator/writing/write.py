@@ -48,7 +48,7 @@ class Writer:
             await self.removal.unguard(shown)
         path = workload_path(shown.key)
         left = self.calls.recent(path)
-        if left is not None:
+        if left is not None and objects.may_be_shown(shown, left):
             await self._bring(shown, path, left)
         else:
             await self._look_up(shown, path, fresh=again)
@@ -78,8 +78,8 @@ class Writer:
 
     async def _bring(self, shown: WorkloadView, path: str, obj: Object) -> bool:
         """Patch a Workload where it differs; tell whether it did."""
-        if shown.prebuilt and not objects.may_be_owned(shown, obj):
-            return False  # somebody else has it
+        if not objects.may_be_shown(shown, obj):
+            return False
         before, shown.object_uid = obj, obj["metadata"]["uid"]
         if slices.outgrows(shown, obj):
             obj = await self.calls.patch(f"{path}/status", pinned(slices.unreserved(obj), obj))

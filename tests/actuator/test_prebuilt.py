@@ -7,7 +7,7 @@ import asyncio
 from msgspec.structs import replace
 
 from tests.actuator.story import AT_US, QUEUES, Story
-from tests.parts.stage import KUEUE, Object, alongside, eventually, kueue
+from tests.parts.stage import JOBS, KUEUE, Object, alongside, eventually, kueue
 from tests.parts.virtual import run_virtually
 from tidegate.contracts.decisions import WorkloadExpired
 from tidegate.contracts.facts import WorkloadFinished, WorkloadRemoved, WorkloadSubmitted
@@ -40,6 +40,27 @@ def test_a_job_becomes_the_owner_of_its_workload() -> None:
             (story.uid, True)
         ]
         assert meta["labels"] == {"mine": "1", "kueue.x-k8s.io/job-uid": story.uid}
+
+    run_virtually(run())
+
+
+def test_one_that_was_made_again_for_a_namesake_shows_that_ones_quota() -> None:
+    async def run() -> None:
+        story = Story()
+        made(story)
+        await story.write(*QUEUES, submitted(story), story.reserved())
+        async with alongside(story.actuator(projects=True).run()):
+            await eventually(lambda: story.condition("QuotaReserved")[0] == "True")
+            await story.write(WorkloadRemoved(at_us=AT_US, workload=story.key, uid=story.uid))
+            key = story.key
+            story.remove(story.path)
+            story.remove(f"{JOBS}/train")
+            story.submit()
+            story.key = key  # the name is its owner's choice
+            made(story)
+            await story.write(submitted(story), story.reserved())
+            await eventually(lambda: story.condition("QuotaReserved")[0] == "True")
+        assert (story.shows() or {})["metadata"]["ownerReferences"][0]["uid"] == story.uid
 
     run_virtually(run())
 
