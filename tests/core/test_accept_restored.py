@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.core.telling import JOBS, RUNNING, Bus, beat, completed, job, queues, started, types
 from tidegate.contracts import observations as seen
 from tidegate.contracts.facts import RoundCompleted, WorkloadAdopted
+from tidegate.core.state.dedup import Dedup
 
 
 def test_a_job_that_had_ended_and_runs_in_the_restored_cluster_is_submitted_again() -> None:
@@ -18,6 +19,27 @@ def test_a_job_that_had_ended_and_runs_in_the_restored_cluster_is_submitted_agai
         "WorkloadRemoved",
         "WorkloadSubmitted",
     ]
+
+
+def test_a_job_that_had_ended_is_submitted_again_if_a_later_version_runs() -> None:
+    """Versions had grown beyond all that was known before anybody looked: no list shows that."""
+    bus = Bus().opened()
+    bus.tell(*queues(), started(), completed(3), job(version=8, state=RUNNING))
+    bus.tell(job(version=20, state=RUNNING, finished="Succeeded"))
+    found = bus.tell(started(number=2), job(version=21, state=RUNNING, round=2))
+    assert [one for one in types(found) if one.startswith("Workload")] == [
+        "WorkloadRemoved",
+        "WorkloadSubmitted",
+    ]
+
+
+def test_an_ended_job_stays_so_after_a_start_whoever_tells_of_it_late() -> None:
+    bus = Bus().opened()
+    bus.tell(*queues(), started(), completed(3), job(version=8, state=RUNNING))
+    bus.tell(job(version=20, state=RUNNING, finished="Succeeded"))
+    bus.state.heard = Dedup()  # as after a start
+    assert not bus.tell(job(version=12, state=RUNNING))
+    assert bus.only().phase == "finished"
 
 
 def test_a_namesake_that_the_restored_cluster_brought_back_is_submitted() -> None:

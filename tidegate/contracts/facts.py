@@ -253,6 +253,7 @@ class WorkloadFinished(
 
     reason: str = "Succeeded"  # or Failed, …
     message: str = ""
+    version: int = 0  # of the job's object in which it was over; 0: not known
     variant_of: str = ""  # it was a variant: the workload that it was tried for
 
 

@@ -192,6 +192,7 @@ def _finish(state: State, workload: Workload, event: WorkloadFinished) -> None:
     _forget(state, workload)
     give(state, workload, outside=True)
     workload.phase, workload.finished_us = "finished", event.at_us
+    workload.version = max(workload.version, event.version)
     workload.out_of_sync = bool(workload.prebuilt) and event.reason == "OutOfSync"
     workload.held = None
     watch(state, workload)

@@ -10,6 +10,9 @@ from tidegate.contracts.observations import JobObserved
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State, Workload
 
+_ENDS_FOR_GOOD = ("batch/job",)
+"""Kinds whose end the API server lets nobody take back; a group of pods may get further ones."""
+
 
 def is_activated_unseen(state: State, job: JobObserved, known: Workload) -> bool:
     """Tell whether a job is active that counts as such though it was deactivated.
@@ -26,6 +29,10 @@ def is_activated_unseen(state: State, job: JobObserved, known: Workload) -> bool
 def lives_again(job: JobObserved, known: Workload) -> bool:
     """Tell whether a job had ended, and has not in a cluster that was restored from a backup.
 
-    Only a restore takes the version of what is known away.
+    Only a restore takes the version of what is known away. One that nobody noticed by versions,
+    since they had grown again beyond all that was known, is seen by a later version of what had
+    ended for good.
     """
-    return known.phase == "finished" and not known.version and not job.finished
+    if known.phase != "finished" or job.finished:
+        return False
+    return not known.version or (job.kind in _ENDS_FOR_GOOD and job.version > known.version)

@@ -12,7 +12,6 @@ from tidegate.contracts.facts import (
     PodsReadyReported,
     PodsReclaimed,
     WorkloadChanged,
-    WorkloadFinished,
     WorkloadRemoved,
     WorkloadStopped,
     WorkloadSubmitted,
@@ -24,7 +23,7 @@ from tidegate.core.accepting.jobs.adoption import is_complete
 from tidegate.core.accepting.jobs.check_states import report_checks
 from tidegate.core.accepting.jobs.mismatches import compare, forged, holds
 from tidegate.core.accepting.jobs.namesakes import name, names, namesakes
-from tidegate.core.accepting.jobs.workload_fields import asked, told
+from tidegate.core.accepting.jobs.workload_fields import asked, ended, told
 from tidegate.core.accepting.strays import follow_stray
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.queueing.variants import acting
@@ -139,7 +138,7 @@ def _submit(state: State, at_us: int, resource: str, job: JobObserved) -> Iterat
     if known is None or known.uid != job.uid:
         return
     if job.finished:
-        yield _finished(at_us, job, known)
+        yield ended(at_us, job, known)
         return
     yield from taken_over
     yield from _first_report(state, at_us, job, known)
@@ -189,7 +188,7 @@ def _update(state: State, at_us: int, job: JobObserved, known: Workload) -> Iter
     if known.elastic:
         yield from slices.follow(state, at_us, job, known)
     if job.finished:
-        yield _finished(at_us, job, known)
+        yield ended(at_us, job, known)
         return
     yield from _change(state, at_us, job, known)
     yield from _report(state, at_us, job, known)
@@ -260,12 +259,6 @@ def _is_settled(job: JobObserved, known: Workload) -> bool:
     """
     restored = not job.state.injected or known.phase == "pending"
     return job.state.suspended and not job.state.started and restored
-
-
-def _finished(at_us: int, job: JobObserved, known: Workload) -> WorkloadFinished:
-    return WorkloadFinished(
-        at_us=at_us, workload=known.key, uid=known.uid, reason=job.finished, message=job.message
-    )
 
 
 def _is_managed(state: State, job: JobObserved) -> bool:

@@ -1,10 +1,12 @@
-"""What a job asks for, as the facts about its workload have it: written once for all of them."""
+"""What a job asks for, and how it ended, as the facts about its workload have it: written once."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from tidegate.contracts.facts import WorkloadFinished
 from tidegate.contracts.observations import JobObserved
+from tidegate.core.state.state import Workload
 
 _ASKED = (
     "priority_class",
@@ -36,3 +38,15 @@ def told(at_us: int, job: JobObserved, replaces: str) -> dict[str, Any]:
         "replaces": replaces,
         **asked(job),
     }
+
+
+def ended(at_us: int, job: JobObserved, known: Workload) -> WorkloadFinished:
+    """Return that a job is over."""
+    return WorkloadFinished(
+        at_us=at_us,
+        workload=known.key,
+        uid=known.uid,
+        reason=job.finished,
+        message=job.message,
+        version=job.version,
+    )
