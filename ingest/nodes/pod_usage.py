@@ -1,7 +1,8 @@
 """What pods that no topology placed use of each node, added up as they come and go.
 
 Of a pod no more is kept than its node, what it requests, and for one that a topology placed its
-workload: of a node that is not ready, or has a taint, is told too whose pods there have all ended.
+workload and tolerations: of a node that is not ready, or has a taint, is told too whose pods there
+have all ended, and whose go on though it repels them.
 A terminated pod uses nothing. Nothing is told before the first list is complete: a part of a sum
 would look like room. Whoever may make pods may write into them what they like, so that what is
 told of a node is bounded: processors, memory and their like before what vendors name.
@@ -24,12 +25,16 @@ from tidegate.contracts.observations import ObjectGone
 from tidegate.contracts.observed.nodes import NODE_PODS, NodePodsObserved
 from tidegate.core.quota.requests import placement_requests
 from tidegate.core.state.state import Objects
-from tidegate.kinds.podsets import running_pod
+from tidegate.core.topology.fitting.matching import repels
+from tidegate.kinds.podsets import running_pod, toleration
 from tidegate.kinds.seen import BoundPod
+from tidegate.model.podset import Toleration
+from tidegate.model.topology import NodeSpec, Taint
 
 Amounts: TypeAlias = tuple[tuple[str, int], ...]
-RESOURCES_MAX, ENDED_MAX = 256, 1_000
-"""How many resources, and how many workloads that have ended, are told of a node."""
+Tolerations: TypeAlias = tuple[Toleration, ...]
+RESOURCES_MAX, WORKLOADS_MAX = 256, 1_000
+"""How many resources, workloads that have ended, and ones that have not, are told of a node."""
 KEY_MAX = 63 + 1 + 253
 """Characters of a workload's key: a pod that names a longer one is of no workload."""
 _OVER = ("Succeeded", "Failed")
@@ -43,13 +48,38 @@ class _Member(NamedTuple):
     amounts: Amounts  # of one that no topology placed
     workload: str  # "<namespace>/<name>", of one that a topology placed
     lives: bool  # it has neither ended nor is it about to
+    tolerations: Tolerations = ()  # those without an end, of one that a topology placed
 
 
 class _Placed(msgspec.Struct):
     """The pods of a workload that a topology placed on one node."""
 
     pods: int = 0
-    living: int = 0
+    living: dict[Tolerations, int] = {}
+
+    def count(self, member: _Member, sign: int) -> None:
+        """Add a pod (``sign`` 1), or take it off (-1)."""
+        self.pods += sign
+        if member.lives:
+            left = self.living.get(member.tolerations, 0) + sign
+            self.living[member.tolerations] = left
+            if not left:
+                del self.living[member.tolerations]
+
+    def lives_on(self, ailing: _Ailing) -> bool:
+        """Tell whether a pod lives that what is wrong with its node should keep off."""
+        return any(
+            not ailing.ready or any(repels(taint, one) for taint in ailing.taints)
+            for one in self.living
+        )
+
+
+class _Ailing(NamedTuple):
+    """A node that is not ready or has taints."""
+
+    uid: str
+    ready: bool
+    taints: tuple[Taint, ...]
 
 
 class _OnNode(msgspec.Struct):
@@ -65,11 +95,12 @@ class PodUsage:
     def __init__(self) -> None:
         self._members = dict[str, _Member]()  # by uid
         self._nodes = dict[str, _OnNode]()  # by name
-        self._ailing = dict[str, str]()  # names of nodes not ready or tainted, to their uids
+        self._ailing = dict[str, _Ailing]()  # nodes by name
         self._told = set[str]()  # nodes
         self._seen = 0  # the version up to which the pods are known
         self._listed = False
         self._amounts = dict[Amounts, Amounts]()  # equal ones are kept once
+        self._tolerations = dict[Tolerations, Tolerations]()  # the same
 
     def observe(self, pod: BoundPod) -> Iterator[ResourceObservation]:
         """Take a pod as it is now and yield its node, if that is not as it was."""
@@ -95,18 +126,19 @@ class PodUsage:
         """Return the names of the nodes that are told of: their uids here."""
         return tuple(sorted(self._told))
 
-    def ail(self, name: str, uid: str, *, ails: bool) -> Iterator[ResourceObservation]:
+    def ail(self, name: str, uid: str, spec: NodeSpec) -> Iterator[ResourceObservation]:
         """Learn whether a node is not ready or has a taint; yield it if that changes it."""
-        if ails and name not in self._ailing:
-            self._ailing[name] = uid
+        ailing = _Ailing(uid, bool(spec.ready), spec.taints)
+        if (spec.taints or not spec.ready) and self._ailing.get(name) != ailing:
+            self._ailing[name] = ailing
             yield from self._telling(name)
-        elif not ails and name in self._ailing:
+        elif spec.ready and not spec.taints and name in self._ailing:
             self._recover(name)
             yield from self._telling(name)
 
     def without(self, gone: Callable[[str], bool]) -> Iterator[ResourceObservation]:
         """Take in that nodes are gone, told by their uids; yield those that this changes."""
-        for name in [name for name, uid in self._ailing.items() if gone(uid)]:
+        for name in [name for name, one in self._ailing.items() if gone(one.uid)]:
             self._recover(name)
             yield from self._telling(name)
 
@@ -141,8 +173,7 @@ class PodUsage:
                 del found.usage[resource]
         if member.workload:
             placed = found.placed.setdefault(member.workload, _Placed())
-            placed.pods += sign
-            placed.living += sign * member.lives
+            placed.count(member, sign)
             if not placed.pods and member.node not in self._ailing:
                 del found.placed[member.workload]
         self._tidy(member.node)
@@ -156,30 +187,28 @@ class PodUsage:
         """Yield a node's sum, or that there is none any more."""
         if not self._listed:
             return
-        found = self._nodes.get(name, _OnNode())
-        ended = self._ended(found) if name in self._ailing else ()
-        if found.usage or ended:
+        found, ailing = self._nodes.get(name, _OnNode()), self._ailing.get(name)
+        if found.usage or ailing is not None:
             self._told.add(name)
-            yield NODE_PODS, self._observed(name, dict(found.usage), ended)
+            yield NODE_PODS, self._observed(name, found, ailing)
         elif name in self._told:
             self._told.remove(name)
             yield NODE_PODS, _gone(name, self._seen)
 
-    def _observed(
-        self, name: str, usage: dict[str, int], ended: tuple[str, ...]
-    ) -> NodePodsObserved:
+    def _observed(self, name: str, found: _OnNode, ailing: _Ailing | None) -> NodePodsObserved:
+        """Return what is told of a node; whose pods are on it only while something is wrong."""
+        placed = () if ailing is None else found.placed.items()
+        ended = (key for key, one in placed if not one.living)
+        living = () if ailing is None else [key for key, one in placed if one.lives_on(ailing)]
         return NodePodsObserved(
             name=name,
             uid=name,
             version=self._seen,
             session="",
-            usage={key: usage[key] for key in sorted(_first(usage))},
-            ended=ended,
+            usage={key: found.usage[key] for key in sorted(_first(found.usage))},
+            ended=tuple(sorted(islice(ended, WORKLOADS_MAX))),
+            living=None if ailing is None or len(living) > WORKLOADS_MAX else tuple(sorted(living)),
         )
-
-    def _ended(self, found: _OnNode) -> tuple[str, ...]:
-        ended = (key for key, one in found.placed.items() if not one.living)
-        return tuple(sorted(islice(ended, ENDED_MAX)))
 
     def _member(self, pod: BoundPod) -> _Member | None:
         over, node = pod.status.phase in _OVER, intern(pod.spec.node_name)
@@ -188,12 +217,18 @@ class PodUsage:
         workload = f"{pod.metadata.namespace}/{pod.metadata.annotations.workload}"
         if pod.metadata.annotations.placed and len(workload) <= KEY_MAX:
             lives = not over and not pod.metadata.deleting
-            return _Member(node, (), intern(workload), lives)
+            return _Member(node, (), intern(workload), lives, self._tolerated(pod))
         if over:
             return None
         asked = placement_requests(_NO_DEFAULTS, "", running_pod(pod.spec)) | {"pods": 1}
         amounts = tuple((intern(name), asked[name]) for name in sorted(asked) if asked[name])
         return _Member(node, self._amounts.setdefault(amounts, amounts), "", lives=True)
+
+    def _tolerated(self, pod: BoundPod) -> Tolerations:
+        """Return what a pod puts up with for ever: Kubernetes lets all put up with some a while."""
+        every = map(toleration, pod.spec.tolerations)
+        found = tuple(sorted((one for one in every if one.seconds is None), key=repr))
+        return self._tolerations.setdefault(found, found)
 
 
 def _first(usage: Collection[str]) -> list[str]:

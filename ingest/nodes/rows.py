@@ -79,5 +79,4 @@ class Placement:
     def _node(self, found: Node) -> Iterator[ResourceObservation]:
         told = definitions.node(found)
         yield NODES, told
-        ails = not told.spec.ready or bool(told.spec.taints)
-        yield from self._usage.ail(found.metadata.name, found.metadata.uid, ails=ails)
+        yield from self._usage.ail(found.metadata.name, found.metadata.uid, told.spec)

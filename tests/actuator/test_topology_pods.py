@@ -128,6 +128,28 @@ def test_pods_go_to_the_node_that_took_a_failed_ones_place_and_those_stuck_there
     staged(run, assigned(a=1, b=1))
 
 
+@pytest.mark.parametrize("evicted", [False, True], ids=["replaced", "evicted"])
+def test_a_pod_whose_node_fails_before_it_is_let_go_gets_the_new_one_or_waits(
+    *, evicted: bool
+) -> None:
+    async def run(stage: Placing) -> None:
+        stage.told(node_failed("b"))
+        for rank in (0, 1):
+            stage.pod(f"p{rank}", rank)
+        await eventually(lambda: stage.hosts() == {"p0": "a"})
+        await asyncio.sleep(30)
+        assert stage.hosts() == {"p0": "a"}
+        if evicted:
+            stage.show("pending", (assigned(a=1, c=1),))
+            await asyncio.sleep(30)
+            assert stage.hosts() == {"p0": "a"}
+        else:
+            stage.told(replaced("b", assigned(a=1, c=1)))
+            await eventually(lambda: stage.hosts() == {"p0": "a", "p1": "c"})
+
+    staged(run, assigned(a=1, b=1))
+
+
 ACTS = st.lists(
     st.tuples(
         st.sampled_from(

@@ -9,6 +9,7 @@ from tidegate.contracts.codec import PAYLOAD_BYTES_MAX, encode
 from tidegate.contracts.observed.nodes import NodePodsObserved
 from tidegate.kinds.pods import Container, Resources
 from tidegate.kinds.seen import BoundPod, PlacedAnnotations, PodMeta, PodPhase, PodRequests
+from tidegate.model.topology import NodeSpec
 
 FEW, MANY = 100, 5_000
 
@@ -29,7 +30,7 @@ def told(*pods: BoundPod) -> NodePodsObserved:
     for one in pods:
         assert list(usage.observe(one)) == []
     found = [one for _, one in usage.listed([one.metadata.uid for one in pods], 7)]
-    found += [one for _, one in usage.ail("n1", "u1", ails=True)]
+    found += [one for _, one in usage.ail("n1", "u1", NodeSpec(ready=False))]
     last = found[-1]
     assert isinstance(last, NodePodsObserved)
     assert len(encode(last)) <= PAYLOAD_BYTES_MAX
@@ -52,4 +53,10 @@ def test_endless_ended_workloads_of_endless_names_leave_what_is_used() -> None:
     found = told(*ended, *short, pod("b", requests={"cpu": "2"}))
     assert found.usage["cpu"] == 2_000
     assert found.ended
+    assert found.living == ()
     assert all(len(one) < 400 for one in found.ended)
+
+
+def test_of_more_living_workloads_than_are_told_it_is_said_that_nobody_knows() -> None:
+    found = told(*(pod(f"p{at}", requests={}, workload=f"w{at}") for at in range(MANY)))
+    assert (found.living, found.ended) == (None, ())

@@ -180,7 +180,7 @@ def test_a_pod_is_counted_on_its_node_unless_a_topology_placed_it(
     assert found.metadata.annotations.placed == (not counted)
 
 
-def test_whose_pods_have_ended_is_told_of_a_node_that_is_not_ready() -> None:
+def test_whose_pods_live_and_have_ended_is_told_of_a_node_that_is_not_ready() -> None:
     async def run() -> None:
         stage = Stage()
         prepare(stage)
@@ -188,16 +188,44 @@ def test_whose_pods_have_ended_is_told_of_a_node_that_is_not_ready() -> None:
         stage.make(PODS, pod("two", "n1", "1", PLACED))
         async with alongside(session(stage).run()):
             await stage.hear(NodeObserved)
+            assert await sums(stage) == []
             lost = {"type": "Ready", "status": "Unknown"}
             stage.change("/api/v1/nodes/n1/status", {"status": {"conditions": [lost]}})
             stage.change(f"{PODS}/one/status", {"status": {"phase": "Failed"}})
-            await asyncio.sleep(5)
-            assert await sums(stage) == []
+            told = await stage.hear(NodePodsObserved)
+            assert (told.living, told.ended) == (("default/w",), ())
             stage.change(f"{PODS}/two/status", {"status": {"phase": "Failed"}})
-            await stage.hear(NodePodsObserved, lambda told: told.ended == ("default/w",))
+            told = await stage.hear(NodePodsObserved, lambda told: told.ended == ("default/w",))
+            assert told.living == ()
             ready = {"type": "Ready", "status": "True"}
             stage.change("/api/v1/nodes/n1/status", {"status": {"conditions": [ready]}})
             await stage.hear(ObjectGone, lambda told: told.resource == NODE_PODS)
+
+    run_virtually(run())
+
+
+@pytest.mark.parametrize(
+    ("tolerated", "living"),
+    [
+        ({"operator": "Exists"}, ()),
+        ({"operator": "Exists", "tolerationSeconds": 300}, ("default/w",)),
+        ({"key": "other", "operator": "Exists"}, ("default/w",)),
+    ],
+)
+def test_who_puts_up_with_a_taint_for_ever_is_not_told_of_the_node(
+    tolerated: Object, living: tuple[str, ...]
+) -> None:
+    async def run() -> None:
+        stage = Stage()
+        prepare(stage)
+        made = pod("one", "n1", "1", PLACED)
+        made["spec"]["tolerations"] = [tolerated]
+        stage.make(PODS, made)
+        async with alongside(session(stage).run()):
+            await stage.hear(NodeObserved)
+            taint = {"key": "k", "effect": "NoSchedule"}
+            stage.change("/api/v1/nodes/n1", {"spec": {"taints": [taint]}})
+            assert (await stage.hear(NodePodsObserved)).living == living
 
     run_virtually(run())
 

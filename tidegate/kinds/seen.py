@@ -7,7 +7,7 @@ import msgspec
 from tidegate.kinds import names
 from tidegate.kinds.markers import Quantity
 from tidegate.kinds.meta import ObjectMeta
-from tidegate.kinds.pods import Container, Resources
+from tidegate.kinds.pods import Container, Resources, Toleration
 from tidegate.model.numbers import whole
 
 
@@ -209,9 +209,10 @@ class PodMeta(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class PodRequests(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a pod takes of which node."""
+    """What a pod takes of which node, and which taints it puts up with."""
 
     node_name: str = ""
+    tolerations: tuple[Toleration, ...] = ()
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     resources: Resources | None = None

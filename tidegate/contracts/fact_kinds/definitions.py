@@ -222,6 +222,7 @@ class NodePodsReported(
 
     usage: dict[str, int] = {}  # resource to base units, "pods" among them
     ended: tuple[str, ...] = ()  # workloads: of a node that is not ready or has a taint
+    living: tuple[str, ...] | None = None  # the same, whose pods go on; None: nobody knows
 
 
 class NodePodsCleared(

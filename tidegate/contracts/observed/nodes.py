@@ -40,3 +40,6 @@ class NodePodsObserved(
     ended: tuple[str, ...] = ()
     """Workloads ("<namespace>/<name>") with pods here of which each has ended or is about to; told
     only while the node is not ready or has a taint."""
+    living: tuple[str, ...] | None = None
+    """Workloads that a topology placed with pods here that have not, and do not tolerate what is
+    wrong with the node for ever; told only while something is. None: not told, or too many."""

@@ -35,6 +35,7 @@ from tidegate.core.state.desired_state import repeated_stop, watch
 from tidegate.core.state.interning import share_tried
 from tidegate.core.state.shapes import park
 from tidegate.core.state.state import Held, Intent, Order, State, Workload
+from tidegate.core.topology.cluster import look_at_nodes
 from tidegate.core.topology.explain import places
 
 FOR_SHARES = "InCohortFairSharing"
@@ -89,10 +90,11 @@ def _fold_quota(state: State, workload: Workload, event: _Quota) -> None:
         case ReservationRepeated():
             workload.asked, workload.asked_us = event.attempt, event.at_us
         case WorkloadAdmitted():
-            workload.phase, workload.admitted_us = "admitted", event.at_us
-            workload.recovering = False
+            workload.phase, workload.recovering = "admitted", False
+            workload.admitted_us = event.at_us
             usage_samples.consume(state, workload)
             state.forest.agenda[workload.key] = None
+            look_at_nodes(state, workload)
             watch(state, workload)
         case QuotaReleased():
             _release(state, workload, event)
@@ -125,10 +127,9 @@ def _release(state: State, workload: Workload, event: QuotaReleased) -> None:
     replaced = event.reason == SLICE_REPLACED
     workload.phase = "finished" if replaced else "pending"
     workload.finished_us = event.at_us if replaced else workload.finished_us
-    workload.stopped, workload.reserved_us = False, 0
     if workload.admitted_us:
         workload.executed_us += event.at_us - workload.admitted_us
-        workload.admitted_us = 0
+    workload.stopped, workload.reserved_us, workload.admitted_us = False, 0, 0
     admission_fair_sharing.drop_penalty(state, workload)
     _forget_checks(state, workload)
     if replaced:
@@ -296,5 +297,4 @@ def _requeue(state: State, workload: Workload, event: WorkloadRequeued) -> None:
 
 
 _SECOND_US = 1_000_000
-STOPPED = ("ClusterQueueStopped", "LocalQueueStopped")
-"""Reasons for which a workload waits until its queue is opened again."""
+STOPPED = ("ClusterQueueStopped", "LocalQueueStopped")  # it waits until its queue is opened again

@@ -1,5 +1,8 @@
 """Which nodes cannot run the pods that are placed there any more: gone, not ready or tainted.
 
+A node that is not gone fails for a workload of whose pods none lives there: all have ended, or none
+was bound there yet. Whether one lives there is only known once it was told while the node ails.
+
 Source: behaviour.md 12.6.
 """
 
@@ -54,17 +57,30 @@ def _failure(state: State, workload: Workload, held: Held) -> NodeFailure | None
     nodes = placer.tree.nodes[leaf].values()
     if all(one.spec.ready is None for one in nodes):
         return "Gone"
-    ended = all(_has_ended(state, one, workload) for one in nodes)
+    deserted = all(_nobody_lives(state, one, workload) for one in nodes)
     unready = all(not one.spec.ready for one in nodes)
-    if unready and ended and gate(state.policy, "TASReplaceNodeOnPodTermination"):
+    if unready and deserted and gate(state.policy, "TASReplaceNodeOnPodTermination"):
         return "NotReady"
-    tainted = ended and _repels(state, workload, held.flavor, list(nodes))
+    tainted = deserted and _repels(state, workload, held.flavor, list(nodes))
     return "Tainted" if tainted and gate(state.policy, "TASReplaceNodeOnNodeTaints") else None
 
 
-def _has_ended(state: State, node: Node, workload: Workload) -> bool:
+def _nobody_lives(state: State, node: Node, workload: Workload) -> bool:
+    """Tell whether no pod of a workload lives on a node."""
     told = state.objects.node_pods.get(node.name)
-    return told is not None and workload.key in told.ended
+    if told is None or workload.key in told.ended:
+        return told is not None
+    return told.living is not None and not any(
+        _may_be_of(state, key, workload) for key in told.living
+    )
+
+
+def _may_be_of(state: State, named: str, workload: Workload) -> bool:
+    """Tell whether pods that name a workload may be another's: an elastic job's of any slice."""
+    if named == workload.key or not workload.elastic:
+        return named == workload.key
+    other = state.workloads.get(named)
+    return other is None or other.job.uid == workload.job.uid
 
 
 def _repels(state: State, workload: Workload, flavor: str, nodes: list[Node]) -> bool:

@@ -60,6 +60,22 @@ def note_waiting(found: Topologies, workload: Workload) -> None:
         found.waiting.pop(workload.key, None)
 
 
+def look_at_nodes(state: State, workload: Workload) -> None:
+    """Have nodes looked at on which a workload is admitted: one may have failed since it has them.
+
+    O(nodes that it has).
+    """
+    found = state.forest.topologies
+    if found.stale:
+        return  # all are looked at when they are built
+    for one in found.held.get(workload.key, ()):
+        tree = found.placers[one.flavor].tree
+        leaf = tree.number.get(one.values)
+        nodes = () if leaf is None else tree.nodes[leaf].values()
+        if not nodes or any(node.spec.taints or not node.spec.ready for node in nodes):
+            found.changed[one.values[-1]] = None
+
+
 def node_changed(state: State, name: str) -> None:
     """Take a node as it is now; a new one, or one with other labels, means building anew."""
     found = state.forest.topologies

@@ -1,0 +1,122 @@
+"""Nodes that are lost after a workload was placed there: before its pods are bound, and behind.
+
+Which pods live on a node is told once something is wrong with it; until then nobody is moved.
+"""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from tests.core.queues import of_cpu
+from tests.core.topology.cluster import Cluster, names
+from tidegate.contracts import facts
+from tidegate.contracts.codec import type_name
+from tidegate.contracts.decision_kinds.placements import NodeFailed
+from tidegate.contracts.decisions import WorkloadEvicted
+from tidegate.model.quota import CheckRule, Quota
+from tidegate.model.topology import Taint
+
+TAINT = Taint(key="broken", effect="NoSchedule")
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    """Return two racks of two nodes, and a job on one of these."""
+    made = Cluster(4)
+    made.job("a", 2, "rack")
+    made.decide()
+    return made
+
+
+def fail(cluster: Cluster, name: str, *, ready: bool = True, tainted: bool = False) -> None:
+    known = cluster.state.objects.nodes[name]
+    spec = replace(known.spec, ready=ready, taints=(TAINT,) if tainted else ())
+    cluster.fold(facts.NodeDefined(at_us=0, name=name, spec=spec))
+
+
+def tell(cluster: Cluster, name: str, *living: str, ended: tuple[str, ...] = ()) -> None:
+    told = facts.NodePodsReported(at_us=0, name=name, living=living, ended=ended)
+    cluster.fold(told)
+
+
+WAYS = pytest.mark.parametrize(
+    ("ready", "tainted", "reason"), [(False, False, "NotReady"), (True, True, "Tainted")]
+)
+
+
+@WAYS
+def test_pods_that_were_never_bound_get_another_node(
+    cluster: Cluster, reason: str, *, ready: bool, tainted: bool
+) -> None:
+    [lost] = cluster.where("a")
+    rack = cluster.rack("a")
+    fail(cluster, lost, ready=ready, tainted=tainted)
+    assert cluster.decide() == []  # nobody knows yet who lives there
+    tell(cluster, lost)
+    failed, *_ = told = cluster.decide()
+    assert isinstance(failed, NodeFailed)
+    assert (failed.node, failed.reason, names(told)[1]) == (lost, reason, "TopologyAssigned")
+    assert lost not in cluster.where("a")
+    assert cluster.rack("a") == rack
+
+
+@WAYS
+def test_pods_that_live_on_such_a_node_stay_until_they_have_ended(
+    cluster: Cluster, reason: str, *, ready: bool, tainted: bool
+) -> None:
+    [lost] = cluster.where("a")
+    fail(cluster, lost, ready=ready, tainted=tainted)
+    tell(cluster, lost, "n/a")
+    assert cluster.decide() == []
+    tell(cluster, lost, ended=("n/a",))
+    [failed, _] = cluster.decide()
+    assert isinstance(failed, NodeFailed)
+    assert failed.reason == reason
+
+
+def test_who_finds_no_other_node_leaves_before_its_pods_were_bound() -> None:
+    cluster = Cluster(1)
+    cluster.job("a", 2)
+    cluster.decide()
+    fail(cluster, "x0", ready=False)
+    tell(cluster, "x0")
+    [evicted] = [one for one in cluster.decide() if isinstance(one, WorkloadEvicted)]
+    assert evicted.reason == "NodeFailures"
+
+
+def test_pods_of_an_elastic_job_may_name_any_of_its_slices() -> None:
+    cluster = Cluster(2)
+    cluster.job("b", 1, elastic=True)
+    cluster.decide()
+    [lost] = cluster.where("b")
+    fail(cluster, lost, ready=False)
+    tell(cluster, lost, "n/b-first")  # which nobody knows any more
+    assert cluster.decide() == []
+    tell(cluster, lost)
+    assert names(cluster.decide()) == ["NodeFailed", "TopologyAssigned"]
+
+
+@pytest.mark.parametrize("gone", [True, False], ids=["gone", "not ready"])
+def test_a_node_lost_while_checks_were_asked_is_replaced_when_they_are_ready(*, gone: bool) -> None:
+    cluster = Cluster(2)
+    spec = of_cpu({"hosts": Quota(nominal=100_000)})
+    checked = replace(spec, checks=(CheckRule(name="c"),))
+    cluster.fold(
+        facts.CheckDefined(at_us=0, name="c", controller="x", active=True),
+        facts.ClusterQueueDefined(at_us=0, name="cq", spec=checked),
+    )
+    cluster.job("a", 2, "rack")
+    assert "WorkloadAdmitted" not in names(cluster.decide())
+    [lost] = cluster.where("a")
+    if gone:
+        cluster.fold(facts.NodeRemoved(at_us=0, name=lost))
+    else:
+        fail(cluster, lost, ready=False)
+        tell(cluster, lost)
+    assert cluster.decide() == []
+    cluster.fold(facts.CheckReported(at_us=0, workload="n/a", uid="a", check="c", state="Ready"))
+    told = cluster.decide()
+    assert [type_name(one) for one in told if isinstance(one, NodeFailed)] == ["NodeFailed"]
+    assert names(told)[-1] == "TopologyAssigned"
+    assert lost not in cluster.where("a")
