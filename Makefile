@@ -71,6 +71,7 @@ admission: env ## what happens to objects when they are made, on the oldest Kube
 nightly: env ## what is drawn: fifty times more of it, and anew each time
 	DRAW_TIMES=50 $(RUN) pytest -m hypothesis -q -n $(WORKERS) --timeout 7200
 	$(RUN) tests.simulation --seeds 10000 --first $$(date +%Y%m%d)00000
+	$(RUN) tests.simulation.topologies --seeds 2000 --first $$(date +%Y%m%d)00000
 
 generate: env ## CRDs, AsyncAPI, JSON Schemas: from the code
 	$(RUN) tidegate.generate

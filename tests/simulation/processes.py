@@ -20,6 +20,7 @@ from actuator.provisioning.provisioner import Provisioner
 from actuator.session import Session as ActuatorSession
 from actuator.ungating.elastic import ElasticPods
 from actuator.ungating.pod_ungater import PodUngater
+from actuator.ungating.topology import TopologyPods
 from ingest.jobs.scope import Scope
 from ingest.metrics import Metrics as IngestMetrics
 from ingest.publish import Publisher
@@ -111,12 +112,13 @@ def ingest(  # noqa: PLR0913 - what differs by world
     return body
 
 
-def actuator(
+def actuator(  # noqa: PLR0913 - what differs by world
     bus: Bus,
     api: KubernetesApi,
     *,
     provisions: bool = False,
     elastic: bool = False,
+    topologies: bool = False,
     others: Others | None = None,
 ) -> Body:
     """Return what an actuator runs."""
@@ -142,6 +144,9 @@ def actuator(
             learners.append(Provisioner(calls, _random(life), bus.now_us))
         if elastic:
             learners.append(PodUngater(calls, _random(life), ElasticPods()))
+        if topologies:
+            rule = TopologyPods(lambda: shows.read_model)
+            learners.append(PodUngater(calls, _random(life), rule))
         consumer = Consumer(feed, applier, FanOut(*learners), _random(life))
         lease = LivingLease(nats.lease("actuator-0", holder=session, ttl_s=10), life)
         await ActuatorSession(consumer, lease, 10.0, 4).run()

@@ -30,6 +30,7 @@ class Shore(ABC):
 
     kinds: tuple[str, ...] = ("batch/job",)
     provisions = False
+    topologies = False
 
     def __init__(self, seed: int, *, death: float) -> None:
         self.random, self.weather = Random(seed), Weather({"death": death})
@@ -79,7 +80,9 @@ class Shore(ABC):
         decide, _ = processes.scheduler(self.bus, lambda: self.ledger, lambda: "ledger", Policy())
         api = self.cluster.api
         observe = processes.ingest(self.bus, api, lambda: self.kinds)
-        act = processes.actuator(self.bus, api, provisions=self.provisions)
+        act = processes.actuator(
+            self.bus, api, provisions=self.provisions, topologies=self.topologies
+        )
         return {"s": decide, "i": observe, "a": act}
 
     async def _keep(self, name: str, body: processes.Body) -> None:

@@ -1,0 +1,1 @@
+"""Worlds in which a topology places pods on nodes that come, go, fail and fill up."""

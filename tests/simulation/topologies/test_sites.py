@@ -1,0 +1,57 @@
+"""Whatever happens to nodes and services, no node is overfilled and each pod goes to its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from unittest.mock import patch
+
+import pytest
+
+from actuator.ungating.domains import Place, Values
+from tests.simulation.topologies.__main__ import live
+from tests.simulation.topologies.site import JOBS_MAX, Site
+from tidegate.core.topology.usage import Held, Topologies
+from tidegate.kinds.pods import Pod
+
+SEEDS = [0, *(pytest.param(one, marks=pytest.mark.slow) for one in range(1, 40))]
+
+
+@cache
+def lived(seed: int) -> Site:
+    """Return a world that came to rest; tests share it."""
+    return live(seed)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_node_is_overfilled_and_each_pod_goes_to_its_own_whatever_happens(seed: int) -> None:
+    site = lived(seed)
+    assert site.places.placed >= JOBS_MAX // 2
+    assert site.let_go > 0
+
+
+def test_services_die_and_nodes_are_replaced_in_such_a_world() -> None:
+    found = lived(0)
+    assert found.deaths > 0
+    assert found.places.replaced > 0
+
+
+def charge_nobody(found: Topologies, workload: str, held: tuple[Held, ...]) -> None:
+    found.held[workload] = held
+
+
+def choose_the_first(pods: Sequence[Pod], place: Place, *_: object) -> dict[str, Values]:
+    waiting = [one for one in pods if one.spec.scheduling_gates]
+    return {one.metadata.name: place.domains[0].values for one in waiting}
+
+
+@pytest.mark.parametrize(
+    ("what", "bug", "said"),
+    [
+        ("tidegate.core.topology.usage.Topologies.hold", charge_nobody, "overfilled"),
+        ("actuator.ungating.topology.choose", choose_the_first, "are let go to"),
+    ],
+)
+def test_the_judge_notices(what: str, bug: object, said: str) -> None:
+    with patch(what, bug), pytest.raises(AssertionError, match=said):
+        live(0)
