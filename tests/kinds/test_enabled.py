@@ -9,7 +9,7 @@ from tidegate.cli.commands.manifests import wanted
 from tidegate.kinds.manifests import policies
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import NAMES
-from tidegate.kinds.policies.serving_kinds import NAMES as SERVING_NAMES
+from tidegate.kinds.policies.templates.serving_kinds import NAMES as SERVING_NAMES
 from tidegate.kinds.roles import kind_roles
 
 

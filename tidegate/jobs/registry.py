@@ -14,7 +14,7 @@ from tidegate.jobs.kind import JobKind
 from tidegate.jobs.serving.kinds import ServingSet
 from tidegate.jobs.suspending.declared import declared_kind
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
-from tidegate.kinds.policies.serving_kinds import SERVING
+from tidegate.kinds.policies.templates.serving_kinds import SERVING
 from tidegate.model.declaration import Declaration
 
 _ORDER = (*(one.name for one in FRAMEWORKS), *(one.name for one in SERVING), "pod", "pod-group")

@@ -19,8 +19,9 @@ from tidegate.kinds.policies.frameworks import (
     declared_framework,
     not_a_child,
 )
-from tidegate.kinds.policies.guards import quota_guards
-from tidegate.kinds.policies.job_guards import job_guards
+from tidegate.kinds.policies.guards.jobs import job_guards
+from tidegate.kinds.policies.guards.quotas import quota_guards
+from tidegate.kinds.policies.guards.workloads import workload_guards
 from tidegate.kinds.policies.jobs import (
     QUEUED_JOBS,
     Managed,
@@ -30,11 +31,10 @@ from tidegate.kinds.policies.jobs import (
     suspend,
 )
 from tidegate.kinds.policies.marks import keep_gates, keep_marks
-from tidegate.kinds.policies.numbering import number_pods
-from tidegate.kinds.policies.serving import mark_templates, serving_guards
-from tidegate.kinds.policies.serving_kinds import Serving, served
 from tidegate.kinds.policies.spelling import job_authors, quota_objects
-from tidegate.kinds.policies.workload_guards import workload_guards
+from tidegate.kinds.policies.templates.numbering import number_pods
+from tidegate.kinds.policies.templates.serving import mark_templates, serving_guards
+from tidegate.kinds.policies.templates.serving_kinds import Serving, served
 from tidegate.model.declaration import Declaration
 
 DEFAULT_FRAMEWORKS = ("batch/job",)

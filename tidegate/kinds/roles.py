@@ -9,7 +9,7 @@ from __future__ import annotations
 from tidegate.kinds.people import job_people
 from tidegate.kinds.policies.forms import Manifest
 from tidegate.kinds.policies.frameworks import Framework, chosen, declared_framework
-from tidegate.kinds.policies.serving_kinds import served
+from tidegate.kinds.policies.templates.serving_kinds import served
 from tidegate.model.declaration import Declaration
 
 _RBAC = "rbac.authorization.k8s.io"

@@ -13,8 +13,8 @@ from tidegate.kinds.names import (
     TOPOLOGY_GATE,
 )
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
-from tidegate.kinds.policies.numbering import NUMBERED, Numbered
-from tidegate.kinds.policies.serving_kinds import SERVING, ServedTemplate
+from tidegate.kinds.policies.templates.numbering import NUMBERED, Numbered
+from tidegate.kinds.policies.templates.serving_kinds import SERVING, ServedTemplate
 
 
 def defaulted(case: Case) -> Object:

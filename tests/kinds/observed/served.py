@@ -13,7 +13,7 @@ from tidegate.jobs.job_status import Loose
 from tidegate.jobs.registry import JOB_KINDS, THROUGH_PODS
 from tidegate.kinds.decode import read
 from tidegate.kinds.names import PREBUILT_WORKLOAD
-from tidegate.kinds.policies.serving_kinds import SERVING
+from tidegate.kinds.policies.templates.serving_kinds import SERVING
 
 SERVED = {one.name.rpartition("/")[2]: one for one in SERVING}
 """The kinds by the names of the cases."""

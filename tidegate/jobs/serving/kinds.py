@@ -19,7 +19,7 @@ from tidegate.jobs.templates.written import written_podset
 from tidegate.kinds import names
 from tidegate.kinds.decode import read
 from tidegate.kinds.meta import ObjectMeta
-from tidegate.kinds.policies.serving_kinds import Serving
+from tidegate.kinds.policies.templates.serving_kinds import Serving
 from tidegate.model.ids import ObjectRef
 
 

@@ -19,7 +19,7 @@ from tidegate.jobs.templates.paths import number_at
 from tidegate.kinds.kueue_api.workloads.topologies import PodIndex
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import SUSPENDING_PARENT
-from tidegate.kinds.policies.serving_kinds import serving
+from tidegate.kinds.policies.templates.serving_kinds import serving
 from tidegate.model.numbers import whole
 
 NAME, PODSET = "statefulset", "main"

@@ -11,7 +11,7 @@ import msgspec
 from tidegate.kinds.names import QUEUE_NAME
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, Target, label, validating
 from tidegate.kinds.policies.frameworks import FRAMEWORKS
-from tidegate.kinds.policies.serving_kinds import SERVING
+from tidegate.kinds.policies.templates.serving_kinds import SERVING
 from tidegate.model.podset import LabelSelector
 
 WARN, DENY = ("Warn", "Audit"), ("Deny",)

@@ -14,7 +14,7 @@ from tidegate.kinds.names import POD_INDEX_OFFSET, PODSET_GROUP
 from tidegate.kinds.policies.forms import Manifest, Scope, mutating, patched
 from tidegate.kinds.policies.frameworks import TOPMOST, Framework
 from tidegate.kinds.policies.jobs import QUEUED_JOBS, Managed
-from tidegate.kinds.policies.serving_kinds import found
+from tidegate.kinds.policies.templates.serving_kinds import found
 
 
 class Numbered(msgspec.Struct, frozen=True, kw_only=True):

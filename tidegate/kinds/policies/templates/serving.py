@@ -20,8 +20,8 @@ from tidegate.kinds.policies.forms import (
 )
 from tidegate.kinds.policies.frameworks import TOPMOST
 from tidegate.kinds.policies.jobs import QUEUED_JOBS, Managed
-from tidegate.kinds.policies.numbering import from_one, made_at, set_in
-from tidegate.kinds.policies.serving_kinds import ServedTemplate, Serving
+from tidegate.kinds.policies.templates.numbering import from_one, made_at, set_in
+from tidegate.kinds.policies.templates.serving_kinds import ServedTemplate, Serving
 
 
 def mark_templates(kind: Serving, managed: Managed = QUEUED_JOBS) -> list[Manifest]:

@@ -1,0 +1,1 @@
+"""What policies put into the pod templates of jobs that are queued through their pods."""
