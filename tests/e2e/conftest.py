@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Generator
+from pathlib import Path
 
 import pytest
 
@@ -22,3 +25,26 @@ async def api(own_api: str) -> AsyncIterator[KubernetesApi]:
     async with connect(Access(kubeconfig=own_api)) as client:
         await install(client, manifests_folder(), print)
         yield client
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Put the newest events of its ledgers under a test that failed: they say what was decided."""
+    report = yield
+    folder = getattr(item, "funcargs", {}).get("tmp_path")
+    if report.failed and call.when == "call" and isinstance(folder, Path):
+        report.sections += [(f"events of {one.name}", _events(one)) for one in _ledgers(folder)]
+    return report
+
+
+def _ledgers(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("ledger.db"))
+
+
+def _events(ledger: Path) -> str:
+    words = ["events", "--tail", "40", "--ledger", f"sqlite:///{ledger}"]
+    command = [sys.executable, "-m", "tidegate.cli.main", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return done.stdout + done.stderr
