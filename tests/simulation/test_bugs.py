@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from tests.simulation.bugs.__main__ import main
 from tests.simulation.bugs.hunt import hunt
 from tests.simulation.bugs.page import PAGE, table
 from tests.simulation.bugs.patches import ROOT, Bug, every_bug, put_in
@@ -30,6 +33,16 @@ def test_a_bug_is_found(bug: Bug) -> None:
 def test_a_bug_of_the_sample_is_found(bug: Bug) -> None:
     assert bug.seed is not None
     assert hunt(bug, [bug.seed, 1, 2]) is not None, "no world of these seeds shows it"
+
+
+def test_of_a_bug_without_a_seed_it_is_said_that_none_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "new.patch"
+    file.write_text("Nobody has looked for it.\n\n--- a/tidegate/none.py\n")
+    monkeypatch.setattr("sys.argv", ["bugs", "--known", str(file)])
+    assert main() == 0
+    assert capsys.readouterr().out == "new: NO SEED IS KNOWN\n0 not found\n"
 
 
 @pytest.mark.parametrize("bug", BUGS, ids=_named)

@@ -37,7 +37,9 @@ def main() -> int:
     bugs = [_named(one) for one in wanted.patches] or every_bug()
     missed = 0
     for bug in bugs:
-        if not (wanted.new and bug.seed is not None):
+        if wanted.known and bug.seed is None:
+            _say(f"{bug.name}: NO SEED IS KNOWN")
+        elif not (wanted.new and bug.seed is not None):
             missed += not _try(bug, 0 if wanted.known else wanted.seeds, write=wanted.write)
     if wanted.write:
         write_page(every_bug())
