@@ -254,3 +254,19 @@ def test_what_a_restore_brings_back_is_asked_for(bus: Bus) -> None:
     assert "GapObserved" in flavors(bus, 20, "default", number=2)
     again = started(FLAVORS, 3), flavor(version=10, round=3)
     assert types(bus.tell(*again))[-1] == "FlavorDefined"
+
+
+def test_a_list_as_new_as_a_removal_shows_a_restore_too(bus: Bus) -> None:
+    bus.tell(flavor(version=10))
+    flavors(bus, 12, "default")
+    bus.tell(gone("default", 13, FLAVORS))
+    assert "GapObserved" in flavors(bus, 13, "default", number=2)
+
+
+def test_a_job_on_its_way_out_is_in_a_list_of_that_version(bus: Bus) -> None:
+    bus.tell(started(), completed(3), job(version=8))
+    bus.tell(job(version=13, state=seen.JobState(deleting=True)))
+    assert not bus.state.workloads
+    assert bus.tell(started(number=2), completed(13, job().uid, number=2)) == []
+    later = bus.tell(started(number=3), completed(14, job().uid, number=3))
+    assert "GapObserved" in types(later)

@@ -109,21 +109,29 @@ def _remove(
 def _came_back(
     state: State, told: SyncCompleted, present: frozenset[str], *, restored: bool
 ) -> bool:
-    # Present in a list newer than what it was taken for dead by: only a restore does that, and an
-    # earlier round missed it. It has to be told again, as does all that a restore brings back and
-    # the list's session, which knew no better, did not tell.
+    # Present in a list newer than what it was taken for dead by, or as new as its removal: only a
+    # restore does that, and an earlier round missed it. It has to be told again, as does all that
+    # a restore brings back and the list's session, which knew no better, did not tell.
     came_back = False
     for taken in (state.heard.gone, state.heard.doubted):
         dead = taken.get(told.resource, {})
         back = [
             uid
             for uid, at in dead.items()
-            if uid in present and (restored or at < told.list_version)
+            if uid in present
+            and (restored or at < told.list_version or _was_removed_at(state, told, uid))
         ]
         for uid in back:
             del dead[uid]
         came_back = came_back or bool(back)
     return came_back
+
+
+def _was_removed_at(state: State, told: SyncCompleted, uid: str) -> bool:
+    """Tell whether an object was there no more at the very version of a list."""
+    heard, listed = state.heard, told.list_version
+    removed = heard.gone.get(told.resource, {}).get(uid) == listed
+    return removed and heard.leaving.get(uid) != listed
 
 
 def _note_list(state: State, told: SyncCompleted) -> None:
@@ -134,6 +142,7 @@ def _note_list(state: State, told: SyncCompleted) -> None:
         dead[told.resource] = {uid: at for uid, at in kept.items() if at > before}
     gone, names = heard.gone[told.resource], heard.gone_names.get(told.resource, {})
     heard.gone_names[told.resource] = {name: uid for name, uid in names.items() if uid in gone}
+    heard.leaving = {uid: at for uid, at in heard.leaving.items() if at > before}
     heard.lists[told.resource] = max(before, told.list_version)
 
 

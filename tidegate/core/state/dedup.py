@@ -43,6 +43,9 @@ class Dedup(msgspec.Struct, kw_only=True):
     gone_names: dict[str, dict[str, str]] = {}
     """Resource to "<namespace>/<name>" of what was removed, with the uid that had it last; kept as
     long as ``gone`` has that. Lost: as there."""
+    leaving: dict[str, int] = {}
+    """Uid to the version of a job that was removed while it was still there, on its way out; it is
+    forgotten as ``gone`` is. Lost: a list of that very version asks for one resync too many."""
     doubted: dict[str, dict[str, int]] = {}
     """Resource to the uids that were told and taken for dead, with the version of that belief; a
     later list that has them refutes it. Lost: nothing is refuted, and a round makes up for it."""

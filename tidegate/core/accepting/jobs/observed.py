@@ -176,6 +176,7 @@ def _first_report(
 
 def _update(state: State, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
     if _is_going(job):
+        state.heard.leaving[job.uid] = job.version
         yield from remove_job(state, at_us, known, job.version)
         return
     if not _is_managed(state, job) and _is_idle(known):
