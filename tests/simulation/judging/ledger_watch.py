@@ -141,8 +141,8 @@ class LedgerWatch:
                 self.orders[seq] = self.newest[event.job.uid] = event
                 if self.on_order is not None:
                     self.on_order(event)
-            case WorkloadEvicted():
-                self.evicting.add(event.workload)
+            case WorkloadEvicted() if event.workload in self.holding:
+                self.evicting.add(event.workload)  # else a check sent it back before it got quota
             case _:
                 pass
 
