@@ -6,17 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.kinds.cluster import DATA, documents
-from tidegate.errors import UndecodableError
+from tests.parts.drawn import drawn
+from tidegate.errors import QuantityError, UndecodableError
 from tidegate.kinds.decode import read
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor
-from tidegate.kinds.kueue_api.queues import conversion
+from tidegate.kinds.kueue_api.queues import budgets, conversion
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.meta import LabelSelector
 from tidegate.model import podset, quota
+from tidegate.model.budget import Budget
 
 GIB = 2**30
 
@@ -60,6 +64,10 @@ def test_the_policy_of_a_cluster_queue_comes_through() -> None:
     assert (found.cohort, found.strategy, found.stop_policy) == ("lab", "StrictFIFO", "Hold")
     assert (found.weight, found.usage_based_admission) == (500_000_000, True)
     assert found.min_runtime_us == 600_000_000
+    assert found.budgets == (
+        Budget(resource="cpu", hours=1_000_000, period="month", hard=True),
+        Budget(resource="nvidia.com/gpu", hours=40, period="week"),
+    )
     assert found.preemption == quota.Preemption(
         within_cluster_queue="LowerOrNewerEqualPriority",
         reclaim_within_cohort="Any",
@@ -163,3 +171,49 @@ def test_a_statement_that_is_none_is_refused_and_named() -> None:
         wrong = read({"metadata": {"annotations": {"tidegate.dev/statement": text}}}, ClusterQueue)
         with pytest.raises(UndecodableError, match=r"tidegate\.dev/statement"):
             conversion.statement(wrong.metadata)
+
+
+HOSTILE = (
+    "cpu",
+    "cpu=",
+    "cpu=1/year",
+    "cpu=1/month very",
+    "cpu=-1/month",
+    "cpu=1..2/month",
+    "cpu=9999999999999999999E/month",
+    "cpu=1/day,cpu=2/week",
+    "cpu=1/day,",
+    "cpu=\u0661/day",
+    "a\nb=1/day",
+    ",".join(f"r{number}=1/day" for number in range(17)),
+    "cpu=1/day" + " " * 1_024,
+    "é=1/day",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_budget_that_cannot_be_read_is_refused_and_named(text: str) -> None:
+    told = {"metadata": {"annotations": {"tidegate.dev/budget": text}}}
+    with pytest.raises(UndecodableError, match=r"tidegate\.dev/budget"):
+        conversion.cluster_queue_spec(read(told, ClusterQueue))
+    with pytest.raises(UndecodableError, match=r"tidegate\.dev/budget"):
+        conversion.cohort_spec(read(told, Cohort))
+
+
+@drawn(300)
+@given(
+    st.text(max_size=60)
+    | st.from_regex(r"[a-z]{1,5}=[0-9.]{1,22}[A-Za-z]{0,3}/(day|week|year)( hard)?")
+)
+def test_whatever_text_a_budget_is_it_is_read_whole_or_refused(text: str) -> None:
+    try:
+        found = budgets.read(text)
+    except QuantityError:
+        return
+    assert all(0 <= one.hours <= budgets.HOURS_MAX for one in found)
+    assert budgets.read(",".join(map(written, found))) == found
+
+
+def written(one: Budget) -> str:
+    unit = "m" if one.resource == "cpu" else ""
+    return f"{one.resource}={one.hours}{unit}/{one.period} {'hard' if one.hard else 'soft'}"

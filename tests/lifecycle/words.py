@@ -15,6 +15,8 @@ def decision_line(event: made.DecisionEvent) -> str:
         return f"ClusterQueueReleased {event.cluster_queue}"
     if isinstance(event, made.LocalQueueUsageSampled):
         return f"LocalQueueUsageSampled {event.cluster_queue}"
+    if isinstance(event, made.BudgetReached | made.BudgetRenewed):
+        return f"{type_name(event)} {event.cluster_queue or event.cohort} {event.resource}"
     words = [type_name(event), event.workload.partition("/")[2], *_details(event)]
     return " ".join(word for word in words if word)
 

@@ -6,6 +6,12 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from tidegate.contracts.decision_kinds.budgets import (
+    BudgetReached as BudgetReached,  # noqa: PLC0414
+)
+from tidegate.contracts.decision_kinds.budgets import (
+    BudgetRenewed as BudgetRenewed,  # noqa: PLC0414
+)
 from tidegate.contracts.decision_kinds.placements import (
     NodeFailed,
     PlacementTried,
@@ -44,6 +50,7 @@ PendingReason = Literal[
     "Deactivated",
     "ReservedForPreemptor",
     "Draining",
+    "BudgetExhausted",
 ]
 """Why a workload waits: Kueue's reasons of QuotaReserved=False, and at the end Tidegate's own."""
 PreemptionReason = Literal[
@@ -284,6 +291,8 @@ DecisionEvent: TypeAlias = (
     | ClusterQueueReadinessChanged
     | ClusterQueueReleased
     | LocalQueueUsageSampled
+    | BudgetReached
+    | BudgetRenewed
     | TopologyAssigned
     | NodeFailed
     | SecondPassFailed

@@ -19,6 +19,7 @@ from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.readiness import tell_readiness
 from tidegate.core.reconcile.backoff_expired import requeue_due
+from tidegate.core.reconcile.budgets import watch_budgets
 from tidegate.core.reconcile.failed_nodes import fail_nodes
 from tidegate.core.reconcile.reconcile_workload import attend
 from tidegate.core.reconcile.reissue_orders import repair
@@ -43,6 +44,7 @@ KNOWN = (VERSION,)
 
 RULES: tuple[Rule, ...] = (
     release_removed,  # what quota there is, before anybody asks
+    watch_budgets,  # a spent one makes a ClusterQueue inactive
     tell_readiness,  # before anything is refused because of it
     sample_usage,  # before it is asked whose LocalQueue used least
     fail_nodes,  # whose pods need another place, before anybody else is placed

@@ -73,6 +73,8 @@ CHECKPOINT_AT = "tidegate.dev/checkpoint-at"
 """On a job: when it last saved its work, RFC 3339; by default who loses the least leaves first."""
 MIN_RUNTIME = "tidegate.dev/min-runtime"
 """On a ClusterQueue: how long its workloads run before they may be preempted, e.g. ``10m``."""
+BUDGET = "tidegate.dev/budget"
+"""On a ClusterQueue or Cohort: hours of a resource a period, e.g. ``cpu=1000/month hard``."""
 STATEMENT = "tidegate.dev/statement"
 """On a ClusterQueue: a month that was closed, and its statement's digest: ``2026-03=9f86…``."""
 

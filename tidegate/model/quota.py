@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from tidegate.model.budget import Budget
 from tidegate.model.podset import LabelSelector, Taint, Toleration
 
 QueueingStrategy = Literal["StrictFIFO", "BestEffortFIFO"]
@@ -78,6 +79,7 @@ class ClusterQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     migrates: bool = True  # concurrent admission: a better variant takes the admitted one's place
     last_acceptable_flavor: str = ""  # … but none on a flavor behind this one; empty: any
     min_runtime_us: int = 0  # tidegate.dev/min-runtime: how long admitted before preemptable
+    budgets: tuple[Budget, ...] = ()  # tidegate.dev/budget, in order of their resources
 
 
 class CohortSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -86,6 +88,7 @@ class CohortSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent: str = ""  # empty: a root
     groups: tuple[ResourceGroup, ...] = ()
     weight: int = WEIGHT_ONE
+    budgets: tuple[Budget, ...] = ()  # of all ClusterQueues below it together
 
 
 class LocalQueueSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

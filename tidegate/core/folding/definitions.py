@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias, assert_never
 
+from tidegate.contracts.decision_kinds.budgets import BudgetDecision
 from tidegate.contracts.decision_kinds.queue_decisions import ClusterQueueReleased
 from tidegate.contracts.fact_kinds.definitions import (
     CheckDefined,
@@ -143,8 +144,8 @@ def _remove_queue(state: State, name: str) -> None:
         state.objects.removed_queues[name] = defined
 
 
-def redefined(state: State, event: _Quota | ClusterQueueReleased) -> None:
-    """Let everybody's quota count anew: a definition has changed."""
+def redefined(state: State, event: _Quota | ClusterQueueReleased | BudgetDecision) -> None:
+    """Let everybody's quota count anew: a definition has changed, or who may start by a budget."""
     state.redefined_seq = state.seq
     state.forest.stale = True
     if not state.workloads:

@@ -14,6 +14,8 @@ from tidegate.contracts.decision_kinds.placements import (
     TopologyAssigned,
 )
 from tidegate.contracts.decisions import (
+    BudgetReached,
+    BudgetRenewed,
     ClusterQueueReadinessChanged,
     ClusterQueueReleased,
     DecisionEvent,
@@ -63,6 +65,7 @@ from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
 from tidegate.core.preemption import guarantee
 from tidegate.core.queueing import usage_samples
+from tidegate.core.state import budgets
 from tidegate.core.state.state import State
 
 
@@ -98,7 +101,10 @@ def apply(  # noqa: C901 - an arm a family
         case Named():
             apply_definition(state, event)
             usage_samples.follow(state, event)
+            budgets.follow(state, event)
         case ClusterQueueReadinessChanged() | ClusterQueueReleased() | LocalQueueUsageSampled():
+            apply_queue(state, event)
+        case BudgetReached() | BudgetRenewed():
             apply_queue(state, event)
         case _:
             _apply_reception(state, event)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from tidegate.contracts.decision_kinds.budgets import BudgetDecision, BudgetReached, BudgetRenewed
 from tidegate.contracts.decision_kinds.queue_decisions import (
     ClusterQueueReadinessChanged,
     ClusterQueueReleased,
@@ -12,11 +13,12 @@ from tidegate.contracts.decision_kinds.queue_decisions import (
 )
 from tidegate.core.folding.definitions import redefined
 from tidegate.core.queueing.usage_samples import fold_sample
+from tidegate.core.state import budgets
 from tidegate.core.state.state import State
 
 
-def apply_queue(state: State, event: QueueDecision) -> None:
-    """Fold a decision about a ClusterQueue."""
+def apply_queue(state: State, event: QueueDecision | BudgetDecision) -> None:
+    """Fold a decision about a ClusterQueue or a budget."""
     match event:
         case ClusterQueueReadinessChanged():
             state.readiness[event.cluster_queue] = (event.active, event.reason, event.message)
@@ -25,5 +27,8 @@ def apply_queue(state: State, event: QueueDecision) -> None:
             redefined(state, event)
         case LocalQueueUsageSampled():
             fold_sample(state, event)
+        case BudgetReached() | BudgetRenewed():
+            if budgets.fold_told(state, event):
+                redefined(state, event)
         case _:
             assert_never(event)

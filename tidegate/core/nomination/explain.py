@@ -46,6 +46,7 @@ SENTENCES: dict[PendingReason, str] = {
     "Deactivated": "It is deactivated",
     "ReservedForPreemptor": "What is free is kept for a workload that preempted others",
     "Draining": "Its queue is being drained",
+    "BudgetExhausted": "Nobody is admitted before the next period",
 }
 """How each reason begins in English; a workload's own words follow."""
 assert set(SENTENCES) == set(get_args(PendingReason)), "each reason has a sentence, none is missing"

@@ -20,6 +20,7 @@ from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.queueing.slice_replacement import replaced_leaves
 from tidegate.core.queueing.variants import sibling_leaves
 from tidegate.core.quota.charging import PODS, count, invalid, per_pod, times
+from tidegate.core.state.budgets import spent
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import mismatch as topology_mismatch
@@ -32,6 +33,7 @@ LOCAL_QUEUE_STOPPED = "LocalQueueStopped"
 NO_CLUSTER_QUEUE = "ClusterQueueNotFound"
 TERMINATING = "ClusterQueueTerminating"
 INACTIVE = "ClusterQueueInactive"
+BUDGET = "BudgetExhausted"
 GATED = "AdmissionGatedBy"
 SLICE_LEAVES = "ReplacedSliceLeaves"
 VARIANT_LEAVES = "VariantLeaves"
@@ -146,6 +148,8 @@ def _cluster_queue(state: State, workload: Workload) -> Barrier | None:
     if state.objects.cluster_queues[cq.name].deleting:
         details = f"ClusterQueue {cq.name} is being deleted"
         return Barrier(code=TERMINATING, reason="Suspended", details=details)
+    if details := spent(state, cq.name):
+        return Barrier(code=BUDGET, reason="BudgetExhausted", details=details)
     details = f"ClusterQueue {cq.name} is inactive"
     return Barrier(code=INACTIVE, reason="Suspended", details=details)
 

@@ -12,7 +12,7 @@ from tidegate.core.quota.charging import charged
 from tidegate.core.quota.forest import HOLDING, count_held, forest, hold, intend
 from tidegate.core.quota.touching import move, touch, touch_placing
 from tidegate.core.quota.tree import add, remove
-from tidegate.core.state import deadlines
+from tidegate.core.state import budgets, deadlines
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology import cluster
@@ -30,6 +30,7 @@ def take(
     workload.assignment = assignment
     workload.charges = charged(workload, assignment)
     hold(trees, workload)
+    budgets.charge(state, cluster_queue, workload.charges, 1)
     cluster.hold(state, workload)
     touch_placing(state, assignment)
     if cq is not None:
@@ -50,6 +51,7 @@ def give(state: State, workload: Workload, *, outside: bool) -> None:
     cq = forest(state).cluster_queues.get(workload.cluster_queue)
     charges = workload.charges
     if cq is not None and cq.holding.pop(workload.key, None) is not None:
+        budgets.charge(state, cq.name, charges, -1)
         if cq.tree.leaving.pop(workload.key, None) is None:
             count_held(cq, workload, -1)
         remove(cq.node, charges)
@@ -72,6 +74,8 @@ def recharge(state: State, workload: Workload) -> None:
     remove(cq.node, workload.charges)
     if counted:
         count_held(cq, workload, -1)
+    budgets.charge(state, cq.name, workload.charges, -1)
+    budgets.charge(state, cq.name, now, 1)
     workload.charges = now
     add(cq.node, now)
     if counted:

@@ -11,6 +11,7 @@ import msgspec
 
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
 from tidegate.contracts.fact_kinds.definitions import CheckDefined
+from tidegate.core.state.budgets import spent
 from tidegate.core.state.state import Objects, State
 from tidegate.model.quota import CheckRule, FlavorSpec
 
@@ -69,6 +70,8 @@ def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
         stop = objects.stops.get(cluster_queue)
         by = f", set by {stop.by}" if stop is not None and stop.by else ""
         yield "Stopped", f"Its stopPolicy is {spec.stop_policy}{by}."
+    if budget := spent(state, cluster_queue):
+        yield "BudgetExhausted", f"{budget[0].upper()}{budget[1:]}."
     flavors = [flavor.flavor for group in spec.groups for flavor in group.flavors]
     if missing := [name for name in flavors if name not in objects.flavors]:
         yield "FlavorNotFound", f"There is no ResourceFlavor {', '.join(missing)}."

@@ -28,6 +28,7 @@ _SAID = frozenset(
         admissibility.NO_CLUSTER_QUEUE,
         admissibility.TERMINATING,
         admissibility.INACTIVE,
+        admissibility.BUDGET,
         admissibility.GATED,
         admissibility.SLICE_LEAVES,
         admissibility.VARIANT_LEAVES,

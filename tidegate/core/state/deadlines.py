@@ -26,10 +26,11 @@ OF_WORKLOADS = (
     "ungate",  # see tidegate.core.folding.variants
 )
 """The families whose deadlines are a workload's, by its key: they go when it does."""
-FAMILIES = (*OF_WORKLOADS, "stray", "usage")
+FAMILIES = (*OF_WORKLOADS, "stray", "usage", "budget")
 """All there are; ``stray`` is by uid, of what no workload stands for.
 
-``usage`` is by ClusterQueue: see ``tidegate.core.queueing.usage_samples``.
+``usage`` is by ClusterQueue: see ``tidegate.core.queueing.usage_samples``; ``budget`` by owner and
+resource: see ``tidegate.core.state.budgets``.
 """
 OUTDATED_MAX = 1_024
 """How many outdated entries the heap may hold beyond one for each valid entry."""

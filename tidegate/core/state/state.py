@@ -12,6 +12,7 @@ from tidegate.contracts import facts
 from tidegate.contracts.decisions import Victim
 from tidegate.contracts.observations import JobState
 from tidegate.contracts.observations import Stray as Why
+from tidegate.core.state.budgets import Meter
 from tidegate.core.state.cluster_queues import Forest
 from tidegate.core.state.deadlines import Deadlines
 from tidegate.core.state.dedup import Dedup
@@ -135,6 +136,7 @@ class State(msgspec.Struct, kw_only=True):
     sticky: dict[str, str] = {}  # Kueue's: ClusterQueue to the workload that sorts first in it
     readiness: dict[str, tuple[bool, str, str]] = {}  # ClusterQueue to what was last told of it
     local_usage: dict[str, LocalUsage] = {}  # "<namespace>/<LocalQueue>" to what it has consumed
+    budgets: dict[str, dict[str, Meter]] = {}  # "ClusterQueue/a" or "Cohort/a" to resource
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
     forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot
     heard: Dedup = msgspec.field(default_factory=Dedup)  # not folded: in no snapshot

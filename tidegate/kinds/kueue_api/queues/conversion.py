@@ -11,6 +11,7 @@ from typing import Any
 
 from tidegate.errors import UndecodableError
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor
+from tidegate.kinds.kueue_api.queues.budgets import budgets
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue, ClusterQueueSpec
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
 from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
@@ -46,7 +47,7 @@ def cluster_queue_spec(found: ClusterQueue) -> quota.ClusterQueueSpec:
     """Return a ClusterQueue's spec with amounts in base units.
 
     Raises:
-        UndecodableError: an amount, the weight or the minimum run time cannot be read.
+        UndecodableError: an amount, the weight, the minimum run time or a budget cannot be read.
     """
     spec = found.spec
     return quota.ClusterQueueSpec(
@@ -65,6 +66,7 @@ def cluster_queue_spec(found: ClusterQueue) -> quota.ClusterQueueSpec:
         migrates=_migration(spec).mode == "TryPreferredFlavors",
         last_acceptable_flavor=_last_acceptable(_migration(spec)),
         min_runtime_us=_min_runtime_us(found.metadata),
+        budgets=budgets(found.metadata),
     )
 
 
@@ -72,12 +74,13 @@ def cohort_spec(found: Cohort) -> quota.CohortSpec:
     """Return a Cohort's spec with amounts in base units.
 
     Raises:
-        UndecodableError: an amount or the weight cannot be read.
+        UndecodableError: an amount, the weight or a budget cannot be read.
     """
     return quota.CohortSpec(
         parent=found.spec.parent_name or "",
         groups=groups(found.spec.resource_groups),
         weight=weight(found.spec.fair_sharing),
+        budgets=budgets(found.metadata),
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tidegate.kinds.names import MIN_RUNTIME, STATEMENT
+from tidegate.kinds.kueue_api.queues.budgets import PATTERN
+from tidegate.kinds.names import BUDGET, MIN_RUNTIME, STATEMENT
 from tidegate.kinds.policies.forms import Check, Manifest, Scope, annotation, kueue, validating
 
 _GROUPS = {"groups": "object.?spec.?resourceGroups.orValue([])"}
@@ -26,7 +27,7 @@ def quota_guards() -> list[Manifest]:
             [*_GROUP_CHECKS, *_CLUSTER_QUEUE_CHECKS],
             _GROUPS,
         ),
-        *validating("check-cohorts", _scope("cohorts"), _GROUP_CHECKS, _GROUPS),
+        *validating("check-cohorts", _scope("cohorts"), [*_GROUP_CHECKS, _BUDGET], _GROUPS),
         *validating("check-resourceflavors", _scope("resourceflavors"), _FLAVOR_CHECKS),
     ]
 
@@ -139,7 +140,13 @@ _GROUP_CHECKS = (
 )
 _SELECTOR = "object.?spec.?namespaceSelector.?matchExpressions.orValue([])"
 _CHECKS = "object.?spec.?admissionChecksStrategy.?admissionChecks.orValue([])"
+_BUDGET = Check(
+    f"size({annotation(BUDGET)}) <= 1024 && ({annotation(BUDGET)} == '' ||"
+    f" {annotation(BUDGET)}.split(',').all(b, b.matches('{PATTERN}')))",
+    f"metadata.annotations[{BUDGET}] is a list such as cpu=1000/month hard, memory=64Gi/week",
+)
 _CLUSTER_QUEUE_CHECKS = (
+    _BUDGET,
     _of_quotas(
         "lendingLimit",
         "quantity(string(r.lendingLimit)).compareTo(quantity(string(r.nominalQuota))) <= 0",

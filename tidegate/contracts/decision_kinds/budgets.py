@@ -1,0 +1,35 @@
+"""Decisions about budgets: what is spent, and that a new period began."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from tidegate.contracts.decision_kinds.queue_decisions import Decision
+
+
+class BudgetReached(Decision, frozen=True, kw_only=True, omit_defaults=True, tag="BudgetReached/1"):
+    """So much of a budget is spent: 80 % warns, and at 100 % a hard one admits nobody else."""
+
+    cluster_queue: str = ""  # whose budget it is; empty: a Cohort's
+    cohort: str = ""
+    resource: str
+    percent: int  # the threshold that was reached
+    hours: int  # of the budget, base units times hours
+    spent: int  # the same
+    until_us: int  # when the period ends, UTC microseconds
+    hard: bool = False
+
+
+class BudgetRenewed(Decision, frozen=True, kw_only=True, omit_defaults=True, tag="BudgetRenewed/1"):
+    """A budget's period ended, and the next one began with nothing spent."""
+
+    cluster_queue: str = ""  # whose budget it is; empty: a Cohort's
+    cohort: str = ""
+    resource: str
+    hours: int  # of the budget, base units times hours
+    spent: int  # in the period that ended
+    since_us: int  # from when on that one was counted, UTC microseconds
+    until_us: int  # when the new one ends
+
+
+BudgetDecision: TypeAlias = BudgetReached | BudgetRenewed

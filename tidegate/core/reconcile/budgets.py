@@ -1,0 +1,50 @@
+"""When it is told what is spent of a budget: see ``tidegate.core.state.budgets``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
+from tidegate.contracts.decisions import DecisionEvent
+from tidegate.core.state import deadlines
+from tidegate.core.state.budgets import FAMILY, QUEUE, Meter, counted, reached
+from tidegate.core.state.state import State
+
+
+def watch_budgets(state: State) -> Iterator[list[DecisionEvent]]:
+    """Tell of each budget whose time has come: its period is over, or a threshold is reached."""
+    for key in deadlines.due(state, FAMILY):
+        kind, name, resource = key.split("/", 2)
+        meter = state.budgets.get(f"{kind}/{name}", {}).get(resource)
+        if meter is not None:
+            whose = {"cluster_queue" if kind == QUEUE else "cohort": name}
+            yield _told(state, counted(meter, state.now_us), whose)
+
+
+def _told(state: State, meter: Meter, whose: dict[str, Any]) -> list[DecisionEvent]:
+    budget = meter.budget
+    if meter.past_us:
+        renewed = BudgetRenewed(
+            at_us=state.now_us,
+            resource=budget.resource,
+            hours=budget.hours,
+            spent=meter.past_hours,
+            since_us=meter.past_since_us,
+            until_us=meter.until_us,
+            **whose,
+        )
+        return [renewed]
+    if (percent := reached(meter)) <= meter.told:
+        return []
+    told = BudgetReached(
+        at_us=state.now_us,
+        resource=budget.resource,
+        percent=percent,
+        hours=budget.hours,
+        spent=meter.hours,
+        until_us=meter.until_us,
+        hard=budget.hard,
+        **whose,
+    )
+    return [told]

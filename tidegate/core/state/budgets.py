@@ -1,0 +1,260 @@
+"""What is spent of budgets: integrated from the times of events, and changed by folds alone.
+
+A budget is a ClusterQueue's or a Cohort's, of one resource; its meter counts what their workloads
+are charged, times the hours for which they are, from the beginning of the period or from when the
+budget was set. Nothing but integers: whoever folds the same ledger counts the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
+from tidegate.contracts.fact_kinds import definitions
+from tidegate.core.state import deadlines
+from tidegate.model.budget import Budget
+from tidegate.model.calendar import HOUR_US, span, utc_text
+from tidegate.model.ids import FlavorResource
+
+if TYPE_CHECKING:
+    from tidegate.core.state.state import Objects, State
+
+FAMILY = "budget"
+QUEUE, COHORT = "ClusterQueue", "Cohort"
+THRESHOLDS = (80, 100)
+"""At how many per cent spent an event tells; at the last one a hard budget admits nobody else."""
+SPENT = THRESHOLDS[-1]
+HOURS_MAX = 1 << 62
+"""What is beyond is not counted: a snapshot's integers have 64 bits."""
+_COHORTS_MAX = 64
+"""Cohorts above a ClusterQueue beyond these have no budget of it: circles end here."""
+_DEFINED = (
+    definitions.ClusterQueueDefined,
+    definitions.ClusterQueueRemoved,
+    definitions.CohortDefined,
+    definitions.CohortRemoved,
+)
+Charges: TypeAlias = Iterable[tuple[FlavorResource, int]]
+
+
+class Meter(msgspec.Struct, frozen=True, kw_only=True):
+    """What is spent of one budget, up to a moment."""
+
+    budget: Budget
+    begin_us: int  # of the period that is counted
+    until_us: int  # where it ends
+    since_us: int  # from when on it is counted: later than its begin if the budget was set later
+    at_us: int  # up to here
+    hours: int = 0  # base units times hours
+    rest: int = 0  # base units times microseconds beyond those, less than an hour's
+    rate: int = 0  # base units that are charged now
+    told: int = 0  # the highest threshold that was told of this period, in per cent
+    past_us: int = 0  # end of a period that ended and was not told; 0: none
+    past_since_us: int = 0  # from when on that one was counted
+    past_hours: int = 0  # what was spent in that one
+
+
+def counted(meter: Meter, now_us: int) -> Meter:
+    """Return a meter as it stands at a time that is not before its own."""
+    if now_us < meter.until_us:
+        return _added(meter, now_us)
+    over = _added(meter, meter.until_us)
+    begin_us, until_us = span(meter.budget.period, now_us)
+    begun = replace(
+        over,
+        begin_us=begin_us,
+        until_us=until_us,
+        since_us=begin_us,
+        at_us=begin_us,
+        hours=0,
+        rest=0,
+        past_us=over.past_us or over.until_us,
+        past_since_us=over.past_since_us if over.past_us else over.since_us,
+        past_hours=over.past_hours if over.past_us else over.hours,
+    )
+    return _added(begun, now_us)
+
+
+def reached(meter: Meter) -> int:
+    """Return the highest threshold that is reached, in per cent; 0: none."""
+    limit = meter.budget.hours
+    return max((one for one in THRESHOLDS if meter.hours * 100 >= limit * one), default=0)
+
+
+def next_us(meter: Meter) -> int:
+    """Return when a meter has something to tell, if nothing changes; not after its time: now."""
+    if meter.past_us:
+        return meter.at_us
+    left = [_left(meter, one) for one in THRESHOLDS if one > meter.told]
+    if any(one <= 0 for one in left):
+        return meter.at_us
+    if not left or not meter.rate:
+        return meter.until_us
+    return min(meter.until_us, meter.at_us - (-min(left) // meter.rate))
+
+
+def owners(objects: Objects, cluster_queue: str) -> Iterator[str]:
+    """Yield whose budgets a ClusterQueue's workloads spend: its own, and its Cohorts'."""
+    defined = objects.charged_queue(cluster_queue)
+    if defined is None:
+        return
+    yield f"{QUEUE}/{cluster_queue}"
+    name, seen = defined.spec.cohort, set[str]()
+    while name and name not in seen and len(seen) < _COHORTS_MAX:
+        yield f"{COHORT}/{name}"
+        seen.add(name)
+        cohort = objects.cohorts.get(name)
+        name = "" if cohort is None else cohort.spec.parent
+
+
+def charge(state: State, cluster_queue: str, charges: Charges, sign: int) -> None:
+    """Count what a ClusterQueue is charged more from now on, or less; only folds call this."""
+    if not state.budgets:
+        return
+    for owner in owners(state.objects, cluster_queue):
+        for resource, meter in state.budgets.get(owner, {}).items():
+            units = sum(units for fr, units in charges if fr.resource == resource)
+            if units:
+                now = counted(meter, state.now_us)
+                _keep(state, owner, replace(now, rate=now.rate + sign * units))
+
+
+def follow(state: State, event: definitions.Named) -> None:
+    """Set the meters anew if it is a ClusterQueue or Cohort that a folded event tells of.
+
+    What was spent of a resource in a period stays, whatever the budget becomes; with the budget it
+    is forgotten. Costs nothing where nobody has a budget, else as much as there are workloads.
+    """
+    if isinstance(event, _DEFINED):
+        spent_before = _spent_owners(state)
+        _set_anew(state)
+        if _spent_owners(state) != spent_before:
+            state.forest.stale = True
+
+
+def _set_anew(state: State) -> None:
+    wanted = dict(_wanted(state.objects))
+    if not wanted and not state.budgets:
+        return
+    for owner in [one for one in state.budgets if one not in wanted]:
+        for resource in state.budgets.pop(owner):
+            deadlines.clear(state, _key(owner, resource))
+    rates = _rates(state)
+    for owner, told in wanted.items():
+        known = state.budgets.setdefault(owner, {})
+        for resource in [one for one in known if one not in {two.resource for two in told}]:
+            del known[resource]
+            deadlines.clear(state, _key(owner, resource))
+        for budget in told:
+            rate = rates.get((owner, budget.resource), 0)
+            _keep(state, owner, _followed(state, known.get(budget.resource), budget, rate))
+
+
+def fold_told(state: State, event: BudgetReached | BudgetRenewed) -> bool:
+    """Note that a threshold or a period's end was told; return whether who may start changes."""
+    owner = f"{QUEUE}/{event.cluster_queue}" if event.cluster_queue else f"{COHORT}/{event.cohort}"
+    known = state.budgets.get(owner, {}).get(event.resource)
+    if known is None:
+        return False
+    meter = counted(known, state.now_us)
+    stopped = is_spent(known)
+    if isinstance(event, BudgetReached):
+        meter = replace(meter, told=max(meter.told, event.percent))
+    else:
+        meter = replace(meter, told=0, past_us=0, past_since_us=0, past_hours=0)
+    _keep(state, owner, meter)
+    return is_spent(meter) != stopped
+
+
+def is_spent(meter: Meter) -> bool:
+    """Tell whether it was told that a hard budget is spent; time alone changes that never."""
+    return meter.budget.hard and meter.told >= SPENT
+
+
+def spent(state: State, cluster_queue: str) -> str:
+    """Return which budget keeps a ClusterQueue from admitting, and until when; empty: none."""
+    for owner in owners(state.objects, cluster_queue) if state.budgets else ():
+        for resource, meter in state.budgets.get(owner, {}).items():
+            if is_spent(meter):
+                kind, _, name = owner.partition("/")
+                until = utc_text(meter.until_us)
+                return f"the budget of {kind} {name} for {resource} is spent until {until}"
+    return ""
+
+
+def _followed(state: State, known: Meter | None, budget: Budget, rate: int) -> Meter:
+    now_us = state.now_us
+    if known is None or known.budget.period != budget.period:
+        begin_us, until_us = span(budget.period, now_us)
+        return Meter(
+            budget=budget,
+            begin_us=begin_us,
+            until_us=until_us,
+            since_us=now_us,
+            at_us=now_us,
+            rate=rate,
+        )
+    meter = counted(known, now_us)
+    same = meter.budget == budget
+    return replace(meter, budget=budget, rate=rate, told=meter.told if same else 0)
+
+
+def _spent_owners(state: State) -> list[str]:
+    return [one for one, told in state.budgets.items() if any(map(is_spent, told.values()))]
+
+
+def _wanted(objects: Objects) -> Iterator[tuple[str, tuple[Budget, ...]]]:
+    for name, queue in objects.cluster_queues.items():
+        if queue.spec.budgets:
+            yield f"{QUEUE}/{name}", queue.spec.budgets
+    for name, cohort in objects.cohorts.items():
+        if cohort.spec.budgets:
+            yield f"{COHORT}/{name}", cohort.spec.budgets
+
+
+def _rates(state: State) -> dict[tuple[str, str], int]:
+    """Return what is charged now, by owner and resource."""
+    found = dict[tuple[str, str], int]()
+    above = dict[str, list[str]]()
+    for workload in state.workloads.values():
+        if not workload.charges:
+            continue
+        queue = workload.cluster_queue
+        if queue not in above:
+            above[queue] = list(owners(state.objects, queue))
+        for owner in above[queue]:
+            for fr, units in workload.charges:
+                key = owner, fr.resource
+                found[key] = found.get(key, 0) + units
+    return found
+
+
+def _keep(state: State, owner: str, meter: Meter) -> None:
+    resource = meter.budget.resource
+    state.budgets[owner][resource] = meter
+    key, at_us = _key(owner, resource), next_us(meter)
+    if at_us <= state.now_us:
+        deadlines.set_due(state, key)
+    else:
+        deadlines.set(state, key, at_us)
+
+
+def _key(owner: str, resource: str) -> str:
+    return f"{FAMILY}/{owner}/{resource}"
+
+
+def _added(meter: Meter, at_us: int) -> Meter:
+    if at_us <= meter.at_us:
+        return meter
+    hours, rest = divmod(meter.rest + meter.rate * (at_us - meter.at_us), HOUR_US)
+    return replace(meter, at_us=at_us, hours=min(HOURS_MAX, meter.hours + hours), rest=rest)
+
+
+def _left(meter: Meter, percent: int) -> int:
+    """Return how many base units times microseconds are left up to a threshold."""
+    wanted = -(-meter.budget.hours * percent // 100)  # hours are told whole: up to the next
+    return wanted * HOUR_US - meter.hours * HOUR_US - meter.rest
