@@ -49,6 +49,8 @@ def test_a_file_is_read_and_its_url_comes_from_where_it_says(
         ("1h30m", "soon", r"rules\[1\]\.waitingLongerThan: 'soon'"),
         ("1h30m", "1ms", r"rules\[1\]\.waitingLongerThan: '1ms' is too short"),
         ("waitingLongerThan: 1h30m", "namespaces: [a]", r"rules\[1\]: say when:"),
+        ("waitingLongerThan: 1h30m", "budgetAt: [90]", r"rules\[1\]: budgetAt: 90"),
+        ("1h30m", "1h\n    budgetAt: [80]\n    namespaces: [a]", "without namespaces"),
         ("urlVariable: CHAT_URL", "url: file:///etc/passwd", "receiver chat: its URL"),
         ("urlVariable: CHAT_URL", "urlFile: /does/not/exist", "urlFile cannot be read"),
         ("urlVariable: CHAT_URL", "urlVariable: NOT_SET", "receiver chat: its URL is empty"),

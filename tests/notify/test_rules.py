@@ -14,7 +14,7 @@ from tests.notify.events import (
     requeued,
     submitted,
 )
-from tidegate.contracts.decisions import DecisionEvent
+from tidegate.contracts.decisions import BudgetReached, DecisionEvent
 from tidegate.contracts.facts import FactEvent
 from tidegate.notify.configuration import Rule, When
 from tidegate.notify.rules import Rules
@@ -108,3 +108,36 @@ def test_nothing_is_kept_of_waits_that_no_rule_asks_for() -> None:
     for one in heard(submitted("a/one"), submitted("b/two")):
         list(rules.take(one))
     assert list(rules.waiting) == ["b/two"]
+
+
+def reached(percent: int, queue: str = "", cohort: str = "") -> BudgetReached:
+    return BudgetReached(
+        at_us=MINUTE_US,
+        cluster_queue=queue,
+        cohort=cohort,
+        resource="cpu",
+        percent=percent,
+        hours=10_000,
+        spent=percent * 100,
+        until_us=MINUTE_US,
+        hard=True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (Rule(budget_at=(80,)), [1, 3]),
+        (Rule(budget_at=(80, 100)), [1, 2, 3]),
+        (Rule(budget_at=(80,), cluster_queues=("a",)), [1]),
+        (Rule(budget_at=(100,), cluster_queues=("b",)), []),
+        (Rule(when=(When.ADMITTED,)), []),
+    ],
+)
+def test_a_budget_is_noticed_at_what_a_rule_says(rule: Rule, expected: list[int]) -> None:
+    events = reached(80, "a"), reached(100, "a"), reached(80, cohort="all")
+    assert notices(rule, *events) == [("BudgetReached", seq) for seq in expected]
+    (first,) = Rules((Rule(budget_at=(80,)),)).take(next(iter(heard(reached(80, "a")))))
+    assert first.text.startswith(
+        "80 % of the budget of ClusterQueue a are spent: 8 of 10 cpu hours"
+    )

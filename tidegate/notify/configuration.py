@@ -16,6 +16,8 @@ from tidegate.service.config.durations import duration_us
 
 NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?", re.ASCII)
 BYTES, SECOND_US = 1_000_000, 1_000_000
+BUDGET_AT = (80, 100)
+"""The thresholds of ``BudgetReached``."""
 
 
 class ConfigurationError(TidegateError):
@@ -44,6 +46,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 
     when: tuple[When, ...] = ()
     waiting_longer_than: str = ""  # a duration such as 1h30m
+    budget_at: tuple[int, ...] = ()  # per cent spent that are noticed: 80, 100 or both
     namespaces: tuple[str, ...] = ()
     cluster_queues: tuple[str, ...] = ()
 
@@ -133,7 +136,15 @@ def _check(path: Path, read: Configuration) -> None:
 
 
 def _check_rule(where: str, rule: Rule) -> None:
-    if not rule.when and not rule.waiting_longer_than:
-        raise ConfigurationError(f"{where}: say when: [Admitted, …] or waitingLongerThan: 30m.")
+    if not (rule.when or rule.waiting_longer_than or rule.budget_at):
+        raise ConfigurationError(
+            f"{where}: say when: [Admitted, …], waitingLongerThan: 30m or budgetAt: [80, 100]."
+        )
+    if wrong := [one for one in rule.budget_at if one not in BUDGET_AT]:
+        raise ConfigurationError(f"{where}: budgetAt: {wrong[0]} is never told: 80 and 100 are.")
+    if rule.budget_at and rule.namespaces:
+        raise ConfigurationError(
+            f"{where}: budgetAt is of ClusterQueues and Cohorts, and goes without namespaces."
+        )
     if rule.waiting_longer_than:
         duration_us(rule.waiting_longer_than, f"{where}.waitingLongerThan", least_us=SECOND_US)

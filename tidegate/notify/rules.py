@@ -12,11 +12,12 @@ import msgspec
 
 from tidegate.contracts import decisions, facts
 from tidegate.notify.configuration import Rule, When
+from tidegate.replay.story.budgets import budget_text
 from tidegate.replay.story.sentences import Told, sentence
 from tidegate.service.config.durations import duration_us
 from tidegate.subscribe import LedgerEvent
 
-WAITING = "WaitingLong"
+WAITING, BUDGET = "WaitingLong", "BudgetReached"
 TEXT = 1_000
 
 _WHEN: dict[type, When] = {
@@ -42,7 +43,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
     key: str
     type: str  # Admitted, …, WaitingLong
-    workload: str  # "<namespace>/<name>"
+    workload: str  # "<namespace>/<name>"; empty: of a budget
     cluster_queue: str  # empty where the event has none
     seq: int  # of the event; of a wait: of its beginning
     at_us: int  # UTC microseconds: of the event, or when the wait had become too long
@@ -73,6 +74,8 @@ class Rules:
 
     def take(self, heard: LedgerEvent) -> Iterator[Notice]:
         """Note what an event says of waits, and yield its own notice if a rule asks for it."""
+        if isinstance(heard.event, decisions.BudgetReached) and self._asks_budget(heard.event):
+            yield _of_budget(heard, heard.event)
         workload = getattr(heard.event, "workload", "")
         if not workload:
             return
@@ -101,6 +104,13 @@ class Rules:
                 limit = rule.waiting_longer_than
                 if limit not in wait.noticed and _covers(rule, workload, wait.cluster_queue):
                     yield workload, wait, limit, wait.since_us + limit_us
+
+    def _asks_budget(self, event: decisions.BudgetReached) -> bool:
+        return any(
+            event.percent in rule.budget_at
+            and (not rule.cluster_queues or event.cluster_queue in rule.cluster_queues)
+            for rule in self._rules
+        )
 
     def _note(self, heard: LedgerEvent, workload: str) -> None:
         event = heard.event
@@ -141,6 +151,18 @@ def _notice(heard: LedgerEvent, when: When, workload: str, queue: str) -> Notice
         seq=heard.seq,
         at_us=heard.event.at_us,
         text=f"{workload}: {said}"[:TEXT],
+    )
+
+
+def _of_budget(heard: LedgerEvent, event: decisions.BudgetReached) -> Notice:
+    return Notice(
+        key=_key(heard),
+        type=BUDGET,
+        workload="",
+        cluster_queue=event.cluster_queue,
+        seq=heard.seq,
+        at_us=event.at_us,
+        text=budget_text(event),
     )
 
 

@@ -101,7 +101,7 @@ def _body(notice: Notice, form: Form, source: str) -> tuple[bytes, str]:
         "id": notice.key,
         "source": source,
         "type": f"dev.tidegate.notice.{notice.type}",
-        "subject": notice.workload,
+        "subject": notice.workload or notice.cluster_queue or "-",
         "time": _iso(notice.at_us),
         "datacontenttype": "application/json",
         "data": {

@@ -21,10 +21,12 @@ from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, Cluster
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
+from tidegate.contracts.decisions import BudgetReached, BudgetRenewed
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.contracts.messages.subjects import place_of, token
 from tidegate.errors import UnknownNameError
+from tidegate.replay.story.budgets import budget_text
 from tidegate.replay.story.sentences import Told, sentence
 from tidegate.subscribe import LedgerEvent, Wish, subscribe
 
@@ -219,6 +221,8 @@ def _said(entry: Entry) -> str:
     event = decode(entry.payload)
     if isinstance(event, Told) and (workload := getattr(event, "workload", "")):
         return sentence(event, workload)
+    if isinstance(event, BudgetReached | BudgetRenewed):
+        return budget_text(event)
     namespace, name = getattr(event, "namespace", ""), getattr(event, "name", "")
     named = f"{namespace}/{name}" if namespace else str(name)
     return ", ".join(filter(None, (named, *_changed(event))))

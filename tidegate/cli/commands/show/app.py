@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from tidegate.cli.commands.show.budgets import budgets
 from tidegate.cli.commands.show.positions import positions
 from tidegate.cli.commands.show.priority import priority
 from tidegate.cli.commands.show.queue import list_queues, pending
@@ -22,3 +23,4 @@ app.command("usage")(usage)
 app.command("tree")(tree)
 app.command("shares")(shares)
 app.command("priority")(priority)
+app.command("budgets")(budgets)

@@ -13,7 +13,7 @@ from tidegate.kinds.kueue_api.queues.quota_conversion import located
 from tidegate.kinds.meta import ObjectMeta
 from tidegate.kinds.names import BUDGET
 from tidegate.model.budget import Budget
-from tidegate.model.calendar import PERIODS
+from tidegate.model.calendar import Period
 from tidegate.model.quantity import amount
 
 TEXT_MAX, BUDGETS_MAX = 1_024, 16
@@ -25,6 +25,7 @@ PATTERN = (
 )
 """How one budget is written; the admission policy has it, too."""
 _ONE = re.compile(PATTERN, re.ASCII)
+_PERIODS: dict[str, Period] = {"day": "day", "week": "week", "month": "month"}
 _SAID = "a list such as cpu=1000/month hard, nvidia.com/gpu=40/week"
 
 
@@ -61,7 +62,7 @@ def _one(text: str) -> Budget:
     if match is None:
         raise QuantityError(f"{text[:80]!r} is no budget: write {_SAID}.")
     resource, quantity, named, _, kind = match.groups()
-    period = next(one for one in PERIODS if one == named)
+    period = _PERIODS[named]
     hours = amount(resource, quantity)
     if not 0 <= hours <= HOURS_MAX:
         raise QuantityError(f"{quantity} of {resource} is more than a budget may be.")

@@ -1,0 +1,82 @@
+"""``tidegate show budgets``: what is spent, day by day, and when all of it will be."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from typer.testing import CliRunner, Result
+
+from tests.parts.sample import filled
+from tests.replay.world import World
+from tidegate.cli.program import build
+from tidegate.contracts import observations as seen
+from tidegate.model.budget import Budget
+
+HOUR_S = 3_600
+DAY_S = 24 * HOUR_S
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A ledger in which c holds 2 cores of a budget of 100 core hours a month, for a day."""
+    world = World().open()
+    queue = world.queue("c")
+    assert isinstance(queue, seen.ClusterQueueObserved)
+    monthly = Budget(resource="cpu", hours=100_000, period="month", hard=True)
+    world.turn(replace(queue, spec=replace(queue.spec, budgets=(monthly,))))
+    world.turn(world.submit("c", 2, 0))
+    world.all_obey()
+    for _ in range(2):
+        world.turn(world.wait(DAY_S // 2), world.submit("a", 1, 0))
+    turns = (list(one) for _, one in groupby(world.entries, key=lambda entry: entry.turn))
+    file = tmp_path_factory.mktemp("budgets") / "ledger.db"
+    with filled(f"sqlite:///{file}", turns):
+        yield str(file)
+
+
+def ran(ledger: str, *words: str) -> Result:
+    return CliRunner().invoke(build(), ["show", "budgets", *words, "--ledger", ledger])
+
+
+def told(ledger: str, *words: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(ran(ledger, *words, "-o", "json").stdout)
+    return found
+
+
+def head(ledger: str) -> str:
+    shown = CliRunner().invoke(build(), ["ledger", "info", "-o", "json", "--ledger", ledger])
+    return str(json.loads(shown.stdout)["headSeq"])
+
+
+def test_what_is_spent_and_when_all_of_it_is(ledger: str) -> None:
+    (found,) = told(ledger, "--as-of", head(ledger))
+    assert found["owner"] == "ClusterQueue/c"
+    assert (found["budgetHours"], found["spentHours"], found["percent"]) == ("100", "48", 48)
+    # 52 hours are left at 2 cores: 26 hours after a day and 1,000 seconds.
+    assert (found["held"], found["spentAt"]) == ("2", "1970-01-03T02:16:40Z")
+    assert found["endsAt"] == "1970-02-01T00:00:00Z"
+
+
+def test_a_row_for_each_day_adds_up_to_what_is_spent(ledger: str) -> None:
+    rows = told(ledger, "c", "--by-day", "--as-of", head(ledger))
+    assert [row["day"] for row in rows] == ["1970-01-01", "1970-01-02"]
+    assert sum(row["usedHours"] for row in rows) == pytest.approx(48, abs=0.01)
+    assert rows[-1]["leftHours"] == pytest.approx(52, abs=0.01)
+
+
+def test_on_a_live_ledger_it_is_counted_up_to_now(ledger: str) -> None:
+    (found,) = told(ledger)
+    assert found["endsAt"] > "2026-01-01T00:00:00Z"  # the clock of the database is far ahead
+
+
+def test_of_others_nothing_is_shown(ledger: str) -> None:
+    done = ran(ledger, "a")
+    assert (done.exit_code, "Nobody has a budget" in done.stderr) == (0, True)
+    assert told(ledger, "a") == []
+    assert Path(ledger).exists()

@@ -1,0 +1,163 @@
+"""``tidegate show budgets``: what is spent of each budget, and when it will be at this rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+
+from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
+from tidegate.cli.output import Column, Output, OutputOption, print_records
+from tidegate.cli.reporting.narrowing import Span, within
+from tidegate.cli.times import utc
+from tidegate.core.state.budgets import COHORT, Meter, counted, is_spent, owners
+from tidegate.core.state.state import State
+from tidegate.model.calendar import HOUR_US
+from tidegate.model.quantity import render
+
+_PERCENT = 100
+
+
+def _of_hundred(value: int | None) -> str:
+    return "-" if value is None else f"{value} %"
+
+
+_COLUMNS = (
+    Column("OWNER", "owner"),
+    Column("RESOURCE", "resource"),
+    Column("PERIOD", "period"),
+    Column("BUDGET", "budgetHours", right=True),
+    Column("SPENT", "spentHours", right=True),
+    Column("OF IT", "percent", right=True, show=_of_hundred),
+    Column("HELD NOW", "held", right=True),
+    Column("SPENT AT", "spentAt"),
+    Column("ENDS", "endsAt"),
+    Column("KIND", "kind"),
+    Column("COUNTED SINCE", "since", wide=True),
+    Column("AT ITS END, AS NOW", "atEndAsNow", right=True, wide=True),
+    Column("AT ITS END, AS SO FAR", "atEndAsSoFar", right=True, wide=True),
+)
+_DAYS = (
+    Column("DAY", "day"),
+    Column("OWNER", "owner"),
+    Column("RESOURCE", "resource"),
+    Column("USED", "usedHours", right=True),
+    Column("SO FAR", "spentHours", right=True),
+    Column("LEFT", "leftHours", right=True),
+)
+
+
+def budgets(
+    owner: Annotated[
+        str, typer.Argument(help="Only of this ClusterQueue or Cohort.", metavar="[OWNER]")
+    ] = "",
+    *,
+    by_day: Annotated[
+        bool, typer.Option("--by-day", help="What was used each day of the period, and is left.")
+    ] = False,
+    as_of: AsOfOption = "",
+    ledger: LedgerOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show what is spent of each budget, and when all of it is if as much is held as now.
+
+    Amounts are hours of cores, of bytes or of devices. With -o wide also what will be spent when
+    the period ends: if as much is held as now, and if as much is used as so far.
+
+    Examples:
+      tidegate show budgets
+
+      tidegate show budgets team-a -o wide
+
+      tidegate show budgets team-a --by-day
+    """
+    with open_reader(ledger, as_of, reports=by_day) as reader:
+        state = reader.state()
+        now_us = state.now_us if as_of else max(state.now_us, reader.now_us())
+        found = [one for one in _lines(state, now_us) if owner in {"", one[0].partition("/")[2]}]
+        if by_day:
+            days = [row for one in found for row in _burned(reader, state, *one)]
+            print_records(days, _DAYS, output, name="day", nothing=_NOTHING)
+            return
+    records = [_record(*one, now_us) for one in found]
+    print_records(records, _COLUMNS, output, name="owner", nothing=_NOTHING)
+
+
+_NOTHING = "Nobody has a budget: annotation tidegate.dev/budget of a ClusterQueue or Cohort."
+
+
+def _lines(state: State, now_us: int) -> Iterator[tuple[str, Meter]]:
+    for owner in sorted(state.budgets):
+        for resource in sorted(state.budgets[owner]):
+            yield owner, counted(state.budgets[owner][resource], now_us)
+
+
+def _record(owner: str, meter: Meter, now_us: int) -> dict[str, Any]:
+    budget = meter.budget
+    left_us, passed_us = meter.until_us - now_us, now_us - meter.since_us
+    so_far = meter.hours + meter.hours * left_us // passed_us if passed_us > 0 else None
+    as_now = meter.hours + meter.rate * left_us // HOUR_US
+
+    def amount(units: int | None) -> str | None:
+        return None if units is None else render(budget.resource, units)
+
+    return {
+        "owner": owner,
+        "resource": budget.resource,
+        "period": budget.period,
+        "budgetHours": amount(budget.hours),
+        "spentHours": amount(meter.hours),
+        "percent": meter.hours * _PERCENT // budget.hours if budget.hours else None,
+        "held": amount(meter.rate),
+        "spentAt": _spent_at(meter),
+        "endsAt": utc(meter.until_us),
+        "kind": "hard, spent" if is_spent(meter) else "hard" if budget.hard else "soft",
+        "since": utc(meter.since_us),
+        "atEndAsNow": amount(as_now),
+        "atEndAsSoFar": amount(so_far),
+    }
+
+
+def _spent_at(meter: Meter) -> str | None:
+    """Return when all of a budget is spent if as much is held as now; None: not in this period."""
+    left = (meter.budget.hours - meter.hours) * HOUR_US - meter.rest
+    if left <= 0:
+        return "spent"
+    if not meter.rate:
+        return None
+    at_us = meter.at_us - (-left // meter.rate)
+    return utc(at_us) if at_us < meter.until_us else None
+
+
+def _burned(reader: Reader, state: State, owner: str, meter: Meter) -> Iterator[dict[str, Any]]:
+    """Yield a row for each day of a period so far: from the report ``usage_hourly``.
+
+    What a day used before the budget was set is not its; the hour in which it was counts whole.
+    """
+    kind, _, name = owner.partition("/")
+    resource = meter.budget.resource
+    days = dict[str, float]()
+    span = Span(meter.since_us // HOUR_US * HOUR_US, meter.at_us + 1)
+    for row in within(reader.report("usage_hourly"), span):
+        queue = row["cluster_queue"]
+        ours = owner in owners(state.objects, queue) if kind == COHORT else queue == name
+        if ours and row["resource"] == resource:
+            day = row["hour"].partition("T")[0]
+            days[day] = days.get(day, 0.0) + row["resource_seconds"] / 3_600
+    left = _natural(resource, meter.budget.hours)
+    so_far = 0.0
+    for day in sorted(days):
+        so_far += days[day]
+        yield {
+            "day": day,
+            "owner": owner,
+            "resource": resource,
+            "usedHours": round(days[day], 3),
+            "spentHours": round(so_far, 3),
+            "leftHours": round(left - so_far, 3),
+        }
+
+
+def _natural(resource: str, units: int) -> float:
+    return units / 1_000 if resource == "cpu" else units
