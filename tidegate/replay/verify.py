@@ -52,8 +52,9 @@ def verify(
     witness: Witness | None = None,
     redecide: bool = True,
     decisions_max: int = DECISIONS_MAX,
+    begun: tuple[State, Entry] | None = None,
 ) -> Audit:
-    """Check a history from its first entry; return what was found.
+    """Check a history; return what was found. It begins with its first entry, or behind ``begun``.
 
     ``redecide`` takes every decision again and compares; without it only the chain and the witness
     are checked.
@@ -65,8 +66,9 @@ def verify(
         AuditError: the core decides otherwise; its ``seq`` is the first entry that differs.
         UndecodableError: an entry holds an event that this version does not know.
     """
-    count, state = _Count(), State()
-    for _, rows in groupby(chain.verify(entries), key=lambda entry: entry.turn):
+    state, head = begun or (State(), GENESIS)
+    count = _Count(head=head)
+    for _, rows in groupby(chain.verify(entries, head), key=lambda entry: entry.turn):
         told = list(rows)
         for entry in told:
             _compare(witness, entry)

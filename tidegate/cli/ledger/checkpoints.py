@@ -29,8 +29,8 @@ _DOMAIN = b"tidegate checkpoint 1\n"
 """What the signed bytes begin with, so that no other text of this key can pass for one."""
 
 
-class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """What is signed: the head of a ledger."""
+class Claim(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is signed: the head of a ledger, the tree of its turns, and the checkpoint before."""
 
     ledger_id: str
     cluster: str
@@ -38,6 +38,9 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     seq: int
     at_us: int  # of that entry
     hash: str  # of that entry, hexadecimal
+    turns: int = 0  # how many there are up to there; 0: an older version's, without a tree
+    peaks: tuple[str, ...] = ()  # see ``tidegate.cli.ledger.merkle``, hexadecimal
+    before: str = ""  # SHA-256 of what the checkpoint before signed, hexadecimal; empty: the first
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -87,6 +90,37 @@ def sign(claim: Claim, key_file: Path) -> bytes:
     return _written(claim, _private(key_file))
 
 
+def digest_of(claim: Claim) -> str:
+    """Return the SHA-256 of what is signed of a claim, hexadecimal: the next one names it."""
+    return sha256(_signed(claim)).hexdigest()
+
+
+def read(file: Path) -> Checkpoint:
+    """Return what a file holds, whoever signed it.
+
+    Raises:
+        SettingsError: it is not there, or no checkpoint.
+    """
+    try:
+        return msgspec.json.decode(_bytes_of(file), type=Checkpoint)
+    except msgspec.DecodeError as error:
+        raise SettingsError(f"{file} is no checkpoint: {error}") from error
+
+
+def check_own(found: Checkpoint, key_file: Path, where: str) -> Claim:
+    """Return what a checkpoint claims, once it is proven that this private key signed it.
+
+    Raises:
+        CheckpointError: another key signed it, or somebody altered it.
+        SettingsError: the file is no Ed25519 private key.
+        NotSupportedError: this installation lacks cryptography.
+    """
+    _check_with(
+        _private(key_file).public_key(), _signed(found.claim), found.signature, where, "this key"
+    )
+    return found.claim
+
+
 def sign_text(domain: bytes, text: str, key_file: Path) -> str:
     """Return the signature over a text of a domain, hexadecimal.
 
@@ -105,11 +139,7 @@ def check(file: Path, public_key_file: Path) -> Claim:
         SettingsError: a file is not there, is no checkpoint, or no Ed25519 public key.
         NotSupportedError: this installation lacks cryptography.
     """
-    try:
-        found = msgspec.json.decode(_bytes_of(file), type=Checkpoint)
-    except msgspec.DecodeError as error:
-        raise SettingsError(f"{file} is no checkpoint: {error}") from error
-    return check_signed(found, public_key_file, str(file))
+    return check_signed(read(file), public_key_file, str(file))
 
 
 def check_signed(found: Checkpoint, public_key_file: Path, where: str) -> Claim:
@@ -137,19 +167,21 @@ def check_text(domain: bytes, text: str, signature: str, public_key_file: Path, 
 
 def _check(signed: bytes, signature: str, public_key_file: Path, where: str) -> None:
     serialization, ed25519 = _cryptography()
-    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an optional extra
-
     key = _load(public_key_file, serialization.load_pem_public_key)
     if not isinstance(key, ed25519.Ed25519PublicKey):
         raise SettingsError(f"{public_key_file} is not an Ed25519 public key.")
+    _check_with(key, signed, signature, where, f"the key in {public_key_file}")
+
+
+def _check_with(key: Ed25519PublicKey, signed: bytes, signature: str, where: str, who: str) -> None:
+    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415 - an optional extra
+
     try:
         key.verify(bytes.fromhex(signature), signed)
     except ValueError as error:
         raise SettingsError(f"{where} has no signature: {error}") from error
     except InvalidSignature:
-        raise CheckpointError(
-            f"{where} was not signed by the key in {public_key_file}, or was altered since."
-        ) from None
+        raise CheckpointError(f"{where} was not signed by {who}, or was altered since.") from None
 
 
 def _private(key_file: Path) -> Ed25519PrivateKey:

@@ -1,25 +1,42 @@
-"""What a checkpoint of a ledger claims, found by checking its chain."""
+"""What a checkpoint of a ledger claims, found by checking its chain: all of it, or what is new."""
 
 from __future__ import annotations
 
-from tidegate.cli.ledger.checkpoints import Claim
+from collections.abc import Iterable, Iterator
+
+from tidegate.cli.ledger.checkpoints import Claim, digest_of
+from tidegate.cli.ledger.merkle import Tree, peaks_of
 from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.ledger.witnesses import ledger_id_in
+from tidegate.contracts.entry import Entry
 from tidegate.core.state import chain
 from tidegate.core.state.chain import GENESIS
-from tidegate.errors import NotSupportedError
+from tidegate.errors import NotSupportedError, WitnessError
 
 
-def claim_of(reader: Reader) -> Claim:
-    """Return the head of a ledger that a reader sees, once its chain is checked from its beginning.
+def claim_of(reader: Reader, earlier: Claim | None = None) -> Claim:
+    """Return the head of a ledger that a reader sees, once its chain is checked.
+
+    ``earlier``: the claim names it, and what is under it is not read again if it has a tree.
 
     Raises:
-        ChainError: it does not hold.
+        ChainError: the chain does not hold.
         NotSupportedError: the ledger is empty.
+        WitnessError: the earlier claim is of another ledger or another history.
     """
-    ledger_id, head = "", GENESIS
-    for head in chain.verify(reader.entries("checking")):
-        ledger_id = ledger_id_in(head) or ledger_id
+    ledger_id, begun, tree = "", GENESIS, Tree()
+    if earlier is not None and earlier.seq:
+        begun = entry_under(reader, earlier)
+        ledger_id = earlier.ledger_id
+        if peaks_of(earlier.turns) == len(earlier.peaks) > 0:
+            tree = Tree(earlier.turns, [bytes.fromhex(one) for one in earlier.peaks])
+        else:
+            begun = GENESIS
+    head = begun
+    for turn in turns(chain.verify(reader.entries("checking", begun.seq), begun)):
+        for head in turn:
+            ledger_id = ledger_id_in(head) or ledger_id
+        tree.add(head.hash)
     if head is GENESIS:
         raise NotSupportedError(f"{reader.url} is empty: there is nothing to vouch for.")
     return Claim(
@@ -29,4 +46,32 @@ def claim_of(reader: Reader) -> Claim:
         seq=head.seq,
         at_us=head.at_us,
         hash=head.hash.hex(),
+        turns=tree.leaves,
+        peaks=tuple(one.hex() for one in tree.peaks),
+        before="" if earlier is None else digest_of(earlier),
     )
+
+
+def entry_under(reader: Reader, claim: Claim) -> Entry:
+    """Return the entry that a claim vouches for.
+
+    Raises:
+        WitnessError: the ledger does not reach it, or has another there.
+    """
+    for entry in reader.ledger.read(claim.seq - 1, claim.seq):
+        if entry.hash.hex() != claim.hash:
+            raise WitnessError(f"{claim.hash} at seq {claim.seq}", entry.hash.hex())
+        return entry
+    raise WitnessError(f"an entry with seq {claim.seq}", f"the end at {reader.end}")
+
+
+def turns(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Yield the rows of each turn."""
+    told = list[Entry]()
+    for entry in entries:
+        if told and entry.turn != told[-1].turn:
+            yield told
+            told = []
+        told.append(entry)
+    if told:
+        yield told

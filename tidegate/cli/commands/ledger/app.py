@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from tidegate.cli.commands.ledger.archiving import archive
-from tidegate.cli.commands.ledger.auditing import checkpoint, keygen, verify
+from tidegate.cli.commands.ledger.auditing import verify
+from tidegate.cli.commands.ledger.checkpointing import checkpoint, keygen, prove
 from tidegate.cli.commands.ledger.copying import backup, export, refuse_existing
 from tidegate.cli.commands.ledger.recover import recover
 from tidegate.cli.commands.ledger.schema import downgrade, migrate
@@ -27,6 +28,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "verify": verify,
     "checkpoint": checkpoint,
     "keygen": keygen,
+    "prove": prove,
     "export": export,
     "backup": backup,
     "archive": archive,

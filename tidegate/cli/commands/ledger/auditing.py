@@ -1,4 +1,4 @@
-"""``tidegate ledger verify``, ``checkpoint`` and ``keygen``: what an auditor asks for and keeps."""
+"""``tidegate ledger verify``: what an auditor asks for."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.ledger import checkpoints
-from tidegate.cli.ledger.claims import claim_of
+from tidegate.cli.ledger.checkpoints import Claim
+from tidegate.cli.ledger.claims import entry_under
 from tidegate.cli.ledger.losses import naming_archives, refuse_cut
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.ledger.witnesses import Outside, noting, outside, refuse_unmet
@@ -21,6 +21,9 @@ from tidegate.cli.nats_options import (
 )
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.times import utc
+from tidegate.contracts.entry import Entry
+from tidegate.core.state.chain import GENESIS
+from tidegate.core.state.state import State
 from tidegate.replay.verify import Audit
 from tidegate.replay.verify import verify as audit
 
@@ -39,7 +42,11 @@ def verify(  # noqa: PLR0913 - each is an option
         Path | None, typer.Option(help="The same, from a file that was signed.")
     ] = None,
     public_key: Annotated[
-        Path | None, typer.Option(help="Who must have signed --checkpoint.")
+        Path | None, typer.Option(help="Who must have signed --checkpoint or --after.")
+    ] = None,
+    after: Annotated[
+        Path | None,
+        typer.Option(help="Only what came since this checkpoint; needs --public-key, too."),
     ] = None,
     redecide: Annotated[
         bool, typer.Option(help="Take every decision again, or check the chain only.")
@@ -66,63 +73,54 @@ def verify(  # noqa: PLR0913 - each is an option
       tidegate ledger verify --witness 41:9f86d081884c7d65… --ledger /backup/ledger.db
 
       tidegate ledger verify --checkpoint march.json --public-key audit.key.pub
+
+      tidegate ledger verify --after march.json --public-key audit.key.pub
     """
+    if after is not None:
+        if checkpoint is not None or public_key is None:
+            raise typer.BadParameter("--after goes with --public-key and without --checkpoint.")
+        claim = checkpoints.check(after, public_key)
+        public_key = None
+    else:
+        claim = None
     wanted = outside(witness, checkpoint, public_key, joining(cluster, bus_credentials, bus_ca))
     with open_reader(ledger, reports=False) as reader, naming_archives(reader):
-        found = _audit(reader, wanted, redecide=redecide)
+        begun = None if claim is None else _begun(reader, claim, redecide=redecide)
+        found = _audit(reader, wanted, begun, redecide=redecide)
         refuse_cut(reader, found.head_seq)
         record = {"holds": True, "ledger": reader.url, **_record(found, redecide=redecide)}
-    record["witness"] = "none given" if wanted is None else "holds"
+    record["witness"] = "none given" if wanted is None and claim is None else "holds"
     print_record(record, output, name="headHash")
     say("Not covered: reports, views, snapshots and archives' digests (tidegate reports verify).")
-    if wanted is None:
+    if claim is not None:
+        said = ", nor the state kept there" if redecide else ""
+        say(
+            f"Not covered: what came up to seq {claim.seq}, which the checkpoint vouches for{said}."
+        )
+    elif wanted is None:
         say(
             "Not covered: whether newest rows were cut off, and all that tells of them "
             "(--witness or --checkpoint)."
         )
 
 
-def checkpoint(
-    key: Annotated[Path, typer.Option(help="The private key, from `tidegate ledger keygen`.")],
-    out: Annotated[Path, typer.Option(help="Where to write the checkpoint; must not exist.")],
-    ledger: LedgerOption = "",
-) -> None:
-    """Sign how far the ledger goes and the hash of its last entry, for an auditor to keep.
+def _begun(reader: Reader, claim: Claim, *, redecide: bool) -> tuple[State, Entry]:
+    """Return from where on a ledger is audited behind a checkpoint.
 
-    The chain is checked from its first entry: nothing is signed that does not hold. Who keeps the
-    file and the public key can prove later that nothing up to there was changed or cut off.
-
-    Examples:
-      tidegate ledger checkpoint --key audit.key --out 2026-03-31.json
-
-      tidegate ledger verify --checkpoint 2026-03-31.json --public-key audit.key.pub
+    Decisions are taken again from the newest state that is kept up to there, if there is one.
     """
-    refuse_existing(out)
-    with open_reader(ledger, reports=False) as reader:
-        claim = claim_of(reader)
-    out.write_bytes(checkpoints.sign(claim, key))
-    say(f"{out} vouches for {claim.seq} events: {claim.hash}")
+    entry = entry_under(reader, claim)
+    return reader.start(claim.seq) if redecide else (State(), entry)
 
 
-def keygen(
-    out: Annotated[Path, typer.Option(help="The private key's file; must not exist.")],
-) -> None:
-    """Make a key pair for checkpoints: FILE for its owner only, FILE.pub for auditors.
-
-    Examples:
-      tidegate ledger keygen --out audit.key
-    """
-    refuse_existing(out)
-    refuse_existing(out.with_name(f"{out.name}.pub"))
-    say(f"{out} signs, {checkpoints.make_key(out)} proves.")
-
-
-def _audit(reader: Reader, wanted: Outside, *, redecide: bool) -> Audit:
-    entries = reader.entries("verifying")
+def _audit(
+    reader: Reader, wanted: Outside, begun: tuple[State, Entry] | None, *, redecide: bool
+) -> Audit:
+    entries = reader.entries("verifying", GENESIS.seq if begun is None else begun[1].seq)
     if not isinstance(wanted, bytes):
-        return audit(entries, witness=wanted, redecide=redecide)
+        return audit(entries, witness=wanted, redecide=redecide, begun=begun)
     met = list[int]()
-    found = audit(noting(entries, wanted, met), redecide=redecide)
+    found = audit(noting(entries, wanted, met), redecide=redecide, begun=begun)
     refuse_unmet(wanted, met, found.head_seq)
     return found
 

@@ -1,0 +1,137 @@
+"""``tidegate ledger checkpoint``, ``prove`` and ``keygen``: what is signed, and for whom."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from tidegate.cli.commands.ledger.copying import refuse_existing
+from tidegate.cli.interrupts import until_interrupted
+from tidegate.cli.ledger import checkpoints
+from tidegate.cli.ledger.checkpoints import Claim
+from tidegate.cli.ledger.claims import claim_of
+from tidegate.cli.ledger.reading import LedgerOption, open_reader
+from tidegate.cli.output import say
+from tidegate.cli.times import parse_ago
+
+_NAME = "checkpoint-{:020}.json"
+_SECOND_US = 1_000_000
+_READ_ONLY = 0o444
+
+
+def checkpoint(  # noqa: PLR0913 - each is an option
+    key: Annotated[Path, typer.Option(help="The private key, from `tidegate ledger keygen`.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write the checkpoint; must not exist.")
+    ] = None,
+    *,
+    after: Annotated[
+        Path | None, typer.Option(help="The checkpoint before: it is named, and read on from.")
+    ] = None,
+    into: Annotated[
+        Path | None, typer.Option(help="Or a folder, that has the ones before: one file for each.")
+    ] = None,
+    every: Annotated[
+        str, typer.Option(metavar="DURATION", help="Go on, one so often: 1h. Needs --into.")
+    ] = "",
+    ledger: LedgerOption = "",
+) -> None:
+    """Sign how far the ledger goes and the hash of its last entry, for an auditor to keep.
+
+    The chain is checked from its first entry, or from the checkpoint before: nothing is signed that
+    does not hold. Each one names the one before, so that none can be taken away or made again
+    unseen, and has the root of a tree over all turns, for `ledger prove`. Let --into be where
+    whoever runs the database cannot delete: a bucket with object lock, another machine's disk.
+
+    Examples:
+      tidegate ledger checkpoint --key audit.key --out 2026-03-31.json
+
+      tidegate ledger checkpoint --key audit.key --after 2026-03-31.json --out 2026-04-30.json
+
+      tidegate ledger checkpoint --key audit.key --into /worm/checkpoints --every 1h
+
+      tidegate ledger verify --checkpoint 2026-03-31.json --public-key audit.key.pub
+    """
+    if (out is None) == (into is None) or (after and out is None) or (every and into is None):
+        raise typer.BadParameter("Give --out, with or without --after; or --into, --every with it.")
+    if out is not None:
+        refuse_existing(out)
+        _write(out, key, ledger, _claimed(after, key))
+        return
+    assert into is not None, "one of both"
+    pause_us = parse_ago(every) if every else 0
+    if pause_us is None or (every and pause_us < _SECOND_US):
+        raise typer.BadParameter(f"--every {every!r} is no duration such as 1h or 15m.")
+    with until_interrupted():
+        _next(into, key, ledger)
+        while pause_us:
+            time.sleep(pause_us / _SECOND_US)
+            _next(into, key, ledger)
+
+
+def keygen(
+    out: Annotated[Path, typer.Option(help="The private key's file; must not exist.")],
+) -> None:
+    """Make a key pair for checkpoints: FILE for its owner only, FILE.pub for auditors.
+
+    Examples:
+      tidegate ledger keygen --out audit.key
+    """
+    refuse_existing(out)
+    refuse_existing(out.with_name(f"{out.name}.pub"))
+    say(f"{out} signs, {checkpoints.make_key(out)} proves.")
+
+
+def prove(
+    seq: Annotated[int, typer.Argument(help="The event's seq.", min=1)],
+    checkpoint_file: Annotated[
+        Path, typer.Option("--checkpoint", help="The checkpoint that it is under.")
+    ],
+    out: Annotated[Path, typer.Option(help="Where to write the proof; must not exist.")],
+    ledger: LedgerOption = "",
+) -> None:
+    """Prove that one event is under a checkpoint, to somebody who has neither ledger nor Tidegate.
+
+    The proof holds the rows of the event's turn and a path through the tree of turns, and nothing
+    else of the ledger. docs/ledger.md says how it is checked; docs/examples/verify does so.
+
+    Examples:
+      tidegate ledger prove 43 --checkpoint march.json --out preempted.json
+    """
+    from tidegate.cli.ledger.proofs import proof_of  # noqa: PLC0415 - only this command proves
+
+    refuse_existing(out)
+    found = checkpoints.read(checkpoint_file)
+    with open_reader(ledger, reports=False) as reader:
+        proof = proof_of(reader, seq, found)
+    out.write_bytes(msgspec.json.format(msgspec.json.encode(proof)) + b"\n")
+    say(f"{out} proves seq {seq}, of {len(proof.rows)} in its turn, by {len(proof.path)} hashes.")
+
+
+def _next(folder: Path, key: Path, ledger: str) -> None:
+    """Write a folder's next checkpoint; nothing if the ledger is no longer than its last one."""
+    folder.mkdir(parents=True, exist_ok=True)
+    before = max(folder.glob(_NAME.format(0).replace("0" * 20, "[0-9]" * 20)), default=None)
+    _write(folder / _NAME, key, ledger, _claimed(before, key))
+
+
+def _claimed(file: Path | None, key: Path) -> Claim | None:
+    return None if file is None else checkpoints.check_own(checkpoints.read(file), key, str(file))
+
+
+def _write(out: Path, key: Path, ledger: str, earlier: Claim | None) -> None:
+    with open_reader(ledger, reports=False) as reader:
+        claim = claim_of(reader, earlier)
+    if earlier is not None and claim.seq == earlier.seq:
+        say(f"Nothing came since seq {claim.seq}: no checkpoint is due.")
+        return
+    file = out.with_name(out.name.format(claim.seq)) if out.name == _NAME else out
+    data = checkpoints.sign(claim, key)
+    with file.open("xb") as kept:
+        kept.write(data)
+    file.chmod(_READ_ONLY)
+    say(f"{file} vouches for {claim.seq} events: {claim.hash}")
