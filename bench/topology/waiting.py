@@ -2,6 +2,7 @@
 
 On nodes that are two thirds full, shapes of jobs wait for a rack that has as many nodes left as
 they have pods; beside them small jobs come and go, one at a time. In CPU time of one process.
+With ``--evict`` those who wait may evict the small jobs, and it would not help them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections import deque
 from collections.abc import Sequence
 from time import process_time
 
+from msgspec.structs import replace
+
 from bench.topology.__main__ import Size, opened
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import WorkloadAdmitted
@@ -20,9 +23,12 @@ from tidegate.core.folding.fold import apply
 from tidegate.core.state.state import State
 from tidegate.model.ids import ObjectRef
 from tidegate.model.podset import Container, PodSet, TopologyRequest
+from tidegate.model.quota import Preemption
 from tidegate.model.topology import HOSTNAME
 
 _RACK, _LIVING = 64, 50
+_FIRST, _SECOND = 2, 1
+"""Priorities of those who fill the nodes, and of those who wait; the small jobs have 0."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -31,15 +37,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--nodes", type=int, default=640)
     parser.add_argument("--shapes", type=int, default=20, help="of jobs that wait, five of each")
     parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--evict", action="store_true", help="they may evict the small jobs")
     asked = parser.parse_args(arguments)
     state = opened(Size(asked.nodes, 0))
+    if asked.evict:
+        _let_evict(state)
     for number in range(asked.nodes):
-        _submit(state, f"fill-{number}", 1, "60", TopologyRequest(required=HOSTNAME))
+        _submit(state, f"fill-{number}", 1, "60", TopologyRequest(required=HOSTNAME), _FIRST)
     while any(isinstance(one, WorkloadAdmitted) for one in decide(state)):
         pass
     for number in range(asked.shapes * 5):
         pods = _RACK + number // 5
-        _submit(state, f"wait-{number}", pods, "40", TopologyRequest(required="rack"))
+        _submit(state, f"wait-{number}", pods, "40", TopologyRequest(required="rack"), _SECOND)
     decide(state)
     living, begin = deque[str](), process_time()
     for number in range(asked.rounds):
@@ -50,15 +59,30 @@ def main(arguments: Sequence[str]) -> int:
             gone = living.popleft()
             apply(state, facts.WorkloadFinished(at_us=0, workload=f"n/{gone}", uid=gone))
     each_us = (process_time() - begin) / asked.rounds * 1e6
-    print(f"{asked.nodes} nodes, {asked.shapes} shapes wait: {each_us:.0f} us a job beside them")
+    how = "may evict" if asked.evict else "wait"
+    print(f"{asked.nodes} nodes, {asked.shapes} shapes {how}: {each_us:.0f} us a job beside them")
     return 0
 
 
-def _submit(state: State, name: str, pods: int, cpu: str, asked: TopologyRequest) -> None:
+def _let_evict(state: State) -> None:
+    known = state.objects.cluster_queues["cq"]
+    spec = replace(known.spec, preemption=Preemption(within_cluster_queue="LowerPriority"))
+    apply(state, replace(known, spec=spec))
+
+
+def _submit(  # noqa: PLR0913, PLR0917 - what differs between these jobs
+    state: State, name: str, pods: int, cpu: str, asked: TopologyRequest, priority: int = 0
+) -> None:
     podset = PodSet(count=pods, containers=(Container(requests={"cpu": cpu}),), topology=asked)
     job = ObjectRef(kind="batch/job", namespace="n", name=name, uid=name)
     submitted = facts.WorkloadSubmitted(
-        at_us=0, workload=f"n/{name}", uid=name, job=job, queue="q", podsets=(podset,)
+        at_us=0,
+        workload=f"n/{name}",
+        uid=name,
+        job=job,
+        queue="q",
+        podsets=(podset,),
+        priority=priority,
     )
     apply(state, submitted)
 

@@ -110,7 +110,7 @@ def test_a_shape_that_was_forgotten_is_counted_anew_to_the_same(
     placer = Placer(tree=tree)
     with patch.multiple("tidegate.core.topology.place", SHAPES_MIN=2, DOMAINS_MAX=0):
         for cpu, leaf in turns:
-            found = placer.numbers(Shape(each=(("cpu", cpu),), layers=layers), empty=False)
+            found = placer.numbers(Shape(each=(("cpu", cpu),), layers=layers))
             assert columns(found) == columns(anew(found))
             assert len(placer.kept) <= 2
             tree.charge(leaf % len(tree.nodes), {"cpu": 1, PODS: 1}, 1)

@@ -86,6 +86,28 @@ def test_who_waits_for_room_is_looked_at_again_when_a_level_has_it(looks: list[s
     assert "QuotaReserved" in names(decide(cluster.state))
 
 
+def test_who_may_evict_somebody_in_vain_is_not_looked_at_until_it_would_help(
+    looks: list[str],
+) -> None:
+    cluster = Cluster(2)
+    cluster.job("above", 2, HOSTNAME, priority=5)
+    cluster.job("below", 1, HOSTNAME, priority=1)
+    decide(cluster.state)
+    cluster.job("wide", 3, "rack", priority=3)
+    decide(cluster.state)
+    looks.clear()
+    for number in range(3):
+        cluster.job(f"small{number}", 1, HOSTNAME, priority=1)
+        decide(cluster.state)
+        cluster.finish(f"small{number}")
+        decide(cluster.state)
+    assert "small0" in looks
+    assert "wide" not in looks  # without those of lower priority there is room for two
+    cluster.finish("above")
+    assert "WorkloadAdmitted" in names(decide(cluster.state))
+    assert sum(cluster.where("wide").values()) == 3
+
+
 def test_podsets_of_two_flavors_with_topologies_are_refused_once(cluster: Cluster) -> None:
     """It was told anew in every turn."""
     quotas = [

@@ -130,7 +130,7 @@ def explained(state: State, workload: Workload, found: Assignment) -> tuple[Plac
         )
         numbers = None
         if not isinstance(asked, Failure):
-            numbers = placer.numbers(shape_of(placer, asked, ask, None), empty=False)
+            numbers = placer.numbers(shape_of(placer, asked, ask, None))
         spec = state.objects.flavors[one.topology_flavor].spec
         why = tried(numbers, one.failure, one.name, one.topology_flavor)
         told.append(replace(why, topology=spec.topology))

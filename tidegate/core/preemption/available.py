@@ -1,20 +1,19 @@
 """How much may be taken of what a constraint names, now and once others have been evicted.
 
 A constraint is on a ClusterQueue's cell, or on room in a topology. What evictions could make of a
-cell is known by sums (``bounds``); of room only whether there is anybody whose leaving could help.
+cell is known by sums (``bounds``); of room by what all would leave who may be evicted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec.structs import replace
-
 from tidegate.core.preemption.bounds import Asking, limit_of, may_suffice
 from tidegate.core.preemption.trial import takes_more
 from tidegate.core.quota.tree import Cell, free
 from tidegate.core.state.state import State
-from tidegate.core.topology.capacity import Capacity, fitting
+from tidegate.core.topology.capacity import Capacity, fitting, reachable
+from tidegate.core.topology.evictable import Limits
 
 
 def unused(state: State, at: Cell | Capacity) -> int:
@@ -31,9 +30,21 @@ def may_be_had(asking: Asking, at: Cell | Capacity, units: int) -> bool:
         return may_suffice(asking, at, units)
     if not asking.cq.tree.shown or units <= unused(asking.state, at):
         return True
-    if at.empty or units > unused(asking.state, replace(at, empty=True)):
+    if at.empty or not may_evict(asking):
         return False
-    return may_evict(asking)
+    return units <= reachable(asking.state.forest.topologies, at, _limits(asking))
+
+
+def _limits(asking: Asking) -> Limits:
+    """Return whom somebody may evict, whatever of it else forbids that."""
+    cq, rules = asking.cq, asking.cq.spec.preemption
+    alone = cq.node.parent is None or asking.rights.displaced
+    others = "Never" if alone else rules.reclaim_within_cohort
+    return Limits(
+        cluster_queue=cq.name,
+        own=limit_of(asking.workload, rules.within_cluster_queue),
+        others=limit_of(asking.workload, others),
+    )
 
 
 def may_evict(asking: Asking) -> bool:

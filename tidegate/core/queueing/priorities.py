@@ -9,6 +9,7 @@ from tidegate.core.queueing.heads import place, wake
 from tidegate.core.quota.forest import HOLDING, count_held, forest
 from tidegate.core.quota.touching import move
 from tidegate.core.state.state import State, Workload
+from tidegate.core.topology import cluster
 from tidegate.model.gates import gate
 
 
@@ -34,6 +35,7 @@ def _revalue(state: State, workload: Workload, priority: int) -> None:
         count_held(cq, workload, -1)
         workload.priority = priority
         count_held(cq, workload, 1)
+        cluster.rank(state, workload)
     move(state, cq)
     cq.outside_seq = cq.tree.outside_seq = state.seq
     if state.requeue.by_event:

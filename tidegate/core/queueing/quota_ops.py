@@ -113,6 +113,7 @@ def begin_leaving(state: State, workload: Workload) -> ClusterQueueState | None:
         if workload.key not in cq.tree.leaving:
             count_held(cq, workload, -1)
         cq.tree.leaving[workload.key] = workload
+        cluster.rank(state, workload, leaves=True)
         move(state, cq)
         touch_placing(state, workload.assignment)
     return cq

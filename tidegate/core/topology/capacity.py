@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tidegate.core.topology.evictable import Limits
 from tidegate.core.topology.fitting.counts import Numbers, Shape
 from tidegate.core.topology.fitting.request import Failure, request
 from tidegate.core.topology.place import Ask, Placer, roles, shape_of
@@ -77,11 +78,22 @@ def fitting(found: Topologies, room: Capacity) -> int:
     placer = found.placers.get(room.flavor)
     if placer is None or not placer.tree.values:
         return 0
-    numbers = placer.numbers(room.shape, empty=room.empty)
+    return _most(placer.numbers(room.shape, of=room.empty), room)
+
+
+def reachable(found: Topologies, room: Capacity, limits: Limits) -> int:
+    """Return how many slices would fit if all had left who may be evicted; costs as ``fitting``."""
+    placer = found.placers.get(room.flavor)
+    if placer is None or not placer.tree.values:
+        return 0
+    return _most(found.reachable(limits, room.flavor, room.shape), room)
+
+
+def _most(numbers: Numbers, room: Capacity) -> int:
     if room.shape.leader is not None:
         return _beside_leader(numbers, room.level)
     if room.level is None:
-        return sum(numbers.slices[one] for one in placer.tree.level(0))
+        return sum(numbers.slices[one] for one in numbers.tree.level(0))
     top = numbers.ladder(room.level).largest()
     return 0 if top is None else numbers.slices[top]
 

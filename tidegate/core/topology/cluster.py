@@ -13,6 +13,7 @@ from tidegate.contracts.fact_kinds.definitions import NodeDefined
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.quota.requests import placement_requests
 from tidegate.core.state.state import Intent, State, Workload
+from tidegate.core.topology.evictable import Moves, Rank
 from tidegate.core.topology.fitting.tree import PODS, Node, build
 from tidegate.core.topology.place import Options, Placer
 from tidegate.core.topology.usage import Held, Topologies
@@ -39,8 +40,14 @@ def hold(state: State, workload: Workload) -> None:
     found = state.forest.topologies
     if found.stale:
         return  # it is charged with all others when they are built
-    found.hold(workload.key, tuple(held_by(state, workload, workload.assignment)))
-    note_waiting(found, workload)
+    _charge(state, found, workload)
+
+
+def rank(state: State, workload: Workload, *, leaves: bool = False) -> None:
+    """Note that a workload on nodes has another priority, or that it is about to leave."""
+    found = state.forest.topologies
+    if not found.stale and workload.key in found.held:
+        found.moves.note(workload.key, None if leaves else _rank(workload))
 
 
 def release(state: State, workload: Workload) -> None:
@@ -178,6 +185,7 @@ def _rebuild(state: State, found: Topologies) -> None:
     found.shared = gate(policy, "TASHandleOverlappingFlavors")
     nodes = [_node(state, one) for one in state.objects.nodes.values()]
     found.placers, found.held, found.waiting, found.at_node = {}, {}, {}, {}
+    found.moves, found.evictable = Moves(), {}
     for name in sorted(state.objects.flavors):
         spec = state.objects.flavors[name].spec
         defined = state.objects.topologies.get(spec.topology) if spec.topology else None
@@ -192,9 +200,18 @@ def _rebuild(state: State, found: Topologies) -> None:
     state.forest.taken.clear()
     for workload in state.workloads.values() if found.placers else ():
         if workload.phase in HOLDING:
-            found.hold(workload.key, tuple(held_by(state, workload, workload.assignment)))
-            note_waiting(found, workload)
+            _charge(state, found, workload)
     found.changed = dict.fromkeys(found.at_node)  # who builds anew knows of no change
+
+
+def _charge(state: State, found: Topologies, workload: Workload) -> None:
+    held = tuple(held_by(state, workload, workload.assignment))
+    found.hold(workload.key, held, None if workload.phase == "evicting" else _rank(workload))
+    note_waiting(found, workload)
+
+
+def _rank(workload: Workload) -> Rank:
+    return Rank(workload.cluster_queue, workload.priority)
 
 
 def _node(state: State, defined: NodeDefined) -> Node:

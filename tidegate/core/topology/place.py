@@ -69,26 +69,36 @@ class Placer(msgspec.Struct, kw_only=True, eq=False):
 
     tree: Tree
     options: Options = Options()
-    kept: dict[tuple[bool, Shape], Numbers] = {}
+    kept: dict[tuple[object, Shape], Numbers] = {}  # by view, and shape
 
     def view(self, *, empty: bool) -> View:
         """Return what is free, or what would be if nothing had been placed."""
         return self.tree.empty if empty else self.tree.free
 
-    def numbers(self, shape: Shape, *, empty: bool, within: range | None = None) -> Numbers:
-        """Return a shape's numbers as they are now."""
-        if within is not None:
-            return numbers(self.tree, self.view(empty=empty), shape, within)
-        key = empty, shape
+    def numbers(self, shape: Shape, *, of: object = False, view: View | None = None) -> Numbers:
+        """Return a shape's numbers as they are now.
+
+        Args:
+            shape: what is asked for.
+            of: what the view is: whether of empty nodes, or whatever names another.
+            view: another, which is the same whenever it is named so, until it is forgotten.
+        """
+        key = of, shape
         found = self.kept.pop(key, None)
         if found is None:
             if len(self.kept) >= max(SHAPES_MIN, DOMAINS_MAX // (1 + len(self.tree.values))):
                 del self.kept[next(iter(self.kept))]
-            found = numbers(self.tree, self.view(empty=empty), shape)
+            seen = self.view(empty=of is True) if view is None else view
+            found = numbers(self.tree, seen, shape)
         else:
             found.follow()
         self.kept[key] = found  # the last to be forgotten
         return found
+
+    def forget(self, of: object) -> None:
+        """Forget the numbers of a view."""
+        for key in [key for key in self.kept if key[0] == of]:
+            del self.kept[key]
 
     def recorded(self, placed: Placed) -> TopologyAssignment:
         """Return a placement as it is recorded."""
@@ -166,7 +176,10 @@ def place_at(  # noqa: PLR0913 - a request, and under which assumptions
     if not tree.present or not any(tree.present[at] for at in tree.level(asked.start)):
         return Failure(kind="noDomainsAtLevel", level=tree.levels[asked.start])
     shape = shape_of(placer, asked, workers, leader)
-    found = placer.numbers(shape, empty=empty, within=within)
+    if within is None:
+        found = placer.numbers(shape, of=empty)
+    else:
+        found = numbers(tree, placer.view(empty=empty), shape, within)
     parts = balanced(found, asked) if placer.options.balanced else None
     if parts is None:
         chosen = choose(found, asked)

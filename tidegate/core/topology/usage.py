@@ -5,11 +5,18 @@ Source: behaviour.md 12.1.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 
+from tidegate.core.topology.evictable import Evictable, Limits, Moves, Rank, Taken
+from tidegate.core.topology.fitting.counts import Numbers, Shape
+from tidegate.core.topology.fitting.tree import View
 from tidegate.core.topology.place import Placed, Placer
+
+EVICTABLE_MAX = 16
+"""How many views are kept of what could be free, by whom others may evict."""
 
 
 class Held(NamedTuple):
@@ -45,13 +52,16 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
     waiting: dict[str, int] = {}
     """Workloads that have quota and need a place, to the stamp at which they found none; -1: they
     were not looked at yet."""
+    moves: Moves = msgspec.field(default_factory=Moves)
+    evictable: dict[tuple[Limits, str], Evictable] = {}  # and by flavor
 
-    def hold(self, workload: str, held: tuple[Held, ...]) -> None:
-        """Charge a workload, in place of what it was charged before."""
+    def hold(self, workload: str, held: tuple[Held, ...], rank: Rank | None = None) -> None:
+        """Charge a workload, in place of what it was charged before; None: it leaves."""
         self.release(workload)
         if held:
             self.held[workload] = held
             self.charge(held, 1)
+            self.moves.note(workload, rank)
             for one in held:
                 self.at_node.setdefault(one.values[-1], {})[workload] = None
 
@@ -60,12 +70,45 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
         held = self.held.pop(workload, ())
         if held:
             self.charge(held, -1)
+            self.moves.note(workload, None)
             self.stamp += 1
             for one in held:
                 there = self.at_node.get(one.values[-1], {})
                 there.pop(workload, None)
                 if not there:
                     self.at_node.pop(one.values[-1], None)
+
+    def reachable(self, limits: Limits, flavor: str, shape: Shape) -> Numbers:
+        """Return a shape's numbers if all had left who may be evicted; costs what changed."""
+        key, placer = (limits, flavor), self.placers[flavor]
+        found = self.evictable.pop(key, None)
+        if found is None:
+            if len(self.evictable) >= EVICTABLE_MAX:
+                self._forget(next(iter(self.evictable)))
+            views = (View(leaves=placer.tree.free.leaves) for _ in range(2))
+            found = Evictable(
+                limits=limits, free=placer.tree.free, view=next(views), used=next(views)
+            )
+        self.evictable[key] = found  # the last to be forgotten
+        found.follow(self.moves, lambda workload: self._taken(workload, flavor))
+        return placer.numbers(shape, of=limits, view=found.view)
+
+    def _forget(self, key: tuple[Limits, str]) -> None:
+        limits, flavor = key
+        del self.evictable[key]
+        self.placers[flavor].forget(limits)
+
+    def _taken(self, workload: str, flavor: str) -> Taken:
+        held = self.held.get(workload, ())
+        return tuple((leaf, one.each, one.pods) for one in held for leaf in self._leaf(one, flavor))
+
+    def _leaf(self, one: Held, flavor: str) -> Iterator[int]:
+        """Yield the leaf of a flavor's tree that pods use, if they use one of it."""
+        tree = self.placers[flavor].tree
+        if flavor == one.flavor or (self.shared and tree.by_node):
+            leaf = tree.number.get(one.values)
+            if leaf is not None:
+                yield leaf
 
     def shift(self, workload: str, sign: int) -> None:
         """Take what a workload holds out of what is used (-1), or put it back (1)."""
@@ -77,11 +120,7 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
         """Count pods as there (1), or as gone (-1); ``empty``: where nothing had been placed."""
         for one in held:
             for flavor, placer in self.placers.items():
-                tree = placer.tree
-                if flavor != one.flavor and not (self.shared and tree.by_node):
-                    continue
-                leaf = tree.number.get(one.values)
-                if leaf is not None:
+                for leaf in self._leaf(one, flavor):
                     placer.view(empty=empty).add(leaf, one.each, -sign * one.pods)
 
     def seated(self, seats: list[Seat]) -> tuple[Held, ...]:
