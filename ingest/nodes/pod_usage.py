@@ -2,7 +2,8 @@
 
 Of a pod no more is kept than its node, what it requests, and for one that a topology placed its
 workload and tolerations: of a node that is not ready, or has a taint, is told too whose pods there
-have all ended, and whose go on though it repels them.
+have all ended, and whose go on though it repels them. What pods request that say that they were
+placed is told apart, for anybody may say so; but it alone is no news before the next list.
 A terminated pod uses nothing. Nothing is told before the first list is complete: a part of a sum
 would look like room. Whoever may make pods may write into them what they like, so that what is
 told of a node is bounded: processors, memory and their like before what vendors name.
@@ -33,8 +34,9 @@ from tidegate.model.topology import NodeSpec, Taint
 
 Amounts: TypeAlias = tuple[tuple[str, int], ...]
 Tolerations: TypeAlias = tuple[Toleration, ...]
-RESOURCES_MAX, WORKLOADS_MAX = 256, 1_000
-"""How many resources, workloads that have ended, and ones that have not, are told of a node."""
+RESOURCES_MAX, WORKLOADS_MAX, CLAIMS_MAX = 256, 1_000, 1_000
+"""How many resources, workloads that have ended, ones that have not, and amounts that pods use who
+name a workload, are told of a node."""
 KEY_MAX = 63 + 1 + 253
 """Characters of a workload's key: a pod that names a longer one is of no workload."""
 _OVER = ("Succeeded", "Failed")
@@ -45,7 +47,7 @@ class _Member(NamedTuple):
     """A pod: it uses something, or it is of a workload that a topology placed."""
 
     node: str
-    amounts: Amounts  # of one that no topology placed
+    amounts: Amounts
     workload: str  # "<namespace>/<name>", of one that a topology placed
     lives: bool  # it has neither ended nor is it about to
     tolerations: Tolerations = ()  # those without an end, of one that a topology placed
@@ -56,10 +58,12 @@ class _Placed(msgspec.Struct):
 
     pods: int = 0
     living: dict[Tolerations, int] = {}
+    amounts: dict[str, int] = {}  # that those request which have not ended
 
     def count(self, member: _Member, sign: int) -> None:
         """Add a pod (``sign`` 1), or take it off (-1)."""
         self.pods += sign
+        _add(self.amounts, member.amounts, sign)
         if member.lives:
             left = self.living.get(member.tolerations, 0) + sign
             self.living[member.tolerations] = left
@@ -87,6 +91,7 @@ class _OnNode(msgspec.Struct):
 
     usage: dict[str, int] = {}
     placed: dict[str, _Placed] = {}  # by workload
+    told: tuple[str, ...] = ()  # workloads whose pods' requests were told
 
 
 class PodUsage:
@@ -160,18 +165,23 @@ class PodUsage:
             self._members.pop(uid, None)
         else:
             self._members[uid] = member
-        for name in dict.fromkeys(one.node for one in (known, member) if one is not None):
+        both = (one for one in (known, member) if one is not None)
+        news = [one.node for one in both if self._is_news(one, ends=one is known)]
+        for name in dict.fromkeys(news):
             yield from self._telling(name)
+
+    def _is_news(self, member: _Member, *, ends: bool) -> bool:
+        """Tell whether a node is to be told because a pod came, or is not there as it was."""
+        found = self._nodes.get(member.node, _OnNode())
+        told = ends and member.workload in found.told
+        return not member.workload or member.node in self._ailing or told
 
     def _change(self, member: _Member, sign: int) -> None:
         """Add a pod to its node (``sign`` 1), or take it off (-1)."""
         found = self._nodes.setdefault(member.node, _OnNode())
-        for resource, units in member.amounts:
-            left = found.usage.get(resource, 0) + sign * units
-            found.usage[resource] = left
-            if not left:
-                del found.usage[resource]
-        if member.workload:
+        if not member.workload:
+            _add(found.usage, member.amounts, sign)
+        else:
             placed = found.placed.setdefault(member.workload, _Placed())
             placed.count(member, sign)
             if not placed.pods and member.node not in self._ailing:
@@ -179,8 +189,8 @@ class PodUsage:
         self._tidy(member.node)
 
     def _tidy(self, name: str) -> None:
-        found = self._nodes[name]
-        if not found.usage and not found.placed:
+        found = self._nodes.get(name)
+        if found is not None and not (found.usage or found.placed or found.told):
             del self._nodes[name]
 
     def _telling(self, name: str) -> Iterator[ResourceObservation]:
@@ -188,11 +198,14 @@ class PodUsage:
         if not self._listed:
             return
         found, ailing = self._nodes.get(name, _OnNode()), self._ailing.get(name)
-        if found.usage or ailing is not None:
+        used = found.usage or any(one.amounts for one in found.placed.values())
+        if used or ailing is not None:
             self._told.add(name)
             yield NODE_PODS, self._observed(name, found, ailing)
         elif name in self._told:
             self._told.remove(name)
+            found.told = ()
+            self._tidy(name)
             yield NODE_PODS, _gone(name, self._seen)
 
     def _observed(self, name: str, found: _OnNode, ailing: _Ailing | None) -> NodePodsObserved:
@@ -200,14 +213,17 @@ class PodUsage:
         placed = () if ailing is None else found.placed.items()
         ended = (key for key, one in placed if not one.living)
         living = () if ailing is None else [key for key, one in placed if one.lives_on(ailing)]
+        usage, claimed = _claims(found)
+        found.told = tuple(claimed)
         return NodePodsObserved(
             name=name,
             uid=name,
             version=self._seen,
             session="",
-            usage={key: found.usage[key] for key in sorted(_first(found.usage))},
+            usage={key: usage[key] for key in sorted(_first(usage))},
             ended=tuple(sorted(islice(ended, WORKLOADS_MAX))),
             living=None if ailing is None or len(living) > WORKLOADS_MAX else tuple(sorted(living)),
+            claimed=claimed,
         )
 
     def _member(self, pod: BoundPod) -> _Member | None:
@@ -215,20 +231,46 @@ class PodUsage:
         if not node:
             return None
         workload = f"{pod.metadata.namespace}/{pod.metadata.annotations.workload}"
-        if pod.metadata.annotations.placed and len(workload) <= KEY_MAX:
-            lives = not over and not pod.metadata.deleting
-            return _Member(node, (), intern(workload), lives, self._tolerated(pod))
-        if over:
+        placed = pod.metadata.annotations.placed and len(workload) <= KEY_MAX
+        if over and not placed:
             return None
+        amounts = () if over else self._requested(pod)
+        if not placed:
+            return _Member(node, amounts, "", lives=True)
+        lives = not over and not pod.metadata.deleting
+        return _Member(node, amounts, intern(workload), lives, self._tolerated(pod))
+
+    def _requested(self, pod: BoundPod) -> Amounts:
         asked = placement_requests(_NO_DEFAULTS, "", running_pod(pod.spec)) | {"pods": 1}
         amounts = tuple((intern(name), asked[name]) for name in sorted(asked) if asked[name])
-        return _Member(node, self._amounts.setdefault(amounts, amounts), "", lives=True)
+        return self._amounts.setdefault(amounts, amounts)
 
     def _tolerated(self, pod: BoundPod) -> Tolerations:
         """Return what a pod puts up with for ever: Kubernetes lets all put up with some a while."""
         every = map(toleration, pod.spec.tolerations)
         found = tuple(sorted((one for one in every if one.seconds is None), key=repr))
         return self._tolerations.setdefault(found, found)
+
+
+def _add(total: dict[str, int], amounts: Amounts, sign: int) -> None:
+    for resource, units in amounts:
+        left = total.get(resource, 0) + sign * units
+        total[resource] = left
+        if not left:
+            del total[resource]
+
+
+def _claims(found: _OnNode) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
+    """Return what is used of a node, and by whom who names a workload; too many count as used."""
+    usage, claimed, room = dict(found.usage), dict[str, dict[str, int]](), CLAIMS_MAX
+    for key in sorted(key for key, one in found.placed.items() if one.amounts):
+        amounts = found.placed[key].amounts
+        room -= len(amounts)
+        if room < 0:
+            _add(usage, tuple(amounts.items()), 1)
+        else:
+            claimed[key] = {name: amounts[name] for name in sorted(amounts)}
+    return usage, claimed
 
 
 def _first(usage: Collection[str]) -> list[str]:

@@ -60,3 +60,11 @@ def test_endless_ended_workloads_of_endless_names_leave_what_is_used() -> None:
 def test_of_more_living_workloads_than_are_told_it_is_said_that_nobody_knows() -> None:
     found = told(*(pod(f"p{at}", requests={}, workload=f"w{at}") for at in range(MANY)))
     assert (found.living, found.ended) == (None, ())
+
+
+def test_endless_claims_count_as_used_beyond_what_is_told_of_them() -> None:
+    many = (pod(f"p{at}", requests={"cpu": "1"}, workload=f"w{at}") for at in range(MANY))
+    found = told(*many)
+    claimed = sum(one["cpu"] for one in found.claimed.values())
+    assert 0 < len(found.claimed) < MANY
+    assert claimed + found.usage["cpu"] == MANY * 1_000

@@ -153,8 +153,10 @@ def test_pods_are_added_up_as_they_come_and_go_and_placed_ones_are_not() -> None
                 {"cpu": 1_000, "pods": 1},
                 {"cpu": 1_250, "pods": 2},
                 {"cpu": 250, "pods": 1},
-                None,
+                {},
             ]
+            told = await stage.hear(NodePodsObserved, lambda one: not one.usage)
+            assert told.claimed == {"default/w": {"cpu": 1_000, "pods": 1}}
 
     run_virtually(run())
 
@@ -188,11 +190,11 @@ def test_whose_pods_live_and_have_ended_is_told_of_a_node_that_is_not_ready() ->
         stage.make(PODS, pod("two", "n1", "1", PLACED))
         async with alongside(session(stage).run()):
             await stage.hear(NodeObserved)
-            assert await sums(stage) == []
+            assert (await stage.hear(NodePodsObserved)).living is None
             lost = {"type": "Ready", "status": "Unknown"}
             stage.change("/api/v1/nodes/n1/status", {"status": {"conditions": [lost]}})
             stage.change(f"{PODS}/one/status", {"status": {"phase": "Failed"}})
-            told = await stage.hear(NodePodsObserved)
+            told = await stage.hear(NodePodsObserved, lambda told: told.living is not None)
             assert (told.living, told.ended) == (("default/w",), ())
             stage.change(f"{PODS}/two/status", {"status": {"phase": "Failed"}})
             told = await stage.hear(NodePodsObserved, lambda told: told.ended == ("default/w",))
@@ -225,7 +227,25 @@ def test_who_puts_up_with_a_taint_for_ever_is_not_told_of_the_node(
             await stage.hear(NodeObserved)
             taint = {"key": "k", "effect": "NoSchedule"}
             stage.change("/api/v1/nodes/n1", {"spec": {"taints": [taint]}})
-            assert (await stage.hear(NodePodsObserved)).living == living
+            told = await stage.hear(NodePodsObserved, lambda told: told.living is not None)
+            assert told.living == living
+
+    run_virtually(run())
+
+
+def test_what_pods_claim_is_no_news_alone_and_told_by_the_next_list() -> None:
+    async def run() -> None:
+        stage = Stage()
+        prepare(stage)
+        async with alongside(session(stage).run()):
+            await stage.hear(NodeObserved)
+            stage.make(PODS, pod("one", "n1", "1", PLACED))
+            await asyncio.sleep(60)
+            assert await sums(stage) == []
+            told = await stage.hear(NodePodsObserved)  # after ten minutes
+            assert (told.usage, told.claimed) == ({}, {"default/w": {"cpu": 1_000, "pods": 1}})
+            delete(stage, "one")  # who was told is told to be gone
+            await stage.hear(ObjectGone, lambda told: told.resource == NODE_PODS)
 
     run_virtually(run())
 

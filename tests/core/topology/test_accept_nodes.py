@@ -53,6 +53,16 @@ def test_pods_of_a_node_come_and_go_under_one_name(bus: Bus) -> None:
     assert bus.state.objects.node_pods["x"].usage == {"cpu": 200}
 
 
+def test_what_pods_claim_is_a_fact_only_as_far_as_nobody_is_charged_for_it(bus: Bus) -> None:
+    claims = {"n/a": {"cpu": 500, "pods": 1}}
+    told = replace(pods({}, 1), claimed=claims)
+    assert types(bus.tell(told)) == ["NodePodsReported"]
+    assert bus.state.objects.node_pods["x"].claimed == claims
+    assert types(bus.tell(pods({}, 2))) == ["NodePodsReported"]  # they are gone
+    other = replace(pods({}, 3), name="y", uid="y")
+    assert types(bus.tell(other)) == []  # and of another node nothing is known at all
+
+
 def test_a_topology_that_a_round_does_not_have_is_gone_and_a_snapshot_keeps_the_rest(
     bus: Bus,
 ) -> None:

@@ -223,6 +223,8 @@ class NodePodsReported(
     usage: dict[str, int] = {}  # resource to base units, "pods" among them
     ended: tuple[str, ...] = ()  # workloads: of a node that is not ready or has a taint
     living: tuple[str, ...] | None = None  # the same, whose pods go on; None: nobody knows
+    claimed: dict[str, dict[str, int]] = {}
+    """Workload to what pods use that name it, of those that it was not charged for at the time."""
 
 
 class NodePodsCleared(

@@ -43,3 +43,6 @@ class NodePodsObserved(
     living: tuple[str, ...] | None = None
     """Workloads that a topology placed with pods here that have not, and do not tolerate what is
     wrong with the node for ever; told only while something is. None: not told, or too many."""
+    claimed: dict[str, dict[str, int]] = {}
+    """Workload to what the pods request that run here and say that a topology placed them for it,
+    as of some moment: by the next list, or as soon as anything else of the node is told."""

@@ -14,6 +14,7 @@ from tidegate.contracts.observed import nodes
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.state.definition_kinds import Defined, cq
 from tidegate.core.state.state import State
+from tidegate.core.topology.claims import uncharged
 from tidegate.model.ids import ObjectRef
 
 DefinitionObserved: TypeAlias = (
@@ -134,6 +135,11 @@ def take_definition(state: State, at_us: int, observed: DefinitionObserved) -> I
         yield remove_definition(state, at_us, row.resource, known, observed.version)
         known = None
     note(state, observed)
+    if isinstance(observed, nodes.NodePodsObserved):
+        claimed = uncharged(state, observed.name, observed.claimed)
+        if known is None and not (claimed or observed.usage or observed.living is not None):
+            return
+        observed = replace(observed, claimed=claimed)
     fresh = _defined(at_us, row, observed)
     if known is None or not _is_same(fresh, known):
         yield fresh

@@ -13,6 +13,7 @@ from tidegate.contracts.fact_kinds.definitions import NodeDefined
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.quota.requests import placement_requests
 from tidegate.core.state.state import Intent, State, Workload
+from tidegate.core.topology.claims import foreign
 from tidegate.core.topology.evictable import Moves, Rank
 from tidegate.core.topology.fitting.tree import PODS, Node, build
 from tidegate.core.topology.place import Options, Placer
@@ -41,6 +42,7 @@ def hold(state: State, workload: Workload) -> None:
     if found.stale:
         return  # it is charged with all others when they are built
     _charge(state, found, workload)
+    _count_anew(state, found, workload)
 
 
 def rank(state: State, workload: Workload, *, leaves: bool = False) -> None:
@@ -56,6 +58,7 @@ def release(state: State, workload: Workload) -> None:
     found.waiting.pop(workload.key, None)
     if not found.stale:
         found.release(workload.key)
+        _count_anew(state, found, workload)
 
 
 def note_waiting(found: Topologies, workload: Workload) -> None:
@@ -92,6 +95,8 @@ def node_changed(state: State, name: str) -> None:
     if defined is None:
         found.stale = True
         return
+    pods = state.objects.node_pods.get(name)
+    found.claim(name, () if pods is None else pods.claimed)
     node = _node(state, defined)
     for flavor, placer in found.placers.items():
         spec = state.objects.flavors[flavor].spec
@@ -185,7 +190,7 @@ def _rebuild(state: State, found: Topologies) -> None:
     found.shared = gate(policy, "TASHandleOverlappingFlavors")
     nodes = [_node(state, one) for one in state.objects.nodes.values()]
     found.placers, found.held, found.waiting, found.at_node = {}, {}, {}, {}
-    found.moves, found.evictable = Moves(), {}
+    found.moves, found.evictable, found.claims, found.claimed = Moves(), {}, {}, {}
     for name in sorted(state.objects.flavors):
         spec = state.objects.flavors[name].spec
         defined = state.objects.topologies.get(spec.topology) if spec.topology else None
@@ -201,6 +206,9 @@ def _rebuild(state: State, found: Topologies) -> None:
     for workload in state.workloads.values() if found.placers else ():
         if workload.phase in HOLDING:
             _charge(state, found, workload)
+    for name, pods in state.objects.node_pods.items():
+        if pods.claimed and name in state.objects.nodes:
+            node_changed(state, name)  # now that it is known who is charged for what
     found.changed = dict.fromkeys(found.at_node)  # who builds anew knows of no change
 
 
@@ -210,10 +218,24 @@ def _charge(state: State, found: Topologies, workload: Workload) -> None:
     note_waiting(found, workload)
 
 
+def _count_anew(state: State, found: Topologies, workload: Workload) -> None:
+    """Count pods on nodes anew that may mean a workload which is placed otherwise now."""
+    names = dict(found.claimed.get(workload.key, {}))
+    if workload.elastic and found.claimed:  # pods of an elastic job name any of its slices
+        namespace = workload.key.partition("/")[0]
+        for key, at in found.claimed.items():
+            names |= at if key.partition("/")[0] == namespace else {}
+    for name in names:
+        node_changed(state, name)
+
+
 def _rank(workload: Workload) -> Rank:
     return Rank(workload.cluster_queue, workload.priority)
 
 
 def _node(state: State, defined: NodeDefined) -> Node:
     pods = state.objects.node_pods.get(defined.name)
-    return Node(name=defined.name, spec=defined.spec, usage={} if pods is None else pods.usage)
+    usage = {} if pods is None else pods.usage
+    if pods is not None and pods.claimed:
+        usage = foreign(state, defined.spec, pods)
+    return Node(name=defined.name, spec=defined.spec, usage=usage)

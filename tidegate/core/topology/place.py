@@ -21,12 +21,9 @@ from tidegate.core.topology.fitting.tree import PODS, Tree, View
 from tidegate.model.podset import PodSet, Toleration
 from tidegate.model.topology import TopologyAssignment, TopologyDomain, pack
 
-SHAPES_MIN, DOMAINS_MAX = 128, 640_000
-"""How many shapes' numbers are kept at least, and of how many domains all together beyond that."""
-
+SHAPES_MIN, DOMAINS_MAX = 128, 640_000  # numbers are kept of: shapes at least, domains beyond that
 _GROUP_SIZE = 2  # a leader and its workers
-Leaves = list[tuple[int, int]]
-"""Leaves and how many pods each gets."""
+Leaves = list[tuple[int, int]]  # and how many pods each gets
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,10 +59,7 @@ Outcome = Placed | Failure
 
 
 class Placer(msgspec.Struct, kw_only=True, eq=False):
-    """A tree with the numbers of the shapes that were asked for last.
-
-    Of one that was not asked for in a while nothing is kept: it is counted anew, to the same.
-    """
+    """A tree with the numbers of the shapes that were asked for last; others are counted anew."""
 
     tree: Tree
     options: Options = Options()
@@ -76,29 +70,23 @@ class Placer(msgspec.Struct, kw_only=True, eq=False):
         return self.tree.empty if empty else self.tree.free
 
     def numbers(self, shape: Shape, *, of: object = False, view: View | None = None) -> Numbers:
-        """Return a shape's numbers as they are now.
+        """Return a shape's numbers as they are now: of nodes as they are, or empty (``of``).
 
-        Args:
-            shape: what is asked for.
-            of: what the view is: whether of empty nodes, or whatever names another.
-            view: another, which is the same whenever it is named so, until it is forgotten.
+        ``of`` may be the name of another ``view``, the same until it is forgotten.
         """
-        key = of, shape
-        found = self.kept.pop(key, None)
+        found = self.kept.pop((of, shape), None)
         if found is None:
             if len(self.kept) >= max(SHAPES_MIN, DOMAINS_MAX // (1 + len(self.tree.values))):
                 del self.kept[next(iter(self.kept))]
-            seen = self.view(empty=of is True) if view is None else view
-            found = numbers(self.tree, seen, shape)
+            found = numbers(self.tree, view or self.view(empty=of is True), shape)
         else:
             found.follow()
-        self.kept[key] = found  # the last to be forgotten
+        self.kept[of, shape] = found
         return found
 
     def forget(self, of: object) -> None:
         """Forget the numbers of a view."""
-        for key in [key for key in self.kept if key[0] == of]:
-            del self.kept[key]
+        self.kept = {key: found for key, found in self.kept.items() if key[0] != of}
 
     def recorded(self, placed: Placed) -> TopologyAssignment:
         """Return a placement as it is recorded."""

@@ -5,7 +5,7 @@ Source: behaviour.md 12.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -52,6 +52,8 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
     waiting: dict[str, int] = {}
     """Workloads that have quota and need a place, to the stamp at which they found none; -1: they
     were not looked at yet."""
+    claims: dict[str, tuple[str, ...]] = {}  # nodes to workloads that pods there name in vain
+    claimed: dict[str, dict[str, None]] = {}  # the other way round
     moves: Moves = msgspec.field(default_factory=Moves)
     evictable: dict[tuple[Limits, str], Evictable] = {}  # and by flavor
 
@@ -109,6 +111,18 @@ class Topologies(msgspec.Struct, kw_only=True, eq=False):
             leaf = tree.number.get(one.values)
             if leaf is not None:
                 yield leaf
+
+    def claim(self, node: str, workloads: Iterable[str]) -> None:
+        """Note which workloads pods on a node name that were not charged for them."""
+        for key in self.claims.pop(node, ()):
+            self.claimed[key].pop(node)
+            if not self.claimed[key]:
+                del self.claimed[key]
+        named = tuple(workloads)
+        if named:
+            self.claims[node] = named
+            for key in named:
+                self.claimed.setdefault(key, {})[node] = None
 
     def shift(self, workload: str, sign: int) -> None:
         """Take what a workload holds out of what is used (-1), or put it back (1)."""

@@ -162,6 +162,11 @@ def build(levels: Sequence[str], nodes: Iterable[Node]) -> Tree:
     return tree
 
 
+def values_of(tree: Tree, spec: NodeSpec) -> tuple[str, ...]:
+    """Return the values of the leaf that a node is in, as an assignment records them."""
+    return _shown(tree.levels, tree.by_node, spec)
+
+
 def has_labels(levels: Sequence[str], spec: NodeSpec) -> bool:
     """Tell whether a node has a label for every level."""
     return all(level in spec.labels for level in levels)
