@@ -13,7 +13,7 @@ Source: behaviour.md 12.1, 12.6.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from heapq import nsmallest
 from itertools import islice
 from sys import intern
@@ -53,31 +53,6 @@ class _Member(NamedTuple):
     tolerations: Tolerations = ()  # those without an end, of one that a topology placed
 
 
-class _Placed(msgspec.Struct):
-    """The pods of a workload that a topology placed on one node."""
-
-    pods: int = 0
-    living: dict[Tolerations, int] = {}
-    amounts: dict[str, int] = {}  # that those request which have not ended
-
-    def count(self, member: _Member, sign: int) -> None:
-        """Add a pod (``sign`` 1), or take it off (-1)."""
-        self.pods += sign
-        _add(self.amounts, member.amounts, sign)
-        if member.lives:
-            left = self.living.get(member.tolerations, 0) + sign
-            self.living[member.tolerations] = left
-            if not left:
-                del self.living[member.tolerations]
-
-    def lives_on(self, ailing: _Ailing) -> bool:
-        """Tell whether a pod lives that what is wrong with its node should keep off."""
-        return any(
-            not ailing.ready or any(repels(taint, one) for taint in ailing.taints)
-            for one in self.living
-        )
-
-
 class _Ailing(NamedTuple):
     """A node that is not ready or has taints."""
 
@@ -85,12 +60,19 @@ class _Ailing(NamedTuple):
     ready: bool
     taints: tuple[Taint, ...]
 
+    def repels(self, members: Iterable[_Member]) -> bool:
+        """Tell whether a pod lives that what is wrong with its node should keep off."""
+        living = (one.tolerations for one in members if one.lives)
+        return any(
+            not self.ready or any(repels(taint, one) for taint in self.taints) for one in living
+        )
+
 
 class _OnNode(msgspec.Struct):
     """What there is to tell of a node's pods."""
 
     usage: dict[str, int] = {}
-    placed: dict[str, _Placed] = {}  # by workload
+    placed: dict[str, list[_Member]] = {}  # by the workload that they name
     told: tuple[str, ...] = ()  # workloads whose pods' requests were told
 
 
@@ -151,7 +133,7 @@ class PodUsage:
         del self._ailing[name]
         found = self._nodes.get(name)
         if found is not None:
-            found.placed = {key: one for key, one in found.placed.items() if one.pods}
+            found.placed = {key: one for key, one in found.placed.items() if one}
             self._tidy(name)
 
     def _put(self, uid: str, member: _Member | None) -> Iterator[ResourceObservation]:
@@ -182,9 +164,12 @@ class PodUsage:
         if not member.workload:
             _add(found.usage, member.amounts, sign)
         else:
-            placed = found.placed.setdefault(member.workload, _Placed())
-            placed.count(member, sign)
-            if not placed.pods and member.node not in self._ailing:
+            placed = found.placed.setdefault(member.workload, [])
+            if sign > 0:
+                placed.append(member)
+            else:
+                placed.remove(member)
+            if not placed and member.node not in self._ailing:
                 del found.placed[member.workload]
         self._tidy(member.node)
 
@@ -198,7 +183,7 @@ class PodUsage:
         if not self._listed:
             return
         found, ailing = self._nodes.get(name, _OnNode()), self._ailing.get(name)
-        used = found.usage or any(one.amounts for one in found.placed.values())
+        used = found.usage or any(map(_lasts, found.placed.values()))
         if used or ailing is not None:
             self._told.add(name)
             yield NODE_PODS, self._observed(name, found, ailing)
@@ -211,8 +196,8 @@ class PodUsage:
     def _observed(self, name: str, found: _OnNode, ailing: _Ailing | None) -> NodePodsObserved:
         """Return what is told of a node; whose pods are on it only while something is wrong."""
         placed = () if ailing is None else found.placed.items()
-        ended = (key for key, one in placed if not one.living)
-        living = () if ailing is None else [key for key, one in placed if one.lives_on(ailing)]
+        ended = (key for key, members in placed if not any(one.lives for one in members))
+        living = () if ailing is None else [key for key, one in placed if ailing.repels(one)]
         usage, claimed = _claims(found)
         found.told = tuple(claimed)
         return NodePodsObserved(
@@ -260,11 +245,18 @@ def _add(total: dict[str, int], amounts: Amounts, sign: int) -> None:
             del total[resource]
 
 
+def _lasts(members: Iterable[_Member]) -> bool:
+    """Tell whether some pods use something."""
+    return any(one.amounts for one in members)
+
+
 def _claims(found: _OnNode) -> tuple[dict[str, int], dict[str, dict[str, int]]]:
     """Return what is used of a node, and by whom who names a workload; too many count as used."""
     usage, claimed, room = dict(found.usage), dict[str, dict[str, int]](), CLAIMS_MAX
-    for key in sorted(key for key, one in found.placed.items() if one.amounts):
-        amounts = found.placed[key].amounts
+    for key in sorted(key for key, members in found.placed.items() if _lasts(members)):
+        amounts = dict[str, int]()
+        for one in found.placed[key]:
+            _add(amounts, one.amounts, 1)
         room -= len(amounts)
         if room < 0:
             _add(usage, tuple(amounts.items()), 1)
