@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from tests.differential.without import DISPLACED, FLAVORS, OWNERS, RESOURCES, SHARES
+from tests.differential.without import DISPLACED, FLAVORS, GAPS, OWNERS, RESOURCES, SHARES
 from tidegate.contracts.decisions import (
     DecisionEvent,
     PreemptionIntended,
@@ -90,6 +90,7 @@ _WHY = {
     OWNERS: "{} borrows only once no owner has anybody to start",
     DISPLACED: "{}: a preempted workload does not pass it on to other queues",
     SHARES: "{} moves nobody by shares who would come back",
+    GAPS: "{} takes from whose ClusterQueue keeps its own quota in use",
     SCAN: "{} is looked at from its preferred flavor on, not where a scan once stopped",
     FLAVORS: "{} starts on a flavor that is free, though not the one it was tried on",
     RESOURCES: "{} is not given a flavor on which one of its resources has no room",
@@ -146,5 +147,5 @@ def _made_way(journal: Iterable[Event], name: str) -> str:
     return by
 
 
-RULES = (OWNERS, INTENT, DISPLACED, SHARES, SCAN, FLAVORS, RESOURCES, ABLE)
+RULES = (OWNERS, INTENT, DISPLACED, SHARES, GAPS, SCAN, FLAVORS, RESOURCES, ABLE)
 """All rules by their names in docs/differences.md."""

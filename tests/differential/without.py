@@ -13,7 +13,7 @@ from types import ModuleType
 from tidegate.core.cycle import process
 from tidegate.core.flavors import fitting
 from tidegate.core.nomination import proposals
-from tidegate.core.preemption import bounds, fair, givers, trial
+from tidegate.core.preemption import bounds, candidates, fair, givers, trial
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,12 @@ def _nothing(*_: object, **__: object) -> None:
 
 
 OWNERS, DISPLACED, FLAVORS = "owners first", "preempted once", "any flavor"
-RESOURCES, SHARES = "all resources", "moved for good"
+RESOURCES, SHARES, GAPS = "all resources", "moved for good", "no gaps"
 PARTS: dict[str, tuple[Part, ...]] = {
     OWNERS: (Part(process, "_yields_to_owners", _no),),
     DISPLACED: (
         Part(trial, "is_displaced", _no),
+        Part(process, "is_displaced", _no),
         Part(bounds, "may_move_shares", _yes),
         Part(givers, "may_move_shares", _yes),
     ),
@@ -64,6 +65,7 @@ PARTS: dict[str, tuple[Part, ...]] = {
         Part(bounds, "_given_fairly", _plenty),  # what is left out before the search is by it
         Part(givers, "givers", _everybody),
     ),
+    GAPS: (Part(candidates, "leaves_a_gap", _no),),
     FLAVORS: (Part(proposals, "fit_anywhere", _nothing),),
     RESOURCES: (Part(fitting, "_all_must_fit", _no),),
 }

@@ -28,7 +28,7 @@ from tidegate.replay.verify import verify
 KEPT = Path(__file__).parent / "kept"
 HEADS = {
     "0.1.0-sample": "8fe22cc5aef8595fe66cf44ee755a309387b1e2a39c5bbf4e01a8d5ed2ac390f",
-    "0.1.0-busy": "426b0e744022579d97cc1a139c1411930fd29a2a27231453e4585d5859e97073",
+    "0.1.0-busy": "9ef219fe777e99772bfb21a02057a19fbbcef5ea0f3aca163c8a2e151e99d5d7",
 }
 """The hash of each one's last entry, so that the files themselves cannot be changed."""
 

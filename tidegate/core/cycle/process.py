@@ -16,6 +16,7 @@ from tidegate.core.folding.timing import admission_blocked
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.nomination.proposals import Proposal
+from tidegate.core.preemption.trial import is_displaced
 from tidegate.core.quota.tree import add, fits, remove
 
 
@@ -33,7 +34,8 @@ def process(context: DecideContext, nominee: Nominee) -> None:
         return
     if not proposal.targets and not context.place_now(nominee.workload, proposal.assignment):
         return  # an earlier entry took its nodes, and there are no others
-    if overlaps(context, proposal) or not fits_after(context, nominee, proposal):
+    late = overlaps(context, proposal) or _came_too_late(context, nominee, proposal)
+    if late or not fits_after(context, nominee, proposal):
         return
     yields = _yields_to_owners(nominee)
     if proposal.targets or (not yields and _has_room(context, nominee, proposal)):
@@ -43,6 +45,13 @@ def process(context: DecideContext, nominee: Nominee) -> None:
 def overlaps(context: DecideContext, proposal: Proposal) -> bool:
     """Tell whether somebody whom an entry would preempt was preempted in this cycle already."""
     return any(target.workload.key in context.victims for target in proposal.targets)
+
+
+def _came_too_late(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:
+    """Tell whether another who had been preempted, too, went to other ClusterQueues before it."""
+    if not is_displaced(context.state, nominee.cq, nominee.workload):
+        return False
+    return any(target.cluster_queue != nominee.cq.name for target in proposal.targets)
 
 
 def fits_after(context: DecideContext, nominee: Nominee, proposal: Proposal) -> bool:

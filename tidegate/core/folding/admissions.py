@@ -23,6 +23,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.folding.strays import fold_stray
+from tidegate.core.preemption.trial import note_moves
 from tidegate.core.queueing import admission_fair_sharing, usage_samples
 from tidegate.core.queueing.heads import leave, place
 from tidegate.core.queueing.quota_ops import begin_leaving, deactivate, give, let_in, take
@@ -38,7 +39,6 @@ from tidegate.core.state.state import Held, Intent, Order, State, Workload
 from tidegate.core.topology.cluster import look_at_nodes
 from tidegate.core.topology.explain import places
 
-FOR_SHARES = "InCohortFairSharing"
 SLICE_REPLACED = "WorkloadSliceReplaced"  # why an older slice gives its quota over to the newer
 _Quota: TypeAlias = QuotaReserved | ReservationRepeated | WorkloadAdmitted | QuotaReleased
 _Order: TypeAlias = StartOrdered | StopOrdered
@@ -224,8 +224,7 @@ def _intend(state: State, workload: Workload, event: PreemptionIntended) -> None
     intend(state.forest, intent, 1)
     place(state, workload)
     if cq is not None:
-        if workload.displaced_seq and any(one.reason == FOR_SHARES for one in event.victims):
-            cq.moved_seq = state.seq
+        note_moves(state, cq, workload, event.victims)
         move(state, cq)
     touch_placing(state, intent.assignment)
 

@@ -19,7 +19,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.state.workload import Shape
 from tidegate.errors import UndecodableError
 
-VERSION = 11
+VERSION = 12
 """Raised whenever the state's fields change their meaning; older bytes are not read."""
 
 _WORKLOAD_DERIVED = frozenset({"requests", "charges", "rank", "shape"})
@@ -42,7 +42,8 @@ class _Snapshot(msgspec.Struct, frozen=True, array_like=True):
     version: int
     state: _KeptDraft  # type: ignore[valid-type]  # made from State's own fields above
     workloads: list[_KeptWorkload]  # type: ignore[valid-type]  # the same of Workload's
-    trees: list[tuple[str, int, int]]  # by their first ClusterQueue: left_seq, outside_seq
+    trees: list[tuple[str, int, int, int]]
+    """By their first ClusterQueue: left_seq, outside_seq, moved_seq."""
     queues: list[tuple[str, int, int]]  # ClusterQueue to its outside_seq and moved_seq
     parked: dict[str, list[bytes]]  # Kueue's way: ClusterQueue to the shapes parked by events
 
@@ -66,7 +67,7 @@ def encode(state: State) -> bytes:
                         for one in state.workloads.values()
                     ],
                     trees=[
-                        (one.cluster_queues[0].name, one.left_seq, one.outside_seq)
+                        (one.cluster_queues[0].name, one.left_seq, one.outside_seq, one.moved_seq)
                         for one in trees.trees
                     ],
                     queues=[
@@ -116,9 +117,9 @@ def _parked(state: State) -> dict[str, list[bytes]]:
 
 def _rebuild(state: State, found: Any) -> None:  # noqa: ANN401 - its type is made from the state's
     trees = forest(state)
-    for name, left_seq, outside_seq in found.trees:
+    for name, left_seq, outside_seq, moved_seq in found.trees:
         tree = trees.cluster_queues[name].tree
-        tree.left_seq, tree.outside_seq = left_seq, outside_seq
+        tree.left_seq, tree.outside_seq, tree.moved_seq = left_seq, outside_seq, moved_seq
     for name, outside_seq, moved_seq in found.queues:
         cq = trees.cluster_queues[name]
         cq.outside_seq, cq.moved_seq = outside_seq, moved_seq

@@ -13,6 +13,8 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from itertools import count as counter
 
+from msgspec.structs import replace
+
 from tidegate.core.flavors.parts import parts_of
 from tidegate.core.nomination.constraints import named, proof
 from tidegate.core.nomination.decide_context import DecideContext
@@ -21,7 +23,6 @@ from tidegate.core.nomination.explain import NODELESS, OF_QUOTA
 from tidegate.core.nomination.nominate import Nominee
 from tidegate.core.preemption.available import may_be_had, unused
 from tidegate.core.preemption.bounds import Asking, who_asks
-from tidegate.core.preemption.trial import outside_seq
 from tidegate.core.quota.tree import Cell
 from tidegate.core.state.cluster_queues import (
     CellWatchers,
@@ -99,16 +100,13 @@ def _waits(context: DecideContext, cq: ClusterQueueState, shape: Shape, workload
 
 def _wake_queue(state: State, cq: ClusterQueueState) -> None:
     """Offer again whom a ClusterQueue's cells may have room for now, or who may evict again."""
-    seen_seq, cq.watched_seq = cq.watched_seq, outside_seq(cq)
     for at in list(cq.watchers.values()):
         _wake_named(state, cq, at)
         for of, watchers in list(at.beyond.items()):
-            if _is_given_back(cq, of, seen_seq):
-                del at.beyond[of]
-                for _, _, shape, token in watchers.heap:
-                    _reached(cq, shape, token)
-            elif watchers.heap:
+            if watchers.heap:
                 _wake_reached(state, cq, at, of)
+            else:
+                del at.beyond[of]
         if isinstance(at.cell, Capacity) and not _is_watched(at):
             del cq.watchers[at.cell]
 
@@ -123,21 +121,23 @@ def _wake_named(state: State, cq: ClusterQueueState, at: CellWatchers) -> None:
             offer(cq, shape)
 
 
-def _is_given_back(cq: ClusterQueueState, rights: Rights, seen_seq: int) -> bool:
-    """Tell whether who had lost the right to evict others may have it again since an event."""
-    if rights.displaced and outside_seq(cq) > seen_seq:
-        return True
-    return not rights.moves and cq.outside_seq > seen_seq
+def _at_most(cq: ClusterQueueState, rights: Rights) -> Rights:
+    """Return what rights may have become: who had lost some may have them again since an event."""
+    displaced = rights.displaced and cq.tree.outside_seq <= cq.tree.moved_seq
+    moves = rights.moves or cq.outside_seq > cq.moved_seq
+    if (displaced, moves) == (rights.displaced, rights.moves):
+        return rights
+    return replace(rights, displaced=displaced, moves=moves)
 
 
 def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, of: Rights) -> None:
     """Offer those again whose amount may be had now: they may violate another constraint."""
-    heap = at.beyond[of].heap
+    heap, rights = at.beyond[of].heap, _at_most(cq, of)
     while heap:
         units, _, shape, token = heap[0]
         top = first_of(shape) if shape.watch is token else None
         if top is not None:
-            asked = Asking(state=state, cq=cq, workload=top, rights=of)
+            asked = Asking(state=state, cq=cq, workload=top, rights=rights)
             if not may_be_had(asked, at.cell, units):
                 return
         heappop(heap)

@@ -16,7 +16,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
 from tidegate.model.policy import Policy
 
-CandidateKey = tuple[bool, bool, int, int, int, str, str]
+CandidateKey = tuple[bool, bool, int, bool, int, int, str, str]
 _NOTHING_LOST = 1 << 62
 """Later than any time: who has not started loses nothing."""
 
@@ -31,7 +31,8 @@ def in_order(
     """Return candidates in the order in which they are tried.
 
     Evicted ones first, other ClusterQueues before the preemptor's, lower priority first. Of equal
-    ones who loses the least, by default; by Kueue's rules whoever got its quota last.
+    ones who leaves its ClusterQueue's own quota in use, then who loses the least, by default; by
+    Kueue's rules whoever got its quota last.
 
     Args:
         state: whose clock counts for who has no reservation yet.
@@ -44,17 +45,38 @@ def in_order(
     return found if local_usage is None else _by_usage(found, local_usage)
 
 
-def order_key(state: State, workload: Workload, preemptor_queue: str) -> CandidateKey:
-    """Return what candidates are sorted by."""
+def order_key(
+    state: State,
+    workload: Workload,
+    preemptor_queue: str,
+    needs: Collection[FlavorResource] = (),
+) -> CandidateKey:
+    """Return what candidates are sorted by; ``needs``: what of they are to leave."""
+    elsewhere = workload.cluster_queue != preemptor_queue
     return (
         workload.phase != "evicting",
-        workload.cluster_queue == preemptor_queue,
+        not elsewhere,
         workload.priority,
+        state.scan.by_loss and elsewhere and leaves_a_gap(state, workload, needs),
         -(_unsaved_since_us(state, workload) or _NOTHING_LOST) if state.scan.by_loss else 0,
         -(workload.reserved_us or state.now_us),
         workload.uid,
         workload.key,
     )
+
+
+def leaves_a_gap(state: State, workload: Workload, needs: Collection[FlavorResource]) -> bool:
+    """Tell whether a ClusterQueue would use less than its own quota if somebody left it.
+
+    Others of it would take that back at once from somebody else: docs/adr/0021.
+    """
+    cells = state.forest.cluster_queues[workload.cluster_queue].node.cells
+    for fr, units in workload.charges:
+        if units and fr in needs:
+            cell = cells[fr]
+            if cell.usage - units < cell.quota:
+                return True
+    return False
 
 
 def loses_us(state: State, workload: Workload) -> int:

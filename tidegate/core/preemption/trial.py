@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from tidegate.contracts.decisions import PreemptionReason
+from tidegate.contracts.decisions import PreemptionReason, Victim
 from tidegate.core.preemption.candidates import CandidateKey, order_key
 from tidegate.core.quota.tree import Node, add, free, remove
 from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.model.ids import FlavorResource
+
+FOR_SHARES: PreemptionReason = "InCohortFairSharing"
 
 
 class Target(msgspec.Struct, kw_only=True, eq=False):
@@ -31,19 +33,25 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
     needs: tuple[FlavorResource, ...]  # what does not fit as it is
     amounts: dict[FlavorResource, int]  # all that it asks for, without zeros
     placeable: Callable[[], bool] | None = None  # whether its pods find places now; None: anywhere
+    keys: dict[str, CandidateKey] = {}  # of candidates, as the tree was before anybody left
 
     @property
     def stays_home(self) -> bool:
         """Tell whether the preemptor may preempt in its own ClusterQueue only.
 
-        Whoever was preempted itself may, until something changes that was no preemption: this ends
-        every circle; see docs/adr/0005-ending-preemption-circles.md.
+        Whoever was preempted itself may, until something changes that was no preemption, and one
+        of them for each such change: this ends every circle, and keeps chains short; see
+        docs/adr/0005-ending-preemption-circles.md and 0021.
         """
         return is_displaced(self.state, self.cq, self.workload)
 
     def key(self, candidate: Workload) -> CandidateKey:
-        """Return what candidates are sorted by."""
-        return order_key(self.state, candidate, self.cq.name)
+        """Return what candidates are sorted by: first asked while nobody is taken out."""
+        found = self.keys.get(candidate.key)
+        if found is None:
+            found = order_key(self.state, candidate, self.cq.name, self.needs)
+            self.keys[candidate.key] = found
+        return found
 
     def node(self, candidate: Workload) -> Node:
         """Return the node that a candidate is charged at."""
@@ -92,13 +100,14 @@ class Trial(msgspec.Struct, kw_only=True, eq=False):
 
 
 def is_displaced(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
-    """Tell whether a workload was preempted since its tree last changed from outside."""
-    return state.scan.moves_for_good and workload.displaced_seq > outside_seq(cq)
+    """Tell whether a workload was preempted, and may not preempt in other ClusterQueues for that.
 
-
-def outside_seq(cq: ClusterQueueState) -> int:
-    """Return since when who was preempted in a ClusterQueue may preempt in others again."""
-    return cq.tree.outside_seq
+    It may once its tree has changed from outside since, unless another who had been preempted did
+    so for that change.
+    """
+    if not state.scan.moves_for_good or not workload.displaced_seq:
+        return False
+    return cq.tree.outside_seq <= max(workload.displaced_seq, cq.tree.moved_seq)
 
 
 def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> bool:
@@ -111,6 +120,19 @@ def may_move_shares(state: State, cq: ClusterQueueState, workload: Workload) -> 
     if not state.scan.moves_for_good or not workload.displaced_seq:
         return True
     return cq.outside_seq > max(workload.displaced_seq, cq.moved_seq)
+
+
+def note_moves(
+    state: State, cq: ClusterQueueState, workload: Workload, victims: Iterable[Victim]
+) -> None:
+    """Note when somebody who had been displaced displaces others in their turn; folds call it."""
+    if not workload.displaced_seq:
+        return
+    for one in victims:
+        if one.cluster_queue != cq.name:
+            cq.tree.moved_seq = state.seq
+        if one.reason == FOR_SHARES:
+            cq.moved_seq = state.seq
 
 
 def within_quota(node: Node, needs: tuple[FlavorResource, ...]) -> bool:

@@ -91,6 +91,7 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
     dirty: bool = True  # something happened that a cycle has not looked at
     left_seq: int = 0  # when quota last came back, or was given anew
     outside_seq: int = 0  # when it last did so without a preemption: see docs/adr/0005
+    moved_seq: int = 0  # when one that had been displaced last preempted in another ClusterQueue
     leaving: dict[str, Workload] = {}  # evicting: charged until their stop is proven
     by_node: dict[int, ClusterQueueState] = {}  # by the identity of their nodes
     shown: bool = False  # as a cycle shows it: without those who leave, with what is intended
@@ -128,7 +129,6 @@ class ClusterQueueState(msgspec.Struct, kw_only=True, eq=False):
     heap: list[tuple[Rank, Shape]] = []  # at least one entry for each shape that is not parked
     blocked: Rank | None = None  # StrictFIFO: its first workload, which cannot act
     watchers: dict[int | Capacity, CellWatchers] = {}  # by the identity of a cell, or by room
-    watched_seq: int = -1  # when who was displaced might evict again, as the watchers know it
     waiting: dict[str, Workload] = {}  # pending, and not to be offered for a reason of its own
 
 
