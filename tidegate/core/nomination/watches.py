@@ -27,13 +27,12 @@ from tidegate.core.quota.tree import Cell
 from tidegate.core.state.cluster_queues import (
     CellWatchers,
     ClusterQueueState,
-    Rights,
     Tree,
     Watchers,
 )
-from tidegate.core.state.shapes import first_of, is_offered, offer, set_aside, unpark
+from tidegate.core.state.shapes import first_of, is_offered, reconsider, set_aside, unpark
 from tidegate.core.state.state import State, Workload
-from tidegate.core.state.workload import Shape, Watch
+from tidegate.core.state.workload import Constraint, Rights, Shape, Watch
 from tidegate.core.topology.capacity import Capacity
 
 _STALE_MAX = 64
@@ -90,12 +89,33 @@ def wake(state: State, tree: Tree) -> None:
 
 def _waits(context: DecideContext, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
     """Tell whether a workload lacks again what it was told of, and let its shape watch that."""
-    held = workload.held
+    state, held = context.state, workload.held
+    if _violates_still(state, cq, shape, workload) or _register(state, cq, shape, workload):
+        return True
     if held and held.reason == "WaitingForQuota" and is_deferred(context, cq, workload):
         shape.named = None
         cq.tree.unproven[id(shape)] = cq, shape
         return True
-    return _register(context.state, cq, shape, workload)
+    return False
+
+
+def _violates_still(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
+    """Tell whether all that a shape watched before it was woken is violated again, and watch it."""
+    told, proved = shape.named, shape.watch
+    if told is None or proved is None or proved.rights is None:
+        return False
+    if any(units <= unused(state, at) for at, units in told.constraints):
+        return False
+    asked = who_asks(state, cq, workload, proved.rights.needs)
+    if any(may_be_had(asked, at, units) for at, units in proved.constraints):
+        return False
+    for at, units in told.reached:
+        _push(_of(cq, at).named, units, shape, told)
+    for at, units in proved.reached:
+        of = _of(cq, at).beyond.setdefault(proved.rights, Watchers())
+        _push(of, units, shape, proved)
+    told.reached = proved.reached = ()
+    return True
 
 
 def _wake_queue(state: State, cq: ClusterQueueState) -> None:
@@ -116,9 +136,9 @@ def _wake_named(state: State, cq: ClusterQueueState, at: CellWatchers) -> None:
     heap = at.named.heap
     most = unused(state, at.cell) if heap else 0
     while heap and heap[0][0] <= most:
-        _, _, shape, token = heappop(heap)
+        units, _, shape, token = heappop(heap)
         if shape.named is token:
-            offer(cq, shape)
+            _reached(cq, shape, token, (at.cell, units))
 
 
 def _at_most(cq: ClusterQueueState, rights: Rights) -> Rights:
@@ -141,12 +161,13 @@ def _wake_reached(state: State, cq: ClusterQueueState, at: CellWatchers, of: Rig
             if not may_be_had(asked, at.cell, units):
                 return
         heappop(heap)
-        _reached(cq, shape, token)
+        if shape.watch is token:
+            _reached(cq, shape, token, (at.cell, units))
 
 
-def _reached(cq: ClusterQueueState, shape: Shape, token: Watch) -> None:
-    if shape.watch is token:
-        unpark(cq, shape)
+def _reached(cq: ClusterQueueState, shape: Shape, token: Watch, now: Constraint) -> None:
+    token.reached += (now,)
+    reconsider(cq, shape)
 
 
 def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload) -> bool:
@@ -157,9 +178,10 @@ def _register(state: State, cq: ClusterQueueState, shape: Shape, workload: Workl
     told = named(state, cq, shape, workload)
     if told is None or any(units <= unused(state, at) for at, units in told):
         return False
-    if shape.watch is None and not _prove(state, cq, shape, workload):
+    proved = shape.watch is not None and not shape.watch.reached
+    if not proved and not _prove(state, cq, shape, workload):
         return False
-    shape.named = Watch()
+    shape.named = Watch(constraints=told)
     for at, units in told:
         _push(_of(cq, at).named, units, shape, shape.named)
     return True
@@ -172,7 +194,7 @@ def _prove(state: State, cq: ClusterQueueState, shape: Shape, workload: Workload
     beyond = proof(asked, parts)
     if beyond is None:
         return False
-    shape.watch = Watch()
+    shape.watch = Watch(constraints=beyond, rights=asked.rights)
     for at, units in beyond:
         _push(_of(cq, at).beyond.setdefault(asked.rights, Watchers()), units, shape, shape.watch)
     return True

@@ -15,8 +15,9 @@ from tidegate.core.preemption.sums import borrowed, given, known, losses, may_gi
 from tidegate.core.preemption.trial import is_displaced, may_move_shares
 from tidegate.core.quota.shares import Share, share
 from tidegate.core.quota.tree import Cell, Node, free, kept_free
-from tidegate.core.state.cluster_queues import ClusterQueueState, Rights, Span
+from tidegate.core.state.cluster_queues import ClusterQueueState, Span
 from tidegate.core.state.state import State, Workload
+from tidegate.core.state.workload import Rights
 from tidegate.model.ids import FlavorResource
 
 _ANY = 1 << 40  # above every priority

@@ -12,7 +12,7 @@ import msgspec
 
 from tidegate.core.quota.shares import Share
 from tidegate.core.quota.tree import Cell, Node
-from tidegate.core.state.workload import Group, Rank, Shape, Watch, Workload
+from tidegate.core.state.workload import Group, Rank, Rights, Shape, Watch, Workload
 from tidegate.core.topology.capacity import Capacity
 from tidegate.core.topology.usage import Topologies
 from tidegate.model.ids import FlavorResource
@@ -21,16 +21,6 @@ from tidegate.model.quota import ClusterQueueSpec
 
 Pods: TypeAlias = tuple[tuple[PodSet, ...], tuple[dict[str, int], ...], str]
 """Podsets, what one pod of each is charged, and why they may not be admitted; "": they may."""
-
-
-class Rights(msgspec.Struct, frozen=True, kw_only=True):
-    """Whom workloads of a ClusterQueue may evict: the same whom, where these are the same."""
-
-    priority: int
-    displaced: bool
-    moves: bool  # for shares, too
-    never: bool
-    needs: tuple[FlavorResource, ...]  # in ClusterQueues that borrow one of these
 
 
 class Span(msgspec.Struct, kw_only=True, eq=False):

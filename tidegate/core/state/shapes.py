@@ -46,15 +46,8 @@ def is_offered(cq: ClusterQueueState, shape: Shape) -> bool:
     return not shape.parked
 
 
-def unpark(cq: ClusterQueueState, shape: Shape) -> None:
-    """Put a shape back into the running: nothing is known any more of why it could not start."""
-    shape.watch = None
-    offer(cq, shape)
-
-
-def offer(cq: ClusterQueueState, shape: Shape) -> None:
-    """Put a shape back into the running: what it was told is not so any more."""
-    shape.named = None
+def reconsider(cq: ClusterQueueState, shape: Shape) -> None:
+    """Put a shape back into the running: what is known of it is to be looked at again."""
     if cq.spec.strategy == "StrictFIFO":
         cq.blocked = None
     if not shape.parked:
@@ -65,3 +58,9 @@ def offer(cq: ClusterQueueState, shape: Shape) -> None:
         cq.shapes.pop(shape.key, None)
     else:
         heappush(cq.heap, (top.rank, shape))
+
+
+def unpark(cq: ClusterQueueState, shape: Shape) -> None:
+    """Put a shape back into the running: nothing is known any more of why it could not start."""
+    shape.watch = shape.named = None
+    reconsider(cq, shape)

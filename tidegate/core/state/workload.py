@@ -170,11 +170,25 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
         return self.key < other.key
 
 
-class Watch(msgspec.Struct, frozen=True, kw_only=True, eq=False):
+class Rights(msgspec.Struct, frozen=True, kw_only=True):
+    """Whom workloads of a ClusterQueue may evict: the same whom, where these are the same."""
+
+    priority: int
+    displaced: bool
+    moves: bool  # for shares, too
+    never: bool
+    needs: tuple[FlavorResource, ...]  # in ClusterQueues that borrow one of these
+
+
+class Watch(msgspec.Struct, kw_only=True, eq=False):
     """That a shape is not offered while constraints are violated; entries of an older one are void.
 
     See ``tidegate.core.nomination.watches``.
     """
+
+    constraints: list[Constraint]
+    rights: Rights | None = None  # to evict others, with which they are violated; None: nobody's
+    reached: tuple[Constraint, ...] = ()  # of these, those whose entries were taken out
 
 
 class Slot(msgspec.Struct, kw_only=True, eq=False):
