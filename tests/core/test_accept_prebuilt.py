@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from tests.core.telling import BEGIN, RUNNING, Bus, Fields, job, types
-from tidegate.contracts.decisions import QuotaReserved, WorkloadAdmitted
+from tests.core.telling import BEGIN, LEDGER, RUNNING, Bus, Fields, job, types
+from tidegate.contracts.decisions import (
+    QuotaReleased,
+    QuotaReserved,
+    StopOrdered,
+    WorkloadAdmitted,
+    WorkloadEvicted,
+)
 from tidegate.contracts.facts import WorkloadAdopted
 from tidegate.contracts.observations import JobState
 from tidegate.core.folding.fold import apply
@@ -89,3 +95,21 @@ def test_a_running_job_whose_workload_went_is_asked_to_stop_first() -> None:
     gone = replace(EARLY, version=61, state=RUNNING)
     assert types(bus.tell(gone)) == ["WorkloadChanged"]
     assert (bus.only().key, bus.only().active) == ("team/made", False)
+
+
+def test_a_job_whose_workload_went_is_another_once_its_template_is_restored() -> None:
+    bus = Bus().opened()
+    bus.tell(TRAIN)
+    admitted(bus, "uid-train")
+    bus.tell(replace(TRAIN, version=60, state=RUNNING))
+    bus.tell(replace(EARLY, version=61, state=RUNNING))
+    of: Fields = {"at_us": BEGIN, "workload": "team/made", "uid": "uid-train"}
+    apply(bus.state, WorkloadEvicted(**of, cluster_queue="cq", reason="Deactivated"))
+    apply(bus.state, StopOrdered(**of, job=bus.only().job))
+    stopped = JobState(decision=f"{LEDGER}/{bus.state.seq}", injected=True)
+    assert "WorkloadStopped" in types(bus.tell(replace(EARLY, version=62, state=stopped)))
+    apply(bus.state, QuotaReleased(**of, cluster_queue="cq", reason="Evicted"))
+    bus.tell(replace(EARLY, version=63, state=stopped))
+    assert bus.only().key == "team/made"
+    bus.tell(replace(EARLY, version=64, state=replace(stopped, injected=False)))
+    assert bus.only().key == "team/job-train"

@@ -101,12 +101,16 @@ def _let_go(
 
 
 def _become(state: State, at_us: int, job: JobObserved, known: Workload) -> Iterator[FactEvent]:
-    """Let a job be another workload, once it runs no more: its prebuilt one came, or went."""
-    if not _is_idle(known):
+    """Let a job be another workload, once it runs no more: its prebuilt one came, or went.
+
+    And once its template is as its owner wrote it: with the workload goes the order to restore it.
+    """
+    restoring = known.order is not None and known.order.kind == "stop" and job.state.injected
+    if restoring or not _is_idle(known):
         was_stopped = is_stopped(state, known)
         yield from _update(state, at_us, replace(job, active=False), known)
         over = known.phase == "finished" or state.workloads.get(known.key) is not known
-        if over or was_stopped or not is_stopped(state, known, job.state):
+        if restoring or over or was_stopped or not is_stopped(state, known, job.state):
             return
     for one in (*slices.family(state, known), known):
         yield _let_go(state, at_us, one, job.version)
