@@ -30,9 +30,10 @@ def lives_again(job: JobObserved, known: Workload) -> bool:
     """Tell whether a job had ended, and has not in a cluster that was restored from a backup.
 
     Only a restore takes the version of what is known away. One that nobody noticed by versions,
-    since they had grown again beyond all that was known, is seen by a later version of what had
-    ended for good.
+    since they had grown again up to all that was known, is seen by what had ended for good. (What
+    is prebuilt ends with its Workload, too, and may then do so in a version of the job or not.)
     """
     if known.phase != "finished" or job.finished:
         return False
-    return not known.version or (job.kind in _ENDS_FOR_GOOD and job.version > known.version)
+    later = job.version > known.version or not job.prebuilt  # nothing older is told
+    return not known.version or (job.kind in _ENDS_FOR_GOOD and later)
