@@ -17,7 +17,12 @@ RACKS, PER_RACK = 3, 2
 CPU = 4
 _UNREADY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 _AWAY, _BAD = ({"key": "away", "effect": "NoExecute"}, {"key": "bad", "effect": "NoSchedule"})
-FOREIGN_MAX = 4
+FOREIGN_MAX, CLAIM = 4, 0.3
+"""How many pods of others there are at most, and how many of them say that they were placed."""
+_CLAIM = {
+    "kueue.x-k8s.io/workload": "nobody",
+    "kueue.x-k8s.io/podset-unconstrained-topology": "true",
+}
 
 
 class Nodes:
@@ -98,11 +103,11 @@ class Nodes:
         self._made += 1
         requests = {"cpu": self._random.choice(["500m", "1", "2"])}
         container = {"name": "c", "image": "i", "resources": {"requests": requests}}
+        notes = {"simulate/seconds": "100000"}
+        if self._random.random() < CLAIM:
+            notes |= _CLAIM
         made = {
-            "metadata": {
-                "name": f"foreign-{self._made}",
-                "annotations": {"simulate/seconds": "100000"},
-            },
+            "metadata": {"name": f"foreign-{self._made}", "annotations": notes},
             "spec": {"nodeName": name, "containers": [container]},
         }
         self._cluster.act("admin", "POST", FOREIGN, made)

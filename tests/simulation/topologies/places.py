@@ -46,7 +46,7 @@ class Places:
 
     def __init__(self) -> None:
         self._nodes = dict[str, NodeDefined]()
-        self._foreign = dict[str, dict[str, int]]()
+        self._foreign = dict[str, NodePodsReported]()
         self._asked = dict[str, PodSet]()  # by workload
         self.held = dict[str, Placed]()  # by workload
         self.told = dict[str, set[str]]()  # of a workload, every host that was ever its own
@@ -80,7 +80,7 @@ class Places:
             case NodeRemoved():
                 self._nodes.pop(event.name, None)
             case NodePodsReported():
-                self._foreign[event.name] = event.usage
+                self._foreign[event.name] = event
             case NodePodsCleared():
                 self._foreign.pop(event.name, None)
             case _:
@@ -115,7 +115,7 @@ class Places:
             return "it takes no pods"
         if any(one.effect in REPELLING for one in node.spec.taints):
             return "it has a taint"
-        used = Counter[str](self._foreign.get(host, {}))
+        used = self._foreign_on(host)
         for one in self.held.values():
             pods = one.hosts.get(host, 0)
             used.update({"cpu": pods * one.pod_milli, "pods": pods})
@@ -125,6 +125,19 @@ class Places:
             if name in ("cpu", "pods") and units > node.spec.allocatable.get(name, 0)
         }
         return f"it is overfilled by {over}" if over else ""
+
+    def _foreign_on(self, host: str) -> Counter[str]:
+        """Return what pods use of a node beyond what whom they name holds there."""
+        told = self._foreign.get(host)
+        if told is None:
+            return Counter()
+        used = Counter[str](told.usage)
+        for key, amounts in told.claimed.items():
+            held = self.held.get(key, Placed({}, 0))
+            pods = held.hosts.get(host, 0)
+            own = {"cpu": pods * held.pod_milli, "pods": pods}
+            used.update({name: max(0, amounts.get(name, 0) - own[name]) for name in own})
+        return used
 
     def _misplaced(self, key: str, hosts: dict[str, int]) -> Iterator[str]:
         """Yield what of a workload's wish its place does not fulfil, as far as nodes are there."""
