@@ -204,12 +204,14 @@ class PodUngater:
         path = pods.KIND.path(meta.namespace, meta.name)
         where = f"{path}/{patch.subresource}" if patch.subresource else path
         async with self._places:
+            again = meta.name in self._sent[job]
             self._sent[job][meta.name] = patch.body
             try:
                 found = read(await self._calls.patch(where, pinned(patch.body, known)), Pod)
             except (ApiStatusError, ApiUnreachableError, UndecodableError) as error:
                 status = error.status if isinstance(error, ApiStatusError) else 0
-                if HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR:
+                refused = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
+                if refused and not again:  # else the one that was sent before may be why
                     self._sent[job].pop(meta.name, None)  # it was not applied
                 if status not in _PASSED:
                     _log.warning("cannot let a pod go", pod=path, error=str(error))

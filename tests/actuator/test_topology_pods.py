@@ -150,6 +150,22 @@ def test_a_pod_whose_node_fails_before_it_is_let_go_gets_the_new_one_or_waits(
     staged(run, assigned(a=1, b=1))
 
 
+def test_a_pod_that_was_let_go_without_an_answer_keeps_its_room_when_that_is_refused_again() -> (
+    None
+):
+    """The second patch conflicts with the first, which was applied: its domain was given away."""
+
+    async def run(stage: Placing) -> None:
+        await asyncio.sleep(5)
+        stage.api.lag_s, stage.api.answers_lost = 3.0, 1
+        stage.pod("z")
+        stage.pod("p")
+        await eventually(lambda: len(stage.hosts()) == 2)
+        assert stage.held() == {"a": 1, "b": 1}
+
+    staged(run, assigned(a=1, b=1))
+
+
 ACTS = st.lists(
     st.tuples(
         st.sampled_from(

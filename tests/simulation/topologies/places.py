@@ -15,6 +15,7 @@ from tidegate.contracts.decisions import (
     QuotaReleased,
     QuotaReserved,
     StartOrdered,
+    WorkloadPending,
 )
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import (
@@ -52,6 +53,7 @@ class Places:
         self.told = dict[str, set[str]]()  # of a workload, every host that was ever its own
         self.most = dict[tuple[str, str], int]()  # of a workload on a host, the most pods ever
         self.placed = self.replaced = 0
+        self.hopeless = set[str]()  # workloads that no nodes could ever take
 
     def take_in(self, entry: Entry) -> None:
         """Follow one entry."""
@@ -60,6 +62,8 @@ class Places:
         match event:
             case WorkloadSubmitted():
                 (self._asked[event.workload],) = event.podsets
+            case WorkloadPending() if any("no multiple" in one.error for one in event.placements):
+                self.hopeless.add(event.workload)
             case QuotaReserved():
                 self._take(event.workload, event.assignment, entry.seq)
                 self.placed += event.workload in self.held

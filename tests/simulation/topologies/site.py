@@ -103,6 +103,12 @@ class Site(Shore):
     def mend(self) -> None:
         self.nodes.mend()
         self.nodes.collect()
+        for one in self.cluster.jobs():  # of some pods were done before they had to leave
+            key = f"{TEAM}/job-{one['metadata']['name']}-"
+            if any(name.startswith(key) for name in self.places.hopeless):
+                body = {"propagationPolicy": "Background"}
+                name = one["metadata"]["name"]
+                self.cluster.act("user", "DELETE", f"{JOBS.format(TEAM)}/{name}", body)
 
     async def watch(self) -> None:
         """Follow the ledger for ever, and say again what somebody objected to on the way."""
