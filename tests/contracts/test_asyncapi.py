@@ -8,9 +8,12 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from tidegate.bus.headers import event_headers
+from tidegate.bus.streams import Streams, names_of
 from tidegate.contracts.decisions import Decision, QuotaReserved, WorkloadPending
 from tidegate.contracts.documents.asyncapi import asyncapi
 from tidegate.contracts.documents.comments import field_comments
+from tidegate.contracts.documents.nats import EVENTS as EVENTS_STREAM
 from tidegate.contracts.documents.schema import (
     decisions,
     facts,
@@ -20,6 +23,7 @@ from tidegate.contracts.documents.schema import (
     subject_of,
     tag_of,
 )
+from tidegate.contracts.entry import Entry, Position
 from tidegate.contracts.facts import Event
 from tidegate.contracts.messages.subjects import event as published_on
 
@@ -90,3 +94,19 @@ def smallest(event: type[Event], fields: dict[str, Any]) -> Event:
     needed = [one for one in msgspec.structs.fields(event) if one.required]
     made: Any = event
     return cast("Event", made(**{one.name: fields.get(one.name) for one in needed} | fields))
+
+
+def test_the_document_names_the_streams_and_headers_that_the_bus_has() -> None:
+    names, limits = names_of("cluster"), Streams()
+    for channel in DOCUMENT["channels"].values():
+        stream = channel["x-jetstream"]["stream"].format(cluster="cluster")
+        assert stream in {names.events, names.observations, names.resyncs}
+    entry = Entry(0, 7, 1, 1, 0, "local", "TimePassed", "a.b.c", "{}", bytes(32))
+    written = event_headers("ledger", entry, Position(0, 3))
+    told = DOCUMENT["components"]["schemas"]["EventHeaders"]["properties"]
+    assert set(told) - set(written) == {"traceparent"}
+    assert set(written) <= set(told)
+    assert written["Nats-Msg-Id"] == "ledger/7@3"
+    assert EVENTS_STREAM["maxBytes"] == limits.events_bytes
+    assert EVENTS_STREAM["maxAgeSeconds"] == limits.events_age_s
+    assert DOCUMENT["servers"]["nats"]["protocol"] == "nats"

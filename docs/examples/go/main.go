@@ -1,9 +1,10 @@
-// Prints admissions and preemptions as Tidegate publishes them, from the first that EVENTS holds.
+// Prints admissions and preemptions as Tidegate publishes them: each once, in the ledger's order, none left out.
 //
-//	go run . nats://127.0.0.1:4222
+//	go run . nats://127.0.0.1:4222 [SEQ]
 //
-// A message is a CloudEvent in binary mode. Nats-Msg-Id is <ledger id>/<seq>: seq has no gaps, so that
-// a hole between two messages of an unfiltered subscription is one, and the ledger has what is missing.
+// From SEQ on; without it from the first that EVENTS holds. Environment: TIDEGATE_CLUSTER (local),
+// TIDEGATE_NATS_CREDENTIALS and TIDEGATE_NATS_CA (files), TIDEGATE_NATS_INBOX (a prefix, where the user
+// has one), TIDEGATE_SERVER (http://… of `tidegate serve`, which has what the stream no longer holds).
 package main
 
 import (
@@ -11,8 +12,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -25,57 +29,184 @@ type decision struct {
 	By           string `json:"by"`
 }
 
+// entry is an event as the ledger's server tells it.
+type entry struct {
+	Seq   int64    `json:"seq"`
+	At    string   `json:"at"`
+	Type  string   `json:"type"`
+	Event decision `json:"event"`
+}
+
+// follower knows the newest seq that was told, and of which ledger; at is -1 before the first.
+type follower struct {
+	at     int64
+	ledger string
+	server string
+}
+
 func main() {
 	url := nats.DefaultURL
 	if len(os.Args) > 1 {
 		url = os.Args[1]
 	}
+	since := int64(0)
+	if len(os.Args) > 2 {
+		found, err := strconv.ParseInt(os.Args[2], 10, 64)
+		if err != nil {
+			log.Fatal(err)
+		}
+		since = found
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := follow(ctx, url); err != nil {
+	if err := follow(ctx, url, since); err != nil && ctx.Err() == nil {
 		log.Fatal(err)
 	}
 }
 
+func options() []nats.Option {
+	found := []nats.Option{nats.MaxReconnects(-1)}
+	if file := os.Getenv("TIDEGATE_NATS_CREDENTIALS"); file != "" {
+		found = append(found, nats.UserCredentials(file))
+	}
+	if file := os.Getenv("TIDEGATE_NATS_CA"); file != "" {
+		found = append(found, nats.RootCAs(file))
+	}
+	if prefix := os.Getenv("TIDEGATE_NATS_INBOX"); prefix != "" {
+		found = append(found, nats.CustomInboxPrefix(prefix))
+	}
+	return found
+}
+
 // follow prints events until the context ends. An ordered consumer leaves nothing on the server and
 // begins again by itself after a lost connection.
-func follow(ctx context.Context, url string) error {
-	connection, err := nats.Connect(url, nats.MaxReconnects(-1))
+func follow(ctx context.Context, url string, since int64) error {
+	connection, err := nats.Connect(url, options()...)
 	if err != nil {
 		return err
 	}
 	defer connection.Close()
-	stream, err := jetstream.New(connection)
+	js, err := jetstream.New(connection)
 	if err != nil {
 		return err
 	}
-	consumer, err := stream.OrderedConsumer(ctx, "tidegate_local_events", jetstream.OrderedConsumerConfig{
-		FilterSubjects: []string{
-			"tidegate.local.event.WorkloadAdmitted.>",
-			"tidegate.local.event.WorkloadPreempted.>",
-		},
-	})
+	cluster := os.Getenv("TIDEGATE_CLUSTER")
+	if cluster == "" {
+		cluster = "local"
+	}
+	stream, err := js.Stream(ctx, "tidegate_"+cluster+"_events")
 	if err != nil {
 		return err
 	}
-	consuming, err := consumer.Consume(show)
+	subjects := "tidegate." + cluster + ".event.>"
+	asked := jetstream.OrderedConsumerConfig{FilterSubjects: []string{subjects}}
+	told := &follower{at: -1, server: os.Getenv("TIDEGATE_SERVER")}
+	if since > 0 {
+		told.at = since - 1
+		asked.DeliverPolicy = jetstream.DeliverByStartSequencePolicy
+		if asked.OptStartSeq, err = firstSequence(ctx, stream, subjects, since); err != nil {
+			return err
+		}
+	}
+	consumer, err := stream.OrderedConsumer(ctx, asked)
 	if err != nil {
 		return err
 	}
-	defer consuming.Stop()
-	<-ctx.Done()
+	messages, err := consumer.Messages()
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, messages.Stop)
+	for {
+		message, err := messages.Next()
+		if err != nil {
+			return err
+		}
+		if err := told.take(ctx, message); err != nil {
+			return err
+		}
+	}
+}
+
+// firstSequence returns where an event stands in the stream, which counts from another number than the
+// ledger: Nats-Msg-Id says by how much, behind an @.
+func firstSequence(ctx context.Context, stream jetstream.Stream, subjects string, since int64) (uint64, error) {
+	newest, err := stream.GetLastMsgForSubject(ctx, subjects)
+	if err != nil {
+		return 0, err
+	}
+	offset := int64(0)
+	if _, text, found := strings.Cut(newest.Header.Get("Nats-Msg-Id"), "@"); found {
+		if offset, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return 0, err
+		}
+	}
+	return uint64(max(1, since+offset)), nil
+}
+
+// take tells a message, what is missing before it first; one that was told already is passed over.
+func (f *follower) take(ctx context.Context, message jetstream.Msg) error {
+	header := message.Headers()
+	ledger, text, _ := strings.Cut(header.Get("ce-id"), "/")
+	seq, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return fmt.Errorf("%s is no event: %w", message.Subject(), err)
+	}
+	if f.at >= 0 && (f.ledger == "" || f.ledger == ledger) {
+		if seq <= f.at {
+			return nil
+		}
+		if err := f.fill(ctx, ledger, seq); err != nil {
+			return err
+		}
+	}
+	var event decision
+	if err := json.Unmarshal(message.Data(), &event); err != nil {
+		return fmt.Errorf("%s: %w", message.Subject(), err)
+	}
+	f.at, f.ledger = seq, ledger
+	show(header.Get("ce-time"), ledger, seq, strings.TrimPrefix(header.Get("ce-type"), "dev.tidegate."), event)
 	return nil
 }
 
-func show(message jetstream.Msg) {
-	var told decision
-	if err := json.Unmarshal(message.Data(), &told); err != nil {
-		log.Printf("%s: %v", message.Subject(), err)
+// fill tells what lies before a seq and was not told, from the ledger.
+func (f *follower) fill(ctx context.Context, ledger string, before int64) error {
+	for f.at+1 < before && f.server != "" {
+		limit := min(1000, before-1-f.at)
+		url := fmt.Sprintf("%s/v1/events?after=%d&limit=%d", f.server, f.at, limit)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return err
+		}
+		var told []entry
+		err = json.NewDecoder(answer.Body).Decode(&told)
+		answer.Body.Close()
+		if err != nil {
+			return fmt.Errorf("%s answered %s: %w", f.server, answer.Status, err)
+		}
+		if len(told) == 0 || told[0].Seq != f.at+1 {
+			break
+		}
+		for _, one := range told {
+			show(one.At, ledger, one.Seq, one.Type, one.Event)
+			f.at = one.Seq
+		}
+	}
+	if f.at+1 < before {
+		return fmt.Errorf("events %d to %d are missing", f.at+1, before-1)
+	}
+	return nil
+}
+
+func show(time, ledger string, seq int64, kind string, told decision) {
+	if kind != "WorkloadAdmitted" && kind != "WorkloadPreempted" {
 		return
 	}
-	header := message.Headers()
-	line := fmt.Sprintf("%s %s %s %s in %s", header.Get("ce-time"), header.Get("Nats-Msg-Id"),
-		header.Get("ce-type"), told.Workload, told.ClusterQueue)
+	line := fmt.Sprintf("%s %s/%d %s %s in %s", time, ledger, seq, kind, told.Workload, told.ClusterQueue)
 	if told.By != "" {
 		line += " by " + told.By
 	}

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import msgspec
 
+from tidegate.contracts.documents.nats import (
+    BINDINGS,
+    EVENTS,
+    HEADERS,
+    OBSERVATIONS,
+    RESYNCS,
+    SCHEMES,
+    SERVERS,
+)
 from tidegate.contracts.documents.schema import (
     Document,
     decisions,
@@ -33,6 +42,7 @@ def asyncapi(version: str) -> Document:
             " is written %2E in a subject, and an empty name is _.",
         },
         "defaultContentType": "application/json",
+        "servers": SERVERS,
         "channels": {
             **{_channel(event): _event_channel(event) for event in events},
             "observed": _observed_channel(seen),
@@ -41,11 +51,12 @@ def asyncapi(version: str) -> Document:
         "operations": _operations(events),
         "components": {
             "parameters": _PARAMETERS,
+            "securitySchemes": SCHEMES,
             "messages": {
                 **{_channel(event): _message(event, headers=True) for event in events},
                 **{_observation(one): _message(one, headers=False) for one in seen},
             },
-            "schemas": _schemas((*events, *seen)) | {"EventHeaders": _HEADERS},
+            "schemas": _schemas((*events, *seen)) | {"EventHeaders": HEADERS},
         },
     }
 
@@ -64,6 +75,7 @@ def _event_channel(event: type[Event]) -> Document:
         "address": address,
         "summary": summary(event),
         "parameters": _parameters(address),
+        "x-jetstream": EVENTS,
         "messages": {name_of(event): {"$ref": f"#/components/messages/{_channel(event)}"}},
     }
 
@@ -74,6 +86,7 @@ def _observed_channel(seen: tuple[type[msgspec.Struct], ...]) -> Document:
         "address": address,
         "summary": "What ingest saw of one object, and what the actuator could not do.",
         "parameters": _parameters(address),
+        "x-jetstream": OBSERVATIONS,
         "messages": {
             name_of(one): {"$ref": f"#/components/messages/{_observation(one)}"} for one in seen
         },
@@ -93,11 +106,13 @@ def _operations(events: tuple[type[Event], ...]) -> Document:
         f"publish.{name_of(event)}": {
             "action": "send",
             "channel": {"$ref": f"#/channels/{_channel(event)}"},
+            "bindings": BINDINGS,
         }
         for event in events
     }
-    told["observe"] = {"action": "send", "channel": {"$ref": "#/channels/observed"}}
-    told["requestResync"] = {"action": "send", "channel": {"$ref": "#/channels/resync"}}
+    for name, channel in (("observe", "observed"), ("requestResync", "resync")):
+        reference = {"$ref": f"#/channels/{channel}"}
+        told[name] = {"action": "send", "channel": reference, "bindings": BINDINGS}
     return told
 
 
@@ -119,6 +134,7 @@ _RESYNC: Document = {
     "address": "tidegate.{cluster}.resync",
     "summary": "The scheduler asks ingest to tell everything again.",
     "parameters": {"cluster": {"$ref": "#/components/parameters/cluster"}},
+    "x-jetstream": RESYNCS,
     "messages": {
         "Resync": {
             "name": "Resync",
@@ -134,19 +150,4 @@ _PARAMETERS: Document = {
     "workload": {"description": "the Workload's name, or _"},
     "resource": {"description": 'plural and group, e.g. "jobs%2Ebatch", or "actuation"'},
     "name": {"description": "the object's name, or _"},
-}
-_HEADERS: Document = {
-    "type": "object",
-    "description": "CloudEvents 1.0 in binary mode, and what tells a subscriber what it missed.",
-    "required": ["Nats-Msg-Id", "ce-id", "ce-source", "ce-specversion", "ce-type"],
-    "properties": {
-        "Nats-Msg-Id": {"type": "string", "description": "by which the server knows a retry"},
-        "Tidegate-Hash": {"type": "string", "description": "the entry's hash in the chain, hex"},
-        "ce-specversion": {"const": "1.0"},
-        "ce-id": {"type": "string", "description": "<ledger id>/<seq>: seq has no gaps"},
-        "ce-type": {"type": "string", "description": "dev.tidegate.<type>"},
-        "ce-source": {"type": "string", "description": "/tidegate/<cluster>/<partition>"},
-        "ce-subject": {"type": "string", "description": "what the event is about"},
-        "ce-time": {"type": "string", "format": "date-time"},
-    },
 }

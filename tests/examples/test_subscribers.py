@@ -1,0 +1,149 @@
+"""Subscribers in Go and JavaScript tell each event once, also what the stream has no longer."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+from urllib.request import urlopen
+
+import nats
+import pytest
+
+from tests.parts.postgresql import wait_until
+from tests.parts.sample import TOLD, TURNS, filled, published
+from tidegate.cluster.go.building import find_go
+from tidegate.ports import free_ports
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+SHOWN = [entry.seq for entry in TOLD if entry.type in {"WorkloadAdmitted", "WorkloadPreempted"}]
+STREAM = "tidegate_local_events"
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture
+async def url(tmp_path: Path) -> AsyncGenerator[str, None]:
+    """A server whose EVENTS hold the sample."""
+    async with published(tmp_path / "nats") as url:
+        yield url
+
+
+def fetched(command: list[str], folder: Path, env: dict[str, str], what: str) -> None:
+    """Fetch an example's modules; where that cannot be, skip and say why."""
+    done = subprocess.run(
+        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=300
+    )
+    if done.returncode:
+        pytest.skip(f"{what} could not be fetched, once: {done.stderr[-300:].strip()}")
+
+
+@pytest.fixture(scope="module")
+def go(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """How the Go example is run."""
+    found = find_go()
+    if found is None:
+        pytest.skip("Go is missing to compile the example: install it (https://go.dev/dl).")
+    folder, binary = EXAMPLES / "go", tmp_path_factory.mktemp("go") / "events"
+    # As the control plane is built: Go's own packages are compiled already.
+    env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-trimpath -mod=readonly"}
+    fetched([found, "mod", "download"], folder, env, "The Go example's modules")
+    subprocess.run([found, "build", "-o", binary, "."], cwd=folder, env=env, check=True)
+    subprocess.run([found, "vet", "."], cwd=folder, env=env, check=True)
+    return [str(binary)]
+
+
+@pytest.fixture(scope="module")
+def javascript(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """How the JavaScript example is run."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if node is None or npm is None:
+        pytest.skip("Node.js is missing to run the example: install it (https://nodejs.org).")
+    folder = tmp_path_factory.mktemp("javascript")
+    for file in (EXAMPLES / "javascript").glob("*.*"):
+        shutil.copy(file, folder)
+    command = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    fetched(command, folder, dict(os.environ), "The JavaScript example's packages")
+    return [node, str(folder / "events.mjs")]
+
+
+@pytest.fixture(params=["go", "javascript"])
+def client(request: pytest.FixtureRequest) -> list[str]:
+    found: list[str] = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """The URL of ``tidegate serve`` over the sample's ledger."""
+    ledger, port = tmp_path / "ledger.db", free_ports(1)[0]
+    with filled(f"sqlite:///{ledger}", TURNS):
+        pass
+    words = ("serve", "--ledger", str(ledger), "--port", str(port))
+    log = (tmp_path / "serve.log").open("wb")
+    command = [sys.executable, "-m", "tidegate.cli.main", *words]
+    with log, subprocess.Popen(command, stdout=log, stderr=log) as process:
+        try:
+            url = f"http://127.0.0.1:{port}"
+            wait_until(lambda: answers(url), "tidegate serve did not come up", within_s=120)
+            yield url
+        finally:
+            process.terminate()
+
+
+def answers(url: str) -> bool:
+    try:
+        with urlopen(f"{url}/readyz", timeout=5) as answer:  # noqa: S310 - our own http
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+async def lines(command: list[str], count: int, **variables: str) -> list[str]:
+    """Return the first lines that a subscriber prints, and end it."""
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, env={**os.environ, **variables}
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(120):
+            return [(await process.stdout.readline()).decode() for _ in range(count)]
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
+
+
+def seqs(told: list[str]) -> list[int]:
+    return [int(line.split()[1].rpartition("/")[2]) for line in told]
+
+
+async def test_a_subscriber_tells_admissions_and_preemptions(client: list[str], url: str) -> None:
+    told = await lines([*client, url], len(SHOWN))
+    assert seqs(told) == SHOWN
+    assert any(" WorkloadPreempted " in line and " by b/job-" in line for line in told)
+    later = [seq for seq in SHOWN if seq >= 43]
+    assert seqs(await lines([*client, url, "43"], len(later))) == later
+
+
+async def test_a_hole_in_the_stream_is_filled_from_the_ledger_or_told(
+    client: list[str], url: str, server: str
+) -> None:
+    connection = await nats.connect(url)
+    try:
+        for seq in (SHOWN[2] - 1, SHOWN[2], SHOWN[2] + 1, SHOWN[-1]):
+            await connection.jetstream().delete_msg(STREAM, seq)
+    finally:
+        await connection.close()
+    assert seqs(await lines([*client, url], len(SHOWN), TIDEGATE_SERVER=server)) == SHOWN
+    process = await asyncio.create_subprocess_exec(
+        *client, url, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    async with asyncio.timeout(120):
+        out, said = await process.communicate()
+    assert process.returncode == 1
+    assert f"events {SHOWN[2] - 1} to {SHOWN[2] + 1} are missing" in said.decode()
+    assert seqs(out.decode().splitlines()) == SHOWN[:2]
