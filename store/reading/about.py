@@ -55,6 +55,17 @@ def clock_us(select: Select, dialect: str) -> int:
     return int(select(f"SELECT {NOW_US[dialect]}")[0][0])
 
 
+def is_led(select: Select, dialect: str, partition: int = 0) -> bool:
+    """Tell whether somebody holds the lease of a ledger, by the database's clock: it is live.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    left = f"SELECT lease_until_us - {NOW_US[dialect]}"
+    rows = select(f"{left} FROM ledger_writer WHERE partition = :partition", partition=partition)
+    return bool(rows) and rows[0][0] > 0
+
+
 def _identity(select: Select, partition: int) -> dict[str, Any]:
     """Return the ledger's id: the last that it was given."""
     payload = archive_ranges.last_opened(select, partition)

@@ -57,6 +57,15 @@ def test_a_command_that_reads_a_file_loads_no_library_that_it_does_without(
     assert len(found) <= 420
 
 
+@pytest.mark.parametrize("line", ["ledger info", "report queues", "ledger keygen --help"])
+def test_a_command_that_folds_nothing_loads_neither_rules_nor_folds(
+    sample: Path, line: str
+) -> None:
+    found = imported(line.split(), TIDEGATE_LEDGER=str(sample))
+    assert {"tidegate.core.decide", "tidegate.core.folding.fold"} & found == set()
+    assert len(found) <= 300
+
+
 def test_help_loads_no_command() -> None:
     found = imported(["--help"])
     assert [name for name in found if name.startswith("tidegate.cli.commands.")] == []

@@ -11,11 +11,7 @@ import typer
 from store.reading.kept_states import newest
 from tidegate.cli.ledger.reading import LedgerOption, Reader, ledger_url, open_reader
 from tidegate.cli.output import say
-from tidegate.core.folding.snapshot import VERSION, encode
-from tidegate.core.state.chain import GENESIS
-from tidegate.core.state.state import State
 from tidegate.errors import NotSupportedError
-from tidegate.replay.rebuild import rebuild as folded
 
 if TYPE_CHECKING:
     from store.reading.report_audit import Finding
@@ -85,6 +81,10 @@ def verify(ledger: LedgerOption = "") -> None:
 def _snapshots(reader: Reader) -> Iterator[Finding]:
     """Yield the snapshots that hold another state than the events give."""
     from store.reading.report_audit import Finding  # noqa: PLC0415
+    from tidegate.core.folding.snapshot import VERSION, encode  # noqa: PLC0415 - only here it folds
+    from tidegate.core.state.chain import GENESIS  # noqa: PLC0415
+    from tidegate.core.state.state import State  # noqa: PLC0415
+    from tidegate.replay.rebuild import rebuild as folded  # noqa: PLC0415
 
     assert reader.database is not None, "an archive has none"
     state, head = State(), GENESIS

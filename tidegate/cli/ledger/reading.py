@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import typer
 
@@ -26,11 +26,10 @@ from tidegate.cli.ledger.moments import seq_in, time_of
 from tidegate.cli.progress import watched
 from tidegate.cli.times import parse_ago, utc
 from tidegate.contracts.entry import Entry, Snapshot
-from tidegate.core.folding.snapshot import VERSION, decode
-from tidegate.core.state.chain import GENESIS
-from tidegate.core.state.state import State
 from tidegate.errors import LedgerUnreachableError, NotSupportedError
-from tidegate.replay.rebuild import rebuild
+
+if TYPE_CHECKING:
+    from tidegate.core.state.state import State
 
 LedgerOption = Annotated[
     str,
@@ -96,6 +95,7 @@ class Reader(NamedTuple):
     database: Database | None  # None: an archive
     reports: Reports | None  # None: they were not asked for
     rows_max: int | None = None  # a report of more rows is refused; None: of none
+    past: bool = False  # read as it was: nothing goes on there
 
     def entries(self, what: str = "reading", after: int = 0) -> Iterator[Entry]:
         """Yield all entries behind ``after`` up to the end, showing progress."""
@@ -106,6 +106,10 @@ class Reader(NamedTuple):
 
         Without any it is the state before the first event: who asks folds what comes behind it.
         """
+        from tidegate.core.folding.snapshot import decode  # noqa: PLC0415 - who folds nothing loads no core
+        from tidegate.core.state.chain import GENESIS  # noqa: PLC0415
+        from tidegate.core.state.state import State  # noqa: PLC0415
+
         kept = self._kept(self.end if until is None else until)
         if kept is not None:
             for entry in self.ledger.read(kept.seq - 1, kept.seq):
@@ -122,12 +126,16 @@ class Reader(NamedTuple):
 
     def state(self, what: str = "folding") -> State:
         """Return the state that the ledger gives at its end: folded from the nearest one kept."""
+        from tidegate.replay.rebuild import rebuild  # noqa: PLC0415 - see above
+
         state, head = self.start()
         return rebuild(self.entries(what, head.seq), state, head)[0]
 
     def _kept(self, until: int) -> Snapshot | None:
         if self.database is None:
             return None
+        from tidegate.core.folding.snapshot import VERSION  # noqa: PLC0415 - see above
+
         return newest(self.database.select, 0, VERSION, until)
 
     def now_us(self) -> int:
@@ -224,7 +232,7 @@ def open_reader(url: str, as_of: str = "", *, reports: bool = True) -> Generator
             now = _open_archive(Path(where))
         else:
             now = opened.enter_context(_open_ledger(where))
-        then = now._replace(end=now.seq_of(as_of, "--as-of")) if as_of else now
+        then = now._replace(end=now.seq_of(as_of, "--as-of"), past=True) if as_of else now
         if reports and (as_of or now.database is None):
             then = then._replace(reports=opened.enter_context(_reports_of(then)))
         yield then

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import typer
 
@@ -17,12 +17,14 @@ from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.errors import BusUnreachableError, ForgedEventsError, TidegateError, WitnessError
-from tidegate.replay.verify import Witness
 from tidegate.urls import shown
+
+if TYPE_CHECKING:
+    from tidegate.replay.verify import Witness
 
 HASH_HEX = 64
 
-Outside: TypeAlias = Witness | bytes | None
+Outside: TypeAlias = "Witness | bytes | None"
 """A seq and its hash; or a hash that some entry must bear; or nobody."""
 
 
@@ -37,6 +39,8 @@ def outside(
         BusUnreachableError: NATS does not answer.
         ForgedEventsError: EVENTS holds what the ledger did not write.
     """
+    from tidegate.replay.verify import Witness  # noqa: PLC0415 - only an audit needs the core
+
     if (checkpoint is None) != (public_key is None):
         raise typer.BadParameter("--checkpoint and --public-key go together.")
     if checkpoint is not None and public_key is not None:
@@ -74,6 +78,8 @@ def ledger_id_in(entry: Entry) -> str:
 
 
 def _read(text: str) -> Outside:
+    from tidegate.replay.verify import Witness  # noqa: PLC0415 - only an audit needs the core
+
     if not text:
         return None
     seq, _, digest = text.rpartition(":")
@@ -91,6 +97,7 @@ def _read(text: str) -> Outside:
 
 def _from_the_bus(url: str, how: Joining) -> Witness:
     from tidegate.bus.client import connect  # noqa: PLC0415 - only an audit with a bus needs it
+    from tidegate.replay.verify import Witness  # noqa: PLC0415 - only an audit needs the core
 
     async def ask() -> Witness:
         async with connect(url, **how._asdict()) as events:

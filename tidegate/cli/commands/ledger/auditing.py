@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -21,11 +21,11 @@ from tidegate.cli.nats_options import (
 )
 from tidegate.cli.output import Output, OutputOption, print_record, say
 from tidegate.cli.times import utc
-from tidegate.contracts.entry import Entry
-from tidegate.core.state.chain import GENESIS
-from tidegate.core.state.state import State
-from tidegate.replay.verify import Audit
-from tidegate.replay.verify import verify as audit
+
+if TYPE_CHECKING:
+    from tidegate.contracts.entry import Entry
+    from tidegate.core.state.state import State
+    from tidegate.replay.verify import Audit
 
 
 def verify(  # noqa: PLR0913 - each is an option
@@ -109,6 +109,8 @@ def _begun(reader: Reader, claim: Claim, *, redecide: bool) -> tuple[State, Entr
 
     Decisions are taken again from the newest state that is kept up to there, if there is one.
     """
+    from tidegate.core.state.state import State  # noqa: PLC0415 - only an audit needs the core
+
     entry = entry_under(reader, claim)
     return reader.start(claim.seq) if redecide else (State(), entry)
 
@@ -116,7 +118,9 @@ def _begun(reader: Reader, claim: Claim, *, redecide: bool) -> tuple[State, Entr
 def _audit(
     reader: Reader, wanted: Outside, begun: tuple[State, Entry] | None, *, redecide: bool
 ) -> Audit:
-    entries = reader.entries("verifying", GENESIS.seq if begun is None else begun[1].seq)
+    from tidegate.replay.verify import verify as audit  # noqa: PLC0415 - only an audit needs the core
+
+    entries = reader.entries("verifying", 0 if begun is None else begun[1].seq)
     if not isinstance(wanted, bytes):
         return audit(entries, witness=wanted, redecide=redecide, begun=begun)
     met = list[int]()

@@ -20,7 +20,6 @@ from tidegate.contracts.entry import Entry, Position, Positions, Term
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import NotSupportedError
-from tidegate.replay.rebuild import rebuild
 from tidegate.urls import shown
 
 if TYPE_CHECKING:
@@ -152,6 +151,8 @@ def _rename(
 ) -> tuple[LedgerOpened, Entry]:
     """Append the new name behind the ledger's end; EVENTS counts on from its own."""
     from importlib.metadata import version  # noqa: PLC0415 - loads the reader of e-mail
+
+    from tidegate.replay.rebuild import rebuild  # noqa: PLC0415 - only this command folds
 
     state, head = rebuild(ledger.read())
     opened = LedgerOpened(

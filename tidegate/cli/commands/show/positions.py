@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.name_lookup import find, known_queue
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
@@ -15,7 +16,7 @@ from tidegate.cli.times import parse_utc, span, utc
 
 Row: TypeAlias = dict[str, Any]
 
-RECENT = 20
+RECENT, SECOND_US = 20, 1_000_000
 """So many admissions of a ClusterQueue give its pace."""
 NEVER = ("ExceedsMaxQuota", "NoMatchingFlavor", "Misconfigured", "Suspended")
 """Reasons that no place in a queue cures: for these nothing is estimated."""
@@ -50,7 +51,8 @@ def positions(
 
     The first word is the reason why each waits; NotTried if its turn has not come yet. When one
     might start is its position times the mean time between its ClusterQueue's last admissions (at
-    most 20), counted from the ledger's newest event: a pace, not a promise. `tidegate why-not` says
+    most 20), counted from now, or from the newest event of a ledger that nobody writes or that is
+    read as it was: a pace, not a promise. `tidegate why-not` says
     what one waits for, and `tidegate simulate` plays the queue out.
 
     Examples:
@@ -97,7 +99,9 @@ def position_rows(
     pace_of = paces(reader.report("waits")) if pace_of is None else pace_of
     ahead, local = defaultdict[str, list[str]](list), defaultdict[tuple[str, str], int](int)
     found = list[Row]()
+    behind_us = lag_us(reader)
     newest = str(reader.info()["headAt"] or "") if reader.end else ""
+    now = utc(parse_utc(newest) + behind_us) if newest else ""
     only = {"cluster_queue": queue} if queue else {}
     for row in sorted(reader.report("queue_now", only), key=_place):
         queue, door = row["cluster_queue"], (row["namespace"], row["local_queue"])
@@ -114,9 +118,9 @@ def position_rows(
                 "clusterQueue": queue,
                 "localQueue": row["local_queue"],
                 "priority": row["priority"],
-                "waitedSeconds": row["waited_s"],
+                "waitedSeconds": row["waited_s"] + behind_us // SECOND_US,
                 "ahead": list(ahead[queue]) if is_queued else [],
-                "estimatedStart": _start(newest, row["position"], pace),
+                "estimatedStart": _start(now, row["position"], pace),
             }
         )
         if is_queued and (named_max is None or len(ahead[queue]) < named_max):
@@ -129,8 +133,8 @@ def _place(row: Row) -> tuple[bool, int]:
     return row["position"] is None, row["position"] or 0
 
 
-def _start(newest: str, position: int, pace_us: int | None) -> str | None:
-    return None if pace_us is None or not newest else utc(parse_utc(newest) + position * pace_us)
+def _start(now: str, position: int, pace_us: int | None) -> str | None:
+    return None if pace_us is None or not now else utc(parse_utc(now) + position * pace_us)
 
 
 def paces(waits: list[Row]) -> dict[str, int]:

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from tidegate.cli.commands.show.positions import SECOND_US
+from tidegate.cli.ledger.lag import lag_us
 from tidegate.cli.ledger.name_lookup import known_queue
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, Reader, open_reader
 from tidegate.cli.output import Column, Output, OutputOption, print_records
@@ -74,7 +76,7 @@ def pending(
     """
     with open_reader(ledger, as_of) as reader:
         known_queue(reader, queue)
-        waiting = [_waiting(row) for row in reader.report("queue_now")]
+        waiting = [_waiting(row) for row in _now_waiting(reader)]
     records = [
         row
         for row in waiting
@@ -85,7 +87,7 @@ def pending(
 
 def queue_records(reader: Reader) -> list[dict[str, Any]]:
     """Return each ClusterQueue with how many wait and run, and why the first one waits."""
-    waiting = reader.report("queue_now")
+    waiting = _now_waiting(reader)
     phases = {
         (row["cluster_queue"], row["workload"]): row["phase"]
         for row in reader.report("admitted_now")
@@ -115,6 +117,13 @@ def queue_records(reader: Reader) -> list[dict[str, Any]]:
             }
         )
     return records
+
+
+def _now_waiting(reader: Reader) -> list[dict[str, Any]]:
+    """Return who waits, and how long by now: on a live ledger behind its newest event, too."""
+    lag_s = lag_us(reader) // SECOND_US
+    rows = reader.report("queue_now")
+    return [{**row, "waited_s": row["waited_s"] + lag_s} for row in rows] if lag_s else rows
 
 
 def _waiting(row: dict[str, Any]) -> dict[str, Any]:

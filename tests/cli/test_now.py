@@ -1,0 +1,67 @@
+"""While somebody leads, waits go on behind the newest event, and nobody might start in the past."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.parts.sample import TURNS, filled
+from tidegate.cli.program import build
+from tidegate.cli.times import parse_utc
+
+SECOND_US = 1_000_000
+MORNING = [turn for turn in TURNS if turn[0].seq <= 51]
+"""Until sweep waits again, whose queue has a pace."""
+END = str(MORNING[-1][-1].seq)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> str:
+    """The sample's morning until somebody waits who may start."""
+    file = tmp_path / "ledger.db"
+    with filled(f"sqlite:///{file}", MORNING):
+        return str(file)
+
+
+def led(ledger: str, until_us: int) -> None:
+    with closing(sqlite3.connect(ledger)) as conn, conn:
+        conn.execute("UPDATE ledger_writer SET lease_until_us = ?", (until_us,))
+
+
+def told(ledger: str, *words: str) -> list[dict[str, Any]]:
+    done = CliRunner().invoke(build(), [*words, "-o", "json", "--ledger", ledger])
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
+def clock_us() -> int:
+    return time.time_ns() // 1_000
+
+
+def test_waits_go_on_while_somebody_leads_and_stand_still_else(ledger: str) -> None:
+    still = told(ledger, "show", "positions")
+    assert still == told(ledger, "show", "positions")
+    begun_us = clock_us()
+    led(ledger, begun_us + 3_600 * SECOND_US)
+    (row,) = told(ledger, "show", "positions")
+    head_us = parse_utc(told(ledger, "show", "positions", "--as-of", END)[0]["estimatedStart"])
+    assert head_us < begun_us <= parse_utc(row["estimatedStart"]) + SECOND_US
+    waited_s = (begun_us - parse_utc("2026-03-02T08:40:01Z")) // SECOND_US
+    for words, field in (
+        (("show", "positions"), "waitedSeconds"),
+        (("show", "pending"), "waitedSeconds"),
+        (("show", "queues"), "longestWaitSeconds"),
+    ):
+        found = [one[field] for one in told(ledger, *words) if one[field]]
+        assert len(found) == 1
+        assert found[0] >= waited_s - 1, words
+    assert told(ledger, "show", "positions", "--as-of", END) == still
+    led(ledger, begun_us - 1)
+    assert told(ledger, "show", "positions") == still
