@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
 from tidegate.cli.program import build
+from tidegate.serve.api import trials
 
 SAME = (
     ("why a/job-huge-d526e", "workloads/a/job-huge-d526e/why"),
@@ -33,12 +36,28 @@ SAME = (
         "events --since 31 --as-of 46 --type WorkloadAdmitted",
         "events?after=30&asOf=46&type=WorkloadAdmitted",
     ),
+    (
+        "what-if --set clusterqueue/team-a.cpu=16 --from 46",
+        "what-if?set=clusterqueue/team-a.cpu=16&from=46",
+    ),
     ("report waits", "reports/waits"),
     ("report quota_history --as-of 60", "reports/quota_history?asOf=60"),
 )
 TEXTS = (("why job/sweep", "table"), ("why job/huge -o wide", "wide"))
-OURS = ("leftOut", "bar")
-"""What only the server says, and what only a table shows."""
+OURS = ("leftOut", "bar", "title")
+"""What only the server says, what only a table shows, and where the command found the ledger."""
+
+
+def job(cpu: str, namespace: str = "", queue: str = "main") -> dict[str, Any]:
+    """Return a Job as somebody would submit it."""
+    container = {"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}
+    meta = {"name": "new", "labels": {"kueue.x-k8s.io/queue-name": queue} if queue else {}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {**meta, **({"namespace": namespace} if namespace else {})},
+        "spec": {"template": {"spec": {"containers": [container], "restartPolicy": "Never"}}},
+    }
 
 
 def printed(ledger: str, words: str) -> str:
@@ -75,3 +94,65 @@ def test_a_story_as_text_is_what_the_command_prints(
     answer = local.get(f"/v1/workloads/a/{name}/why?format={form}")
     assert answer.headers["content-type"].startswith("text/plain")
     assert answer.text == printed(ledger, words)
+
+
+@pytest.mark.parametrize("cpu", ["1", "500"])
+def test_a_job_that_is_only_tried_is_told_of_as_by_the_command(
+    local: TestClient, ledger: str, tmp_path: Path, cpu: str
+) -> None:
+    manifest = job(cpu)
+    path = tmp_path / "job.yaml"
+    path.write_text(json.dumps(manifest))
+    answer = local.post("/v1/namespaces/a/dry-run", json=manifest)
+    assert answer.status_code == 200, answer.text
+    words = ["submit", "--dry-run", str(path), "-n", "a", "-o", "json"]
+    result = CliRunner().invoke(build(), words, env={"TIDEGATE_LEDGER": ledger})
+    assert result.exit_code == (cpu != "1"), result.output
+    assert told(answer.json()) == told(json.loads(result.stdout))
+    assert bool(answer.json()["assignment"]) == answer.json()["startsNow"] == (cpu == "1")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        (b"{", 400, "no JSON object"),
+        (b"[]", 400, "no JSON object"),
+        (b"[" * 100_000, 400, "no JSON object"),
+        (b'{"kind": "Nosuch"}', 422, "no kind of job"),
+        (b'{"apiVersion": "batch/v1", "kind": "Job", "metadata": 7}', 422, "metadata"),
+        (b" " * 300_000, 413, "bytes"),
+        (json.dumps(job("1", namespace="b")).encode(), 400, "is not of 'a'"),
+        (json.dumps(job("1", queue="")).encode(), 422, "names no LocalQueue"),
+    ],
+)
+def test_what_is_no_job_is_refused(local: TestClient, body: bytes, status: int, said: str) -> None:
+    answer = local.post("/v1/namespaces/a/dry-run", content=body)
+    assert (answer.status_code, said in answer.text) == (status, True), answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "said"),
+    [
+        ("", 400, "otherwise"),
+        ("?set=clusterqueue/nosuch.cpu=1", 422, "nosuch"),
+        ("?set=nonsense", 422, "nonsense"),
+        ("?set=policy.fairSharing=true&from=4000", 400, "4000"),
+    ],
+)
+def test_what_cannot_be_otherwise_is_refused(
+    local: TestClient, query: str, status: int, said: str
+) -> None:
+    answer = local.get(f"/v1/what-if{query}")
+    assert (answer.status_code, said in answer.text) == (status, True), answer.text
+
+
+def test_one_history_is_played_at_a_time_and_of_a_bounded_length(
+    local: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "/v1/what-if?set=clusterqueue/team-a.cpu=17"
+    with trials._PLAYING:  # noqa: SLF001 - as if somebody else's were played
+        assert local.get(path).status_code == 503
+    monkeypatch.setattr(trials, "MOMENTS_MAX", 3)
+    assert (local.get(path).status_code, "3 moments" in local.get(path).text) == (422, True)
+    monkeypatch.setattr(trials, "PAST_MAX", 10)
+    assert (local.get(path).status_code, "10 events" in local.get(path).text) == (422, True)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.serve.conftest import Client, judged, running
 from tests.serve.people import ReviewingApi
+from tests.serve.test_answers import job
 from tidegate.serve.api.endpoints import ENDPOINTS
 from tidegate.serve.auth.hiding import HIDDEN
 
@@ -19,6 +20,8 @@ OF_ANN = {
         for detail in ("usual", "brief", "whole")
     ],
     "/v1/workloads/{namespace}/{name}/why-not": ["/v1/workloads/a/huge/why-not"],
+    "/v1/namespaces/{namespace}/dry-run": [],  # see below
+    "/v1/what-if": [],
     "/v1/queues": ["/v1/queues?namespace=a"],
     "/v1/positions": ["/v1/positions?namespace=a", "/v1/positions?namespace=a&asOf=50"],
     "/v1/tree": [],
@@ -65,6 +68,9 @@ ATTEMPTS = (
     ("ann", "/v1/reports/waits?namespace=a'%20OR%20'1'='1", 403),
     ("root", "/v1/reports/waits?namespace=a'%20OR%20'1'='1", 404),
     ("root", "/v1/reports/ledger_event", 404),
+    ("ann", "/v1/what-if?set=clusterqueue/team-a.cpu=16", 403),
+    ("queues", "/v1/what-if?set=clusterqueue/team-a.cpu=16", 403),
+    ("root", "/v1/namespaces/a/dry-run", 405),
     ("ann", "/v1/events", 403),
     ("ann", "/v1/events?namespace=b", 403),
     ("ann", "/v1/events?namespace=b&asOf=46", 403),
@@ -147,4 +153,15 @@ def test_without_an_answer_of_the_api_server_nobody_is_told(ledger: str) -> None
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 @pytest.mark.parametrize("path", sorted(OF_ANN))
 def test_nothing_can_be_changed(served: Client, method: str, path: str) -> None:
-    assert served("root").request(method, path).status_code == 405
+    (row,) = (one for one in ENDPOINTS if one.path == path)
+    status = 400 if method == row.method else 405  # what is tried alone takes something
+    assert served("root").request(method, path).status_code == status
+
+
+def test_who_tries_a_job_is_told_no_name_of_another_namespace(served: Client) -> None:
+    body = job("500")
+    assert served("ann").post("/v1/namespaces/b/dry-run", json=body).status_code == 403
+    assert served("nobody").post("/v1/namespaces/a/dry-run", json=body).status_code == 403
+    answer = served("ann").post("/v1/namespaces/a/dry-run", json=body)
+    assert answer.status_code == 200, answer.text
+    assert NAMED.findall(answer.text) == []

@@ -73,7 +73,10 @@ def application(parts: Parts, more: Sequence[BaseRoute] = ()) -> ASGIApp:
         Route("/healthz", _live),
         Route("/readyz", _ready(parts)),
         Route("/openapi.json", _document()),
-        *[Route(row.path, _handler(parts, row, streams)) for row in ENDPOINTS],
+        *[
+            Route(row.path, _handler(parts, row, streams), methods=[row.method])
+            for row in ENDPOINTS
+        ],
         *page_routes(),
         *more,
     ]

@@ -23,6 +23,7 @@ _REASONS = {
     HTTPStatus.FORBIDDEN: "Forbidden",
     HTTPStatus.NOT_FOUND: "NotFound",
     HTTPStatus.METHOD_NOT_ALLOWED: "MethodNotAllowed",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "RequestEntityTooLarge",
     HTTPStatus.UNPROCESSABLE_ENTITY: "Invalid",
     HTTPStatus.TOO_MANY_REQUESTS: "TooManyRequests",
     HTTPStatus.SERVICE_UNAVAILABLE: "ServiceUnavailable",

@@ -22,14 +22,16 @@ Scope: TypeAlias = Literal[
     "anyone",
     "workload",
     "namespace",
+    "everything",
     "queues",
     "queues or namespace",
     "pending in cluster queue",
     "pending in local queue",
 ]
 """Who may ask. workload: who may get it or its job; namespace: who may list the Workloads of the
-parameter ``namespace``, or of all without it; queues: who may list ClusterQueues; pending: who may
-get that queue's ``pendingworkloads`` in Kueue's visibility API."""
+parameter ``namespace``, or of all without it; everything: who may list those of all; queues: who
+may list ClusterQueues; pending: who may get that queue's ``pendingworkloads`` in Kueue's visibility
+API."""
 
 VALUE_CHARS_MAX = 400
 LIMIT, LIMIT_MAX = 500, 5_000
@@ -60,6 +62,7 @@ class Question(NamedTuple):
     values: Mapping[str, str]  # parameters of path and query; those not given are empty
     sight: Sight
     past: bool  # it is asked of a moment of the past
+    body: bytes = b""  # what was sent, where something is taken
 
     @contextmanager
     def state(self) -> Generator[State]:
@@ -86,6 +89,12 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     parameters: tuple[Parameter, ...] = ()
     listed: bool = False  # it answers with parts of a list
     reports: bool = False  # it reads SQL reports
+    takes: str = ""  # what is sent to it; empty: nothing, it is only read
+
+    @property
+    def method(self) -> Literal["GET", "POST"]:
+        """Return how it is asked."""
+        return "POST" if self.takes else "GET"
 
     def values(self, path: Mapping[str, str], query: Mapping[str, str]) -> dict[str, str]:
         """Return the parameters that a request has, each bounded and known.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tidegate.serve.api import answering as answers
-from tidegate.serve.api import shapes
+from tidegate.serve.api import shapes, trials
 from tidegate.serve.api.asking import AS_OF, NAMESPACE, Endpoint, Parameter
 
 _KIND = Parameter(
@@ -26,6 +26,9 @@ _FORMAT = Parameter(
 _AFTER = Parameter("after", "Behind this seq; default: the newest.", number=True)
 _EVENTS_LIMIT = Parameter("limit", "At most so many, up to 1000; 100.", number=True)
 _TYPE = Parameter("type", "Only these types: WorkloadAdmitted,WorkloadEvicted.")
+_SET = Parameter("set", "What is otherwise: clusterqueue/team-a.cpu=40;policy.fairSharing=true.")
+_FROM = Parameter("from", "It is otherwise from this event or time on, not before.")
+_TO = Parameter("to", "Look no further than this event or time.")
 EVENTS, ME = "/v1/events", "/v1/me"
 WHY = Endpoint(
     path="/v1/workloads/{namespace}/{name}/why",
@@ -44,6 +47,22 @@ ENDPOINTS = (
         run=answers.answer_why_not,
         scope="workload",
         parameters=(_KIND, AS_OF),
+    ),
+    Endpoint(
+        path="/v1/namespaces/{namespace}/dry-run",
+        about="Whether a job would start now, on which flavors, and what it would wait for.",
+        answer=shapes.DryRun,
+        run=trials.answer_dry_run,
+        scope="namespace",
+        takes="The manifest of one job, as JSON. Nothing is submitted.",
+    ),
+    Endpoint(
+        path="/v1/what-if",
+        about="The recorded jobs replayed under other quotas, priorities or policies.",
+        answer=shapes.WhatIf,
+        run=trials.answer_what_if,
+        scope="everything",
+        parameters=(_SET, _FROM, _TO),
     ),
     Endpoint(
         path="/v1/queues",

@@ -26,6 +26,8 @@ from tidegate.serve.ledger.readers import Readers
 from tidegate.serve.ledger.replies import Replies, Reply
 from tidegate.serve.refusals import RefusalError
 
+BODY_MAX = 256 * 1_024
+"""What is sent may have so many bytes: as much as is told of one job."""
 THREADS, WAITING_MAX = 2, 64
 """Answers are worked out by so many threads; whoever comes when so many wait is sent away."""
 Handler: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -51,6 +53,7 @@ class Asked(NamedTuple):
     values: Mapping[str, str]
     person: Person
     sight: Sight
+    body: bytes = b""
 
 
 async def let_in(parts: Parts, endpoint: Endpoint, request: Request) -> Asked:
@@ -61,7 +64,9 @@ async def let_in(parts: Parts, endpoint: Endpoint, request: Request) -> Asked:
     """
     person = await parts.callers.person(request)
     values = endpoint.values(request.path_params, dict(request.query_params))
-    return Asked(endpoint, values, person, await sight_of(parts.rights, endpoint, values, person))
+    sight = await sight_of(parts.rights, endpoint, values, person)
+    body = await _body(request) if endpoint.takes else b""
+    return Asked(endpoint, values, person, sight, body)
 
 
 async def sight_of(
@@ -78,6 +83,8 @@ async def sight_of(
             return Sight()
         case "workload":
             return await rights.workload(person, namespace, _jobs(values["kind"]))
+        case "everything":
+            return await rights.everything(person)
         case "queues" | "queues or namespace" if not namespace:
             return await rights.queues(person)
         case "pending in cluster queue" | "pending in local queue":
@@ -107,9 +114,10 @@ async def answer(parts: Parts, asked: Asked, request: Request) -> Response:
         "Cache-Control": "private, no-cache",
         "Vary": "Authorization, Accept",
     }
-    if tag in request.headers.get("if-none-match", "").split(", "):
+    known = "" if asked.body else request.headers.get("if-none-match", "")
+    if tag in known.split(", "):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    key = (asked.endpoint.path, *sorted(asked.values.items()), tag)
+    key = (asked.endpoint.path, *sorted(asked.values.items()), tag, _digest(asked.body))
     reply = parts.replies.get(key)
     if reply is None:
         reply = await to_thread.run_sync(
@@ -149,6 +157,25 @@ def _jobs(kind: str) -> list[JobKind[Any]]:
     return [row for name, row in JOB_KINDS.items() if wanted in {name, name.rpartition("/")[2]}]
 
 
+async def _body(request: Request) -> bytes:
+    """Return what was sent.
+
+    Raises:
+        RefusalError: it is too large.
+    """
+    found = bytearray()
+    async for part in request.stream():
+        found += part
+        if len(found) > BODY_MAX:
+            message = f"The body has more than {BODY_MAX} bytes."
+            raise RefusalError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message)
+    return bytes(found)
+
+
+def _digest(body: bytes) -> bytes:
+    return hashlib.sha256(body).digest() if body else b""
+
+
 def _moment(parts: Parts, asked: Asked) -> tuple[int, bool]:
     """Return the seq that is asked about, and whether that is of the past."""
     text = asked.values.get("asOf", "")
@@ -167,7 +194,9 @@ def _worked_out(parts: Parts, asked: Asked, seq: int, past: bool) -> Reply:  # n
     row = asked.endpoint
     assert row.run is not None, "it is answered from the ledger"
     with parts.readers.lend(seq if past else 0, reports=row.reports) as reader:
-        question = Question(reader, parts.live, parts.notes, asked.values, asked.sight, past)
+        question = Question(
+            reader, parts.live, parts.notes, asked.values, asked.sight, past, asked.body
+        )
         found = row.run(question)
     if row.listed:
         found = _listed(found, asked, seq)

@@ -16,6 +16,7 @@ _REFUSALS = {
     "401": "no token, or nobody's",
     "403": "the asker may not see this",
     "404": "there is no such thing",
+    "413": "what is sent is too large",
     "422": "this is too much for a server, or not to be had",
     "429": "too many requests",
     "503": "the ledger or the API server does not answer",
@@ -37,7 +38,7 @@ def document(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
             "description": "What the ledger says, for whoever may see it. Nothing can be changed.",
         },
         "paths": {
-            row.path: {"get": _operation(row, schema)}
+            row.path: {row.method.lower(): _operation(row, schema)}
             for row, schema in zip(rows, schemas, strict=True)
         },
         "components": {
@@ -48,6 +49,13 @@ def document(endpoints: Iterable[Endpoint], version: str) -> dict[str, Any]:
     }
 
 
+def _taken(row: Endpoint) -> dict[str, Any]:
+    if not row.takes:
+        return {}
+    content = {"application/json": {"schema": {"type": "object"}}}
+    return {"requestBody": {"required": True, "description": row.takes, "content": content}}
+
+
 def _operation(row: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
     refused = {status: {"description": why} for status, why in _REFUSALS.items()}
     content = {"application/json": {"schema": schema}}
@@ -55,6 +63,7 @@ def _operation(row: Endpoint, schema: dict[str, Any]) -> dict[str, Any]:
         "summary": row.about,
         "description": f"Who may ask: {row.scope}.",
         "parameters": [*map(_in_path, _PLACE.findall(row.path)), *map(_in_query, row.allowed())],
+        **_taken(row),
         "responses": {
             "200": {
                 "description": "the answer",

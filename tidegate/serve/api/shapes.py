@@ -133,6 +133,22 @@ class WhyNot(Answer, frozen=True, kw_only=True):
     trials: int
 
 
+class DryRun(WhyNot, frozen=True, kw_only=True):
+    """What would become of a job that is submitted now."""
+
+    held: str  # why it would wait, in words; empty: it would start
+    assignment: list[dict[str, Any]]  # for each podset its flavors; empty: it would wait
+
+
+class WhatIf(Answer, frozen=True, kw_only=True):
+    """What was recorded, and two replays of it: unchanged and changed are to be compared."""
+
+    title: str
+    changes: list[str]
+    notes: list[str]  # what the replays rest on
+    sides: dict[str, dict[str, Any]]  # recorded, unchanged, changed: figures in all and by queue
+
+
 class Queue(Answer, frozen=True, kw_only=True):
     """A ClusterQueue: how many wait and run, and why the first one waits."""
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
+import msgspec
 import typer
 from msgspec.structs import replace
 
-from tidegate.cli.commands.decisions.why_not import record, tell_needs
+from tidegate.cli.commands.decisions.why_not import record as why_not_record
+from tidegate.cli.commands.decisions.why_not import tell_needs
 from tidegate.cli.ledger.name_lookup import draft_of
 from tidegate.cli.ledger.reading import AsOfOption, LedgerOption, open_reader
 from tidegate.cli.objects.manifests import documents
@@ -54,7 +56,11 @@ def submit(  # noqa: PLR0913 - each is an option
         raise NotSupportedError(
             f"Only --dry-run is done here: `kubectl create -f {file}` submits the job."
         )
-    kind, job = _job(file, namespace)
+    found = list(documents(file))
+    if len(found) != 1:
+        raise SettingsError(f"{file} holds {len(found)} objects: give a file with one job.")
+    where, raw = found[0]
+    kind, job = job_of(raw, where, namespace)
     with open_reader(ledger, as_of, reports=False) as reader:
         state = draft_of(reader)
     with counted("trials") as tick:
@@ -62,8 +68,7 @@ def submit(  # noqa: PLR0913 - each is an option
     if output in {Output.TABLE, Output.WIDE}:
         _tell(answer)
     else:
-        told = {**record(answer), "held": answer.now.held, "assignment": answer.now.assignment}
-        print_record(told, output, name="workload")
+        print_record(record(answer), output, name="workload")
     if not answer.now.starts:
         raise typer.Exit(1)
 
@@ -80,11 +85,22 @@ def _tell(answer: WhyNot) -> None:
         tell_needs(answer)
 
 
-def _job(file: Path, namespace: str) -> tuple[JobKind[Any], JobObserved]:
-    found = list(documents(file))
-    if len(found) != 1:
-        raise SettingsError(f"{file} holds {len(found)} objects: give a file with one job.")
-    where, raw = found[0]
+def record(answer: WhyNot) -> dict[str, Any]:
+    """Return an answer for programs."""
+    return {
+        **why_not_record(answer),
+        "held": answer.now.held,
+        "assignment": msgspec.to_builtins(answer.now.assignment),
+    }
+
+
+def job_of(raw: dict[str, Any], where: str, namespace: str) -> tuple[JobKind[Any], JobObserved]:
+    """Return a job as it would be observed, and its kind; ``namespace`` if it names none.
+
+    Raises:
+        SettingsError: it is of no kind of job; ``where`` it stands is told.
+        UndecodableError: it cannot be read.
+    """
     group = str(raw.get("apiVersion", "")).rpartition("/")[0]
     kinds = [one for one in JOB_KINDS.values() if (one.group, one.kind) == (group, raw.get("kind"))]
     if not kinds:
@@ -92,9 +108,9 @@ def _job(file: Path, namespace: str) -> tuple[JobKind[Any], JobObserved]:
         raise SettingsError(
             f"{where}: {raw.get('kind')} of {group} is no kind of job; known: {known}."
         )
-    meta = raw.setdefault("metadata", {})
-    meta.setdefault("namespace", namespace)
-    meta.setdefault("name", str(meta.pop("generateName", "")) + UID)
-    meta["uid"] = UID
+    meta = raw.get("metadata", {})
+    if isinstance(meta, dict):  # else reading it says what is wrong
+        generated = f"{meta.get('generateName', '')}{UID}"
+        raw = {**raw, "metadata": {"namespace": namespace, "name": generated, **meta, "uid": UID}}
     job = kinds[0].observe(read(raw, kinds[0].seen))
     return kinds[0], replace(job, finished="")

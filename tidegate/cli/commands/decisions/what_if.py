@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tidegate.cli.figures.comparison import SECOND_US, Comparison, about_waiting
 from tidegate.cli.figures.printing import FileOption, Form, FormOption, show
-from tidegate.cli.ledger.reading import LedgerOption, open_reader
+from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
 from tidegate.cli.objects.manifests import read_manifests
 from tidegate.cli.progress import watched
 from tidegate.cli.times import span
@@ -31,7 +31,7 @@ from tidegate.replay.simulator.changes import (
 )
 from tidegate.replay.simulator.field_paths import fields_of, read_setting
 from tidegate.replay.simulator.scenario import Scenario, recorded
-from tidegate.replay.simulator.whatif import as_recorded, played
+from tidegate.replay.simulator.whatif import Progress, as_recorded, played
 
 SetOption = Annotated[
     list[str],
@@ -76,21 +76,48 @@ def what_if(  # noqa: PLR0913 - each is an option
     """
     if not settings and not manifest:
         raise typer.BadParameter("Say what is to be otherwise: --set or --manifest.")
-    with open_reader(ledger, reports=False) as opened:
-        reader = opened._replace(end=opened.seq_of(to, "--to") if to else opened.end)
-        first = reader.seq_of(since, "--from", onwards=True) - 1 if since else 0
-        scenario = recorded(reader.entries("reading"), first)
-        before = as_recorded(reader.entries("measuring"), first)
-        title = f"What if: {reader.url}"
+    with open_reader(ledger, reports=False) as reader:
+        found = compared(recorded_until(reader, to), since, settings, manifest, progress)
+    show(found, output, file)
+
+
+def recorded_until(reader: Reader, to: str) -> Reader:
+    """Return a reader that looks no further than a moment; empty: to its end."""
+    return reader._replace(end=reader.seq_of(to, "--to") if to else reader.end)
+
+
+def compared(
+    reader: Reader,
+    since: str,
+    settings: list[str],
+    manifests: list[Path],
+    progressing: Callable[[str], Progress],
+) -> Comparison:
+    """Return what was recorded beside two replays of it, as it was and as it is asked to be.
+
+    Args:
+        reader: of the history.
+        since: the moment from which on it is otherwise; empty: from the beginning.
+        settings: as ``--set`` takes them.
+        manifests: files of objects in place of the recorded ones.
+        progressing: from a side's name to what its moments pass through.
+
+    Raises:
+        SettingsError: a setting or a manifest cannot be read, or changes nothing.
+        TidegateError: nothing was decided in this part of the history.
+    """
+    first = reader.seq_of(since, "--from", onwards=True) - 1 if since else 0
+    scenario = recorded(reader.entries("reading"), first)
+    before = as_recorded(reader.entries("measuring"), first)
     _refuse_unlisted(scenario)
-    other, said = apply_changes(scenario, settings, manifest)
+    other, said = apply_changes(scenario, settings, manifests)
     sides = {
         "recorded": before,
-        "unchanged": played(scenario, progress("unchanged")),
-        "changed": played(other, progress("changed")),
+        "unchanged": played(scenario, progressing("unchanged")),
+        "changed": played(other, progressing("changed")),
     }
     notes = (_SIDES, *about_runs(scenario), *about_waiting(sides))
-    show(Comparison(title=title, sides=sides, changes=said, notes=notes), output, file)
+    return Comparison(title=f"What if: {reader.url}", sides=sides, changes=said, notes=notes)
 
 
 def apply_changes(
@@ -133,7 +160,7 @@ def about_runs(scenario: Scenario) -> tuple[str, ...]:
     return tuple(found)
 
 
-def progress(what: str) -> Callable[[Iterator[int]], Iterator[int]]:
+def progress(what: str) -> Progress:
     """Return what shows how far a replay in virtual time got."""
     return lambda moments: watched(moments, what, None)
 

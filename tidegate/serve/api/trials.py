@@ -1,0 +1,104 @@
+"""What would be: a job that nobody submitted, and the recorded ones under another configuration.
+
+Both are decided by the scheduler's own core on copies. They keep a thread busy, so what they may
+look at is bounded, and one history at a time is played.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from threading import Lock
+from typing import Any
+
+import msgspec
+
+from tidegate.cli.commands.decisions.submit import job_of
+from tidegate.cli.commands.decisions.submit import record as dry_run_record
+from tidegate.cli.commands.decisions.what_if import compared, recorded_until
+from tidegate.cli.figures.comparison import record as comparison_record
+from tidegate.errors import NotSupportedError, TidegateError
+from tidegate.kinds.decode import FAILURES
+from tidegate.replay.whynot_search.dryrun import dry_run
+from tidegate.serve.api.answering import TRIALS_MAX
+from tidegate.serve.api.asking import Question
+from tidegate.serve.ledger.readers import PAST_MAX
+from tidegate.serve.refusals import RefusalError, refusal_of
+
+MOMENTS_MAX = 100_000
+"""A history that is played in virtual time may have so many moments."""
+_PLAYING = Lock()
+
+
+def answer_dry_run(asked: Question) -> dict[str, Any]:
+    """Tell what would become of a job: see ``tidegate submit --dry-run``.
+
+    Raises:
+        RefusalError: the body is no manifest of a job in this namespace, or it would not be queued.
+    """
+    namespace = asked.values["namespace"]
+    state = asked.reader.state()
+    with _refusing():
+        kind, job = job_of(_object(asked.body), "The body", namespace)
+        if job.namespace == namespace:
+            return dry_run_record(dry_run(state, job, kind.resource, TRIALS_MAX))
+    raise RefusalError(HTTPStatus.BAD_REQUEST, f"The job is not of {namespace!r}.")
+
+
+def answer_what_if(asked: Question) -> dict[str, Any]:
+    """Replay what was recorded under other quotas, priorities or policies: ``tidegate what-if``.
+
+    Raises:
+        RefusalError: nothing is to be otherwise, or another history is being played.
+        NotSupportedError: the history is too long to be played here.
+    """
+    settings = [one.strip() for one in asked.values["set"].split(";") if one.strip()]
+    if not settings:
+        raise RefusalError(HTTPStatus.BAD_REQUEST, "Say what is to be otherwise: set=.")
+    until = recorded_until(asked.reader, asked.values["to"])
+    if until.end > PAST_MAX:
+        raise NotSupportedError(
+            f"A server plays the first {PAST_MAX} events of a ledger again and no later ones: "
+            "run `tidegate what-if` on a machine of your own."
+        )
+    if not _PLAYING.acquire(blocking=False):
+        message = "Another history is being played: try again."
+        raise RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, retry_after_s=5)
+    try:
+        with _refusing():
+            found = compared(until, asked.values["from"], settings, [], _bounded)
+    finally:
+        _PLAYING.release()
+    return {**comparison_record(found), "title": "What if"}  # where the ledger is nobody needs
+
+
+@contextmanager
+def _refusing() -> Generator[None]:
+    """Refuse what is asked wrongly with the sentence that says why."""
+    try:
+        yield
+    except TidegateError as error:
+        if refusal_of(error) is not None:
+            raise
+        raise RefusalError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
+
+
+def _bounded(_side: str) -> Any:  # noqa: ANN401 - as ``whatif.Progress``
+    def passing(moments: Iterator[int]) -> Iterator[int]:
+        for count, moment in enumerate(moments):
+            if count >= MOMENTS_MAX:
+                raise NotSupportedError(
+                    f"A server plays no more than {MOMENTS_MAX} moments: look at less with to=."
+                )
+            yield moment
+
+    return passing
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(body, type=dict[str, Any])
+    except FAILURES as error:
+        message = "The body is no JSON object: give the manifest of one job as JSON."
+        raise RefusalError(HTTPStatus.BAD_REQUEST, message) from error
