@@ -7,8 +7,9 @@ import * as job from "./views/job.js";
 import * as money from "./views/money.js";
 import * as queue from "./views/queue.js";
 import * as trust from "./views/trust.js";
+import * as whatif from "./views/whatif.js";
 
-const VIEWS = { job, queue, cohorts, money, trust };
+const VIEWS = { job, queue, cohorts, money, trust, whatif };
 const LIVE_MS = 5000;
 const answer = document.getElementById("answer");
 const slider = document.getElementById("slider");

@@ -45,7 +45,7 @@ async function inside(now, all) {
     const bars = new Map((tree ?? []).filter((one) => one.name === now.queue).map((one) => [`${one.flavor} ${one.resource}`, one.bar]));
     found.push(element("h3", {}, "Quota"), table("Quota: █ used, ▒ lent, ░ free, ▓ borrowed", [
       ["Flavor", (one) => one.flavor], ["Resource", (one) => one.resource],
-      ["", (one) => element("span", { "aria-hidden": "true" }, bars.get(`${one.flavor} ${one.resource}`) ?? ""), "bar"],
+      ["Bar", (one) => element("span", { "aria-hidden": "true" }, bars.get(`${one.flavor} ${one.resource}`) ?? ""), "bar"],
       ["Nominal", (one) => one.nominal, "number"], ["Used", (one) => one.used, "number"],
       ["Borrowed", (one) => one.borrowed, "number"], ["Lent", (one) => one.lent, "number"],
       ["Used by", (one) => one.usedBy.join(", ")],

@@ -20,7 +20,7 @@ export async function view(now) {
     element("h2", {}, "Trust"),
     element("p", {}, "Each event's hash covers the one before. This page reads the ledger and does not verify it: ",
       element("code", {}, "tidegate ledger verify --witness"), " follows the chain, decides every turn again and compares the head with the bus."),
-    table("The ledger", [["What", (one) => one[0]], ["", (one) => one[1]]], facts),
+    table("The ledger", [["What", (one) => one[0]], ["Value", (one) => one[1]]], facts),
     element("h3", {}, "What was missed or refused"),
     gaps === null ? element("p", { class: "wrong" }, gapsRefused) : table("Newest first", [
       ["Seq", (one) => one.seq, "number"], ["At", (one) => one.at], ["Event", (one) => one.type], ["What", (one) => JSON.stringify(one.event)],
