@@ -1,4 +1,4 @@
-"""The five views with a ledger's data, the slider, signing in, keys, and what the page may load."""
+"""The views with a ledger's data, the slider, signing in, keys, and what the page may load."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser, Page, expect
 
 from tests.serve.browser.conftest import Open
 
+OTHERWISE = "clusterqueue/team-a.cpu=86;clusterqueue/team-a.memory=200Gi"
 VIEWS = (
     ("?view=job&namespace=a&name=huge", ["pending", "ExceedsMaxQuota", "Position 1"]),
     ("?view=queue&queue=team-a", ["a/job-huge-d526e", "Borrowed", "ann, bob"]),
     ("?view=cohorts", ["research", "team-b", "b/job-urgent"]),
     ("?view=money", ["2026-03", "Rows without a price", "Download as CSV"]),
     ("?view=trust", ["5a3e", "kim", "tidegate ledger verify"]),
+    (f"?view=whatif&set={OTHERWISE}", ["team-a", "1 → 0", "6 jobs"]),
 )
 NARROW = {"width": 360, "height": 740}
 
@@ -54,6 +57,8 @@ async def test_each_view_answers_and_loads_nothing_from_elsewhere(
         assert {url for url in watched.asked if not url.startswith(root.removesuffix("look/"))} <= {
             url for url in watched.asked if url.startswith("blob:")
         }
+        found = await Axe().run(watched.page)
+        assert found.response["violations"] == [], (query, found.generate_report())
         wide = await watched.page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert wide <= 0, query
 
@@ -110,6 +115,18 @@ async def test_all_can_be_done_with_keys(browser: Browser, pages: Open) -> None:
     await button.focus()
     await page.keyboard.press("Enter")
     await expect(page.locator("main")).to_contain_text("cpu of on-demand from 8 to 86")
+
+
+async def test_what_is_asked_to_be_otherwise_is_replayed(browser: Browser, pages: Open) -> None:
+    watched = await opened(browser, await pages("local") + "?view=whatif")
+    page = watched.page
+    await page.get_by_label("Otherwise").fill("clusterqueue/team-a.cpu=nothing")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("alert")).to_contain_text("nothing")
+    await page.get_by_label("Otherwise").fill(OTHERWISE)
+    await page.get_by_role("button", name="Replay").click()
+    await expect(page.locator("tr", has_text="all")).to_contain_text("1 → 0")
+    assert "set=clusterqueue" in page.url
 
 
 async def test_what_a_tenant_wrote_is_text(browser: Browser, pages: Open) -> None:
