@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tidegate.core.preemption.sums import borrowed, given, known, losses, may_give
+from tidegate.core.preemption.sums import borrowed, given, giving, held_below, known, losses
 from tidegate.core.preemption.trial import is_displaced, may_move_shares
 from tidegate.core.quota.shares import Share, share
 from tidegate.core.quota.tree import Cell, Node, free, kept_free
@@ -151,12 +151,11 @@ def _given_fairly(asking: Asking, cell: Cell, units: int) -> int:
         return 0
     found, gone = 0, _own(asking)
     for node, parent, remaining in _upwards(cq.node, fr, units):
-        beside = [child for child in parent.children if child is not node]
-        if gone or any(may_give(cq.tree, child, known(cq.tree, node).share) for child in beside):
+        if gone or giving(cq.tree, parent, node, known(cq.tree, node).share):
             least = share(node, {**gone, fr: gone.get(fr, 0) + remaining})
-            giving = [child for child in beside if may_give(cq.tree, child, least)]
-            found += sum(given(cq.tree, child, fr, least, limit) for child in giving)
-            for child in giving if parent.parent is not None else ():
+            others = giving(cq.tree, parent, node, least)
+            found += sum(given(cq.tree, child, fr, least, limit) for child in others)
+            for child in others if parent.parent is not None else ():
                 _take(asking, gone, child, least)
     return found
 
@@ -171,10 +170,9 @@ def givers(asking: Asking, amounts: dict[FlavorResource, int]) -> set[str]:
     while node.parent is not None:
         extra = {fr: gone.get(fr, 0) + left.get(fr, 0) for fr in {**gone, **left}}
         least = share(node, extra)
-        for child in node.parent.children:
-            if child is not node and may_give(tree, child, least):
-                leaving = _take(asking, gone, child, least)
-                found.update(one.cluster_queue for one in leaving)
+        for child in giving(tree, node.parent, node, least):
+            leaving = _take(asking, gone, child, least)
+            found.update(one.cluster_queue for one in leaving)
         left = {fr: max(0, units - kept_free(node.cells[fr])) for fr, units in left.items()}
         node = node.parent
     return found
@@ -183,10 +181,7 @@ def givers(asking: Asking, amounts: dict[FlavorResource, int]) -> set[str]:
 def _own(asking: Asking) -> dict[FlavorResource, int]:
     """Return what a workload may evict in its own ClusterQueue, negated."""
     limit = limit_of(asking.workload, asking.cq.spec.preemption.within_cluster_queue)
-    if limit == -_ANY:
-        return {}
-    held = ((fr, _below(sums, limit)) for fr, sums in asking.cq.held.items())
-    return {fr: -units for fr, units in held if units}
+    return {} if limit == -_ANY else dict(held_below(asking.cq.tree, asking.cq, limit))
 
 
 def _take(

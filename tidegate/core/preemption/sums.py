@@ -7,9 +7,10 @@ the path of who moved.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import itemgetter
 
 from tidegate.core.preemption.trial import takes_more
-from tidegate.core.quota.shares import Share, borrows, removable, share
+from tidegate.core.quota.shares import ZERO, Share, borrows, removable, share
 from tidegate.core.quota.tree import Cell, Node, passed_on
 from tidegate.core.state.cluster_queues import ClusterQueueState, Known, Loss, Losses, Tree
 from tidegate.core.state.state import Workload
@@ -45,6 +46,36 @@ def may_give(tree: Tree, node: Node, least: Share) -> bool:
     """Tell whether a node's share is not below another; a cohort that borrows nothing is safe."""
     at = known(tree, node)
     return least <= at.share and (at.borrows or not node.is_cohort)
+
+
+def giving(tree: Tree, parent: Node, node: Node, least: Share) -> list[Node]:
+    """Return the other children of a cohort whose share is not below one: see ``may_give``."""
+    at = known(tree, parent)
+    if at.ranked is None:
+        each = [
+            (known(tree, one).share, one) for one in parent.children if may_give(tree, one, ZERO)
+        ]
+        at.ranked = sorted(each, key=itemgetter(0), reverse=True)
+    found: list[Node] = []
+    for has, child in at.ranked:
+        if has < least:
+            break
+        if child is not node:
+            found.append(child)
+    return found
+
+
+def held_below(tree: Tree, cq: ClusterQueueState, limit: int) -> dict[FlavorResource, int]:
+    """Return what is held in a ClusterQueue below a priority, negated."""
+    kept = known(tree, cq.node).own
+    found = kept.get(limit)
+    if found is None:
+        held = (
+            (fr, sum(units for at, units in sums.items() if at < limit))
+            for fr, sums in cq.held.items()
+        )
+        found = kept[limit] = {fr: -units for fr, units in held if units}
+    return found
 
 
 def losses(tree: Tree, node: Node, fr: FlavorResource, least: Share) -> Iterable[Loss]:

@@ -66,6 +66,10 @@ class Known(msgspec.Struct, kw_only=True, eq=False):
     version: int  # the node's
     share: Share
     borrows: bool
+    ranked: list[tuple[Share, Node]] | None = None
+    """Its children that could give of their share, the greatest first; None: not looked at yet."""
+    own: dict[int, dict[FlavorResource, int]] = {}
+    """What is held there below a priority, negated."""
     sums: dict[tuple[FlavorResource, tuple[FlavorResource, ...]], dict[int, int]] = {}
     losses: dict[FlavorResource, list[Losses]] = {}
 
