@@ -98,7 +98,8 @@ def _opened(settings: Settings) -> Generator[tuple[Ledger, Snapshots]]:
         if settings.migrate:
             upgrade(engine)
         check(engine, writes=True)
-        yield SqlLedger(engine), SqlSnapshots(engine)
+        ledger = SqlLedger(engine, partition_events=settings.partition_events)
+        yield ledger, SqlSnapshots(engine)
     finally:
         engine.dispose()
 

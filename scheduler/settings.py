@@ -37,6 +37,9 @@ class Settings(ServiceSettings, frozen=True, kw_only=True):
         int,
         Meta(ge=100, description="least entries from one snapshot to the next"),
     ] = 10_000
+    partition_events: Annotated[
+        int, Meta(ge=1_000, description="events of one partition of ledger_event in PostgreSQL")
+    ] = 5_000_000
     rest_s: Annotated[
         float,
         Meta(ge=0, le=1, description="rest between turns under load, which makes larger turns"),

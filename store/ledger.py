@@ -14,6 +14,8 @@ from sqlalchemy.exc import IntegrityError
 
 from store import term
 from store.failures import selecting, through, transaction
+from store.partitions.ahead import PartitionsAhead
+from store.partitions.making import EVENTS_DEFAULT
 from store.reading.entries import newest
 from store.reading.history import History
 from store.reporting.projection import project
@@ -21,9 +23,10 @@ from store.statements.clock import now_us
 from store.statements.writing import Copying
 from store.tables import EVENTS, OBSERVATIONS, ledger_event
 from tidegate.contracts.entry import Entry, Positions, Term
-from tidegate.errors import SequenceConflictError
+from tidegate.errors import LedgerUnreachableError, SequenceConflictError
 
 INSERT = Copying(ledger_event, Entry)
+_NO_PARTITION = "23514"  # PostgreSQL's code
 
 
 class SqlLedger:
@@ -36,13 +39,18 @@ class SqlLedger:
         *,
         clock_us: Callable[[], int] | None = None,
         reports: bool = True,
+        partition_events: int = EVENTS_DEFAULT,
     ) -> None:
-        """Leases count in the database's time, unless a simulation gives its own ``clock_us``."""
+        """Leases count in the database's time, unless a simulation gives its own ``clock_us``.
+
+        ``partition_events`` is how many seqs a new partition of PostgreSQL's table spans.
+        """
         self._engine = engine
         self._partition = partition
         self._clock_us = clock_us
         self._reports = reports
         self._history = History(lambda: selecting(engine), partition)
+        self._ahead = PartitionsAhead(engine, partition_events)
 
     def lead(self, holder: str, lease_us: int) -> Term | None:
         """See ``tidegate.bus.ports.Ledger.lead``; the first to lead opens the partition."""
@@ -63,6 +71,8 @@ class SqlLedger:
         The writer's row is locked first, so that of two writers the second sees what the first
         did; then the end is compared; and the primary key is the last defence behind both.
         """
+        if entries:
+            self._ahead.make(entries[0].seq, entries[-1].seq)
         with transaction(self._engine) as conn:
             term.demand(conn, self._partition, epoch)
             before_us = self._insert(conn, after, entries)
@@ -97,6 +107,9 @@ class SqlLedger:
             try:
                 INSERT.execute(conn, entries)
             except IntegrityError as error:
+                if getattr(error.orig, "sqlstate", None) == _NO_PARTITION:
+                    told = f"ledger_event has no partition for seq {after + 1}: who took it away?"
+                    raise LedgerUnreachableError(told) from error
                 raise SequenceConflictError(after, "a row that another wrote") from error
         return None if before is None else before.at_us
 

@@ -25,6 +25,7 @@ ledger_event = Table(
     Column("subject", String, nullable=False),
     Column("payload", Text, nullable=False),  # JSON as written: a jsonb would reorder it
     Column("hash", LargeBinary(32), nullable=False),
+    postgresql_partition_by="RANGE (seq)",  # store.partitions
 )
 
 ledger_writer = Table(

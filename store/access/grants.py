@@ -9,6 +9,7 @@ from sqlalchemy import Connection, inspect, text
 
 from store.access.engine import open_engine
 from store.failures import transaction
+from store.partitions.making import SIGNATURE, is_partition
 from store.schema.version import VERSION_TABLE
 from store.tables import ledger_archive, ledger_event, ledger_schema, ledger_view
 from tidegate.errors import NotSupportedError
@@ -45,14 +46,20 @@ def grant(ledger: str, *, writer: str = "", reader: str = "") -> None:
 
 
 def _to_writer(conn: Connection, role: str) -> None:
-    for table in inspect(conn).get_table_names():
+    for table in _tables(conn):
         _do(conn, f"REVOKE ALL ON {{}} FROM {_quoted(conn, role)}", table)
         _do(conn, f"GRANT {RIGHTS.get(table, ALL)} ON {{}} TO {_quoted(conn, role)}", table)
 
+    conn.execute(text(f"GRANT EXECUTE ON FUNCTION {SIGNATURE} TO {_quoted(conn, role)}"))
+
+
+def _tables(conn: Connection) -> list[str]:
+    """Return the tables but for partitions: rights on the whole are asked, and none on these."""
+    return [name for name in inspect(conn).get_table_names() if not is_partition(name)]
+
 
 def _to_reader(conn: Connection, role: str) -> None:
-    found = inspect(conn)
-    for name in (*found.get_table_names(), *found.get_view_names()):
+    for name in (*_tables(conn), *inspect(conn).get_view_names()):
         _do(conn, f"GRANT SELECT ON {{}} TO {_quoted(conn, role)}", name)
 
 

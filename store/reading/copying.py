@@ -7,10 +7,11 @@ PostgreSQL.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Engine, Table, func, insert, select
+from sqlalchemy import Connection, Engine, Table, func, insert, select, text
 
 from store.access.engine import shown
 from store.failures import reading, transaction
+from store.partitions.making import EVENTS_DEFAULT, make_partitions
 from store.reporting import tables  # registers the reporting tables with the metadata
 from store.schema.migrate import upgrade
 from store.statements.positional import Positional
@@ -34,6 +35,7 @@ def copy(source: Engine, target: Engine) -> int:
     with reading(_at_one_moment(source)) as old, transaction(target, begin_at_once=True) as new:
         if new.scalar(select(ledger_event.c.seq).limit(1)) is not None:
             raise LedgerUnreachableError(f"{shown(target)} holds a ledger already.")
+        _make_partitions(old, new)
         for table in tables.usage.metadata.sorted_tables:
             if table not in (ledger_view, ledger_schema):
                 _copy_rows(old, new, table)
@@ -44,6 +46,13 @@ def _at_one_moment(source: Engine) -> Engine:
     if source.dialect.name != "postgresql":
         return source  # in WAL mode every transaction sees one moment
     return source.execution_options(isolation_level="REPEATABLE READ")
+
+
+def _make_partitions(old: Connection, new: Connection) -> None:
+    seq = ledger_event.c.seq
+    first, last = old.execute(select(func.min(seq), func.max(seq))).one()
+    if new.dialect.name == "postgresql" and first is not None:
+        make_partitions(lambda sql: new.scalar(text(sql)), first, last, EVENTS_DEFAULT)
 
 
 def _copy_rows(old: Connection, new: Connection, table: Table) -> None:

@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
 )
 
+from store.partitions.making import is_partition
 from store.tables import Number, metadata
 
 
@@ -59,7 +60,9 @@ def _index_what_lasts(table: Table, by: str, ended: str) -> None:
 
 
 def made_on(dialect: str, item: object) -> bool:
-    """Tell whether a table, index or other item of the metadata is made on this database."""
+    """Tell whether a table, index or other item is made by migrations on this database."""
+    if isinstance(item, Table) and is_partition(item.name):
+        return False
     return not isinstance(item, Index) or dialect in item.info.get("dialects", (dialect,))
 
 

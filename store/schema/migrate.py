@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, select, text
 
 from store.access.engine import open_engine, shown
 from store.archive.archive_ranges import pages
-from store.failures import selecting, through, transaction
+from store.failures import reading, selecting, through, transaction
 from store.reporting.projection import rebuild
 from store.schema import version as schema
 from store.schema.version import (
@@ -39,6 +39,8 @@ __all__ = ["check", "downgrade", "rebuild_reports", "steps_down", "upgrade"]
 
 _LOCK = 7_116_100_103
 """PostgreSQL's advisory lock for migrations: any number that is only ours."""
+_LOCK_TIMEOUT = "10s"
+"""For a table: whoever waits for one lets all others wait behind it, so it is given up and told."""
 
 
 def upgrade(ledger: str | Engine) -> None:
@@ -53,6 +55,9 @@ def upgrade(ledger: str | Engine) -> None:
         with selecting(engine) as select:
             if is_current(select, engine.dialect.name):
                 return
+            at = revision(select, engine.dialect.name)
+        refuse_newer(shown(engine), at)
+        _prepare(engine, at)
         with _changing(engine) as conn:
             from alembic import command  # noqa: PLC0415 - see above
 
@@ -124,6 +129,7 @@ def _changing(engine: Engine) -> Generator[Connection]:
     with transaction(engine, begin_at_once=True) as conn:
         if conn.dialect.name == "postgresql":
             conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+            conn.execute(text(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT}'"))
         refuse_newer(shown(engine), revision(through(conn), conn.dialect.name))
         if has_table(through(conn), conn.dialect.name, VIEW_TABLE):
             catalog.drop(conn)
@@ -145,6 +151,23 @@ def _opened(ledger: str | Engine) -> Generator[Engine]:
 def _rebuild(conn: Connection) -> None:
     for partition in conn.scalars(select(ledger_writer.c.partition)).all():
         rebuild(conn, partition, pages(through(conn), partition))
+
+
+def _prepare(engine: Engine, found: str | None) -> None:
+    """Run what migrations do beforehand, while others write; a new ledger has nothing to prepare.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer, or somebody holds a lock.
+    """
+    if found is None:
+        return
+    with reading(engine) as conn:
+        if conn.dialect.name == "postgresql":  # of many that come at once one does it
+            conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        for step in reversed(list(_migrations())):
+            prepare = getattr(step.module, "prepare", None)
+            if prepare is not None and step.revision > found:
+                prepare(engine)
 
 
 def _asks_for_rebuild(found: str | None) -> bool:

@@ -1,0 +1,1 @@
+"""``ledger_event`` in PostgreSQL: partitions by range of seq, made ahead and taken away whole."""

@@ -1,0 +1,42 @@
+"""Room for what a writer appends next: a whole partition ahead, so that no turn waits for one."""
+
+from __future__ import annotations
+
+from sqlalchemy import Engine, text
+
+from store.failures import transaction
+from store.partitions.making import EVENTS_DEFAULT, make_partitions
+from tidegate.errors import LedgerUnreachableError
+
+_TRIES = 100
+"""A partition spans so many times the events after which a failure is tried again."""
+
+
+class PartitionsAhead:
+    """What one writer knows of the partitions; SQLite has none."""
+
+    def __init__(self, engine: Engine, size: int = EVENTS_DEFAULT) -> None:
+        """``size`` is how many seqs a new partition spans."""
+        self._engine, self._size = engine, size
+        self._upper = self._next = 0  # where room ends; from which seq on to make more
+
+    def make(self, first: int, last: int) -> None:
+        """Make sure that there is room for some seqs; make the next partition in good time.
+
+        Raises:
+            LedgerUnreachableError: there is no room, and none can be made.
+        """
+        if last < self._next or self._engine.dialect.name != "postgresql":
+            return
+        try:
+            with transaction(self._engine) as conn:
+                self._upper = make_partitions(
+                    lambda sql: conn.scalar(text(sql)), first, last + self._size, self._size
+                )
+        except LedgerUnreachableError:
+            # Somebody holds a lock: there is time, a whole partition is ahead.
+            if last >= self._upper:
+                raise
+            self._next = last + max(1, self._size // _TRIES)
+        else:
+            self._next = self._upper - self._size

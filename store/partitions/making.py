@@ -1,0 +1,78 @@
+"""The function in PostgreSQL that makes the next partitions of ``ledger_event``.
+
+Tables are the owner's, and the writer only appends. So the function runs with its owner's rights,
+and the one thing it does is to add empty partitions behind the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from store.tables import ledger_event
+
+EVENTS_DEFAULT = 5_000_000
+"""How many seqs a partition spans."""
+RESERVE_EVENTS = 2_000_000
+"""Room behind the newest event that a table keeps which becomes the first partition."""
+CALL_MAX = 500
+"""Partitions that one call makes at most: each takes locks until its transaction ends."""
+FUNCTION = "ledger_make_partitions"
+SIGNATURE = f"{FUNCTION}(bigint, bigint)"
+LOCK = 7_116_100_104
+"""PostgreSQL's advisory lock for making partitions: any number that is only ours."""
+
+# A table is made apart and attached: that takes SHARE UPDATE EXCLUSIVE on ledger_event, beside
+# which everybody reads and appends. CREATE TABLE ... PARTITION OF would wait for every reader, and
+# let everybody wait behind it. For the same reason there is no DEFAULT partition: it would be
+# locked and searched each time, and with one nothing can be detached beside readers.
+BODY = f"""
+DECLARE
+  lower bigint;
+  upper bigint;
+  name text;
+BEGIN
+  PERFORM pg_advisory_xact_lock({LOCK});
+  SELECT max(substring(pg_get_expr(c.relpartbound, c.oid) from 'TO \\(''?(\\d+)')::bigint)
+    INTO upper FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = '{ledger_event.name}'::regclass;
+  upper := coalesce(upper, (until / size) * size);
+  FOR made IN 1..{CALL_MAX} LOOP
+    EXIT WHEN upper > until;
+    lower := upper;
+    upper := (lower / size + 1) * size;
+    name := '{ledger_event.name}_' || lower;
+    EXECUTE format('CREATE TABLE %I (LIKE {ledger_event.name} INCLUDING ALL)', name);
+    EXECUTE format('ALTER TABLE {ledger_event.name} ATTACH PARTITION %I'
+      ' FOR VALUES FROM (%s) TO (%s)', name, lower, upper);
+  END LOOP;
+  RETURN upper;
+END
+"""  # noqa: S608 - our names
+
+
+def definition(schema: str) -> str:
+    """Return the statement that makes the function in a schema, whose name is quoted already."""
+    return (
+        f"CREATE OR REPLACE FUNCTION {FUNCTION}(until bigint, size bigint) RETURNS bigint"
+        f" LANGUAGE plpgsql SECURITY DEFINER SET search_path = {schema}, pg_temp"
+        f" SET lock_timeout = '2s' AS $body${BODY}$body$"
+    )
+
+
+def make_partitions(run: Callable[[str], Any], first: int, last: int, size: int) -> int:
+    """Make the partitions for the seqs ``first`` to ``last``; return where room ends.
+
+    ``run`` runs a statement and returns its one value. There must be none yet, or those there are
+    end at ``first`` or behind it.
+    """
+    upper = int(run(f"SELECT {FUNCTION}({first}, {size})"))
+    while upper <= last:
+        upper = int(run(f"SELECT {FUNCTION}({last}, {size})"))
+    return upper
+
+
+def is_partition(table: str | None) -> bool:
+    """Tell whether a table is named as the partitions are."""
+    head, _, number = (table or "").rpartition("_")
+    return head == ledger_event.name and number.isdecimal()

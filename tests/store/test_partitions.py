@@ -1,0 +1,160 @@
+"""Events by range of seq in PostgreSQL: the writer has room ahead, and nobody waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from sqlalchemy import Engine, insert, text
+
+from store.access.engine import open_engine
+from store.ledger import SqlLedger
+from store.partitions.making import SIGNATURE, is_partition
+from store.schema import migrate
+from store.tables import ledger_event
+from tests.parts.postgresql import Server
+from tests.store.histories import LEASE_US, ticks
+from tidegate.contracts.entry import Entry, Positions
+from tidegate.errors import LedgerUnreachableError
+
+pytestmark = pytest.mark.real
+BOUNDS = (
+    "SELECT c.relname, pg_get_expr(c.relpartbound, c.oid) FROM pg_inherits i"
+    " JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'ledger_event'::regclass"
+    " ORDER BY c.relname"
+)
+SIZE = 10
+
+
+@pytest.fixture
+def engine(postgresql: Server) -> Iterator[Engine]:
+    """A migrated ledger's engine."""
+    made = postgresql.new_database()
+    engine = open_engine(made)
+    migrate.upgrade(engine)
+    yield engine
+    engine.dispose()
+    postgresql.drop(made)
+
+
+def led(engine: Engine) -> SqlLedger:
+    """Return a ledger of small partitions that leads its first term."""
+    ledger = SqlLedger(engine, reports=False, partition_events=SIZE)
+    assert ledger.lead("a", LEASE_US) is not None
+    return ledger
+
+
+def append(ledger: SqlLedger, entries: list[Entry], rows: int = 4) -> None:
+    for first in range(0, len(entries), rows):
+        part = entries[first : first + rows]
+        ledger.append(1, part[0].seq - 1, part, Positions())
+
+
+def bounds(engine: Engine) -> dict[str, str]:
+    with engine.connect() as conn:
+        return {str(row[0]): str(row[1]) for row in conn.execute(text(BOUNDS))}
+
+
+def file_of(engine: Engine, table: str) -> int:
+    """Return the number of the file that holds a table's rows: another after it was rewritten."""
+    with engine.connect() as conn:
+        return int(conn.scalar(text("SELECT pg_relation_filenode(:table)"), {"table": table}) or 0)
+
+
+def test_a_whole_partition_is_always_ahead(engine: Engine) -> None:
+    ledger, told = led(engine), ticks(25)
+    append(ledger, told)
+    made = bounds(engine)
+    assert list(made) == [f"ledger_event_{lower}" for lower in (0, 10, 20, 30)]
+    assert all(map(is_partition, made))
+    assert made["ledger_event_30"] == "FOR VALUES FROM ('30') TO ('40')"
+    assert list(ledger.read()) == told
+    assert ledger.newest() == told[-1]
+
+
+def test_another_size_goes_on_behind_the_last(engine: Engine) -> None:
+    append(led(engine), ticks(5))
+    larger = SqlLedger(engine, reports=False, partition_events=100)
+    append(larger, ticks(150)[5:], rows=50)
+    edges = [(0, 10), (10, 20), (20, 100), (100, 200), (200, 300)]
+    expected = {f"FOR VALUES FROM ('{lower}') TO ('{upper}')" for lower, upper in edges}
+    assert set(bounds(engine).values()) == expected
+    assert list(larger.read()) == ticks(150)
+
+
+def test_room_is_made_beside_whoever_reads(engine: Engine) -> None:
+    ledger = led(engine)
+    append(ledger, ticks(5))
+    with engine.connect() as reader:
+        assert reader.scalar(text("SELECT count(*) FROM ledger_event")) == 5
+        append(ledger, ticks(40)[5:])
+        assert len(bounds(engine)) == 6
+        assert reader.scalar(text("SELECT count(*) FROM ledger_event")) == 40
+
+
+def test_without_rights_the_writer_goes_on_to_the_end_of_its_room(engine: Engine) -> None:
+    ledger, told = led(engine), ticks(40)
+    append(ledger, told[:4])  # room to 20
+    with engine.begin() as conn:
+        conn.execute(text(f"DROP FUNCTION {SIGNATURE}"))
+    append(ledger, told[4:16])
+    with pytest.raises(LedgerUnreachableError, match="ledger_make_partitions"):
+        append(ledger, told[16:])
+    assert list(ledger.read()) == told[:16]
+
+
+@pytest.mark.parametrize("rows", [5, 35])
+def test_a_plain_table_becomes_the_first_partition_without_being_rewritten(
+    engine: Engine, rows: int
+) -> None:
+    told = ticks(rows + 5)
+    append(led(engine), told[:rows])
+    migrate.downgrade(engine, "0006")
+    assert not any(is_partition(name) for name in tables(engine))
+    with engine.begin() as conn:
+        conn.execute(text("CREATE ROLE appending"))
+        conn.execute(text("GRANT SELECT, INSERT ON ledger_event TO appending"))
+        conn.execute(text("GRANT SELECT (seq) ON ledger_event TO PUBLIC"))
+    try:
+        before = file_of(engine, "ledger_event")
+        migrate.upgrade(engine)
+        assert file_of(engine, "ledger_event_0") == before
+        assert bounds(engine) == {"ledger_event_0": "FOR VALUES FROM (MINVALUE) TO ('5000000')"}
+        ledger = SqlLedger(engine, reports=False, partition_events=SIZE)
+        append(ledger, told[rows:])
+        assert list(ledger.read()) == told
+        with engine.connect() as conn:
+            may = "SELECT has_table_privilege('appending', :table, 'INSERT')"
+            asked = [{"table": "ledger_event"}, {"table": "ledger_event_0"}]
+            assert [conn.scalar(text(may), one) for one in asked] == [True, False]
+            makes = "SELECT has_function_privilege('appending', :function, 'EXECUTE')"
+            assert conn.scalar(text(makes), {"function": SIGNATURE})
+    finally:
+        with engine.begin() as conn:
+            conn.execute(text("DROP OWNED BY appending; DROP ROLE appending"))
+
+
+def tables(engine: Engine) -> list[str]:
+    with engine.connect() as conn:
+        found = "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p')"
+        return list(conn.scalars(text(found)))
+
+
+def test_what_is_prepared_holds_while_the_writer_goes_on(engine: Engine) -> None:
+    told = ticks(30)
+    append(led(engine), told[:10])
+    migrate.downgrade(engine, "0006")
+    with engine.connect() as reader:
+        assert reader.scalar(text("SELECT count(*) FROM ledger_event")) == 10
+        reader.commit()
+    prepare_only(engine)
+    with engine.begin() as conn:  # as the writer of the version before does
+        values = [{name: getattr(one, name) for name in Entry.__struct_fields__} for one in told]
+        conn.execute(insert(ledger_event), values[10:])
+    prepare_only(engine)  # again, as after a kill
+    migrate.upgrade(engine)
+    assert list(SqlLedger(engine).read()) == told
+
+
+def prepare_only(engine: Engine) -> None:
+    migrate._prepare(engine, "0006")  # noqa: SLF001 - what a kill leaves behind
