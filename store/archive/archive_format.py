@@ -1,7 +1,7 @@
-"""A ledger as a file of lines: what ``tidegate ledger export`` writes and every command reads.
+"""A ledger as a file: what ``ledger export`` and ``ledger archive`` write and every command reads.
 
-One entry a line, every column as the ledger has it, the hash in hexadecimal: the chain is kept, so
-an archive is audited like a ledger. A name that ends in ``.gz`` is compressed.
+Parquet, or lines: one entry a line, every column as the ledger has it, the hash in hexadecimal. The
+chain is kept, so an archive is audited like a ledger. A name that ends in ``.gz`` is compressed.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ from typing import IO, Literal, cast
 import msgspec
 from msgspec.structs import asdict
 
+from store.archive import parquet
 from store.reading.entries import EVERY, PAGE_ROWS, Narrow
 from tidegate.contracts.entry import Entry
 from tidegate.errors import UndecodableError
 
-SUFFIXES = (".jsonl", ".jsonl.gz")
+LINES = (".jsonl", ".jsonl.gz")
+SUFFIXES = (*LINES, parquet.SUFFIX)
 
 
 class Archive:
-    """The reading side of ``tidegate.bus.ports.Ledger``, over a file."""
+    """The reading side of ``tidegate.bus.ports.Ledger``, over a file of lines."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -71,6 +73,11 @@ class Archive:
         return found
 
 
+def archive_of(path: Path) -> Archive | parquet.ParquetArchive:
+    """Return what reads a file, by its name's end."""
+    return parquet.ParquetArchive(path) if path.suffix == parquet.SUFFIX else Archive(path)
+
+
 def is_archive(text: str) -> bool:
     """Tell whether a ledger's URL is the path of an archive."""
     return "://" not in text and text.endswith(SUFFIXES)
@@ -81,7 +88,10 @@ def write(entries: Iterable[Entry], path: Path) -> int:
 
     Raises:
         FileExistsError: the file is there already.
+        NotSupportedError: it is to be Parquet, and this installation lacks pyarrow.
     """
+    if path.suffix == parquet.SUFFIX:
+        return parquet.write(entries, path)
     count = 0
     with _opened(path, "xb") as file:
         for entry in entries:
@@ -89,6 +99,11 @@ def write(entries: Iterable[Entry], path: Path) -> int:
             file.write(msgspec.json.encode(columns) + b"\n")
             count += 1
     return count
+
+
+def name_of(first: int, last: int, suffix: str) -> str:
+    """Return what the file of some events is called in a folder."""
+    return f"events-{first:012}-{last:012}{suffix}"
 
 
 def sync(path: Path) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from store.archive.archive_format import Archive
+from store.archive.archive_format import Archive, archive_of
+from store.archive.parquet import ParquetArchive
 from store.reading import entries
 from store.reading.entries import PAGE_ROWS
 from store.statements.selecting import Select
@@ -62,13 +63,13 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
             )
         return path
 
-    def archive(self) -> Archive:
+    def archive(self) -> Archive | ParquetArchive:
         """Return the file to read.
 
         Raises:
             LedgerUnreachableError: it is not there.
         """
-        return Archive(self.path())
+        return archive_of(self.path())
 
 
 _PARTS = (

@@ -1,4 +1,7 @@
-"""How events leave the database for a file: noted first, then deleted from the oldest on."""
+"""How events leave SQLite for a file: noted first, then deleted from the oldest on.
+
+From PostgreSQL whole partitions leave: ``store.partitions.detaching``.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +34,24 @@ def last_turn(engine: Engine, partition: int, until: int) -> int:
         return conn.scalar(ended) or 0
 
 
+def note(engine: Engine, part: Part) -> None:
+    """Note a part whose file is on disk: from now on readers have it.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    with transaction(engine, begin_at_once=True) as conn:
+        opened = last_opened(through(conn), part.partition, part.seq)
+        conn.execute(insert(ledger_archive), asdict(part) | {"opened": opened})
+
+
 def forget(engine: Engine, part: Part) -> None:
     """Note a part whose file is on disk, then delete its events from the table, oldest first.
 
     Raises:
         LedgerUnreachableError: the database does not answer; what is gone is in the file.
     """
-    with transaction(engine, begin_at_once=True) as conn:
-        opened = last_opened(through(conn), part.partition, part.seq)
-        conn.execute(insert(ledger_archive), asdict(part) | {"opened": opened})
+    note(engine, part)
     for first in range(part.first_seq, part.seq + 1, DELETED_ROWS):
         until = min(first + DELETED_ROWS - 1, part.seq)
         with transaction(engine, begin_at_once=True) as conn:

@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from store.archive import parquet
 from tests.cli.conftest import Tidegate
 from tests.cli.test_reading import READINGS
 from tests.parts.postgresql import Server
 from tests.parts.sample import TOLD
-from tidegate.cli.ledger import parquet
 from tidegate.contracts.entry import Entry
 
 

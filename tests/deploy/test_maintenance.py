@@ -98,7 +98,8 @@ def test_what_a_shell_runs_is_a_command_that_works(name: str, tmp_path: Path) ->
     result = run.invoke(build(), [*words(name, tmp_path), "--ledger", str(ledger)])
     assert result.exit_code == 0, result.output
     (made,) = [one for one in set(tmp_path.iterdir()) - before if not one.name.startswith("ledger")]
-    assert re.fullmatch(r"checkpoints|[a-z]+-\d{4}-\d\d-\d\d\.(db|jsonl\.gz)", made.name)
+    names = r"checkpoints|[a-z]+-\d{4}-\d\d-\d\d\.db|events-[0-9-]+\.jsonl\.gz"
+    assert re.fullmatch(names, made.name)
 
 
 def test_the_component_adds_to_the_production_overlay(tmp_path: Path) -> None:

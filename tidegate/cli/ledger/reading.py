@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 
 import typer
 
-from store.archive.archive_format import Archive, is_archive
+from store.archive.archive_format import archive_of, is_archive
 from store.reading.about import about, clock_us
 from store.reading.database import Database, open_database
 from store.reading.entries import Narrow
@@ -260,7 +260,7 @@ def _open_ledger(where: str) -> Generator[Reader]:
 def _open_archive(path: Path) -> Reader:
     if not path.is_file():
         raise LedgerUnreachableError(f"There is no archive at {path}: check --ledger.")
-    archive = Archive(path)
+    archive = archive_of(path)
     return Reader(str(path), archive, archive.end(), None, None)
 
 

@@ -10,13 +10,13 @@ from typing import Annotated
 
 import typer
 
-from store.archive.archive_format import SUFFIXES, write
-from tidegate.cli.ledger import parquet
+from store.archive import parquet
+from store.archive.archive_format import LINES, SUFFIXES, write
 from tidegate.cli.ledger.from_file import restore
 from tidegate.cli.ledger.reading import LedgerOption, ledger_url, open_reader
 from tidegate.cli.output import say
 
-PARQUET = (".parquet",)
+PARQUET = (parquet.SUFFIX,)
 
 
 class Format(StrEnum):
@@ -38,8 +38,8 @@ def export(
 ) -> None:
     """Write every event to a file, its chain of hashes included.
 
-    Every reading command takes JSON lines as its --ledger, also `tidegate ledger verify`. Parquet
-    is for tools that read columns, and needs the extra `parquet`.
+    Every reading command takes the file as its --ledger, also `tidegate ledger verify`. Parquet is
+    for tools that read columns too, and needs the extra `parquet`.
 
     Examples:
       tidegate ledger export history.jsonl.gz
@@ -49,13 +49,13 @@ def export(
       tidegate ledger export history.parquet
     """
     chosen = form or (Format.PARQUET if file.name.endswith(PARQUET) else Format.JSONL)
-    suffixes = SUFFIXES if chosen is Format.JSONL else PARQUET
+    suffixes = LINES if chosen is Format.JSONL else PARQUET
     if not file.name.endswith(suffixes):
         raise typer.BadParameter(f"{file} must end in {' or '.join(suffixes)}.")
     refuse_existing(file)
     with open_reader(ledger, reports=False) as reader:
         entries = reader.entries("exporting")
-        count = (write if chosen is Format.JSONL else parquet.write)(entries, file)
+        count = write(entries, file)
     say(f"{count} events in {file}.")
 
 

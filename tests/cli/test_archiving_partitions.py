@@ -1,0 +1,179 @@
+"""PostgreSQL's partitions leave whole, and a kill between any two steps loses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, text
+
+from store.access.engine import open_engine
+from store.archive import archiving
+from store.archive.archive_ranges import FOLDER_VARIABLE
+from store.ledger import SqlLedger
+from store.partitions import detaching
+from store.schema import migrate
+from store.views.catalog import VIEWS
+from tests.cli.conftest import Tidegate
+from tests.parts.postgresql import Server, postgresql
+from tests.parts.reports import rows
+from tests.parts.sample import TOLD
+from tidegate.cli.ledger import whole_partitions
+from tidegate.contracts.entry import Positions
+
+__all__ = ["postgresql"]
+pytestmark = pytest.mark.real
+SIZE, KEPT_FROM = 20, 60
+LEFT = "SELECT relname FROM pg_class WHERE relname LIKE 'ledger\\_event\\_%' AND relkind = 'r'"
+
+
+class KilledError(Exception):
+    """What stands for SIGKILL: nothing of ours catches it."""
+
+
+@pytest.fixture
+def url(postgresql: Server) -> Iterator[str]:
+    """The sample's ledger in partitions of 20."""
+    made = postgresql.new_database()
+    engine = open_engine(made)
+    migrate.upgrade(engine)
+    ledger = SqlLedger(engine, partition_events=SIZE)
+    assert ledger.lead("a", 0) is not None
+    for first in range(0, len(TOLD), SIZE):
+        part = TOLD[first : first + SIZE]
+        ledger.append(1, first, part, Positions())
+    engine.dispose()
+    yield made
+    postgresql.drop(made)
+
+
+@pytest.fixture
+def engine(url: str) -> Iterator[Engine]:
+    """The ledger's engine."""
+    engine = open_engine(url)
+    yield engine
+    engine.dispose()
+
+
+def least(engine: Engine) -> int:
+    with engine.connect() as conn:
+        return int(conn.scalar(text("SELECT min(seq) FROM ledger_event")) or 0)
+
+
+def tables(engine: Engine) -> set[str]:
+    with engine.connect() as conn:
+        return set(conn.scalars(text(LEFT)))
+
+
+def test_whole_partitions_leave_and_every_answer_stays(
+    tidegate: Tidegate, url: str, engine: Engine, tmp_path: Path
+) -> None:
+    told = ("--until", "75", "--ledger", url)
+    before = {name: rows(engine, name) for name in VIEWS}
+    result = tidegate("ledger", "archive", str(tmp_path), *told)
+    assert result.exit_code == 0, result.output
+    names = [path.name for path in sorted(tmp_path.iterdir())]
+    assert names == [
+        "events-000000000001-000000000019.parquet",
+        "events-000000000020-000000000039.parquet",
+        "events-000000000040-000000000059.parquet",
+    ]
+    assert least(engine) == KEPT_FROM
+    assert tables(engine) == {"ledger_event_60", "ledger_event_80"}
+    ledger = SqlLedger(engine)
+    assert list(ledger.read()) == TOLD
+    assert list(ledger.read(10, 45)) == TOLD[10:45]
+    assert ledger.seq_at(TOLD[29].at_us) == max(
+        entry.seq for entry in TOLD if entry.at_us <= TOLD[29].at_us
+    )
+    for command in (("ledger", "verify"), ("reports", "verify"), ("reports", "rebuild")):
+        assert tidegate(*command, "--ledger", url).exit_code == 0
+    assert {name: rows(engine, name) for name in VIEWS} == before
+    again = tidegate("ledger", "archive", str(tmp_path), *told)
+    assert (again.exit_code, "all stays as it is" in again.output) == (0, True)
+    copy = tmp_path / "copy.db"
+    assert tidegate("ledger", "backup", str(copy), "--ledger", url).exit_code == 0
+    assert tidegate("ledger", "verify", "--ledger", str(copy)).exit_code == 0
+
+
+def dying(patch: pytest.MonkeyPatch, where: object, name: str, *, after: bool) -> None:
+    """Let a step end with a kill, before it did anything or when it had done all."""
+    done: Callable[..., object] = getattr(where, name)
+
+    def killed(*arguments: object, **named: object) -> object:
+        if after:
+            done(*arguments, **named)
+        raise KilledError
+
+    patch.setattr(where, name, killed)
+
+
+STEPS = {
+    "write": (whole_partitions, "write", False),
+    "sync": (whole_partitions, "sync", False),
+    "digest": (whole_partitions, "digest", False),
+    "note": (archiving, "note", False),
+    "detach": (detaching, "detach", False),
+    "drop": (detaching, "drop", False),
+    "the end": (detaching, "drop", True),
+}
+"""Where a step ends the next begins, so but for the last each is killed before it did anything."""
+
+
+@pytest.mark.parametrize(("where", "name", "after"), STEPS.values(), ids=STEPS)
+def test_a_kill_at_any_step_is_gone_on_from(
+    engine: Engine, tmp_path: Path, where: object, name: str, *, after: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        dying(patch, where, name, after=after)
+        with pytest.raises(KilledError):
+            list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", 25))
+    assert list(SqlLedger(engine).read()) == TOLD
+    list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", 25))
+    assert least(engine) == SIZE
+    assert "ledger_event_0" not in tables(engine)
+    assert [path.name[:6] for path in tmp_path.iterdir()] == ["events"]
+    assert list(SqlLedger(engine).read()) == TOLD
+
+
+def test_a_detaching_that_waits_for_a_reader_is_ended_by_the_next_run(
+    engine: Engine, tmp_path: Path
+) -> None:
+    with engine.connect() as reader:
+        assert reader.scalar(text("SELECT count(*) FROM ledger_event")) == len(TOLD)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(detaching, "_BEFORE", "SET lock_timeout = '300ms'")
+            with pytest.raises(Exception, match="lock timeout"):
+                list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", 25))
+    assert [one.pending for one in detaching.attached(engine)][:2] == [True, False]
+    assert list(SqlLedger(engine).read()) == TOLD
+    whole_partitions.finish(engine)
+    assert least(engine) == SIZE
+
+
+def test_nothing_is_dropped_whose_file_was_changed(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        dying(patch, detaching, "drop", after=False)
+        with pytest.raises(KilledError):
+            list(whole_partitions.archive_partitions(engine, tmp_path, ".jsonl.gz", 25))
+    [file] = tmp_path.iterdir()
+    kept = file.read_bytes()
+    file.write_bytes(kept + b"x")
+    with pytest.raises(Exception, match="SHA-256 is another"):
+        whole_partitions.finish(engine)
+    assert "ledger_event_0" in tables(engine)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / file.name).write_bytes(kept)
+    monkeypatch.setenv(FOLDER_VARIABLE, str(elsewhere))
+    whole_partitions.finish(engine)
+    assert "ledger_event_0" not in tables(engine)
+
+
+def test_a_file_is_no_place_for_partitions(tidegate: Tidegate, url: str, tmp_path: Path) -> None:
+    told = ("--until", "75", "--ledger", url)
+    result = tidegate("ledger", "archive", str(tmp_path / "x.parquet"), *told)
+    assert (result.exit_code, "is no folder" in result.stderr) == (2, True)
