@@ -9,8 +9,9 @@ from typing import NamedTuple
 import nats.errors
 from nats.aio.client import Client
 
-from tidegate.bus.jetstream.requests import JetStream
+from tidegate.bus.jetstream.requests import JetStream, StreamInfo
 from tidegate.bus.jetstream.tls import parted, trusted
+from tidegate.bus.reach import Reach
 from tidegate.bus.streams import Names, Streams, differences, names_of, wanted
 from tidegate.bus.witness import Witness, newest_witness
 from tidegate.errors import BusUnreachableError
@@ -27,6 +28,7 @@ class Looked(NamedTuple):
     missing: tuple[str, ...]  # names of streams
     differing: tuple[str, ...]  # "EVENTS: discard is new, not old"
     witness: Witness | None  # what the newest event says of the ledger; None: there is none
+    reach: Reach | None = None  # of EVENTS; None: it is missing or holds nothing
 
 
 async def look(
@@ -71,14 +73,29 @@ async def look(
 
 
 async def _look(js: JetStream, names: Names) -> Looked:
-    missing, differing = list[str](), list[str]()
+    missing, differing, reach = list[str](), list[str](), None
     for config in wanted(names, Streams()):
         name = str(config["name"])
         found = await js.info(name)
         if found is None:
             missing.append(name)
             continue
+        if name == names.events and found.state.messages:
+            reach = _reach(found)
         fixed = {field: value for field, value in config.items() if field not in _CHOSEN}
         differing += [f"{name}: {one}" for one in differences(fixed, found.config)]
     witness = None if names.events in missing else await newest_witness(js, names)
-    return Looked(tuple(missing), tuple(differing), witness)
+    return Looked(tuple(missing), tuple(differing), witness, reach)
+
+
+def _reach(found: StreamInfo) -> Reach | None:
+    limits = [found.config.get(name) for name in ("max_bytes", "max_age")]
+    if not all(isinstance(limit, int) and limit > 0 for limit in limits):
+        return None  # somebody lifted a limit: nothing of it is cut
+    bytes_max, age_ns = (int(str(limit)) for limit in limits)
+    return Reach(
+        span_s=(found.state.last_ts - found.state.first_ts).total_seconds(),
+        held_bytes=found.state.bytes,
+        bytes_max=bytes_max,
+        age_s=age_ns / 1_000_000_000,
+    )

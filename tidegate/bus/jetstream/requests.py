@@ -78,6 +78,9 @@ class StreamState(msgspec.Struct, frozen=True):
     messages: int
     first_seq: int
     last_seq: int  # stays when its message is purged or expires
+    bytes: int = 0
+    first_ts: datetime = _EPOCH
+    last_ts: datetime = _EPOCH
 
 
 class StreamInfo(msgspec.Struct, frozen=True):

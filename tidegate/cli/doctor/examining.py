@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 from tidegate.bus.jetstream.inspection import Looked, look
+from tidegate.bus.reach import Reach
 from tidegate.cli.advice import advice
 from tidegate.cli.doctor.comparing import TO_DO, unwatched
 from tidegate.cli.doctor.findings import Finding, good, wrong
@@ -83,8 +84,17 @@ def examine_bus(  # noqa: PLR0913 - how NATS is joined
         yield wrong("StreamDiffers", text, restart)
     if not seen.missing and not seen.differing:
         yield good("StreamsInPlace", "all streams are as wanted")
+    if seen.reach is not None:
+        yield from examine_reach(seen.reach)
     if head is not None:
         yield from _published(seen, ledger_id, head)
+
+
+def examine_reach(reach: Reach) -> Iterator[Finding]:
+    """Say if EVENTS holds less than the days that were asked for, or will."""
+    if wanted := reach.bytes_wanted():
+        to_do = f"start the scheduler with TIDEGATE_EVENTS_BYTES={wanted}, or a shorter age"
+        yield wrong("EventsHeldShort", reach.told(), to_do)
 
 
 def examine_cluster(api: Asking, config: str = "") -> Iterator[Finding]:
