@@ -66,6 +66,15 @@ def tables(engine: Engine) -> set[str]:
         return set(conn.scalars(text(LEFT)))
 
 
+def demand_history(ledger: SqlLedger) -> None:
+    """Make sure that it is read across the seams."""
+    assert list(ledger.read()) == TOLD
+    assert list(ledger.read(10, 45)) == TOLD[10:45]
+    assert ledger.seq_at(TOLD[29].at_us) == max(
+        entry.seq for entry in TOLD if entry.at_us <= TOLD[29].at_us
+    )
+
+
 def test_whole_partitions_leave_and_every_answer_stays(
     tidegate: Tidegate, url: str, engine: Engine, tmp_path: Path
 ) -> None:
@@ -81,12 +90,7 @@ def test_whole_partitions_leave_and_every_answer_stays(
     ]
     assert least(engine) == KEPT_FROM
     assert tables(engine) == {"ledger_event_60", "ledger_event_80"}
-    ledger = SqlLedger(engine)
-    assert list(ledger.read()) == TOLD
-    assert list(ledger.read(10, 45)) == TOLD[10:45]
-    assert ledger.seq_at(TOLD[29].at_us) == max(
-        entry.seq for entry in TOLD if entry.at_us <= TOLD[29].at_us
-    )
+    demand_history(SqlLedger(engine))
     for command in (("ledger", "verify"), ("reports", "verify"), ("reports", "rebuild")):
         assert tidegate(*command, "--ledger", url).exit_code == 0
     assert {name: rows(engine, name) for name in VIEWS} == before

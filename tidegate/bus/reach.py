@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 _DAY_S = 86_400.0
@@ -38,7 +40,7 @@ class Reach(msgspec.Struct, frozen=True, kw_only=True):
         wanted = self.rate * self.age_s
         if wanted <= self.bytes_max or not (self.is_cut or self.span_s >= _DAY_S):
             return 0
-        return (int(wanted * _SPARE) // _MIB + 1) * _MIB
+        return (math.floor(wanted * _SPARE / _MIB) + 1) * _MIB
 
     def told(self) -> str:
         """Say it in a line."""

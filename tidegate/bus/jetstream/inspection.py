@@ -89,10 +89,9 @@ async def _look(js: JetStream, names: Names) -> Looked:
 
 
 def _reach(found: StreamInfo) -> Reach | None:
-    limits = [found.config.get(name) for name in ("max_bytes", "max_age")]
-    if not all(isinstance(limit, int) and limit > 0 for limit in limits):
+    bytes_max, age_ns = found.config.get("max_bytes"), found.config.get("max_age")
+    if not isinstance(bytes_max, int) or not isinstance(age_ns, int) or min(bytes_max, age_ns) <= 0:
         return None  # somebody lifted a limit: nothing of it is cut
-    bytes_max, age_ns = (int(str(limit)) for limit in limits)
     return Reach(
         span_s=(found.state.last_ts - found.state.first_ts).total_seconds(),
         held_bytes=found.state.bytes,
