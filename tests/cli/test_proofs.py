@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from tests.cli.conftest import Tidegate
 from tests.parts.drawn import drawn
 from tests.parts.sample import TURNS, append, filled
-from tidegate.cli.ledger import merkle
+from tidegate.cli.proving import merkle
 
 VERIFIER = Path(__file__).parents[2] / "docs" / "examples" / "verify" / "verify.mjs"
 LINES_MAX = 200

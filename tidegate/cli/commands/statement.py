@@ -9,9 +9,9 @@ import typer
 
 from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.commands.report import Form, print_rows
-from tidegate.cli.ledger.claims import claim_of
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import Output, OutputOption, print_record, say
+from tidegate.cli.proving.claims import claim_of
 from tidegate.cli.statements.closing import closings, refuse_other, statement_of
 from tidegate.cli.statements.document import StatementError, check_signed, read, written
 

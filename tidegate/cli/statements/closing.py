@@ -11,8 +11,8 @@ from typing import NamedTuple
 import typer
 
 from store.reading.entries import PAGE_ROWS, Narrow
-from tidegate.cli.ledger.checkpoints import Claim
 from tidegate.cli.ledger.reading import Reader
+from tidegate.cli.proving.checkpoints import Claim
 from tidegate.cli.reporting.narrowing import Span, only, within
 from tidegate.cli.statements import focus
 from tidegate.cli.statements.document import Statement, StatementError

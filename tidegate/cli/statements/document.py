@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from tidegate.cli.ledger import checkpoints
-from tidegate.cli.ledger.checkpoints import Checkpoint, Claim
+from tidegate.cli.proving import checkpoints
+from tidegate.cli.proving.checkpoints import Checkpoint, Claim
 from tidegate.cli.statements.focus import COLUMNS, Row, Total
 from tidegate.errors import SettingsError, TidegateError
 

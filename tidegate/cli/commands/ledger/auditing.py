@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tidegate.cli.ledger import checkpoints
-from tidegate.cli.ledger.checkpoints import Claim
-from tidegate.cli.ledger.claims import entry_under
 from tidegate.cli.ledger.losses import naming_archives, refuse_cut
 from tidegate.cli.ledger.reading import LedgerOption, Reader, open_reader
-from tidegate.cli.ledger.witnesses import Outside, noting, outside, refuse_unmet
 from tidegate.cli.nats_options import (
     BusCaOption,
     BusCredentialsOption,
@@ -20,6 +16,10 @@ from tidegate.cli.nats_options import (
     joining,
 )
 from tidegate.cli.output import Output, OutputOption, print_record, say
+from tidegate.cli.proving import checkpoints
+from tidegate.cli.proving.checkpoints import Claim
+from tidegate.cli.proving.claims import entry_under
+from tidegate.cli.proving.witnesses import Outside, noting, outside, refuse_unmet
 from tidegate.cli.times import utc
 
 if TYPE_CHECKING:

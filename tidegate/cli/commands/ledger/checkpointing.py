@@ -11,11 +11,11 @@ import typer
 
 from tidegate.cli.commands.ledger.copying import refuse_existing
 from tidegate.cli.interrupts import until_interrupted
-from tidegate.cli.ledger import checkpoints
-from tidegate.cli.ledger.checkpoints import Claim
-from tidegate.cli.ledger.claims import claim_of
 from tidegate.cli.ledger.reading import LedgerOption, open_reader
 from tidegate.cli.output import say
+from tidegate.cli.proving import checkpoints
+from tidegate.cli.proving.checkpoints import Claim
+from tidegate.cli.proving.claims import claim_of
 from tidegate.cli.times import parse_ago
 
 _NAME = "checkpoint-{:020}.json"
@@ -102,7 +102,7 @@ def prove(
     Examples:
       tidegate ledger prove 43 --checkpoint march.json --out preempted.json
     """
-    from tidegate.cli.ledger.proofs import proof_of  # noqa: PLC0415 - only this command proves
+    from tidegate.cli.proving.proofs import proof_of  # noqa: PLC0415 - only this command proves
 
     refuse_existing(out)
     found = checkpoints.read(checkpoint_file)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import typer
 
-from tidegate.cli.ledger import checkpoints
 from tidegate.cli.nats_options import Joining
+from tidegate.cli.proving import checkpoints
 from tidegate.contracts.codec import decode
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import LedgerOpened

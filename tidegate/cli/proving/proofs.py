@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import msgspec
 
-from tidegate.cli.ledger import merkle
-from tidegate.cli.ledger.checkpoints import Checkpoint, Claim
-from tidegate.cli.ledger.claims import entry_under, turns
 from tidegate.cli.ledger.reading import Reader
 from tidegate.cli.progress import watched
+from tidegate.cli.proving import merkle
+from tidegate.cli.proving.checkpoints import Checkpoint, Claim
+from tidegate.cli.proving.claims import entry_under, turns
 from tidegate.contracts.entry import Entry
 from tidegate.core.state.chain import GENESIS
 from tidegate.errors import NotSupportedError, WitnessError

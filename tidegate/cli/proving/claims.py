@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tidegate.cli.ledger.checkpoints import Claim, digest_of
-from tidegate.cli.ledger.merkle import Tree, peaks_of
 from tidegate.cli.ledger.reading import Reader
-from tidegate.cli.ledger.witnesses import ledger_id_in
+from tidegate.cli.proving.checkpoints import Claim, digest_of
+from tidegate.cli.proving.merkle import Tree, peaks_of
+from tidegate.cli.proving.witnesses import ledger_id_in
 from tidegate.contracts.entry import Entry
 from tidegate.core.state import chain
 from tidegate.core.state.chain import GENESIS
