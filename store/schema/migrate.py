@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from alembic.config import Config
     from alembic.script import Script
 
-__all__ = ["check", "downgrade", "rebuild_reports", "steps_down", "upgrade"]
+__all__ = ["check", "downgrade", "prepare", "rebuild_reports", "steps_down", "upgrade"]
 
 _LOCK = 7_116_100_103
 """PostgreSQL's advisory lock for migrations: any number that is only ours."""
@@ -57,7 +57,7 @@ def upgrade(ledger: str | Engine) -> None:
                 return
             at = revision(select, engine.dialect.name)
         refuse_newer(shown(engine), at)
-        _prepare(engine, at)
+        prepare(engine, at)
         with _changing(engine) as conn:
             from alembic import command  # noqa: PLC0415 - see above
 
@@ -153,7 +153,7 @@ def _rebuild(conn: Connection) -> None:
         rebuild(conn, partition, pages(through(conn), partition))
 
 
-def _prepare(engine: Engine, found: str | None) -> None:
+def prepare(engine: Engine, found: str | None) -> None:
     """Run what migrations do beforehand, while others write; a new ledger has nothing to prepare.
 
     Raises:
@@ -165,9 +165,9 @@ def _prepare(engine: Engine, found: str | None) -> None:
         if conn.dialect.name == "postgresql":  # of many that come at once one does it
             conn.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         for step in reversed(list(_migrations())):
-            prepare = getattr(step.module, "prepare", None)
-            if prepare is not None and step.revision > found:
-                prepare(engine)
+            beforehand = getattr(step.module, "prepare", None)
+            if beforehand is not None and step.revision > found:
+                beforehand(engine)
 
 
 def _asks_for_rebuild(found: str | None) -> bool:

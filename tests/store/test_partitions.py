@@ -157,4 +157,4 @@ def test_what_is_prepared_holds_while_the_writer_goes_on(engine: Engine) -> None
 
 
 def prepare_only(engine: Engine) -> None:
-    migrate._prepare(engine, "0006")  # noqa: SLF001 - what a kill leaves behind
+    migrate.prepare(engine, "0006")
