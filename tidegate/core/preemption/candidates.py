@@ -70,13 +70,11 @@ def leaves_a_gap(state: State, workload: Workload, needs: Collection[FlavorResou
 
     Others of it would take that back at once from somebody else: docs/adr/0021.
     """
+    needed = [(fr, units) for fr, units in workload.charges if units and fr in needs]
+    if not needed:
+        return False
     cells = state.forest.cluster_queues[workload.cluster_queue].node.cells
-    for fr, units in workload.charges:
-        if units and fr in needs:
-            cell = cells[fr]
-            if cell.usage - units < cell.quota:
-                return True
-    return False
+    return any(cells[fr].usage - units < cells[fr].quota for fr, units in needed)
 
 
 def loses_us(state: State, workload: Workload) -> int:
