@@ -36,6 +36,8 @@ from tidegate.core.state.state import State
 
 SET_ASIDE = {
     "ActuationFailed",
+    "BudgetReached",
+    "BudgetRenewed",
     "OrderReissued",
     "CheckDefined",
     "ClusterQueueReleased",
