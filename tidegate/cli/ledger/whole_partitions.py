@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from store.archive.archive_format import archive_of, digest, name_of, sync, write
+from store.archive.archive_format import digest, name_of, sync, write
 from store.archive.archive_ranges import Part
+from tidegate.cli.ledger.archived_parts import anchor_of, parts_of, read_back
 from tidegate.cli.progress import watched
 from tidegate.contracts.entry import Entry
-from tidegate.core.state.chain import GENESIS, verify
+from tidegate.core.state.chain import verify
 from tidegate.errors import LedgerUnreachableError
 
 
@@ -41,7 +42,7 @@ def archive_partitions(engine: Any, folder: Path, suffix: str, until: int) -> It
         for partition in attached(engine):
             if partition.upper - 1 > until:
                 return
-            anchor = _archived(engine)
+            anchor = anchor_of(engine)
             if partition.upper - 1 <= anchor.seq:
                 continue  # of seqs that are archived already
             last = partition.upper - 1
@@ -63,7 +64,7 @@ def finish(engine: Any) -> None:  # noqa: ANN401 - SQL's
     """
     from store.partitions.detaching import attached, detach, detached, drop  # noqa: PLC0415
 
-    parts = _parts(engine)
+    parts = parts_of(engine)
     archived = parts[-1].seq if parts else 0
     for partition in attached(engine):
         if partition.upper - 1 <= archived:
@@ -112,34 +113,7 @@ def _file(entries: Iterable[Entry], anchor: Entry, file: Path) -> Part:
     unnamed.unlink(missing_ok=True)
     write(entries, unnamed)
     sync(unnamed)
-    end = GENESIS
-    for entry in verify(archive_of(unnamed).read(), anchor):
-        end = entry
-    written = digest(unnamed)
+    part = read_back(unnamed, anchor, file)
     unnamed.rename(file)  # one of that name, and no row that tells of it, was left by a kill
     sync(file)
-    return Part(
-        partition=end.partition,
-        seq=end.seq,
-        first_seq=anchor.seq + 1,
-        epoch=end.epoch,
-        turn=end.turn,
-        at_us=end.at_us,
-        hash=end.hash,
-        opened="",
-        file=str(file),
-        digest=written,
-    )
-
-
-def _archived(engine: Any) -> Entry:  # noqa: ANN401 - SQL's
-    parts = _parts(engine)
-    return parts[-1].anchor() if parts else GENESIS
-
-
-def _parts(engine: Any) -> list[Part]:  # noqa: ANN401 - SQL's
-    from store.archive import archive_ranges  # noqa: PLC0415
-    from store.failures import selecting  # noqa: PLC0415
-
-    with selecting(engine) as select:
-        return archive_ranges.parts(select, 0)
+    return part

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from store.archive import parquet
-from store.archive.archive_format import SUFFIXES, archive_of, digest, name_of, sync, write
+from store.archive.archive_format import SUFFIXES, name_of, sync, write
 from tidegate.cli.commands.ledger.copying import Format, refuse_existing
+from tidegate.cli.ledger.archived_parts import anchor_of, read_back
 from tidegate.cli.ledger.moments import seq_in, time_of
 from tidegate.cli.output import say
 from tidegate.cli.progress import watched
-from tidegate.contracts.entry import Entry
-from tidegate.core.state.chain import GENESIS, verify
+from tidegate.core.state.chain import verify
 from tidegate.errors import NotSupportedError
 
 _ENDS = {Format.JSONL: ".jsonl.gz", Format.PARQUET: parquet.SUFFIX}
@@ -106,14 +105,11 @@ def _seq(engine: Any, until: str) -> int:  # noqa: ANN401 - SQL's
 
 
 def _archive(engine: Any, file: Path, until: str, suffix: str) -> None:  # noqa: ANN401 - SQL's
-    from store.archive import archive_ranges, archiving  # noqa: PLC0415
-    from store.failures import selecting  # noqa: PLC0415
+    from store.archive import archiving  # noqa: PLC0415
     from store.ledger import SqlLedger  # noqa: PLC0415
 
     ledger = SqlLedger(engine)
-    with selecting(engine) as select:
-        held = archive_ranges.parts(select, 0)
-    anchor = held[-1].anchor() if held else GENESIS
+    anchor = anchor_of(engine)
     last = archiving.last_turn(engine, 0, _seq(engine, until))
     if last <= anchor.seq:
         raise NotSupportedError(f"There is no whole turn to archive behind seq {anchor.seq}.")
@@ -123,25 +119,5 @@ def _archive(engine: Any, file: Path, until: str, suffix: str) -> None:  # noqa:
     told = watched(ledger.read(anchor.seq, last), "archiving", last - anchor.seq)
     count = write(verify(told, anchor), file)
     sync(file)
-    end = _last(verify(archive_of(file).read(), anchor))
-    part = archive_ranges.Part(
-        partition=end.partition,
-        seq=end.seq,
-        first_seq=anchor.seq + 1,
-        epoch=end.epoch,
-        turn=end.turn,
-        at_us=end.at_us,
-        hash=end.hash,
-        opened="",
-        file=str(file),
-        digest=digest(file),
-    )
-    archiving.forget(engine, part)
+    archiving.forget(engine, read_back(file, anchor, file))
     say(f"{count} events up to seq {last} are in {file} and no longer in the database.")
-
-
-def _last(entries: Iterable[Entry]) -> Entry:
-    end = GENESIS
-    for entry in entries:
-        end = entry
-    return end

@@ -1,0 +1,58 @@
+"""Parts of a ledger that files hold: which there are, and one whose file was just written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from store.archive.archive_format import archive_of, digest
+from store.archive.archive_ranges import Part
+from tidegate.contracts.entry import Entry
+from tidegate.core.state.chain import GENESIS, verify
+
+
+def parts_of(engine: Any) -> list[Part]:  # noqa: ANN401 - SQL's
+    """Return a ledger's parts in files, the oldest first.
+
+    Raises:
+        LedgerUnreachableError: the database does not answer.
+    """
+    from store.archive import archive_ranges  # noqa: PLC0415 - SQL may be absent
+    from store.failures import selecting  # noqa: PLC0415
+
+    with selecting(engine) as select:
+        return archive_ranges.parts(select, 0)
+
+
+def anchor_of(engine: Any) -> Entry:  # noqa: ANN401 - SQL's
+    """Return the entry behind which the next part begins; errors as ``parts_of``."""
+    parts = parts_of(engine)
+    return parts[-1].anchor() if parts else GENESIS
+
+
+def read_back(written: Path, anchor: Entry, named: Path) -> Part:
+    """Return the part that a file holds, its chain checked as it is on disk.
+
+    Args:
+        written: the file.
+        anchor: the entry behind which it begins.
+        named: where it will be.
+
+    Raises:
+        ChainError: what was read back does not follow from the anchor.
+    """
+    end = GENESIS
+    for entry in verify(archive_of(written).read(), anchor):
+        end = entry
+    return Part(
+        partition=end.partition,
+        seq=end.seq,
+        first_seq=anchor.seq + 1,
+        epoch=end.epoch,
+        turn=end.turn,
+        at_us=end.at_us,
+        hash=end.hash,
+        opened="",
+        file=str(named),
+        digest=digest(written),
+    )
