@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from store.failures import transaction
 from store.partitions.making import EVENTS_DEFAULT, make_partitions
@@ -30,9 +30,7 @@ class PartitionsAhead:
             return
         try:
             with transaction(self._engine) as conn:
-                self._upper = make_partitions(
-                    lambda sql: conn.scalar(text(sql)), first, last + self._size, self._size
-                )
+                self._upper = make_partitions(conn, first, last + self._size, self._size)
         except LedgerUnreachableError:
             # Somebody holds a lock: there is time, a whole partition is ahead.
             if last >= self._upper:

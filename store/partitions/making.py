@@ -6,8 +6,7 @@ and the one thing it does is to add empty partitions behind the last.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from sqlalchemy import Connection, text
 
 from store.tables import ledger_event
 
@@ -18,6 +17,7 @@ RESERVE_EVENTS = 2_000_000
 CALL_MAX = 500
 """Partitions that one call makes at most: each takes locks until its transaction ends."""
 FUNCTION = "ledger_make_partitions"
+CALL = f"SELECT {FUNCTION}(:until, :size)"
 SIGNATURE = f"{FUNCTION}(bigint, bigint)"
 LOCK = 7_116_100_104
 """PostgreSQL's advisory lock for making partitions: any number that is only ours."""
@@ -60,16 +60,19 @@ def definition(schema: str) -> str:
     )
 
 
-def make_partitions(run: Callable[[str], Any], first: int, last: int, size: int) -> int:
+def make_partitions(conn: Connection, first: int, last: int, size: int) -> int:
     """Make the partitions for the seqs ``first`` to ``last``; return where room ends.
 
-    ``run`` runs a statement and returns its one value. There must be none yet, or those there are
-    end at ``first`` or behind it.
+    There must be none yet, or those there are end at ``first`` or behind it.
     """
-    upper = int(run(f"SELECT {FUNCTION}({first}, {size})"))
+    upper = _call(conn, first, size)
     while upper <= last:
-        upper = int(run(f"SELECT {FUNCTION}({last}, {size})"))
+        upper = _call(conn, last, size)
     return upper
+
+
+def _call(conn: Connection, until: int, size: int) -> int:
+    return int(conn.execute(text(CALL), {"until": until, "size": size}).scalar_one())
 
 
 def is_partition(table: str | None) -> bool:

@@ -7,7 +7,7 @@ PostgreSQL.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Engine, Table, func, insert, select, text
+from sqlalchemy import Connection, Engine, Table, func, insert, select
 
 from store.access.engine import shown
 from store.failures import reading, transaction
@@ -52,7 +52,7 @@ def _make_partitions(old: Connection, new: Connection) -> None:
     seq = ledger_event.c.seq
     first, last = old.execute(select(func.min(seq), func.max(seq))).one()
     if new.dialect.name == "postgresql" and first is not None:
-        make_partitions(lambda sql: new.scalar(text(sql)), first, last, EVENTS_DEFAULT)
+        make_partitions(new, first, last, EVENTS_DEFAULT)
 
 
 def _copy_rows(old: Connection, new: Connection, table: Table) -> None:
