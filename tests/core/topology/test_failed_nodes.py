@@ -14,6 +14,9 @@ from tidegate.contracts import facts
 from tidegate.contracts.codec import type_name
 from tidegate.contracts.decision_kinds.placements import NodeFailed
 from tidegate.contracts.decisions import WorkloadEvicted
+from tidegate.core.topology.cluster import topologies
+from tidegate.model.ids import ObjectRef
+from tidegate.model.podset import Container, PodSet
 from tidegate.model.quota import CheckRule, Quota
 from tidegate.model.topology import Taint
 
@@ -120,3 +123,30 @@ def test_a_node_lost_while_checks_were_asked_is_replaced_when_they_are_ready(*, 
     assert [type_name(one) for one in told if isinstance(one, NodeFailed)] == ["NodeFailed"]
     assert names(told)[-1] == "TopologyAssigned"
     assert lost not in cluster.where("a")
+
+
+def test_podsets_that_lost_one_node_together_take_no_room_twice() -> None:
+    cluster = Cluster(2)
+    one = Container(requests={"cpu": "1"})
+    cluster.fold(
+        facts.WorkloadSubmitted(
+            at_us=0,
+            workload="n/a",
+            uid="a",
+            job=ObjectRef(kind="batch/job", namespace="n", name="a", uid="a"),
+            queue="q",
+            podsets=tuple(
+                PodSet(name=name, count=count, containers=(one,))
+                for name, count in (("first", 1), ("second", 3))
+            ),
+        )
+    )
+    cluster.decide()
+    known = cluster.state.objects.nodes["x1"]
+    more = replace(known.spec, allocatable={"cpu": 3_000, "pods": 10})
+    cluster.fold(facts.NodeDefined(at_us=0, name="x1", spec=more))
+    cluster.node(2)
+    cluster.fold(facts.NodeRemoved(at_us=0, name="x0"))
+    assert names(cluster.decide()) == ["NodeFailed", "TopologyAssigned"]
+    free = topologies(cluster.state).placers["hosts"].tree.free.row("cpu")
+    assert sorted(free) == [0, 1_000]

@@ -24,6 +24,7 @@ from tidegate.core.topology.previous import replacement
 from tidegate.core.topology.usage import Held
 from tidegate.model.gates import gate
 from tidegate.model.podset import PodSetAssignment
+from tidegate.model.topology import TopologyAssignment, unpack
 
 NODE_FAILURES = "NodeFailures"
 _OWN_POD = "pod"
@@ -131,7 +132,7 @@ def _replacements(state: State, workload: Workload, node: str) -> dict[int, Outc
         found[at] = outcome
         if isinstance(outcome, Failure):
             break
-        assumed.append(_news(tops.held.get(workload.key, ()), placer, flavor, outcome, ask.each))
+        assumed.append(_news(given.topology, placer, flavor, outcome, ask.each))
         tops.charge(assumed[-1], 1)
     for held in assumed:
         tops.charge(held, -1)
@@ -139,9 +140,10 @@ def _replacements(state: State, workload: Workload, node: str) -> dict[int, Outc
 
 
 def _news(
-    held: tuple[Held, ...], placer: Placer, flavor: str, placed: Placed, each: dict[str, int]
+    before: TopologyAssignment, placer: Placer, flavor: str, placed: Placed, each: dict[str, int]
 ) -> tuple[Held, ...]:
-    had = {one.values: one.pods for one in held}
+    """Return what a podset takes beside what it had: that is charged already."""
+    had = {one.values: one.count for one in unpack(before)}
     shown = [(placer.tree.shown(leaf), pods) for leaf, pods in placed.leaves]
     return tuple(
         Held(flavor, values, each, pods - had.get(values, 0))
