@@ -118,6 +118,8 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
         """
         leaf = self.number.get(_shown(self.levels, self.by_node, node.spec))
         known = None if leaf is None else self.nodes[leaf].get(node.name)
+        if leaf is not None and known is None and self._is_elsewhere(leaf, node):
+            return True
         if leaf is None or known is None or _path(self.levels, known) != _path(self.levels, node):
             return False
         self.count(leaf, known, -1)
@@ -125,6 +127,11 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
         self.count(leaf, node, 1)
         self.versions[leaf] += 1
         return True
+
+    def _is_elsewhere(self, leaf: int, node: Node) -> bool:
+        """Tell whether another node has a node's hostname, and it is left out for that."""
+        path = _path(self.levels, node)
+        return path is not None and self.values[self.leaf_first + leaf] < path
 
     def count(self, leaf: int, node: Node, sign: int) -> None:
         """Add a node to a leaf's domains (``sign`` 1), or take it off (-1)."""
@@ -141,13 +148,19 @@ class Tree(msgspec.Struct, kw_only=True, eq=False):
 
 
 def build(levels: Sequence[str], nodes: Iterable[Node]) -> Tree:
-    """Return the tree of those nodes that have a label for every level: O(nodes log nodes)."""
+    """Return the tree of those nodes that have a label for every level: O(nodes log nodes).
+
+    A hostname leads pods to one leaf: of nodes that share one, those of the first path are taken.
+    """
     tree = Tree(levels=tuple(levels))
     by_path: dict[tuple[str, ...], list[Node]] = {}
     for node in nodes:
         path = _path(tree.levels, node)
         if path is not None:
             by_path.setdefault(path, []).append(node)
+    if tree.by_node:
+        first = {path[-1]: path for path in sorted(by_path, reverse=True)}
+        by_path = {path: by_path[path] for path in first.values()}
     numbers = dict[tuple[str, ...], int]()
     for depth in range(1, len(tree.levels) + 1):
         tree.first.append(len(tree.values))
