@@ -89,13 +89,14 @@ class Placer(msgspec.Struct, kw_only=True, eq=False):
         self.kept = {key: found for key, found in self.kept.items() if key[0] != of}
 
     def recorded(self, placed: Placed) -> TopologyAssignment:
-        """Return a placement as it is recorded."""
+        """Return a placement as it is recorded: domain by domain, as the ranks of pods follow."""
         tree = self.tree
         levels = tree.levels[-1:] if tree.by_node else tree.levels
         domains = [
-            TopologyDomain(values=tree.shown(leaf), count=pods) for leaf, pods in placed.leaves
+            TopologyDomain(values=tree.shown(leaf), count=pods)
+            for leaf, pods in sorted(placed.leaves)
         ]
-        return pack(levels, sorted(domains, key=lambda one: one.values))
+        return pack(levels, domains)
 
 
 def place(placer: Placer, asks: Sequence[Ask], *, empty: bool = False) -> list[Outcome]:
