@@ -26,6 +26,7 @@ from tidegate.core.topology.place import (
     place,
 )
 from tidegate.core.topology.previous import ancestor, replacement
+from tidegate.model.topology import TopologyDomain, unpack
 
 OPTIONS = st.builds(Options, mixed=st.booleans(), balanced=st.booleans(), affinity=st.booleans())
 
@@ -50,7 +51,9 @@ def test_all_pods_are_placed_and_no_leaf_is_overfilled(world: World, options: Op
 
 @drawn(60)
 @given(world=worlds(), options=OPTIONS)
-def test_pods_of_a_required_level_or_a_slice_share_a_domain(world: World, options: Options) -> None:
+def test_pods_of_a_required_level_and_neighbouring_ranks_of_a_slice_share_a_domain(
+    world: World, options: Options
+) -> None:
     placer, found = placed(world, options)
     ask, one, tree = world.asks[0], found[0], placer.tree
     assume(isinstance(one, Placed))
@@ -60,12 +63,16 @@ def test_pods_of_a_required_level_or_a_slice_share_a_domain(world: World, option
     if wish.required:
         level = world.levels.index(wish.required)
         assert len({ancestor(tree, leaf, level) for leaf, _ in one.leaves}) == 1
+    ranked = [tree.number[told.values] for told in told_of(placer, one) for _ in range(told.count)]
     for layer in wish.layers:
-        domains: dict[int, int] = {}
-        for leaf, pods in one.leaves:
-            domain = ancestor(tree, leaf, world.levels.index(layer.level))
-            domains[domain] = domains.get(domain, 0) + pods
-        assert [pods for pods in domains.values() if pods % layer.size] == []
+        level = world.levels.index(layer.level)
+        domains = [ancestor(tree, leaf, level) for leaf in ranked]
+        slices = [domains[at : at + layer.size] for at in range(0, len(domains), layer.size)]
+        assert [told for told in slices if len(set(told)) > 1] == []
+
+
+def told_of(placer: Placer, found: Placed) -> tuple[TopologyDomain, ...]:
+    return unpack(placer.recorded(found))
 
 
 @drawn(60)
@@ -86,7 +93,13 @@ def test_what_is_kept_up_to_date_is_what_is_computed_anew(
 ) -> None:
     tree, ask = world.tree(), world.asks[0]
     asked = request(
-        tree.levels, ask.podset.topology, ask.count, leader=False, implied=True, mixed=True
+        tree.levels,
+        ask.podset.topology,
+        ask.count,
+        leader=False,
+        implied=True,
+        mixed=True,
+        short=ask.short,
     )
     assert not isinstance(asked, Failure)
     leader = None if len(world.asks) == 1 else (("cpu", 1),)

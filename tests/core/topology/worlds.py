@@ -71,9 +71,11 @@ def _ask(draw: st.DrawFn, name: str, levels: tuple[str, ...], group: str = "") -
         unconstrained=mode == "unconstrained",
         layers=layers,
     )
+    done = draw(st.integers(0, sizes - 1)) if draw(st.booleans()) else 0
     return Ask(
         podset=PodSet(name=name, topology=asked),
-        count=sizes * draw(st.integers(1, 6)),
+        count=sizes * draw(st.integers(1, 6)) - done,
+        short=done > 0,
         each={"cpu": draw(st.integers(0, 3))},
         group=group,
         implied=mode == "nothing",

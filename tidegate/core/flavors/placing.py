@@ -16,8 +16,9 @@ from tidegate.core.quota.readiness import MULTIKUEUE, PROVISIONING
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import taken, topologies
 from tidegate.core.topology.explain import tried
-from tidegate.core.topology.fitting.request import Failure, request
-from tidegate.core.topology.place import Ask, Leaves, Placed, Placer, place, shape_of
+from tidegate.core.topology.fitting.request import Failure
+from tidegate.core.topology.leaves import Leaves
+from tidegate.core.topology.place import Ask, Placed, Placer, asked_by, place, shape_of
 from tidegate.core.topology.previous import leaves_of
 from tidegate.core.topology.usage import Held, Seat
 from tidegate.model.podset import PodSet, PodSetAssignment
@@ -120,14 +121,7 @@ def explained(state: State, workload: Workload, found: Assignment) -> tuple[Plac
         if one.failure is None or placer is None:
             continue
         ask = _ask(state, workload, placer, one, at)
-        asked = request(
-            placer.tree.levels,
-            ask.podset.topology,
-            ask.count,
-            leader=False,
-            implied=ask.implied,
-            mixed=placer.options.mixed,
-        )
+        asked = asked_by(placer, ask, ask.count)
         numbers = None
         if not isinstance(asked, Failure):
             numbers = placer.numbers(shape_of(placer, asked, ask, None))
@@ -156,6 +150,7 @@ def ask_of(state: State, workload: Workload, podset: PodSet, flavor: str, count:
         group="" if podset.topology is None else podset.topology.group,
         implied=not asks_for_topology(podset),
         tolerations=() if defined is None else defined.spec.tolerations,
+        short=bool(workload.reclaimable.get(podset.name)),
     )
 
 

@@ -14,8 +14,8 @@ import msgspec
 
 from tidegate.core.topology.evictable import Limits
 from tidegate.core.topology.fitting.counts import Numbers, Shape
-from tidegate.core.topology.fitting.request import Failure, request
-from tidegate.core.topology.place import Ask, Placer, roles, shape_of
+from tidegate.core.topology.fitting.request import Failure
+from tidegate.core.topology.place import Ask, Placer, asked_by, roles, shape_of
 from tidegate.core.topology.usage import Topologies
 
 
@@ -55,18 +55,14 @@ def demand(
     ask = asks[workers]
     if ask.previous is not None or not ask.count:
         return None
-    asked = request(
-        placer.tree.levels,
-        ask.podset.topology,
-        0 if at_least else ask.count,
-        leader=other is not None,
-        implied=ask.implied,
-        mixed=placer.options.mixed,
-    )
+    asked = asked_by(placer, ask, 0 if at_least else ask.count, leader=other is not None)
     if isinstance(asked, Failure):
         return asked
     level = asked.start if asked.mode == "required" else None
-    shape, slices = shape_of(placer, asked, ask, other), ask.count // asked.size
+    shape, slices = (
+        shape_of(placer, asked, ask, other),
+        (ask.count if at_least else asked.pods) // asked.size,
+    )
     return Demand(Capacity(flavor=flavor, shape=shape, level=level), slices) if slices else None
 
 

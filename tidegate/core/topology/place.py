@@ -18,12 +18,12 @@ from tidegate.core.topology.fitting.counts import Numbers, Shape, Units, numbers
 from tidegate.core.topology.fitting.matching import filter_of
 from tidegate.core.topology.fitting.request import Failure, Request, request
 from tidegate.core.topology.fitting.tree import PODS, Tree, View
+from tidegate.core.topology.leaves import Leaves, merged, truncated
 from tidegate.model.podset import PodSet, Toleration
 from tidegate.model.topology import TopologyAssignment, TopologyDomain, pack
 
 SHAPES_MIN, DOMAINS_MAX = 128, 640_000  # numbers are kept of: shapes at least, domains beyond that
 _GROUP_SIZE = 2  # a leader and its workers
-Leaves = list[tuple[int, int]]  # and how many pods each gets
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +44,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     group: str = ""  # podsets that name one are placed together
     implied: bool = False  # it names no level, and goes anywhere
     tolerations: tuple[Toleration, ...] = ()  # of its flavor
+    short: bool = False  # pods of it are done: its last slice may lack some
     previous: Leaves | None = None  # elastic: where the slice that it replaces has its pods
     gone: bool = False  # … of which one leaf is gone
     counted: bool = True  # … which the view shows as used
@@ -178,6 +179,19 @@ def place_at(  # noqa: PLR0913 - a request, and under which assumptions
     return [Part(one.domain - tree.leaf_first, one.amount, one.leaders) for one in parts]
 
 
+def asked_by(placer: Placer, ask: Ask, pods: int, *, leader: bool = False) -> Request | Failure:
+    """Return what so many pods of a podset ask of a topology, or what is wrong with it."""
+    return request(
+        placer.tree.levels,
+        ask.podset.topology,
+        pods,
+        leader=leader,
+        implied=ask.implied,
+        mixed=placer.options.mixed,
+        short=ask.short,
+    )
+
+
 def shape_of(placer: Placer, asked: Request, workers: Ask, leader: Ask | None) -> Shape:
     """Return what the numbers of a request depend on."""
     return Shape(
@@ -232,25 +246,21 @@ def _place_roles(
     count = workers.count
     if had is not None:
         if count <= sum(pods for _, pods in had) and (leader is None or had_leader is not None):
-            return Placed(leaves=_truncated(had, count)), Placed(leaves=tuple(had_leader or ()))
+            return Placed(leaves=tuple(truncated(had, count))), Placed(
+                leaves=tuple(had_leader or ())
+            )
         count = max(0, count - sum(pods for _, pods in had))
-    asked = request(
-        placer.tree.levels,
-        workers.podset.topology,
-        count,
-        leader=leader is not None and had_leader is None,
-        implied=workers.implied,
-        mixed=placer.options.mixed,
-    )
+    asked = asked_by(placer, workers, count, leader=leader is not None and had_leader is None)
     if isinstance(asked, Failure):
         return asked
     found = _beside(placer, asked, workers, leader, had, empty=empty)
     if isinstance(found, Failure):
         return found
-    new = [(one.domain, one.amount) for one in found if one.amount]
+    new = truncated(merged([], [(one.domain, one.amount) for one in found]), count)
     seat = tuple((one.domain, 1) for one in found if one.leaders)
-    kept = had or []
-    return Placed(leaves=merged(kept, new)), Placed(leaves=tuple(had_leader or ()) or seat)
+    return Placed(leaves=tuple(merged(had or [], new))), Placed(
+        leaves=tuple(had_leader or ()) or seat
+    )
 
 
 def _beside(  # noqa: PLR0913 - as ``place_at``
@@ -282,20 +292,3 @@ def _kept(placer: Placer, workers: Ask, leader: Ask | None) -> Leaves | None:
     if not placer.options.elastic or workers.gone or (leader is not None and leader.gone):
         return None
     return workers.previous
-
-
-def _truncated(had: Leaves, count: int) -> tuple[tuple[int, int], ...]:
-    kept: Leaves = []
-    for leaf, pods in had:
-        if count > 0:
-            kept.append((leaf, min(pods, count)))
-        count -= pods
-    return tuple(kept)
-
-
-def merged(one: Leaves, other: Leaves) -> tuple[tuple[int, int], ...]:
-    """Return two placements as one."""
-    total: dict[int, int] = {}
-    for leaf, pods in (*one, *other):
-        total[leaf] = total.get(leaf, 0) + pods
-    return tuple(sorted(total.items()))

@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from tidegate.core.topology.fitting.request import Failure, Layer, Request, request
+from tidegate.core.topology.fitting.request import Failure, Layer, Request
 from tidegate.core.topology.fitting.tree import Tree
-from tidegate.core.topology.place import Ask, Leaves, Outcome, Placed, Placer, merged, place_at
+from tidegate.core.topology.leaves import Leaves, merged, truncated
+from tidegate.core.topology.place import Ask, Outcome, Placed, Placer, asked_by, place_at
 from tidegate.model.topology import TopologyAssignment, TopologyDomain, unpack
 
 
@@ -36,16 +37,17 @@ def replacement(placer: Placer, ask: Ask, before: TopologyAssignment, node: str)
         return Failure(kind="placeGone")
     if not missing:
         return Placed(leaves=tuple(kept))
-    asked = _asked(placer, ask, missing)
+    asked = asked_by(placer, ask, ask.count)
     if isinstance(asked, Failure):
         return asked
-    where = _where(tree, asked, kept, missing)
+    where = _where(tree, replace(asked, pods=missing), kept, lack=asked.pods - ask.count)
     if where.request.pods % where.request.size:
         return Failure(kind="notDivisible", of=missing, fits=where.request.size)
     found = place_at(placer, where.request, ask, None, empty=False, within=where.leaves)
     if isinstance(found, Failure):
         return found
-    return Placed(leaves=merged(kept, [(one.domain, one.amount) for one in found]))
+    new = truncated(merged([], [(one.domain, one.amount) for one in found]), missing)
+    return Placed(leaves=tuple(merged(kept, new)))
 
 
 def leaves_of(tree: Tree, domains: list[TopologyDomain]) -> Leaves | None:
@@ -59,37 +61,28 @@ def leaves_of(tree: Tree, domains: list[TopologyDomain]) -> Leaves | None:
     return found
 
 
-def _asked(placer: Placer, ask: Ask, missing: int) -> Request | Failure:
-    asked = request(
-        placer.tree.levels,
-        ask.podset.topology,
-        ask.count,
-        leader=False,
-        implied=ask.implied,
-        mixed=placer.options.mixed,
-    )
-    if isinstance(asked, Failure):
-        if asked.kind != "notDivisible":
-            return asked
-        return asked
-    return replace(asked, pods=missing)
+def _where(tree: Tree, asked: Request, kept: Leaves, *, lack: int) -> _Where:
+    """Return where the pods that a request has left may go.
 
-
-def _where(tree: Tree, asked: Request, kept: Leaves, missing: int) -> _Where:
+    ``lack``: how many pods the last slice is short of, because pods are done.
+    """
+    missing = asked.pods
     if kept and missing % asked.size:
         layer = next(one for one in reversed(asked.layers) if missing % one.size)
-        leaves = _incomplete(tree, layer, kept, missing)
+        leaves = _incomplete(tree, layer, kept, missing, lack)
         if leaves is not None:
             whole = (one for one in reversed(asked.layers) if missing % one.size == 0)
             inner = next(whole, Layer(len(tree.levels) - 1, 1))
             return _Where(leaves, replace(asked, layers=(inner,)))
+    if lack and (missing + lack) % asked.size == 0:  # all of the short slice, and maybe others
+        asked = replace(asked, pods=missing + lack)
     if kept and asked.mode == "required":
         first = ancestor(tree, kept[0][0], asked.start)
         return _Where(leaves_below(tree, first), asked)
     return _Where(None, asked)
 
 
-def _incomplete(tree: Tree, layer: Layer, kept: Leaves, missing: int) -> range | None:
+def _incomplete(tree: Tree, layer: Layer, kept: Leaves, missing: int, lack: int) -> range | None:
     """Return the leaves of the domain in which the pods that stay lack just as many as failed."""
     stay: dict[int, int] = {}
     for leaf, pods in kept:
@@ -97,6 +90,9 @@ def _incomplete(tree: Tree, layer: Layer, kept: Leaves, missing: int) -> range |
         stay[domain] = stay.get(domain, 0) + pods
     for domain, pods in stay.items():
         if (pods + missing) % layer.size == 0:
+            return leaves_below(tree, domain)
+    for domain, pods in stay.items():
+        if pods % layer.size and (pods + missing + lack) % layer.size == 0:
             return leaves_below(tree, domain)
     return None
 

@@ -90,6 +90,7 @@ def request(  # noqa: PLR0913 - what a request is made of
     leader: bool,
     implied: bool,
     mixed: bool,
+    short: bool = False,
 ) -> Request | Failure:
     """Return a request in numbers of levels.
 
@@ -100,6 +101,7 @@ def request(  # noqa: PLR0913 - what a request is made of
         leader: one more pod is to be beside one of them.
         implied: who asks for nothing may go anywhere.
         mixed: gate TASProfileMixed: fill up the fullest domains if nothing has to be together.
+        short: pods are done, so the last slice may lack some: room for a whole one is asked for.
     """
     wish = asked or TopologyRequest()
     layers = _layers(levels, wish)
@@ -115,10 +117,11 @@ def request(  # noqa: PLR0913 - what a request is made of
     if layers[0].level < start:
         slices, wanted = levels[layers[0].level], levels[start]
         return Failure(kind="sliceLevelAbovePodSetLevel", level=wanted, other=slices)
-    if pods % layers[0].size:
+    lack = -pods % layers[0].size
+    if lack and not short:
         return Failure(kind="notDivisible", of=pods, fits=layers[0].size)
     return Request(
-        pods=pods,
+        pods=pods + lack,
         leader=leader,
         start=start,
         mode="required" if wish.required else "preferred" if named else "unconstrained",
