@@ -17,7 +17,7 @@ from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import taken, topologies
 from tidegate.core.topology.explain import tried
 from tidegate.core.topology.fitting.request import Failure
-from tidegate.core.topology.leaves import Leaves
+from tidegate.core.topology.leaves import Leaves, truncated
 from tidegate.core.topology.place import Ask, Placed, Placer, asked_by, place, shape_of
 from tidegate.core.topology.previous import leaves_of
 from tidegate.core.topology.usage import Held, Seat
@@ -158,16 +158,25 @@ def _ask(state: State, workload: Workload, placer: Placer, one: PodSetChoice, at
     podset = workload.podsets[at]
     ask = ask_of(state, workload, podset, one.topology_flavor, one.count)
     had = _replaced(state, workload, podset.name) if placer.options.elastic else None
-    if had is None or had.topology is None:
+    if had is None or had[0].topology is None:
         return ask
-    previous: Leaves | None = leaves_of(placer.tree, list(unpack(had.topology)))
-    return replace(ask, previous=previous, gone=previous is None)
+    given, asked = had
+    previous: Leaves | None = leaves_of(placer.tree, list(unpack(had[0].topology)))
+    if previous is None:
+        return replace(ask, gone=True)
+    return replace(ask, previous=truncated(previous, min(given.count, asked)))
 
 
-def _replaced(state: State, workload: Workload, podset: str) -> PodSetAssignment | None:
+def _replaced(state: State, workload: Workload, podset: str) -> tuple[PodSetAssignment, int] | None:
+    """Return what the replaced slice was given for a podset, and how many pods it still asks for.
+
+    Of one that became smaller the last pods are gone, and charged to nobody.
+    """
     older = state.workloads.get(workload.replaces) if workload.replaces else None
-    given = () if older is None else older.assignment
-    return next((one for one in given if one.name == podset), None)
+    if older is None:
+        return None
+    asked = next((one.count for one in older.podsets if one.name == podset), 0)
+    return next(((one, asked) for one in older.assignment if one.name == podset), None)
 
 
 def _lower(one: PodSetChoice, mode: int = PREEMPT) -> None:
