@@ -31,8 +31,10 @@ class Shore(ABC):
     kinds: tuple[str, ...] = ("batch/job",)
     provisions = False
     topologies = False
+    elastic = False
 
     def __init__(self, seed: int, *, death: float) -> None:
+        self.policy = Policy()
         self.random, self.weather = Random(seed), Weather({"death": death})
         self.bus = Bus()
         self.cluster = Cluster(self.bus.now_us, Random(seed))
@@ -77,11 +79,17 @@ class Shore(ABC):
         self.engine.dispose()
 
     def _bodies(self) -> dict[str, processes.Body]:
-        decide, _ = processes.scheduler(self.bus, lambda: self.ledger, lambda: "ledger", Policy())
+        decide, _ = processes.scheduler(
+            self.bus, lambda: self.ledger, lambda: "ledger", self.policy
+        )
         api = self.cluster.api
-        observe = processes.ingest(self.bus, api, lambda: self.kinds)
+        observe = processes.ingest(self.bus, api, lambda: self.kinds, elastic=self.elastic)
         act = processes.actuator(
-            self.bus, api, provisions=self.provisions, topologies=self.topologies
+            self.bus,
+            api,
+            provisions=self.provisions,
+            elastic=self.elastic,
+            topologies=self.topologies,
         )
         return {"s": decide, "i": observe, "a": act}
 

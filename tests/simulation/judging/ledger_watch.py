@@ -191,9 +191,13 @@ class LedgerWatch:
     def _hold(
         self, workload: str, uid: str, queue: str, assignment: tuple[PodSetAssignment, ...]
     ) -> None:
-        (only,) = assignment
-        each, flavor = only.usage["cpu"] // only.count, only.flavors["cpu"]
-        self.holding[workload] = Holding(queue, only.count, each, flavor)
+        pods = sum(one.count for one in assignment)
+        each, flavor = (
+            assignment[0].usage["cpu"] // assignment[0].count,
+            assignment[0].flavors["cpu"],
+        )
+        assert sum(one.usage["cpu"] for one in assignment) == each * pods, "all pods are alike here"
+        self.holding[workload] = Holding(queue, pods, each, flavor)
         self.uids[workload] = uid
 
     def _object(self, workload: str, queue: str, seq: int) -> None:

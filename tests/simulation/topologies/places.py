@@ -15,7 +15,6 @@ from tidegate.contracts.decisions import (
     QuotaReleased,
     QuotaReserved,
     StartOrdered,
-    WorkloadPending,
 )
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import (
@@ -24,6 +23,7 @@ from tidegate.contracts.facts import (
     NodePodsCleared,
     NodePodsReported,
     NodeRemoved,
+    WorkloadChanged,
     WorkloadFinished,
     WorkloadRemoved,
     WorkloadSubmitted,
@@ -33,27 +33,33 @@ from tidegate.model.topology import HOSTNAME, TopologyAssignment, unpack
 
 REPELLING = ("NoSchedule", "NoExecute")
 RACK = "rack"
+PER_NODE = ("cpu", "pods")
 
 
 class Placed(msgspec.Struct, frozen=True):
-    """The pods of a workload on nodes, all alike."""
+    """The pods of a podset on nodes, all alike."""
 
     hosts: dict[str, int]
     pod_milli: int
 
 
 class Places:
-    """Follows one ledger; objects at once to a place that is none."""
+    """Follows one ledger; objects at once to a place that is none.
+
+    The slices of an elastic job are one: what the next one gets is beside what the last one had.
+    """
 
     def __init__(self) -> None:
         self._nodes = dict[str, NodeDefined]()
         self._foreign = dict[str, NodePodsReported]()
-        self._asked = dict[str, PodSet]()  # by workload
-        self.held = dict[str, Placed]()  # by workload
-        self.told = dict[str, set[str]]()  # of a workload, every host that was ever its own
-        self.most = dict[tuple[str, str], int]()  # of a workload on a host, the most pods ever
-        self.placed = self.replaced = 0
-        self.hopeless = set[str]()  # workloads that no nodes could ever take
+        self._asked = dict[str, dict[str, PodSet]]()  # by workload and podset
+        self._replaces = dict[str, str]()
+        self._elastic = set[str]()
+        self.jobs = dict[str, str]()  # of a workload, the uid of its job
+        self.held = dict[str, dict[str, Placed]]()  # by workload and podset
+        self.told = dict[tuple[str, str], set[str]]()  # of a job's podset, its hosts at any time
+        self.most = dict[tuple[str, str, str], int]()  # of those on a host, the most pods ever
+        self.placed = self.replaced = self.several = 0
 
     def take_in(self, entry: Entry) -> None:
         """Follow one entry."""
@@ -61,12 +67,15 @@ class Places:
         self._follow_nodes(event)
         match event:
             case WorkloadSubmitted():
-                (self._asked[event.workload],) = event.podsets
-            case WorkloadPending() if any("no multiple" in one.error for one in event.placements):
-                self.hopeless.add(event.workload)
+                self._ask(event)
+                self.jobs[event.workload] = event.job.uid
+            case WorkloadChanged():
+                self._ask(event)
+                self._shrink(event.workload)
             case QuotaReserved():
                 self._take(event.workload, event.assignment, entry.seq)
                 self.placed += event.workload in self.held
+                self.several += len(event.assignment) > 1
             case TopologyAssigned():
                 self._take(event.workload, event.assignment, entry.seq)
                 self.replaced += 1
@@ -76,6 +85,22 @@ class Places:
                 self.held.pop(event.workload, None)
             case _:
                 pass
+
+    def _ask(self, event: WorkloadSubmitted | WorkloadChanged) -> None:
+        self._asked[event.workload] = {one.name: one for one in event.podsets}
+        self._replaces[event.workload] = event.replaces
+        if event.elastic:
+            self._elastic.add(event.workload)
+
+    def _shrink(self, key: str) -> None:
+        """Take the last pods from an elastic job that asks for fewer."""
+        for name, placed in self.held.get(key, {}).items() if key in self._elastic else ():
+            left, hosts = self._asked[key][name].count, dict[str, int]()
+            for host, pods in placed.hosts.items():
+                if left > 0:
+                    hosts[host] = min(pods, left)
+                left -= pods
+            self.held[key][name] = Placed(hosts, placed.pod_milli)
 
     def _follow_nodes(self, event: FactEvent | DecisionEvent) -> None:
         match event:
@@ -92,23 +117,28 @@ class Places:
 
     def _take(self, key: str, assignment: tuple[PodSetAssignment, ...], seq: int) -> None:
         """Put a workload where an assignment says; what it did not have there has to fit."""
-        (given,) = assignment
-        if given.topology is None:
+        given = {one.name: one for one in assignment if one.topology is not None}
+        if not given:
             return
-        before = self.held.pop(key, Placed({}, 0)).hosts
-        hosts = _hosts(given.topology)
-        whole = sum(hosts.values()) == given.count
-        demand(whole, "quota", f"at {seq} {key} has {given.count} pods, and places for {hosts}")
-        self.held[key] = Placed(hosts, given.usage["cpu"] // given.count)
-        for host, pods in hosts.items():
-            self.told.setdefault(key, set()).add(host)
-            self.most[key, host] = max(pods, self.most.get((key, host), 0))
-            if pods > before.get(host, 0):
-                demand(
-                    not (why := self._refuses(host)), "quota", f"at {seq} {key} on {host}: {why}"
-                )
-        for why in self._misplaced(key, hosts):
-            demand(holds=False, rule="quota", found=f"at {seq} {key} on {hosts}: {why}")
+        older = self.held.pop(self._replaces.get(key, ""), {})
+        before = self.held.pop(key, older)
+        now = {name: Placed(_hosts(one), _milli(one)) for name, one in given.items()}
+        self.held[key] = now
+        for name, placed in now.items():
+            whole = sum(placed.hosts.values()) == given[name].count
+            demand(whole, "quota", f"at {seq} {key} has {given[name].count} pods at {placed}")
+            self._note(key, name, placed, before.get(name, Placed({}, 0)), seq)
+        for why in self._misplaced(key, now):
+            demand(holds=False, rule="quota", found=f"at {seq} {key} on {now}: {why}")
+
+    def _note(self, key: str, name: str, placed: Placed, before: Placed, seq: int) -> None:
+        job = self.jobs[key]
+        for host, pods in placed.hosts.items():
+            self.told.setdefault((job, name), set()).add(host)
+            self.most[job, name, host] = max(pods, self.most.get((job, name, host), 0))
+            if pods > before.hosts.get(host, 0):
+                why = self._refuses(host)
+                demand(not why, "quota", f"at {seq} {key} on {host}: {why}")
 
     def _refuses(self, host: str) -> str:
         """Tell why nobody more may be put on a node; empty: nothing does."""
@@ -120,15 +150,20 @@ class Places:
         if any(one.effect in REPELLING for one in node.spec.taints):
             return "it has a taint"
         used = self._foreign_on(host)
-        for one in self.held.values():
-            pods = one.hosts.get(host, 0)
-            used.update({"cpu": pods * one.pod_milli, "pods": pods})
+        for key in self.held:
+            used.update(self._own_on(key, host))
         over = {
             name: units - node.spec.allocatable.get(name, 0)
             for name, units in used.items()
             if name in ("cpu", "pods") and units > node.spec.allocatable.get(name, 0)
         }
         return f"it is overfilled by {over}" if over else ""
+
+    def _own_on(self, key: str, host: str) -> dict[str, int]:
+        """Return what a workload holds on a node."""
+        mine = [(one, one.hosts.get(host, 0)) for one in self.held.get(key, {}).values()]
+        cpu = sum(pods * one.pod_milli for one, pods in mine)
+        return {"cpu": cpu, "pods": sum(pods for _, pods in mine)}
 
     def _foreign_on(self, host: str) -> Counter[str]:
         """Return what pods use of a node beyond what whom they name holds there."""
@@ -137,32 +172,52 @@ class Places:
             return Counter()
         used = Counter[str](told.usage)
         for key, amounts in told.claimed.items():
-            held = self.held.get(key, Placed({}, 0))
-            pods = held.hosts.get(host, 0)
-            own = {"cpu": pods * held.pod_milli, "pods": pods}
-            used.update({name: max(0, amounts.get(name, 0) - own[name]) for name in own})
+            own = Counter[str]()
+            for other in self._named(key):
+                own.update(self._own_on(other, host))
+            used.update({name: max(0, amounts.get(name, 0) - own[name]) for name in PER_NODE})
         return used
 
-    def _misplaced(self, key: str, hosts: dict[str, int]) -> Iterator[str]:
+    def _named(self, key: str) -> set[str]:
+        """Return the workloads that pods may mean: those of an elastic job name any slice."""
+        job = self.jobs.get(key, "")
+        return {key, *(one for one in self._elastic if self.jobs[one] == job)}
+
+    def _misplaced(self, key: str, now: dict[str, Placed]) -> Iterator[str]:
         """Yield what of a workload's wish its place does not fulfil, as far as nodes are there."""
-        asked = self._asked[key].topology
-        if asked is None or not hosts.keys() <= self._nodes.keys():
-            return
-        racks = Counter[str]()
-        for host, pods in hosts.items():
-            racks[self._nodes[host].spec.labels[RACK]] += pods
-        if asked.required == RACK and len(racks) > 1:
+        groups = dict[str, set[str]]()
+        for name, placed in now.items():
+            asked = self._asked[key][name].topology
+            if asked is None or not placed.hosts.keys() <= self._nodes.keys():
+                continue
+            racks = Counter[str]()
+            for host, pods in placed.hosts.items():
+                racks[self._nodes[host].spec.labels[RACK]] += pods
+            if asked.required == RACK:
+                groups.setdefault(asked.group or f"podset {name}", set()).update(racks)
+            for layer in asked.layers:
+                short = [pods for pods in racks.values() if pods % layer.size]
+                if layer.level == RACK and len(short) > (1 if racks.total() % layer.size else 0):
+                    yield f"slices of {layer.size} share a rack"
+        if any(len(racks) > 1 for racks in groups.values()):
             yield "its pods require one rack"
-        for layer in asked.layers:
-            if layer.level == RACK and any(pods % layer.size for pods in racks.values()):
-                yield f"slices of {layer.size} share a rack"
 
     def _check_start(self, order: StartOrdered, seq: int) -> None:
-        (started,) = order.podsets
-        placed = started.topology is None or sum(_hosts(started.topology).values()) == started.count
-        demand(placed, "quota", f"at {seq} {order.workload} starts with pods that have no place")
+        for one in order.podsets:
+            hosts = Counter[str]() if one.topology is None else _domains(one.topology)
+            placed = one.topology is None or hosts.total() == one.count
+            demand(placed, "quota", f"at {seq} {order.workload} starts with pods without a place")
 
 
-def _hosts(topology: TopologyAssignment) -> dict[str, int]:
-    demand(topology.levels == (HOSTNAME,), "quota", f"places at {topology.levels}")
-    return {one.values[0]: one.count for one in unpack(topology)}
+def _hosts(given: PodSetAssignment) -> dict[str, int]:
+    assert given.topology is not None
+    return dict(_domains(given.topology))
+
+
+def _milli(given: PodSetAssignment) -> int:
+    return given.usage["cpu"] // given.count
+
+
+def _domains(assignment: TopologyAssignment) -> Counter[str]:
+    assert assignment.levels[-1] == HOSTNAME
+    return Counter({one.values[-1]: one.count for one in unpack(assignment)})

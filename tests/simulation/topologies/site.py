@@ -1,5 +1,8 @@
 """A queue whose flavor has a topology, people with Jobs, nodes to which things happen, and a judge.
 
+By seed the queue has a check (1 and 7 of each eight), Jobs are elastic (2 and 6), or there are
+groups of pods of two roles (3 and 7).
+
 Whoever watches the pods knows where the ledger put their workload (``places``), and nothing else.
 """
 
@@ -12,17 +15,24 @@ from typing import Any
 import msgspec
 
 from apiserver.state import Change
+from tests.parts.stage import alongside
+from tests.simulation.actors.checker import Checker
+from tests.simulation.actors.growers import ELASTIC
+from tests.simulation.actors.owners import CHECK
 from tests.simulation.actors.people import finished
 from tests.simulation.cluster import CRDS, JOBS, KUEUE, job, named
 from tests.simulation.judging.verdict import demand, insist
 from tests.simulation.shore import Shore
+from tests.simulation.topologies.crews import CREWS_MAX, Crews
 from tests.simulation.topologies.nodes import Nodes
 from tests.simulation.topologies.places import RACK, Places
+from tidegate.model.policy import Policy
 from tidegate.model.topology import HOSTNAME
 
 Object = dict[str, Any]
 TEAM, GATE = "team-r", "kueue.x-k8s.io/topology"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GROWING, GROWN_MAX = "ElasticJobsViaWorkloadSlicesWithTAS", 4
 NOTE = "kueue.x-k8s.io/podset-{}-topology"
 JOBS_MAX, HAPPENINGS, QUIET_S = 10, 4, 30.0
 WORKLOAD, PODSET = "kueue.x-k8s.io/workload", "kueue.x-k8s.io/podset"
@@ -38,7 +48,18 @@ class Site(Shore):
         self.weather.chances |= {"unanswered": 0.02, "busy": 0.02, "watch_breaks": 0.02}
         self.places, self._read, self._quiet_s = Places(), 0, 0.0
         self.let_go = 0
+        self.checked, self.elastic = seed % 8 in (1, 7), seed % 8 in (2, 6)
+        grouped = seed % 8 in (3, 7)
+        if grouped:
+            self.kinds = ("batch/job", "pod", "pod-group")
+        if self.elastic:
+            self.policy = Policy(gates={GROWING: True})
         self._furnish()
+        drawn = Random(f"others {seed}")
+        self.checker = Checker(self.cluster, drawn)
+        crews = CREWS_MAX if grouped else 0
+        self.crews = Crews(self.cluster, TEAM, drawn, crews=crews)
+        self._growing = list[str]()
         self.nodes = Nodes(self.cluster, Random(f"nodes {seed}"))
         self.cluster.api.registry.state.listeners.append(self._see)
 
@@ -56,6 +77,10 @@ class Site(Shore):
             "resourceGroups": [{"coveredResources": ["cpu"], "flavors": flavors}],
             "preemption": {"withinClusterQueue": "LowerPriority"},
         }
+        if self.checked:
+            check = named("AdmissionCheck", CHECK, spec={"controllerName": "simulated/budget"})
+            self._do("POST", f"{KUEUE}/admissionchecks", check)
+            queue["admissionChecksStrategy"] = {"admissionChecks": [{"name": CHECK}]}
         self.cluster.furnish(TEAM, 0, queue)
 
     def _do(self, method: str, path: str, body: Object) -> None:
@@ -69,6 +94,8 @@ class Site(Shore):
             for _ in range(HAPPENINGS):
                 await asyncio.sleep(self.random.uniform(0, 3))
                 self.nodes.happen()
+                self._resize()
+                self.crews.work()
             self.nodes.collect()
             if self.random.random() < 0.1:
                 body = {"propagationPolicy": "Background"}
@@ -98,24 +125,46 @@ class Site(Shore):
             case _:
                 pass
         made["spec"]["completionMode"] = random.choice(["Indexed", "NonIndexed"])
+        if self.elastic and number % 2:
+            self._let_grow(made)
         self.cluster.submit(TEAM, made)
 
+    def _let_grow(self, made: Object) -> None:
+        """Make a Job elastic: it may go anywhere, and has more to do than pods at once."""
+        made["metadata"]["annotations"] = {ELASTIC: "true"}
+        made["spec"] |= {"completions": GROWN_MAX + 2, "completionMode": "NonIndexed"}
+        made["spec"]["parallelism"] = min(GROWN_MAX, made["spec"]["parallelism"])
+        notes = made["spec"]["template"]["metadata"]["annotations"]
+        seconds = notes["simulate/seconds"]
+        notes.clear()
+        notes |= {"simulate/seconds": seconds, NOTE.format("unconstrained"): "true"}
+        self._growing.append(made["metadata"]["name"])
+
+    def _resize(self) -> None:
+        """Make an elastic Job larger or smaller now and then."""
+        if self._growing and self.crews.random.random() < 0.5:
+            name = self.crews.random.choice(self._growing)
+            body = {"spec": {"parallelism": self.crews.random.randint(1, GROWN_MAX)}}
+            self.cluster.act("user", "PATCH", f"{JOBS.format(TEAM)}/{name}", body)
+
     def mend(self) -> None:
+        self.checker.settle()
         self.nodes.mend()
         self.nodes.collect()
-        for one in self.cluster.jobs():  # of some pods were done before they had to leave
-            key = f"{TEAM}/job-{one['metadata']['name']}-"
-            if any(name.startswith(key) for name in self.places.hopeless):
-                body = {"propagationPolicy": "Background"}
-                name = one["metadata"]["name"]
-                self.cluster.act("user", "DELETE", f"{JOBS.format(TEAM)}/{name}", body)
+        self.crews.work()
+        for one in self.cluster.api.registry.state.items("workloads.kueue.x-k8s.io"):
+            if not one["spec"].get("active", True):  # a check rejected it
+                meta = one["metadata"]
+                path = f"{KUEUE}/namespaces/{meta['namespace']}/workloads/{meta['name']}"
+                self.cluster.act("user", "PATCH", path, {"spec": {"active": True}})
 
     async def watch(self) -> None:
         """Follow the ledger for ever, and say again what somebody objected to on the way."""
-        while True:
-            insist()
-            self._follow()
-            await asyncio.sleep(0.1)
+        async with alongside(self.checker.run() if self.checked else asyncio.sleep(0)):
+            while True:
+                insist()
+                self._follow()
+                await asyncio.sleep(0.1)
 
     def _follow(self) -> None:
         entries = self.ledger.entries
@@ -140,16 +189,23 @@ class Site(Shore):
         demand(
             not self.cluster.acting, "once", f"{meta['name']} is let go by {self.cluster.acting}"
         )
-        key = f"{meta['namespace']}/{meta['annotations'][WORKLOAD]}"
-        own = self.places.told.get(key, set())
-        demand(host in own, "once", f"{meta['name']} is let go to {host}, and {key} has {own}")
-        there = self._living(key, host)
-        most = self.places.most[key, host]
-        demand(there <= most, "once", f"{there} pods of {key} are let go to {host}: {most} places")
+        job, podset = self._job_of(pod), meta["labels"][PODSET]
+        own = self.places.told.get((job, podset), set())
+        demand(host in own, "once", f"{meta['name']} is let go to {host}, and {job} has {own}")
+        there = self._living(job, podset, host)
+        most = self.places.most[job, podset, host]
+        demand(there <= most, "once", f"{there} pods of {job} are let go to {host}: {most} places")
 
-    def _living(self, key: str, host: str) -> int:
+    def _job_of(self, pod: Object) -> str:
+        """Return the uid of the job that a pod which was placed is of."""
+        meta = pod["metadata"]
+        named_ = f"{meta['namespace']}/{meta.get('annotations', {}).get(WORKLOAD, '')}"
+        return self.places.jobs.get(named_, "")
+
+    def _living(self, job: str, podset: str, host: str) -> int:
         found = self.cluster.api.registry.state.items("pods")
-        return sum(_is_of(one, key, host) for one in found)
+        of = [one for one in found if one["metadata"].get("labels", {}).get(PODSET) == podset]
+        return sum(_is_let_go(one, host) for one in of if self._job_of(one) == job)
 
     def unrest(self) -> str:
         for one in self.cluster.jobs():
@@ -159,6 +215,8 @@ class Site(Shore):
             return "somebody holds quota"
         if any(_is_gated(one) for one in self.cluster.api.registry.state.items("pods")):
             return "a pod waits"
+        if why := self.crews.unrest():
+            return why
         return self._stirs()
 
     def _stirs(self) -> str:
@@ -175,11 +233,10 @@ def _is_gated(pod: Object) -> bool:
     return any(one["name"] == GATE for one in pod["spec"].get("schedulingGates") or ())
 
 
-def _is_of(pod: Object, key: str, host: str) -> bool:
-    """Tell whether a pod of a workload was let go to a host, and has not ended."""
+def _is_let_go(pod: Object, host: str) -> bool:
+    """Tell whether a pod was let go to a host, and has not ended."""
     meta, spec = pod["metadata"], pod["spec"]
-    named_ = f"{meta['namespace']}/{meta.get('annotations', {}).get(WORKLOAD, '')}"
-    mine = named_ == key and spec.get("nodeSelector", {}).get(HOSTNAME) == host
     ended = pod["status"].get("phase") in ("Succeeded", "Failed")
     leaves = "deletionTimestamp" in meta and not spec.get("nodeName")
-    return mine and not (_is_gated(pod) or ended or leaves)
+    there = spec.get("nodeSelector", {}).get(HOSTNAME) == host
+    return there and not (_is_gated(pod) or ended or leaves)

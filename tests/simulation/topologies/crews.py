@@ -1,0 +1,88 @@
+"""Groups of pods: a leader beside its workers, in one rack, each role a podset of its own.
+
+There are no policies in the embedded API server, so whoever makes a pod gates it himself.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+from tests.simulation.cluster import PRIORITY_LABEL, QUEUE_LABEL, Cluster
+from tests.simulation.topologies.places import RACK
+
+Object = dict[str, Any]
+CREWS_MAX = 3
+_GROUP, _TOTAL = "kueue.x-k8s.io/pod-group-name", "kueue.x-k8s.io/pod-group-total-count"
+_GATES = ("kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology")
+_ROLE = "role"
+
+
+class Crews:
+    """Whoever makes such groups, and a pod anew for each that one has lost."""
+
+    def __init__(self, cluster: Cluster, team: str, random: Random, *, crews: int) -> None:
+        self._cluster, self._team, self.random = cluster, team, random
+        self._left, self._made = crews, 0
+        self._workers = dict[str, int]()  # of each crew
+
+    def work(self) -> None:
+        """Make another crew now and then, and fill up those that there are."""
+        if self._left and self.random.random() < 0.3:
+            self._left -= 1
+            self._workers[f"crew-{self._left}"] = self.random.choice([1, 2, 3])
+        self.recruit()
+
+    def recruit(self) -> None:
+        """Make each pod that a crew lacks."""
+        for crew, workers in self._workers.items():
+            for role, wanted in (("leader", 1), ("worker", workers)):
+                for _ in range(wanted - len(self._there(crew, role))):
+                    self._make(crew, role, 1 + workers)
+
+    def unrest(self) -> str:
+        """Tell which pod is not done; empty: none."""
+        for crew, workers in self._workers.items():
+            there = [*self._there(crew, "leader"), *self._there(crew, "worker")]
+            if len(there) < 1 + workers:
+                return f"{crew} is not complete"
+            for one in there:
+                if one["status"].get("phase") != "Succeeded":
+                    return f"{one['metadata']['name']} is not done"
+        return "" if not self._left else "a crew is to come"
+
+    def _there(self, crew: str, role: str) -> list[Object]:
+        return [
+            one
+            for one in self._cluster.api.registry.state.items("pods")
+            if one["metadata"].get("labels", {}).get(_GROUP) == crew
+            and one["metadata"]["labels"][_ROLE] == role
+            and "deletionTimestamp" not in one["metadata"]
+            and one["status"].get("phase") != "Failed"
+        ]
+
+    def _make(self, crew: str, role: str, total: int) -> None:
+        self._made += 1
+        labels = {QUEUE_LABEL: "main", PRIORITY_LABEL: "low", "kueue.x-k8s.io/managed": "true"}
+        notes = {
+            "simulate/seconds": f"{self.random.uniform(2, 20):.1f}",
+            _TOTAL: str(total),
+            "kueue.x-k8s.io/podset-required-topology": RACK,
+            "kueue.x-k8s.io/podset-group-name": "crew",
+        }
+        container = {"name": role, "image": "i", "resources": {"requests": {"cpu": "500m"}}}
+        made = {
+            "metadata": {
+                "name": f"{crew}-{self._made}",
+                "labels": {**labels, _GROUP: crew, _ROLE: role},
+                "annotations": notes,
+            },
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [container],
+                "schedulingGates": [{"name": one} for one in _GATES],
+            },
+        }
+        path = f"/api/v1/namespaces/{self._team}/pods"
+        answer = self._cluster.act("user", "POST", path, made)
+        assert answer.status == 201, answer.body
