@@ -17,10 +17,18 @@ from tidegate.contracts.observations import (
     RuntimeClassObserved,
     WorkloadPriorityClassObserved,
 )
+from tidegate.contracts.observed.clusters import (
+    MultiKueueClusterObserved,
+    MultiKueueConfigObserved,
+)
 from tidegate.contracts.observed.nodes import NodeObserved, TopologyObserved
 from tidegate.errors import UndecodableError
 from tidegate.kinds import names, seen
-from tidegate.kinds.kueue_api.checks import AdmissionCheck
+from tidegate.kinds.kueue_api.checks import (
+    AdmissionCheck,
+    MultiKueueCluster,
+    MultiKueueConfig,
+)
 from tidegate.kinds.kueue_api.flavors import ResourceFlavor, Topology, WorkloadPriorityClass
 from tidegate.kinds.kueue_api.queues.cluster_queue import ClusterQueue
 from tidegate.kinds.kueue_api.queues.cohort import Cohort
@@ -35,6 +43,7 @@ from tidegate.kinds.kueue_api.queues.local_queue import LocalQueue
 from tidegate.kinds.meta import ObjectMeta, holding
 from tidegate.kinds.podsets import texts
 from tidegate.kinds.times import micros
+from tidegate.model.multikueue import CONTROLLER, CheckParameters
 from tidegate.model.quantity import amount
 from tidegate.model.topology import NodeSpec, Taint
 
@@ -104,7 +113,18 @@ def admission_check(check: AdmissionCheck) -> CheckObserved:
         **who(check.metadata),
         controller=check.spec.controller_name,
         active=holding(check.status.conditions, "Active") is not None,
+        parameters=_parameters(check),
     )
+
+
+def multikueue_cluster(found: MultiKueueCluster) -> MultiKueueClusterObserved:
+    """Observe a MultiKueueCluster; where its credentials are is the dispatcher's business."""
+    return MultiKueueClusterObserved(**who(found.metadata))
+
+
+def multikueue_config(found: MultiKueueConfig) -> MultiKueueConfigObserved:
+    """Observe a MultiKueueConfig."""
+    return MultiKueueConfigObserved(**who(found.metadata), clusters=found.spec.clusters)
 
 
 def priority_class(found: seen.PriorityClass) -> PriorityClassObserved:
@@ -180,6 +200,14 @@ def _limit_range_item(found: seen.LimitRangeItem) -> LimitRangeItem:
         default_request=texts(found.default_request),
         max_ratio=texts(found.max_limit_request_ratio),
     )
+
+
+def _parameters(check: AdmissionCheck) -> CheckParameters | None:
+    """Return what configures a check of MultiKueue, which the scheduler decides."""
+    named = check.spec.parameters
+    if named is None or check.spec.controller_name != CONTROLLER:
+        return None
+    return CheckParameters(group=named.api_group, kind=named.kind, name=named.name)
 
 
 def _author(meta: ObjectMeta) -> str:

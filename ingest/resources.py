@@ -51,6 +51,11 @@ def _kueue(plural: str, kind: type[Any], observe: Observe) -> Watched:
     return _defined(f"{plural}.{GROUP}", f"{_KUEUE}/{plural}", kind, observe)
 
 
+def _worker(plural: str, kind: type[Any], observe: Observe) -> Watched:
+    """Watch what only those have who send workloads to worker clusters."""
+    return msgspec.structs.replace(_kueue(plural, kind, observe), optional=True)
+
+
 DEFINITIONS: tuple[Watched, ...] = (
     _kueue("clusterqueues", cluster_queue.ClusterQueue, definitions.cluster_queue),
     _kueue("cohorts", cohort.Cohort, definitions.cohort),
@@ -61,6 +66,8 @@ DEFINITIONS: tuple[Watched, ...] = (
         definitions.workload_priority_class,
     ),
     _kueue("admissionchecks", checks.AdmissionCheck, definitions.admission_check),
+    _worker("multikueueclusters", checks.MultiKueueCluster, definitions.multikueue_cluster),
+    _worker("multikueueconfigs", checks.MultiKueueConfig, definitions.multikueue_config),
     _defined("limitranges", "/api/v1/limitranges", seen.LimitRange, definitions.limit_range),
     _defined(
         "priorityclasses.scheduling.k8s.io",

@@ -14,9 +14,8 @@ from tests.core.budget_judge import Judge, ends
 from tests.core.telling import BEGIN, SECOND
 from tests.replay.world import QUEUES, World
 from tidegate.contracts import observations as seen
+from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
 from tidegate.contracts.decisions import (
-    BudgetReached,
-    BudgetRenewed,
     ClusterQueueReadinessChanged,
     DecisionEvent,
     QuotaReserved,

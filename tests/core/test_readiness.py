@@ -80,7 +80,7 @@ def test_a_queue_admits_once_its_multikueue_check_is_taken_away(state: State) ->
     ("checks", "rules", "said"),
     [
         ((("a", MULTIKUEUE), ("b", MULTIKUEUE)), {"a": (), "b": ()}, "Only one check"),
-        ((("a", MULTIKUEUE),), {"a": ("spot",)}, "take its onFlavors away"),
+        ((("a", MULTIKUEUE),), {"a": ("other",)}, "take its onFlavors away"),
         ((("a", MULTIKUEUE), ("b", PROVISIONING)), {"a": (), "b": ()}, "do not go together"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.core.telling import BEGIN, SECOND
 from tidegate.contracts import decisions as made
 from tidegate.contracts.codec import type_name
+from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
 
 
 def decision_line(event: made.DecisionEvent) -> str:
@@ -15,7 +16,7 @@ def decision_line(event: made.DecisionEvent) -> str:
         return f"ClusterQueueReleased {event.cluster_queue}"
     if isinstance(event, made.LocalQueueUsageSampled):
         return f"LocalQueueUsageSampled {event.cluster_queue}"
-    if isinstance(event, made.BudgetReached | made.BudgetRenewed):
+    if isinstance(event, BudgetReached | BudgetRenewed):
         return f"{type_name(event)} {event.cluster_queue or event.cohort} {event.resource}"
     words = [type_name(event), event.workload.partition("/")[2], *_details(event)]
     return " ".join(word for word in words if word)

@@ -14,7 +14,8 @@ from tests.notify.events import (
     requeued,
     submitted,
 )
-from tidegate.contracts.decisions import BudgetReached, DecisionEvent
+from tidegate.contracts.decision_kinds.budgets import BudgetReached
+from tidegate.contracts.decisions import DecisionEvent
 from tidegate.contracts.facts import FactEvent
 from tidegate.notify.configuration import Rule, When
 from tidegate.notify.rules import Rules

@@ -74,7 +74,16 @@ SET_ASIDE = {
     "WorkloadMismatched",
     "WorkloadStopped",
     *("TopologyDefined", "TopologyRemoved", "NodeDefined", "NodeRemoved", "NodeFailed"),
-    *("NodePodsReported", "NodePodsCleared", "TopologyAssigned", "SecondPassFailed"),
+    *("MultiKueueClusterDefined", "MultiKueueClusterRemoved", "MultiKueueConfigDefined"),
+    *("MultiKueueConfigRemoved", "RemoteClusterChanged", "RemoteWorkloadReported"),
+    *("RemoteWorkloadRemoved", "ClustersNominated", "ClusterChosen", "RemoteWithdrawn"),
+    *(
+        "CheckDecided",
+        "NodePodsReported",
+        "NodePodsCleared",
+        "TopologyAssigned",
+        "SecondPassFailed",
+    ),
 }
 """Types that no report depends on; a new type must be taken or stand here."""
 HOLDING = {"reserved", "admitted", "evicting"}

@@ -6,12 +6,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from tidegate.contracts.decision_kinds.budgets import (
-    BudgetReached as BudgetReached,  # noqa: PLC0414
-)
-from tidegate.contracts.decision_kinds.budgets import (
-    BudgetRenewed as BudgetRenewed,  # noqa: PLC0414
-)
+from tidegate.contracts.decision_kinds.budgets import BudgetDecision
+from tidegate.contracts.decision_kinds.clusters import ClusterDecision
 from tidegate.contracts.decision_kinds.placements import (
     NodeFailed,
     PlacementTried,
@@ -291,8 +287,8 @@ DecisionEvent: TypeAlias = (
     | ClusterQueueReadinessChanged
     | ClusterQueueReleased
     | LocalQueueUsageSampled
-    | BudgetReached
-    | BudgetRenewed
+    | BudgetDecision
+    | ClusterDecision
     | TopologyAssigned
     | NodeFailed
     | SecondPassFailed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from tidegate.contracts.fact_kinds.clusters import ClusterFact
 from tidegate.contracts.fact_kinds.definitions import (
     CheckDefined,
     CheckRemoved,
@@ -269,6 +270,7 @@ class ActuationFailed(
 
 FactEvent: TypeAlias = (
     DefinitionFact
+    | ClusterFact
     | WorkloadSubmitted
     | WorkloadChanged
     | WorkloadRemoved

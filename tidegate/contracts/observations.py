@@ -10,9 +10,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from tidegate.contracts.observed.clusters import ClusterObserved, RemoteObserved
 from tidegate.contracts.observed.identity import Observed as Observed  # noqa: PLC0414 - its root
 from tidegate.contracts.observed.nodes import NodeObserved, NodePodsObserved, TopologyObserved
 from tidegate.model.ids import ObjectRef
+from tidegate.model.multikueue import CheckParameters
 from tidegate.model.podset import PodSet, PodSetUpdate
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec
@@ -189,6 +191,7 @@ class CheckObserved(Observed, frozen=True, kw_only=True, omit_defaults=True, tag
 
     controller: str
     active: bool = False
+    parameters: CheckParameters | None = None
 
 
 class PolicyObserved(
@@ -274,6 +277,8 @@ Observation: TypeAlias = (
     | TopologyObserved
     | NodeObserved
     | NodePodsObserved
+    | ClusterObserved
+    | RemoteObserved
     | PolicyObserved
     | ObjectGone
     | ObjectRefused

@@ -25,6 +25,7 @@ from tidegate.contracts.facts import (
     WatchesExpected,
 )
 from tidegate.contracts.messages.subjects import name_of
+from tidegate.contracts.observed.clusters import RemoteClusterObserved, RemoteWorkloadObserved
 from tidegate.core.accepting.clock import hear, time_of
 from tidegate.core.accepting.definitions import (
     DefinitionObserved,
@@ -34,6 +35,7 @@ from tidegate.core.accepting.definitions import (
 from tidegate.core.accepting.jobs.adoption import adopt, is_complete
 from tidegate.core.accepting.jobs.observed import remove_job, take_job
 from tidegate.core.accepting.jobs.variants import spread
+from tidegate.core.accepting.remotes import take_remote
 from tidegate.core.accepting.rounds import begin_round, end_round
 from tidegate.core.accepting.strays import stray_gone
 from tidegate.core.accepting.versions import bury
@@ -140,6 +142,8 @@ def _news(
             yield from _failed(state, at_us, told)
         case seen.PolicyObserved():
             yield from _policy(state, at_us, told)
+        case RemoteClusterObserved() | RemoteWorkloadObserved():
+            yield from take_remote(state, at_us, told)
         case seen.ObjectRefused():
             refused = _refused(at_us, message, told.error, state.by_uid.get(told.uid, ""))
             yield structs.replace(refused, uid=told.uid, reason=told.reason)

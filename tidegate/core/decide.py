@@ -15,6 +15,7 @@ from tidegate.core.admission.intents import abandon
 from tidegate.core.cycle import cycle
 from tidegate.core.cycle.requeue import tell_scans
 from tidegate.core.folding.strays import stop_strays
+from tidegate.core.multikueue.rounds import next_rounds
 from tidegate.core.nomination.decide_context import DecideContext
 from tidegate.core.quota.forest import forest
 from tidegate.core.quota.readiness import tell_readiness
@@ -48,6 +49,7 @@ RULES: tuple[Rule, ...] = (
     tell_readiness,  # before anything is refused because of it
     sample_usage,  # before it is asked whose LocalQueue used least
     fail_nodes,  # whose pods need another place, before anybody else is placed
+    next_rounds,  # which worker clusters are asked next, or are given up
     time_out,  # who must leave because time is up is not to be asked for more
     attend,  # who must leave, and who has left: their quota counts for all that follows
     requeue_due,  # whose time has come competes in this turn's cycles

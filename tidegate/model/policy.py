@@ -10,6 +10,8 @@ from typing import Literal
 
 import msgspec
 
+from tidegate.model.multikueue import MultiKueuePolicy
+
 Strategy = Literal["LessThanOrEqualToFinalShare", "LessThanInitialShare"]
 DEFAULT_STRATEGIES: tuple[Strategy, ...] = ("LessThanOrEqualToFinalShare", "LessThanInitialShare")
 
@@ -58,5 +60,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     manage_jobs_without_queue_name: bool = False
     preemption_policy_never: bool = True  # honour a PriorityClass's preemptionPolicy: Never
     repair_after_us: int = 10_000_000  # observed differs from wanted for so long: order again
+    multikueue: MultiKueuePolicy | None = None  # None: not supported, as before it was
     retain_finished_us: int | None = None
     retain_deactivated_us: int | None = None

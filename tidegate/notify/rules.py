@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import msgspec
 
 from tidegate.contracts import decisions, facts
+from tidegate.contracts.decision_kinds.budgets import BudgetReached
 from tidegate.notify.configuration import Rule, When
 from tidegate.replay.story.budgets import budget_text
 from tidegate.replay.story.sentences import Told, sentence
@@ -74,7 +75,7 @@ class Rules:
 
     def take(self, heard: LedgerEvent) -> Iterator[Notice]:
         """Note what an event says of waits, and yield its own notice if a rule asks for it."""
-        if isinstance(heard.event, decisions.BudgetReached) and self._asks_budget(heard.event):
+        if isinstance(heard.event, BudgetReached) and self._asks_budget(heard.event):
             yield _of_budget(heard, heard.event)
         workload = getattr(heard.event, "workload", "")
         if not workload:
@@ -105,7 +106,7 @@ class Rules:
                 if limit not in wait.noticed and _covers(rule, workload, wait.cluster_queue):
                     yield workload, wait, limit, wait.since_us + limit_us
 
-    def _asks_budget(self, event: decisions.BudgetReached) -> bool:
+    def _asks_budget(self, event: BudgetReached) -> bool:
         return any(
             event.percent in rule.budget_at
             and (not rule.cluster_queues or event.cluster_queue in rule.cluster_queues)
@@ -154,7 +155,7 @@ def _notice(heard: LedgerEvent, when: When, workload: str, queue: str) -> Notice
     )
 
 
-def _of_budget(heard: LedgerEvent, event: decisions.BudgetReached) -> Notice:
+def _of_budget(heard: LedgerEvent, event: BudgetReached) -> Notice:
     return Notice(
         key=_key(heard),
         type=BUDGET,

@@ -21,7 +21,7 @@ from tidegate.cli.nats_options import BusCaOption, BusCredentialsOption, Cluster
 from tidegate.cli.output import Output, OutputOption, coloured, json_line, print_records, print_yaml
 from tidegate.cli.times import utc
 from tidegate.contracts.codec import TYPES, decode
-from tidegate.contracts.decisions import BudgetReached, BudgetRenewed
+from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
 from tidegate.contracts.entry import Entry
 from tidegate.contracts.facts import Event
 from tidegate.contracts.messages.subjects import place_of, token

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from tidegate.contracts.observations import LimitRangeItem
+from tidegate.model.multikueue import CheckParameters
 from tidegate.model.policy import Policy
 from tidegate.model.quota import ClusterQueueSpec, CohortSpec, FlavorSpec, LocalQueueSpec
 from tidegate.model.topology import NodeSpec
@@ -185,6 +186,7 @@ class CheckDefined(Named, frozen=True, kw_only=True, omit_defaults=True, tag="Ch
 
     controller: str
     active: bool = False
+    parameters: CheckParameters | None = None
 
 
 class CheckRemoved(Named, frozen=True, kw_only=True, omit_defaults=True, tag="CheckRemoved/1"):

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from tidegate.contracts import observations as seen
+from tidegate.contracts.fact_kinds import clusters
 from tidegate.contracts.fact_kinds import definitions as told
 from tidegate.contracts.facts import FactEvent
+from tidegate.contracts.observed import clusters as workers
 from tidegate.contracts.observed import nodes
 from tidegate.core.accepting.versions import bury, is_outdated, note, pass_over
 from tidegate.core.state.definition_kinds import Defined, cq
@@ -31,6 +33,7 @@ DefinitionObserved: TypeAlias = (
     | nodes.TopologyObserved
     | nodes.NodeObserved
     | nodes.NodePodsObserved
+    | workers.ClusterObserved
 )
 Removed: TypeAlias = (
     told.ClusterQueueRemoved
@@ -46,6 +49,8 @@ Removed: TypeAlias = (
     | told.TopologyRemoved
     | told.NodeRemoved
     | told.NodePodsCleared
+    | clusters.MultiKueueClusterRemoved
+    | clusters.MultiKueueConfigRemoved
 )
 
 
@@ -112,6 +117,18 @@ ROWS = (
     Row(nodes.TOPOLOGIES, nodes.TopologyObserved, told.TopologyDefined, told.TopologyRemoved),
     Row(nodes.NODES, nodes.NodeObserved, told.NodeDefined, told.NodeRemoved),
     Row(nodes.NODE_PODS, nodes.NodePodsObserved, told.NodePodsReported, told.NodePodsCleared),
+    Row(
+        workers.MULTIKUEUE_CLUSTERS,
+        workers.MultiKueueClusterObserved,
+        clusters.MultiKueueClusterDefined,
+        clusters.MultiKueueClusterRemoved,
+    ),
+    Row(
+        workers.MULTIKUEUE_CONFIGS,
+        workers.MultiKueueConfigObserved,
+        clusters.MultiKueueConfigDefined,
+        clusters.MultiKueueConfigRemoved,
+    ),
 )
 _BY_OBSERVED = {row.observed: row for row in ROWS}
 _BY_RESOURCE = {row.resource: row for row in ROWS}

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tidegate.contracts.decision_kinds.placements import PlacementTried
 from tidegate.core.flavors.eligibility import asks_for_topology
 from tidegate.core.flavors.fitting import FIT, NO_FIT, PREEMPT, Question
-from tidegate.core.quota.readiness import MULTIKUEUE, PROVISIONING
+from tidegate.core.quota.readiness import PROVISIONING
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import taken, topologies
 from tidegate.core.topology.explain import tried
@@ -21,6 +21,7 @@ from tidegate.core.topology.leaves import Leaves, truncated
 from tidegate.core.topology.place import Ask, Placed, Placer, asked_by, place, shape_of
 from tidegate.core.topology.previous import leaves_of
 from tidegate.core.topology.usage import Held, Seat
+from tidegate.model.multikueue import CONTROLLER
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quota import CheckRule
 from tidegate.model.topology import unpack
@@ -61,7 +62,7 @@ def _waits_for_nodes(state: State, rules: tuple[CheckRule, ...], one: PodSetChoi
     for rule in rules:
         defined = state.objects.checks.get(rule.name)
         applies = not rule.on_flavors or one.topology_flavor in rule.on_flavors
-        if defined is not None and applies and defined.controller in (PROVISIONING, MULTIKUEUE):
+        if defined is not None and applies and defined.controller in (PROVISIONING, CONTROLLER):
             return True
     return False
 

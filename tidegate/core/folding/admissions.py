@@ -34,6 +34,7 @@ from tidegate.core.quota.touching import move, touch_placing
 from tidegate.core.state import deadlines
 from tidegate.core.state.desired_state import repeated_stop, watch
 from tidegate.core.state.interning import share_tried
+from tidegate.core.state.remotes import ended_run
 from tidegate.core.state.shapes import park
 from tidegate.core.state.state import Held, Intent, Order, State, Workload
 from tidegate.core.topology.cluster import look_at_nodes
@@ -122,14 +123,14 @@ def _reserve(state: State, workload: Workload, event: QuotaReserved) -> None:
 
 
 def _release(state: State, workload: Workload, event: QuotaReleased) -> None:
-    preempted = workload.evicted_reason == "Preempted"
-    give(state, workload, outside=not preempted)
+    give(state, workload, outside=workload.evicted_reason != "Preempted")
     replaced = event.reason == SLICE_REPLACED
     workload.phase = "finished" if replaced else "pending"
     workload.finished_us = event.at_us if replaced else workload.finished_us
     if workload.admitted_us:
         workload.executed_us += event.at_us - workload.admitted_us
     workload.stopped, workload.reserved_us, workload.admitted_us = False, 0, 0
+    workload.dispatch = ended_run(workload.dispatch)
     admission_fair_sharing.drop_penalty(state, workload)
     _forget_checks(state, workload)
     if replaced:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from tidegate.contracts.decision_kinds.budgets import BudgetReached, BudgetRenewed
+from tidegate.contracts.decision_kinds.clusters import DispatchDecision
 from tidegate.contracts.decision_kinds.placements import (
     NodeFailed,
     SecondPassFailed,
     TopologyAssigned,
 )
 from tidegate.contracts.decisions import (
-    BudgetReached,
-    BudgetRenewed,
     ClusterQueueReadinessChanged,
     ClusterQueueReleased,
     DecisionEvent,
@@ -25,6 +25,11 @@ from tidegate.contracts.decisions import (
     VariantDeleted,
     VariantUngated,
     WorkloadDecision,
+)
+from tidegate.contracts.fact_kinds.clusters import (
+    ClusterNamed,
+    RemoteClusterChanged,
+    RemoteFact,
 )
 from tidegate.contracts.fact_kinds.definitions import (
     LedgerOpened,
@@ -63,13 +68,14 @@ from tidegate.core.folding.observed import apply_observed
 from tidegate.core.folding.queue_decisions import apply_queue
 from tidegate.core.folding.strays import fold_stray
 from tidegate.core.folding.workloads import apply_workload
+from tidegate.core.multikueue.fold import apply_dispatch, apply_worker
 from tidegate.core.preemption import guarantee
 from tidegate.core.queueing import usage_samples
 from tidegate.core.state import budgets
 from tidegate.core.state.state import State
 
 
-def apply(  # noqa: C901 - an arm a family
+def apply(  # noqa: C901, PLR0912 - an arm a family
     state: State, event: FactEvent | DecisionEvent
 ) -> None:
     """Apply one event to the state: the next of its ledger."""
@@ -82,6 +88,8 @@ def apply(  # noqa: C901 - an arm a family
             variants.apply_family(state, event)
         case TopologyAssigned() | NodeFailed() | SecondPassFailed():
             apply_placement(state, event)
+        case DispatchDecision():
+            apply_dispatch(state, event)
         case WorkloadDecision():
             apply_decision(state, event)
             variants.follow(state, event)
@@ -90,6 +98,8 @@ def apply(  # noqa: C901 - an arm a family
             apply_workload(state, event)
             variants.follow(state, event)
             timing.follow(state, event)
+        case RemoteClusterChanged() | RemoteFact() | ClusterNamed():
+            apply_worker(state, event)
         case PolicyConfigured():
             apply_definition(state, event)
             variants.follow_policy(state, event)

@@ -18,6 +18,7 @@ from tidegate.contracts.facts import (
     WorkloadStopped,
     WorkloadSubmitted,
 )
+from tidegate.core.multikueue.check import check_of
 from tidegate.core.queueing import admission_fair_sharing
 from tidegate.core.queueing.heads import leave, note, place, wake
 from tidegate.core.queueing.priorities import resolve
@@ -98,6 +99,7 @@ def _submit(state: State, event: WorkloadSubmitted) -> None:
         place(state, workload)
     cq = state.forest.cluster_queues.get(workload.cluster_queue)
     idle = workload.shape is None or cq is None or not cq.active
+    idle = idle or bool(check_of(state, workload.cluster_queue))  # it may fit no cluster at all
     if idle or not workload.active or not workload.state.suspended:
         state.forest.agenda[event.workload] = None
     watch(state, workload)

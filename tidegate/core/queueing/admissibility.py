@@ -16,6 +16,7 @@ import msgspec
 
 from tidegate.contracts.decisions import PendingReason
 from tidegate.core.flavors.eligibility import asks_for_topology, mismatch, selects
+from tidegate.core.multikueue.check import check_of
 from tidegate.core.queueing.admission_checks import required_checks
 from tidegate.core.queueing.slice_replacement import replaced_leaves
 from tidegate.core.queueing.variants import sibling_leaves
@@ -25,6 +26,7 @@ from tidegate.core.state.cluster_queues import ClusterQueueState
 from tidegate.core.state.state import State, Workload
 from tidegate.core.topology.cluster import mismatch as topology_mismatch
 from tidegate.model.gates import gate
+from tidegate.model.multikueue import CONTROLLER
 from tidegate.model.podset import PodSet, PodSetAssignment
 
 DEACTIVATED = "Deactivated"
@@ -155,10 +157,12 @@ def _cluster_queue(state: State, workload: Workload) -> Barrier | None:
 
 
 def _gated(state: State, workload: Workload) -> Barrier | None:
-    del state
-    if not workload.gates:
+    gates = workload.gates
+    if CONTROLLER in gates and check_of(state, workload.cluster_queue):
+        gates = tuple(one for one in gates if one != CONTROLLER)  # it is sent where it may run
+    if not gates:
         return None
-    details = "; ".join(_gate(name) for name in workload.gates)
+    details = "; ".join(_gate(name) for name in gates)
     return Barrier(code=GATED, reason="AdmissionGated", details=details)
 
 

@@ -5,6 +5,7 @@ Source: behaviour.md 9.1.
 
 from __future__ import annotations
 
+from tidegate.core.multikueue.check import check_of
 from tidegate.core.state.state import State, Workload
 from tidegate.model.podset import PodSetAssignment
 
@@ -33,4 +34,5 @@ def unasked(state: State, workload: Workload) -> bool:
     if workload.phase != "reserved":
         return False
     names = required_checks(state, workload.cluster_queue, workload.assignment)
-    return any(name not in workload.checks for name in names)
+    ours = check_of(state, workload.cluster_queue)  # nobody else has to be asked
+    return any(name not in workload.checks for name in names if name != ours)

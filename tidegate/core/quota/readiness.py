@@ -5,19 +5,19 @@ Source: behaviour.md 8.9; conformance/queue-readiness.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 import msgspec
 
 from tidegate.contracts.decisions import ClusterQueueReadinessChanged, DecisionEvent
-from tidegate.contracts.fact_kinds.definitions import CheckDefined
+from tidegate.core.multikueue.check import check_activity
 from tidegate.core.state.budgets import spent
 from tidegate.core.state.state import Objects, State
+from tidegate.model.multikueue import CONTROLLER as MULTIKUEUE
 from tidegate.model.quota import CheckRule, FlavorSpec
 
-MULTIKUEUE = "kueue.x-k8s.io/multikueue"
 PROVISIONING = "kueue.x-k8s.io/provisioning-request"
-"""Names of the controllers of two sorts of AdmissionCheck."""
+"""The controller of the checks that ask an autoscaler for nodes."""
 
 
 class Readiness(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ def _wrong(state: State, cluster_queue: str) -> Iterator[tuple[str, str]]:
         named = ", ".join(dict.fromkeys(one.spec.topology for one in lost))
         said = f"ResourceFlavor {names} has a topology, and there is no Topology {named}."
         yield "TopologyNotFound", said
-    yield from _wrong_with_checks(spec.checks, objects.checks)
+    yield from _wrong_with_checks(state, spec.checks, set(flavors))
 
 
 def _lacks_topology(spec: FlavorSpec, objects: Objects) -> bool:
@@ -89,22 +89,28 @@ def _lacks_topology(spec: FlavorSpec, objects: Objects) -> bool:
 
 
 def _wrong_with_checks(
-    rules: Collection[CheckRule], defined: Mapping[str, CheckDefined]
+    state: State, rules: Collection[CheckRule], flavors: set[str]
 ) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong; a MultiKueue check is never active, whatever its status says."""
+    """Yield what is wrong; of a MultiKueue check that is decided here, not by what its status says.
+
+    Without a policy of how workloads are sent it is never active.
+    """
+    defined, supported = state.objects.checks, state.policy.multikueue is not None
     if missing := [rule.name for rule in rules if rule.name not in defined]:
         yield "AdmissionCheckNotFound", f"There is no AdmissionCheck {', '.join(missing)}."
     known = [(rule, defined[rule.name]) for rule in rules if rule.name in defined]
     distant = [rule for rule, check in known if check.controller == MULTIKUEUE]
+    ours = [check for rule, check in known if rule in distant and supported]
     idle = [rule.name for rule, check in known if rule not in distant and not check.active]
+    idle += [check.name for check in ours if not check_activity(state, check).active]
     if idle:
         yield "AdmissionCheckInactive", f"AdmissionCheck {', '.join(idle)} is not active."
-    if distant:
+    if distant and not supported:
         names = ", ".join(rule.name for rule in distant)
         yield "AdmissionCheckInactive", f"AdmissionCheck {names} needs MultiKueue: not supported."
     if len(distant) > 1:
         yield "MultipleMultiKueueAdmissionChecks", "Only one check may be of MultiKueue."
-    if any(rule.on_flavors for rule in distant):
+    if any(rule.on_flavors and {*rule.on_flavors} != flavors for rule in distant):
         said = "A check of MultiKueue is for all flavors: take its onFlavors away."
         yield "MultiKueueAdmissionCheckAppliedPerFlavor", said
     if distant and any(check.controller == PROVISIONING for _, check in known):

@@ -16,6 +16,7 @@ from tidegate.contracts.decisions import (
     WorkloadRequeued,
 )
 from tidegate.core.admission.orders import evicted
+from tidegate.core.multikueue.dispatch import dispatch, is_withdrawn
 from tidegate.core.queueing.admissibility import CHECK_FAILED, INACTIVE, barrier
 from tidegate.core.queueing.variants import may_be_parent
 from tidegate.core.reconcile.backoff_expired import BACKOFF_FINISHED
@@ -54,9 +55,12 @@ def _each(state: State, key: str) -> Iterator[list[DecisionEvent]]:
 def _attend(state: State, workload: Workload) -> list[DecisionEvent]:
     if may_be_parent(state, workload) and (found := tend(state, workload)):
         return found
+    if found := dispatch(state, workload):
+        return found
     match workload.phase:
         case "evicting":
-            return _released(state, workload) if workload.stopped else []
+            gone = workload.stopped and is_withdrawn(state, workload)
+            return _released(state, workload) if gone else []
         case "pending" if not workload.active:
             return [_deactivated(state, workload)]
         case "pending":

@@ -24,6 +24,7 @@ OF_WORKLOADS = (
     "asked",
     "guarantee",  # see tidegate.core.preemption.guarantee
     "ungate",  # see tidegate.core.folding.variants
+    "remote",  # see tidegate.core.multikueue.fold
 )
 """The families whose deadlines are a workload's, by its key: they go when it does."""
 FAMILIES = (*OF_WORKLOADS, "stray", "usage", "budget")

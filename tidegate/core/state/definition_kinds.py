@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TypeAlias, cast
 
+from tidegate.contracts.fact_kinds.clusters import (
+    MultiKueueClusterDefined,
+    MultiKueueConfigDefined,
+)
 from tidegate.contracts.fact_kinds.definitions import (
     CheckDefined,
     ClusterQueueDefined,
@@ -19,6 +23,7 @@ from tidegate.contracts.fact_kinds.definitions import (
     TopologyDefined,
     WorkloadPriorityClassDefined,
 )
+from tidegate.contracts.observed.clusters import MULTIKUEUE_CLUSTERS, MULTIKUEUE_CONFIGS
 from tidegate.contracts.observed.nodes import NODE_PODS, NODES, TOPOLOGIES
 from tidegate.core.state.state import Objects
 
@@ -36,6 +41,8 @@ Defined: TypeAlias = (
     | TopologyDefined
     | NodeDefined
     | NodePodsReported
+    | MultiKueueClusterDefined
+    | MultiKueueConfigDefined
 )
 
 ROOMS: dict[str, str] = {
@@ -52,6 +59,8 @@ ROOMS: dict[str, str] = {
     TOPOLOGIES: "topologies",
     NODES: "nodes",
     NODE_PODS: "node_pods",
+    MULTIKUEUE_CLUSTERS: "multikueue_clusters",
+    MULTIKUEUE_CONFIGS: "multikueue_configs",
 }
 """Resource to the field of ``Objects``; a resource that is not here has jobs."""
 

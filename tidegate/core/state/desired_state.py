@@ -11,6 +11,7 @@ from typing import Literal
 from tidegate.contracts.observations import JobState
 from tidegate.core.state import deadlines
 from tidegate.core.state.state import Order, State, Workload
+from tidegate.model.multikueue import ADAPTERS
 from tidegate.model.numbers import whole
 
 FAMILY = "repair"
@@ -32,9 +33,17 @@ def wanted(workload: Workload) -> Literal["start", "stop"] | None:
         return "stop" if workload.out_of_sync else None
     if workload.acting or (workload.parent and workload.phase in ("pending", "inactive")):
         return None  # of a family the variant that holds quota, or else the parent, is told
+    if workload.phase == "admitted" and stays_gated(workload):
+        return None
     if workload.elastic and workload.phase == "reserved" and _was_started(workload):
         return None  # it took the place of a slice that runs, and its own checks are not ready
     return "start" if workload.phase == "admitted" else "stop"
+
+
+def stays_gated(workload: Workload) -> bool:
+    """Tell whether a worker cluster runs a workload whose pods here stay gated for ever."""
+    sent, adapter = workload.dispatch, ADAPTERS.get(workload.job.kind)
+    return sent is not None and sent.ran and adapter is not None and adapter.gated
 
 
 def _was_started(workload: Workload) -> bool:
@@ -70,6 +79,8 @@ def is_stopped(state: State, workload: Workload, job_state: JobState | None = No
     job_state, order = workload.state if job_state is None else job_state, workload.order
     if order is None or order.kind != "stop" or not _has_arrived(state, workload, order, job_state):
         return False
+    if workload.dispatch is not None and workload.dispatch.ran:
+        return job_state.suspended  # the rest of its status is what a worker cluster last said
     return job_state.suspended and not job_state.started and job_state.active == 0
 
 

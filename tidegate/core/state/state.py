@@ -10,12 +10,17 @@ import msgspec
 
 from tidegate.contracts import facts
 from tidegate.contracts.decisions import Victim
+from tidegate.contracts.fact_kinds.clusters import (
+    MultiKueueClusterDefined,
+    MultiKueueConfigDefined,
+)
 from tidegate.contracts.observations import JobState
 from tidegate.contracts.observations import Stray as Why
 from tidegate.core.state.budgets import Meter
 from tidegate.core.state.cluster_queues import Forest
 from tidegate.core.state.deadlines import Deadlines
 from tidegate.core.state.dedup import Dedup
+from tidegate.core.state.remotes import RemoteCluster
 from tidegate.core.state.strategies import REQUEUE, SCAN, Requeue, Scan
 from tidegate.core.state.workload import CheckState, Failure, Held, Order, Phase, Workload
 from tidegate.model.ids import FlavorResource, ObjectRef
@@ -101,6 +106,8 @@ class Objects(msgspec.Struct, kw_only=True):
     runtime_classes: dict[str, facts.RuntimeClassDefined] = {}
     checks: dict[str, facts.CheckDefined] = {}
     topologies: dict[str, facts.TopologyDefined] = {}
+    multikueue_clusters: dict[str, MultiKueueClusterDefined] = {}
+    multikueue_configs: dict[str, MultiKueueConfigDefined] = {}
     nodes: dict[str, facts.NodeDefined] = {}
     node_pods: dict[str, facts.NodePodsReported] = {}  # by the node's name
     stops: dict[str, Stop] = {}  # of ClusterQueues by name, of LocalQueues by "<namespace>/<name>"
@@ -136,6 +143,7 @@ class State(msgspec.Struct, kw_only=True):
     sticky: dict[str, str] = {}  # Kueue's: ClusterQueue to the workload that sorts first in it
     readiness: dict[str, tuple[bool, str, str]] = {}  # ClusterQueue to what was last told of it
     local_usage: dict[str, LocalUsage] = {}  # "<namespace>/<LocalQueue>" to what it has consumed
+    remote_clusters: dict[str, RemoteCluster] = {}  # by MultiKueueCluster
     budgets: dict[str, dict[str, Meter]] = {}  # "ClusterQueue/a" or "Cohort/a" to resource
     by_queue: dict[str, dict[str, None]] = {}  # "<namespace>/<LocalQueue>" to its workloads
     forest: Forest = msgspec.field(default_factory=Forest)  # derived: in no snapshot

@@ -12,6 +12,7 @@ import msgspec
 from tidegate.contracts.decisions import PendingReason
 from tidegate.contracts.observations import JobState
 from tidegate.core.quota.tree import Cell
+from tidegate.core.state.remotes import Dispatch
 from tidegate.core.topology.capacity import Capacity
 from tidegate.model.ids import FlavorResource, ObjectRef
 from tidegate.model.podset import PodSet, PodSetAssignment, PodSetUpdate
@@ -125,6 +126,7 @@ class Workload(msgspec.Struct, kw_only=True, eq=False):
     scan_cycle: int = 0  # the cycle of that
     scan_seq: int = 0  # the event of that
     checks: dict[str, CheckState] = {}
+    dispatch: Dispatch | None = None  # to worker clusters; None: it was sent to none
     guaranteed: bool = False  # it ever had a guaranteed time
     timed: bool = False  # it ever had a deadline of the families that timing sets
     asked: int = 0  # how often its reservation was told again

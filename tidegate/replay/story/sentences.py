@@ -6,14 +6,17 @@ from typing import TypeAlias, assert_never
 
 from tidegate.contracts import decisions as decided
 from tidegate.contracts import facts as told
+from tidegate.contracts.decision_kinds.clusters import DispatchDecision
 from tidegate.contracts.decision_kinds.placements import (
     NodeFailed,
     SecondPassFailed,
     TopologyAssigned,
 )
+from tidegate.contracts.fact_kinds.clusters import RemoteFact
 from tidegate.contracts.observations import JobState
 from tidegate.model.podset import PodSet, PodSetAssignment
 from tidegate.model.quantity import render
+from tidegate.replay.story.clusters import Dispatching, dispatching_text
 from tidegate.replay.story.placements import Placing, placing_text
 from tidegate.replay.story.unadmitted import Differing, differing
 
@@ -31,8 +34,7 @@ Standing: TypeAlias = (
     | told.PodsReclaimed
     | told.CheckReported
     | told.ActuationFailed
-    | told.ObservationRefused
-    | Differing
+    | (told.ObservationRefused | Differing)
 )
 Queueing: TypeAlias = (
     decided.WorkloadPending
@@ -53,9 +55,8 @@ Ordering: TypeAlias = (
     decided.StartOrdered | decided.StopOrdered | decided.OrderReissued | decided.ReservationRepeated
 )
 Family: TypeAlias = decided.VariantCreated | decided.VariantDeleted | decided.VariantUngated
-Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering | Family | Placing
+Told: TypeAlias = Asking | Standing | Queueing | Leaving | Ordering | Family | Placing | Dispatching
 """Whatever may stand in a workload's story."""
-
 PREEMPTED = "Preempted"
 _SECOND_US = 1_000_000
 
@@ -81,6 +82,8 @@ def sentence(event: Told, workload: str) -> str:
             return _of_family(event)
         case TopologyAssigned() | NodeFailed() | SecondPassFailed():
             return placing_text(event)
+        case DispatchDecision() | RemoteFact():
+            return dispatching_text(event)
         case decided.WorkloadDecision():
             return _queueing(event)
         case (

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from tidegate.contracts.facts import CheckReported
 from tidegate.contracts.observations import CheckSeen, JobObserved
+from tidegate.core.multikueue.check import check_of
 from tidegate.core.state.desired_state import decision_seq
 from tidegate.core.state.state import State, Workload
 
@@ -21,8 +22,9 @@ def report_checks(
     """Yield what the controllers of a workload's checks said that is news and counts."""
     if not _counts(state, job, known):
         return
+    ours = check_of(state, known.cluster_queue)  # what is said of that here is decided here
     for told in job.checks:
-        if _is_news(known, told):
+        if told.name != ours and _is_news(known, told):
             yield CheckReported(
                 at_us=at_us,
                 workload=known.key,

@@ -1,0 +1,220 @@
+"""One workload and its worker clusters, told in short lines: what the data files are written in."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from tests.core.queues import defined, of_cpu
+from tests.core.telling import BEGIN, LEDGER, SECOND, Bus
+from tidegate.contracts import observations as seen
+from tidegate.contracts.codec import type_name
+from tidegate.contracts.decision_kinds.clusters import (
+    CheckDecided,
+    ClusterChosen,
+    ClustersNominated,
+    RemoteWithdrawn,
+)
+from tidegate.contracts.decisions import DecisionEvent, StopOrdered
+from tidegate.contracts.fact_kinds.clusters import (
+    MultiKueueClusterDefined,
+    MultiKueueConfigDefined,
+    MultiKueueConfigRemoved,
+)
+from tidegate.contracts.facts import (
+    CheckDefined,
+    FactEvent,
+    FlavorDefined,
+    NamespaceDefined,
+    PolicyConfigured,
+    TimePassed,
+    WatchesExpected,
+)
+from tidegate.contracts.observed.clusters import (
+    RemoteClusterObserved,
+    RemoteCopy,
+    RemoteWorkloadObserved,
+)
+from tidegate.core.decide import decide
+from tidegate.core.folding.fold import apply
+from tidegate.core.folding.snapshot import decode, encode
+from tidegate.model.multikueue import CONTROLLER, CheckParameters, MultiKueuePolicy
+from tidegate.model.podset import Container, PodSet
+from tidegate.model.policy import Policy
+from tidegate.model.quota import CheckRule, FlavorSpec, Quota
+
+CHECK, QUEUE, OTHER = "ac1", "q1", "other"
+WORKLOAD, UID = "team/job-train-1", "uid-1"
+PODSETS = (PodSet(containers=(Container(requests={"cpu": "1"}),)),)
+MESSAGE = "Job finished successfully"
+
+
+class Stage:
+    """One manager, one job, and some worker clusters."""
+
+    def __init__(
+        self, policy: MultiKueuePolicy, clusters: tuple[str, ...], *, second: bool
+    ) -> None:
+        self.bus = Bus().opened()
+        self.version = 1
+        self.job = seen.JobObserved(
+            namespace="team",
+            name="train",
+            uid=UID,
+            version=1,
+            session="s",
+            kind="batch/job",
+            workload=WORKLOAD,
+            queue="main",
+            podsets=PODSETS,
+            gates=(CONTROLLER,),
+        )
+        checks = (CheckRule(name=CHECK), *([CheckRule(name=OTHER)] if second else []))
+        spec = replace(of_cpu({"spot": Quota(nominal=4_000)}), checks=checks)
+        named = CheckParameters(group="kueue.x-k8s.io", kind="MultiKueueConfig", name="all")
+        self.fold(
+            WatchesExpected(at_us=0, resources=()),
+            PolicyConfigured(at_us=0, name="p", policy=Policy(multikueue=policy)),
+            NamespaceDefined(at_us=0, name="team"),
+            FlavorDefined(at_us=0, name="spot", spec=FlavorSpec()),
+            CheckDefined(at_us=0, name=CHECK, controller=CONTROLLER, parameters=named),
+            CheckDefined(at_us=0, name=OTHER, controller="example.com/budget", active=True),
+            MultiKueueConfigDefined(at_us=0, name="all", clusters=clusters),
+            *(MultiKueueClusterDefined(at_us=0, name=one) for one in clusters),
+            *defined(QUEUE, spec, local="main", namespace="team"),
+            TimePassed(at_us=BEGIN),
+        )
+
+    def fold(self, *facts: FactEvent) -> None:
+        """Fold facts as they are."""
+        for fact in facts:
+            apply(self.bus.state, fact)
+
+    def do(self, line: str) -> list[str]:
+        """Let one thing happen; return what is decided then, each in a few words."""
+        verb, *words = line.split()
+        getattr(self, f"_{verb}")(*words)
+        told = [_line(one) for one in decide(self.bus.state)]
+        assert decide(self.bus.state) == [], "it has settled"
+        kept = decode(encode(self.bus.state))
+        assert decide(kept) == [], "and so has who reads it back"
+        return [one for one in told if one]
+
+    def _connect(self, *names: str) -> None:
+        self._reach(names, session="d1", connected=True)
+
+    def _lose(self, *names: str) -> None:
+        self._reach(names, session="d1", connected=False)
+
+    def _restart(self, *names: str) -> None:
+        """Another dispatcher reaches the clusters."""
+        self._reach(names, session="d2", connected=True)
+
+    def _reach(self, names: tuple[str, ...], *, session: str, connected: bool) -> None:
+        for name in names:
+            told = RemoteClusterObserved(cluster=name, session=session, connected=connected)
+            self.bus.tell(told)
+
+    def _submit(self, *how: str) -> None:
+        kind = next((one for one in how if "/" in one), "batch/job")
+        gates = () if "unmanaged" in how else self.job.gates
+        self.job = replace(self.job, kind=kind, gates=gates)
+        self.bus.tell(self.job)
+
+    def _copy(self, cluster: str, *how: str) -> None:
+        """Tell how a copy stands: words with times in seconds, or ``gone``."""
+        copy: RemoteCopy | None = None
+        if "gone" not in how:
+            fields: dict[str, object] = {}
+            for word in how:
+                name, _, value = word.partition("=")
+                at = BEGIN + int(value or 0) * SECOND
+                known: dict[str, dict[str, object]] = {
+                    "there": {},
+                    "reserved": {"reserved": True},
+                    "admitted": {"reserved": True, "admitted_us": at},
+                    "evicted": {"evicted_us": at},
+                    "finished": {"finished_us": at, "reason": "Succeeded", "message": MESSAGE},
+                    "outofsync": {"finished_us": at, "reason": "OutOfSync"},
+                    "synced": {"synced": True},
+                    "differs": {"differs": True},
+                    "foreign": {"foreign": True},
+                    "job": {"job": True},
+                }
+                fields |= known[name]
+            copy = RemoteCopy(**fields)  # type: ignore[arg-type]  # by name
+        told = RemoteWorkloadObserved(cluster=cluster, workload=WORKLOAD, session="d1", copy=copy)
+        self.bus.tell(told)
+
+    def _pass(self, seconds: str) -> None:
+        self.bus.at_us += int(seconds) * SECOND
+        self.fold(TimePassed(at_us=self.bus.at_us))
+
+    def _config(self, *clusters: str) -> None:
+        at_us = self.bus.at_us
+        if clusters:
+            self.fold(MultiKueueConfigDefined(at_us=at_us, name="all", clusters=clusters))
+        else:
+            self.fold(MultiKueueConfigRemoved(at_us=at_us, name="all"))
+
+    def _check(self, state: str) -> None:
+        """Let the other check's controller speak."""
+        known = self.bus.state.workloads[WORKLOAD]
+        self._see(
+            checks=(seen.CheckSeen(name=OTHER, state=state),),
+            checks_since=f"{LEDGER}/{known.checks_seq}",
+        )
+
+    def _started(self) -> None:
+        self._mark(suspended=False, active=1)
+
+    def _stopped(self) -> None:
+        """Show the stop on the job; its status stays what the worker last said, if it ran there."""
+        sent = self.bus.state.workloads[WORKLOAD].dispatch
+        self._mark(suspended=True, active=int(sent is not None and sent.ran))
+
+    def _mark(self, *, suspended: bool, active: int) -> None:
+        order = self.bus.state.workloads[WORKLOAD].order
+        decision = "" if order is None else f"{LEDGER}/{order.seq}"
+        state = seen.JobState(
+            suspended=suspended, active=active, started=active > 0, decision=decision
+        )
+        self._see(state=state)
+
+    def _see(self, **changes: object) -> None:
+        self.version += 1
+        self.job = replace(self.job, version=self.version, **changes)
+        self.bus.tell(self.job)
+
+    def _deactivate(self) -> None:
+        self._see(active=False)
+
+    def _delete(self) -> None:
+        self.version += 1
+        gone = seen.ObjectGone(
+            namespace="team",
+            name="train",
+            uid=UID,
+            version=self.version,
+            session="s",
+            resource="jobs.batch",
+        )
+        self.bus.tell(gone)
+
+
+def _line(event: DecisionEvent) -> str:
+    match event:
+        case ClustersNominated():
+            return " ".join(("nominate", *event.clusters, *(["again"] if event.again else [])))
+        case ClusterChosen():
+            return f"choose {event.cluster}{' again' if event.again else ''}"
+        case RemoteWithdrawn():
+            return " ".join(("withdraw", *event.clusters, event.reason))
+        case CheckDecided():
+            return f"{event.state}: {event.message}"
+        case StopOrdered():
+            return ""
+        case _:
+            return "" if event.__class__.__name__ in _ASIDE else type_name(event)
+
+
+_ASIDE = {"ClusterQueueReadinessChanged", "WorkloadPending", "LocalQueueUsageSampled"}

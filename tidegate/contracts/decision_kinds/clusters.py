@@ -1,0 +1,61 @@
+"""Decisions about worker clusters: who is asked, who was chosen, what is taken back.
+
+Each is an order as well, and says all that the dispatcher has to do.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from tidegate.contracts.decision_kinds.roots import WorkloadDecision
+from tidegate.model.ids import ObjectRef
+
+CheckDecision = Literal["Ready", "Retry", "Rejected"]
+
+
+class DispatchDecision(WorkloadDecision, frozen=True, kw_only=True, omit_defaults=True):
+    """A decision about a workload that worker clusters are asked to run."""
+
+
+class ClustersNominated(
+    DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ClustersNominated/1"
+):
+    """Worker clusters shall get a copy of a workload; the first that admits it runs it."""
+
+    job: ObjectRef
+    clusters: tuple[str, ...]  # all of them, those of earlier rounds too
+    again: bool = False  # nothing is new: it is told once more
+
+
+class ClusterChosen(
+    DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="ClusterChosen/1"
+):
+    """A worker cluster runs a workload: its job shall be there, and that job's status here."""
+
+    job: ObjectRef
+    cluster: str
+    again: bool = False  # nothing is new: it is told once more
+
+
+class RemoteWithdrawn(
+    DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="RemoteWithdrawn/1"
+):
+    """Worker clusters shall have a workload's job and copy no more."""
+
+    job: ObjectRef
+    clusters: tuple[str, ...]
+    reason: str = ""  # e.g. OtherClusterChosen, NoReservation, Finished, OutOfSync
+    again: bool = False  # nothing is new: it is told once more
+
+
+class CheckDecided(
+    DispatchDecision, frozen=True, kw_only=True, omit_defaults=True, tag="CheckDecided/1"
+):
+    """The scheduler decides an admission check whose controller it is."""
+
+    check: str
+    state: CheckDecision
+    message: str = ""
+
+
+ClusterDecision: TypeAlias = ClustersNominated | ClusterChosen | RemoteWithdrawn | CheckDecided

@@ -1,0 +1,79 @@
+"""What is observed of worker clusters, and of the copies of workloads that they were sent."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from tidegate.contracts.observed.identity import Observed
+
+MULTIKUEUE_CLUSTERS = "multikueueclusters.kueue.x-k8s.io"
+MULTIKUEUE_CONFIGS = "multikueueconfigs.kueue.x-k8s.io"
+REMOTES = "remotes"
+"""Stands where an object's resource stands in the subject of what the dispatcher sees."""
+
+
+class MultiKueueClusterObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueClusterObserved/1"
+):
+    """A MultiKueueCluster; whoever holds its credentials tells whether it answers."""
+
+
+class MultiKueueConfigObserved(
+    Observed, frozen=True, kw_only=True, omit_defaults=True, tag="MultiKueueConfigObserved/1"
+):
+    """A MultiKueueConfig."""
+
+    clusters: tuple[str, ...] = ()  # MultiKueueClusters, in its order
+
+
+class RemoteClusterObserved(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    tag="RemoteClusterObserved/1",
+):
+    """The dispatcher reached a worker cluster, or cannot reach it."""
+
+    cluster: str  # the MultiKueueCluster's name
+    session: str  # of the dispatcher that tells
+    connected: bool
+    reason: str = ""  # of its condition Active
+    message: str = ""
+
+
+class RemoteCopy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What counts of a workload's copy on a worker cluster; times in UTC microseconds, 0: not."""
+
+    reserved: bool = False
+    admitted_us: int = 0
+    evicted_us: int = 0
+    finished_us: int = 0
+    reason: str = ""  # of the finish
+    message: str = ""  # the same
+    differs: bool = False  # its spec is not that of the workload here
+    job: bool = False  # its job is there, sent from here
+    foreign: bool = False  # a job of that name is there which nobody here sent
+    synced: bool = False  # it is finished, and its job's last status was copied
+
+
+class RemoteWorkloadObserved(
+    msgspec.Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    tag="RemoteWorkloadObserved/1",
+):
+    """A worker cluster has a workload's copy, or has it no more."""
+
+    cluster: str
+    workload: str  # "<namespace>/<name>", the same here and there
+    session: str  # of the dispatcher that tells
+    version: int = 0  # resourceVersion in that cluster
+    copy: RemoteCopy | None = None  # None: it is not there
+
+
+ClusterObserved: TypeAlias = MultiKueueClusterObserved | MultiKueueConfigObserved
+RemoteObserved: TypeAlias = RemoteClusterObserved | RemoteWorkloadObserved

@@ -1,0 +1,43 @@
+"""The admission check of MultiKueue: which clusters it may use, and whether it can be decided.
+
+Source: multikueue.md 1.3.
+"""
+
+from __future__ import annotations
+
+from tidegate.contracts.fact_kinds.definitions import CheckDefined
+from tidegate.core.state.state import State
+from tidegate.model.multikueue import CONTROLLER, CheckActivity, activity, config_of
+
+
+def check_of(state: State, cluster_queue: str) -> str:
+    """Return the name of a ClusterQueue's check of MultiKueue; empty: it has none."""
+    defined = state.objects.charged_queue(cluster_queue)
+    if defined is None or state.policy.multikueue is None:
+        return ""
+    known = state.objects.checks
+    names = (rule.name for rule in defined.spec.checks if rule.name in known)
+    return next((name for name in names if known[name].controller == CONTROLLER), "")
+
+
+def clusters_of(state: State, check: str) -> tuple[str, ...]:
+    """Return the clusters that a check may use, in the order of its configuration."""
+    defined = state.objects.checks.get(check)
+    name = "" if defined is None else config_of(defined.parameters)
+    config = state.objects.multikueue_configs.get(name)
+    return () if config is None else config.clusters
+
+
+def is_connected(state: State, cluster: str) -> bool:
+    """Tell whether a cluster answers."""
+    known = state.remote_clusters.get(cluster)
+    return known is not None and known.connected
+
+
+def check_activity(state: State, check: CheckDefined) -> CheckActivity:
+    """Return what the condition Active of a check of MultiKueue says."""
+    configs = state.objects.multikueue_configs
+    clusters = {name: one.clusters for name, one in configs.items()}
+    known = state.objects.multikueue_clusters
+    usable = [name for name in known if is_connected(state, name)]
+    return activity(check.parameters, clusters, known, usable)

@@ -1,0 +1,193 @@
+"""How events about worker clusters and about copies there change the state."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from tidegate.contracts.decision_kinds.clusters import (
+    CheckDecided,
+    ClusterChosen,
+    ClusterDecision,
+    ClustersNominated,
+    RemoteWithdrawn,
+)
+from tidegate.contracts.fact_kinds.clusters import (
+    ClusterFact,
+    MultiKueueClusterDefined,
+    MultiKueueClusterRemoved,
+    MultiKueueConfigDefined,
+    MultiKueueConfigRemoved,
+    RemoteClusterChanged,
+    RemoteWorkloadRemoved,
+    RemoteWorkloadReported,
+)
+from tidegate.core.queueing.heads import place, wake
+from tidegate.core.quota.forest import forest
+from tidegate.core.state import deadlines
+from tidegate.core.state.remotes import Dispatch, RemoteCluster
+from tidegate.core.state.state import CheckState, State, Workload
+from tidegate.model.multikueue import CONTROLLER, ROUND_US
+
+FAMILY = "remote"
+"""Deadlines of a workload: the next round of its nomination, or its cluster is given up."""
+
+
+def apply_worker(state: State, event: ClusterFact) -> None:
+    """Fold a fact about worker clusters; about a workload that is not known it changes nothing."""
+    kept = state.objects
+    match event:
+        case MultiKueueClusterDefined():
+            kept.multikueue_clusters[event.name] = event
+        case MultiKueueClusterRemoved():
+            kept.multikueue_clusters.pop(event.name, None)
+            _connect(state, event.name, RemoteCluster(connected=False, lost_us=event.at_us))
+        case MultiKueueConfigDefined():
+            kept.multikueue_configs[event.name] = event
+        case MultiKueueConfigRemoved():
+            kept.multikueue_configs.pop(event.name, None)
+        case RemoteClusterChanged():
+            _reach(state, event)
+        case RemoteWorkloadReported() | RemoteWorkloadRemoved():
+            _copy(state, event)
+            return
+        case _:
+            assert_never(event)
+    look_again(state)
+
+
+def look_again(state: State) -> None:
+    """Let all that hangs on checks of MultiKueue count anew: which clusters can be used changed."""
+    state.redefined_seq = state.seq
+    state.forest.stale = True
+    if not state.workloads:
+        return
+    for tree in forest(state).trees:
+        wake(state, tree)
+    for workload in state.workloads.values():
+        if workload.phase == "pending" and CONTROLLER in workload.gates:
+            place(state, workload)
+        if workload.phase == "reserved" or workload.dispatch is not None:
+            state.forest.agenda[workload.key] = None
+
+
+def apply_dispatch(state: State, event: ClusterDecision) -> None:
+    """Fold a decision about a workload's clusters."""
+    workload = state.workloads.get(event.workload)
+    if workload is None or (event.uid and workload.uid != event.uid):
+        return
+    if isinstance(event, CheckDecided):
+        _decide(state, workload, event)
+    else:
+        if workload.dispatch is None:
+            workload.dispatch = Dispatch()
+        _order(state, workload, workload.dispatch, event)
+    state.forest.agenda[workload.key] = None
+
+
+def _order(
+    state: State,
+    workload: Workload,
+    dispatch: Dispatch,
+    event: ClustersNominated | ClusterChosen | RemoteWithdrawn,
+) -> None:
+    dispatch.again = False
+    match event:
+        case ClustersNominated():
+            dispatch.nominated = event.clusters
+            if not event.again:
+                dispatch.round_us = event.at_us
+            deadlines.set(state, f"{FAMILY}/{workload.key}", dispatch.round_us + ROUND_US)
+        case ClusterChosen():
+            dispatch.chosen, dispatch.nominated = event.cluster, ()
+            deadlines.clear(state, f"{FAMILY}/{workload.key}")
+        case RemoteWithdrawn():
+            _withdraw(state, workload, dispatch, event)
+        case _:
+            assert_never(event)
+
+
+def _withdraw(state: State, workload: Workload, dispatch: Dispatch, event: RemoteWithdrawn) -> None:
+    gone = set(event.clusters)
+    dispatch.nominated = tuple(one for one in dispatch.nominated if one not in gone)
+    dispatch.chosen = "" if dispatch.chosen in gone else dispatch.chosen
+    dispatch.leaving.update(dict.fromkeys(event.clusters))
+    if not dispatch.nominated and not dispatch.chosen:
+        deadlines.clear(state, f"{FAMILY}/{workload.key}")
+
+
+def _decide(state: State, workload: Workload, event: CheckDecided) -> None:
+    told = CheckState(state=event.state, message=event.message, at_us=event.at_us)
+    workload.checks = {**workload.checks, event.check: told}
+    if event.state == "Ready":
+        _place(state, workload)
+        if workload.dispatch is not None:
+            workload.dispatch.ran = True
+    else:
+        deadlines.clear(state, f"{FAMILY}/{workload.key}")
+
+
+def _place(state: State, workload: Workload) -> None:
+    """Need no place here for the pods of a workload: the worker cluster has placed them."""
+    workload.assignment = tuple(
+        replace(one, delayed_topology="Ready") if one.delayed_topology else one
+        for one in workload.assignment
+    )
+    state.forest.topologies.waiting.pop(workload.key, None)
+
+
+def _copy(state: State, event: RemoteWorkloadReported | RemoteWorkloadRemoved) -> None:
+    workload = state.workloads.get(event.workload)
+    dispatch = None if workload is None else workload.dispatch
+    if dispatch is None:
+        return
+    match event:
+        case RemoteWorkloadReported():
+            dispatch.copies[event.cluster] = event.copy
+        case RemoteWorkloadRemoved():
+            dispatch.copies.pop(event.cluster, None)
+            dispatch.leaving.pop(event.cluster, None)
+        case _:
+            assert_never(event)
+    state.forest.agenda[event.workload] = None
+
+
+def _reach(state: State, event: RemoteClusterChanged) -> None:
+    known = state.remote_clusters.get(event.cluster)
+    lost_us = 0 if known is None else known.lost_us
+    now = RemoteCluster(
+        connected=event.connected,
+        session=event.session,
+        reason=event.reason,
+        message=event.message,
+        lost_us=0 if event.connected else lost_us or event.at_us,
+    )
+    if known is None or known.session != now.session:
+        _tell_again(state, event.cluster)
+    _connect(state, event.cluster, now)
+
+
+def _tell_again(state: State, cluster: str) -> None:
+    for workload in state.workloads.values():
+        dispatch = workload.dispatch
+        if dispatch is not None and cluster in (
+            *dispatch.nominated,
+            *dispatch.leaving,
+            dispatch.chosen,
+        ):
+            dispatch.again = True
+
+
+def _connect(state: State, cluster: str, now: RemoteCluster) -> None:
+    """Note how a cluster stands; who runs there is given up only some time after it was lost."""
+    state.remote_clusters[cluster] = now
+    policy = state.policy.multikueue
+    patience_us = 0 if policy is None else policy.worker_lost_us
+    for key, workload in state.workloads.items():
+        if workload.dispatch is None or workload.dispatch.chosen != cluster:
+            continue
+        if now.connected:
+            deadlines.clear(state, f"{FAMILY}/{key}")
+        else:
+            deadlines.set(state, f"{FAMILY}/{key}", now.lost_us + patience_us)

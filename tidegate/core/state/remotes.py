@@ -1,0 +1,36 @@
+"""What is known of worker clusters, and of the copies of a workload that they were sent."""
+
+from __future__ import annotations
+
+import msgspec
+
+from tidegate.contracts.observed.clusters import RemoteCopy
+
+
+class RemoteCluster(msgspec.Struct, frozen=True, kw_only=True):
+    """How a worker cluster was last told to stand."""
+
+    connected: bool
+    session: str = ""  # of the dispatcher that told
+    lost_us: int = 0  # since when it does not answer; 0: it does
+    reason: str = ""
+    message: str = ""
+
+
+class Dispatch(msgspec.Struct, kw_only=True):
+    """Which worker clusters a workload was sent to, and what became of that."""
+
+    nominated: tuple[str, ...] = ()  # that may have a copy; none once one of them was chosen
+    chosen: str = ""  # the cluster that runs it
+    round_us: int = 0  # when clusters were last nominated
+    copies: dict[str, RemoteCopy] = {}  # by cluster
+    leaving: dict[str, None] = {}  # clusters that shall have nothing of it, until that was seen
+    again: bool = False  # another dispatcher works: what was ordered is to be told once more
+    ran: bool = False  # a worker has its job: the status of the one here is that one's
+
+
+def ended_run(sent: Dispatch | None) -> Dispatch | None:
+    """Return it with no worker's status on the job here any more; changed in place."""
+    if sent is not None:
+        sent.ran = False
+    return sent

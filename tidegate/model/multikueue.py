@@ -1,0 +1,145 @@
+"""MultiKueue's names, the policy of its manager, and the kinds of jobs that can go to a worker.
+
+Source: multikueue.md 2, 3, 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+CONTROLLER = "kueue.x-k8s.io/multikueue"
+"""The check's controller, and what a job's managedBy says whose pods run on a worker cluster."""
+ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
+INCREMENTAL = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
+OUT_OF_SYNC = "OutOfSync"
+"""Why a worker ends a copy whose job asks for something else: nothing is over by that."""
+ROUND_US = 300_000_000
+"""How long the clusters of one round of the incremental dispatcher have before others follow."""
+
+Dispatcher = Literal["AllAtOnce", "Incremental", "External"]
+
+
+class MultiKueuePolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How workloads are sent to worker clusters."""
+
+    dispatcher: Dispatcher = "AllAtOnce"
+    step: int = 3  # clusters that one round of the incremental dispatcher adds
+    worker_lost_us: int = 900_000_000  # how long a cluster that runs a workload may be away
+    kinds: tuple[str, ...] = ()  # enabled job kinds, by Kueue's names; others have no adapter
+
+
+class CheckParameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The object that configures a check."""
+
+    group: str
+    kind: str
+    name: str
+
+
+class Adapter(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the kind's own about sending its jobs to another cluster."""
+
+    owner: str  # how messages call the kind: "<group>/<version>, Kind=<kind>"
+    managed_by: str = "spec.managedBy"  # which field must name MultiKueue; empty: none
+    gated: bool = False  # it stays gated on the manager, and is not started there
+    status: bool = True  # what the worker says of it is copied
+
+
+def _owner(group: str, kind: str) -> Adapter:
+    field = ".spec.managedBy" if group.startswith("workload.codeflare") else "spec.managedBy"
+    return Adapter(owner=f"{group}, Kind={kind}", managed_by=field)
+
+
+def _kubeflow(version: str, kind: str) -> Adapter:
+    return Adapter(owner=f"kubeflow.org/{version}, Kind={kind}", managed_by=_RUN_POLICY)
+
+
+_RUN_POLICY = "spec.runPolicy.managedBy"
+_PODS = Adapter(owner="/v1, Kind=Pod", managed_by="", gated=True)
+ADAPTERS: dict[str, Adapter] = {
+    "batch/job": _owner("batch/v1", "Job"),
+    "jobset.x-k8s.io/jobset": _owner("jobset.x-k8s.io/v1alpha2", "JobSet"),
+    "kubeflow.org/pytorchjob": _kubeflow("v1", "PyTorchJob"),
+    "kubeflow.org/tfjob": _kubeflow("v1", "TFJob"),
+    "kubeflow.org/xgboostjob": _kubeflow("v1", "XGBoostJob"),
+    "kubeflow.org/paddlejob": _kubeflow("v1", "PaddleJob"),
+    "kubeflow.org/jaxjob": _kubeflow("v1", "JAXJob"),
+    "kubeflow.org/mpijob": _kubeflow("v2beta1", "MPIJob"),
+    "trainer.kubeflow.org/trainjob": _owner("trainer.kubeflow.org/v1alpha1", "TrainJob"),
+    "ray.io/rayjob": _owner("ray.io/v1", "RayJob"),
+    "ray.io/raycluster": _owner("ray.io/v1", "RayCluster"),
+    "ray.io/rayservice": _owner("ray.io/v1", "RayService"),
+    "workload.codeflare.dev/appwrapper": _owner("workload.codeflare.dev/v1beta2", "AppWrapper"),
+    "pod": _PODS,
+    "pod-group": _PODS,
+}
+"""Job kinds that can go to a worker cluster, by Kueue's names."""
+
+
+class CheckActivity(msgspec.Struct, frozen=True, kw_only=True):
+    """The condition Active of a check of MultiKueue."""
+
+    active: bool
+    reason: str
+    message: str
+
+
+_GROUP, _CONFIG = "kueue.x-k8s.io", "MultiKueueConfig"
+
+
+def config_of(parameters: CheckParameters | None) -> str:
+    """Return the MultiKueueConfig that a check names; empty: it names none."""
+    return "" if wrong_parameters(parameters) or parameters is None else parameters.name
+
+
+def wrong_parameters(parameters: CheckParameters | None) -> str:
+    """Return what is wrong with a check's parameters; empty: nothing."""
+    wrong = "bad parameters reference"
+    if parameters is None:
+        return "missing parameters reference"
+    if not parameters.name:
+        return f"empty name: {wrong}"
+    if parameters.group != _GROUP:
+        return f'wrong group "{parameters.group}", expecting "{_GROUP}": {wrong}'
+    if parameters.kind != _CONFIG:
+        return f'wrong kind "{parameters.kind}", expecting "{_CONFIG}": {wrong}'
+    return ""
+
+
+def activity(
+    parameters: CheckParameters | None,
+    configs: Mapping[str, Sequence[str]],
+    known: Container[str],
+    usable: Container[str],
+) -> CheckActivity:
+    """Return whether a check can be decided.
+
+    Args:
+        parameters: what the check names.
+        configs: the clusters of each MultiKueueConfig, by its name.
+        known: names of the MultiKueueClusters that there are.
+        usable: names of those that answer.
+
+    Source: multikueue.md 1.3.
+    """
+    wrong = wrong_parameters(parameters)
+    name = config_of(parameters)
+    if name and name not in configs:
+        wrong = f'{_CONFIG}.{_GROUP} "{name}" not found'
+    if wrong:
+        said = f"Cannot load the AdmissionChecks parameters: {wrong}"
+        return CheckActivity(active=False, reason="BadConfig", message=said)
+    asked = configs[name]
+    missing = [one for one in asked if one not in known]
+    idle = [one for one in asked if one in known and one not in usable]
+    if not missing and not idle:
+        said = "The admission check is active"
+        return CheckActivity(active=True, reason="Active", message=said)
+    told = [f"Missing clusters: [{' '.join(missing)}]"] if missing else []
+    told += [f"Inactive clusters: [{' '.join(idle)}]"] if idle else []
+    some = len(missing) + len(idle) < len(asked)
+    reason = "SomeActiveClusters" if some else "NoUsableClusters"
+    return CheckActivity(active=some, reason=reason, message=", ".join(told))

@@ -1,0 +1,65 @@
+"""One English sentence for each event about a workload on worker clusters."""
+
+from __future__ import annotations
+
+from typing import TypeAlias, assert_never
+
+from tidegate.contracts.decision_kinds.clusters import (
+    CheckDecided,
+    ClusterChosen,
+    ClustersNominated,
+    RemoteWithdrawn,
+)
+from tidegate.contracts.fact_kinds.clusters import RemoteWorkloadRemoved, RemoteWorkloadReported
+from tidegate.contracts.observed.clusters import RemoteCopy
+
+Dispatching: TypeAlias = (
+    ClustersNominated
+    | ClusterChosen
+    | RemoteWithdrawn
+    | CheckDecided
+    | RemoteWorkloadReported
+    | RemoteWorkloadRemoved
+)
+
+
+def dispatching_text(event: Dispatching) -> str:
+    """Say what an event means for a workload that worker clusters are asked to run."""
+    match event:
+        case ClustersNominated():
+            return f"Copies go to {_named(event.clusters)}{_once_more(again=event.again)}."
+        case ClusterChosen():
+            return f"Cluster {event.cluster} runs it{_once_more(again=event.again)}."
+        case RemoteWithdrawn():
+            told = f"{_named(event.clusters)} shall have nothing of it any more"
+            return f"{told}: {event.reason}{_once_more(again=event.again)}."
+        case CheckDecided():
+            return f"Admission check {event.check} is {event.state}: {event.message}."
+        case RemoteWorkloadReported():
+            return f"Cluster {event.cluster} {_stands(event.copy)}."
+        case RemoteWorkloadRemoved():
+            return f"Cluster {event.cluster} has nothing of it any more."
+        case _:
+            assert_never(event)
+
+
+def _named(clusters: tuple[str, ...]) -> str:
+    return f"cluster{'s' if len(clusters) > 1 else ''} {', '.join(clusters)}"
+
+
+def _once_more(*, again: bool) -> str:
+    return ", told once more" if again else ""
+
+
+def _stands(copy: RemoteCopy) -> str:
+    if copy.finished_us:
+        return f"says that it is finished: {copy.reason}"
+    if copy.foreign:
+        return "has a job of that name that was not sent from here"
+    if copy.differs:
+        return "has a copy that asks for something else"
+    if copy.evicted_us:
+        return "has evicted it"
+    if copy.admitted_us:
+        return "has admitted it"
+    return "has reserved quota for it" if copy.reserved else "has a copy of it"
