@@ -157,7 +157,6 @@ class KubernetesClient:
                 params=query,
                 data=body,
                 headers=await self._headers(content_type),
-                timeout=aiohttp.ClientTimeout(total=self._access.request_timeout_s),
                 proxy=self._configuration.proxy,
                 server_hostname=self._configuration.tls_server_name,
             ) as answer:
@@ -222,7 +221,11 @@ async def connect(access: Access) -> AsyncGenerator[KubernetesClient]:
         socket_factory=watchful_socket,
     )
     async with aiohttp.ClientSession(
-        connector=connector, read_bufsize=_BUFFER_BYTES, trust_env=False
+        connector=connector,
+        read_bufsize=_BUFFER_BYTES,
+        trust_env=False,
+        timeout=aiohttp.ClientTimeout(total=access.request_timeout_s),
+        cookie_jar=aiohttp.DummyCookieJar(),  # an API server sets none: else each request looks
     ) as session:
         yield KubernetesClient(session, configuration, access)
 
