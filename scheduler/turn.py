@@ -32,7 +32,9 @@ async def first_turn(leader: LeaderState) -> int:
     """Write what a term must tell before it reads; return how many entries were written.
 
     A ledger that has read nothing yet asks to be told everything: ingest may have told it to one
-    that was lost, or into a stream that was, and a stream that is new to it shows no gap.
+    that was lost, or into a stream that was, and a stream that is new to it shows no gap. It reads
+    the answer alone where another has read before: a list that was asked for before the last
+    decisions of that one would pass for the first, and what they started would not be adopted.
 
     Raises:
         Whatever ``turn`` raises.
@@ -41,6 +43,7 @@ async def first_turn(leader: LeaderState) -> int:
     if leader.head.seq == 0:
         bound = await learn(register)
     if leader.accepted == Position():
+        leader.accepted = await leader.deps.inbox.beginning()
         await leader.deps.inbox.ask_resync("nothing has been read yet")
         leader.deps.status.resyncs.inc()
     leader.sound = False

@@ -18,7 +18,7 @@ from tidegate.bus.jetstream.connection import NatsBus
 from tidegate.bus.jetstream.register import LEDGER
 from tidegate.bus.streams import Streams
 from tidegate.cli.commands.ledger.recover import recovered
-from tidegate.contracts.entry import Positions
+from tidegate.contracts.entry import Position, Positions
 from tidegate.contracts.facts import LedgerOpened
 from tidegate.core.state.chain import GENESIS, seal
 from tidegate.errors import BusUnreachableError
@@ -34,7 +34,11 @@ def test_a_ledger_keeps_its_name_on_a_bus_that_does_not_take_the_new_one() -> No
         with pytest.raises(BusUnreachableError):
             await recovered(ledger, silent, "local", "after")
         assert [one.seq for one in ledger.read()] == [1]
+        await _tell_and_forget(bus)
         assert (await recovered(ledger, bus, "local", "after")).ledger_id == "after"
+        term = ledger.lead("scheduler", 0)
+        assert term is not None
+        assert term.observations.seq == 2, "what was told before that is of the lost time"
         assert await bus.register().read(LEDGER) == "after"
         assert [one.type for one in ledger.read()] == ["LedgerOpened"] * 2
 
@@ -50,3 +54,10 @@ def test_a_ledger_keeps_its_name_on_a_bus_that_does_not_take_the_new_one() -> No
         run_virtually(story())
     finally:
         engine.dispose()
+
+
+async def _tell_and_forget(bus: NatsBus) -> None:
+    for number in range(2):
+        await bus.outlet().publish("tidegate.local.observed.nodes._.a", b"{}", f"s:{number}")
+    (first, _) = await bus.inbox().pull(Position(), count_max=2, wait_s=1)
+    await bus.inbox().forget(first.at)

@@ -74,6 +74,7 @@ class Hanging:
 
     def __init__(self, inbox: ObservationReader) -> None:
         self.ask_resync, self.forget = inbox.ask_resync, inbox.forget
+        self.beginning = inbox.beginning
         self._inbox, self.hangs = inbox, False
 
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:

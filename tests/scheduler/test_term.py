@@ -232,6 +232,7 @@ class Repeating:
 
     def __init__(self, inbox: ObservationReader) -> None:
         self.ask_resync, self.forget = inbox.ask_resync, inbox.forget
+        self.beginning = inbox.beginning
         self._inbox, self.repeats, self.pulls = inbox, False, 0
         self._last = list[Message]()
 

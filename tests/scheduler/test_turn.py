@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from scheduler.leader_state import LeaderState
 from scheduler.turn import turn
 from tests.scheduler.stage import Stage, first_round, play, queue
+from tidegate.contracts.entry import Position
 from tidegate.errors import BusUnreachableError, CommitUnknownError, LedgerUnreachableError
 
 NO_ROOM = LedgerUnreachableError("no room on the disk")
@@ -109,6 +110,23 @@ def test_a_hole_is_recorded_and_all_is_asked_for_again() -> None:
             b"nothing has been read yet",
             b"observations 5 to 5 are missing",
         ]
+
+    play(story)
+
+
+def test_a_new_ledger_takes_no_list_for_its_first_that_a_lost_one_may_have_read() -> None:
+    async def story(stage: Stage) -> None:
+        await stage.say(queue("team-b", 9), *first_round())
+        await stage.bus.inbox().forget(Position(stage.bus.observations.end.incarnation, 1))
+        leader = await stage.leader()
+        assert leader.committed == stage.bus.observations.end, "in one commit with its name"
+        await turn(leader)
+        assert "SyncCompleted" not in stage.types()
+        assert stage.bus.observations.count == 0, "there is room for the answer"
+        await stage.say(*first_round())
+        await turn(leader)
+        assert stage.types().count("SyncCompleted") == 1
+        assert "GapObserved" not in stage.types()
 
     play(story)
 

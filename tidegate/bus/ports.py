@@ -37,6 +37,17 @@ class ObservationPublisher(Protocol):
 class ObservationReader(Protocol):
     """The stream OBSERVATIONS, read by position; nothing is acknowledged."""
 
+    async def beginning(self) -> Position:
+        """Return behind which position a reader begins that has read nothing yet.
+
+        Position 0, unless the oldest messages were forgotten: then a ledger that is lost has read
+        here, and what is kept was told before its last decisions. So it is the end.
+
+        Raises:
+            BusUnreachableError: the bus does not answer.
+        """
+        ...
+
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         """Return up to ``count_max`` messages that follow ``after``; wait at most ``wait_s``.
 

@@ -49,7 +49,6 @@ class Stream:
         self.config, self._clock = config, clock
         self.created_us = clock()
         self.last_seq = 0
-        self._first_seq = 1
         self._kept = dict[int, Kept]()  # in the order of sequences
         self._ids = dict[str, tuple[int, int]]()  # id: sequence, microseconds
         self._newest_id = ""  # of the message stored last

@@ -115,6 +115,9 @@ class LivingInbox:
         self._kept = kept  # what the server has of it
         self._known = list[Message]()  # the newest that were read
 
+    async def beginning(self) -> Position:
+        return await self._life.call(self._inbox.beginning)
+
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         told = await self._life.call(
             lambda: self._inbox.pull(after, count_max=count_max, wait_s=wait_s)

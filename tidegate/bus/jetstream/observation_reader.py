@@ -32,6 +32,13 @@ class NatsObservationReader:
         self._reader = StreamReader(js, names.observations, fell_back=self._replace)
         self._forgotten = Position()
 
+    async def beginning(self) -> Position:
+        """See ``tidegate.bus.ports.ObservationReader.beginning``."""
+        found = await self._js.info(self._names.observations)
+        if found is None or found.state.first_seq <= 1:
+            return Position()
+        return Position(found.incarnation, found.state.last_seq)
+
     async def pull(self, after: Position, *, count_max: int, wait_s: float) -> Sequence[Message]:
         """See ``tidegate.bus.ports.ObservationReader.pull``."""
         delivered = await self._reader.read(after, count_max, wait_s)

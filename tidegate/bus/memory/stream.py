@@ -55,6 +55,11 @@ class MemoryStream:
         return Position(self._incarnation, self.last_seq)
 
     @property
+    def first_seq(self) -> int:
+        """Return the sequence of the oldest message kept; of the next one, if none is."""
+        return next(iter(self._kept), self.last_seq + 1)
+
+    @property
     def count(self) -> int:
         """Return how many messages are kept."""
         return len(self._kept)

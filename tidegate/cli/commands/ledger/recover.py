@@ -6,6 +6,7 @@ import secrets
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec.structs import replace
 
 from tidegate.bus.ports import Ledger
 from tidegate.cli.nats_options import (
@@ -125,10 +126,14 @@ async def recovered(ledger: Ledger, bus: NatsBus, cluster: str, ledger_id: str) 
     try:
         last, counts = await bus.outbox().last(term.events)
         end = Position(counts.incarnation, last + counts.seq)
+        inbox = bus.inbox()
+        # A list that was asked for before the lost decisions would tell too little of what runs.
+        begins = await inbox.beginning()
+        ends = Positions(observations=begins if begins.seq else None, events=end)
         # Before the ledger bears it: readers take another name than the register's for forged.
         await bus.register().put(LEDGER, ledger_id)
-        opened, head = _rename(ledger, term, cluster, end, ledger_id)
-        await bus.inbox().ask_resync(WHY)
+        opened, head = _rename(ledger, term, cluster, ends, ledger_id)
+        await inbox.ask_resync(WHY)
     finally:
         ledger.renew(term.epoch, 0)
     say(f"seq {head.seq}: {head.type}; EVENTS goes on behind stream sequence {last + counts.seq}")
@@ -147,9 +152,12 @@ async def _lead(ledger: Ledger) -> Term:
 
 
 def _rename(
-    ledger: Ledger, term: Term, cluster: str, end: Position, ledger_id: str
+    ledger: Ledger, term: Term, cluster: str, ends: Positions, ledger_id: str
 ) -> tuple[LedgerOpened, Entry]:
-    """Append the new name behind the ledger's end; EVENTS counts on from its own."""
+    """Append the new name behind the ledger's end; EVENTS counts on from its own.
+
+    ``ends`` are those of the streams.
+    """
     from importlib.metadata import version  # noqa: PLC0415 - loads the reader of e-mail
 
     from tidegate.replay.rebuild import rebuild  # noqa: PLC0415 - only this command folds
@@ -163,6 +171,7 @@ def _rename(
         software=f"tidegate {version('tidegate')}",
     )
     entries = seal(head, term.epoch, cluster, [opened])
-    counts = Position(end.incarnation, end.seq - head.seq)
-    ledger.append(term.epoch, head.seq, entries, Positions(events=counts))
+    assert ends.events is not None, "whoever recovers has asked EVENTS"
+    counts = Position(ends.events.incarnation, ends.events.seq - head.seq)
+    ledger.append(term.epoch, head.seq, entries, replace(ends, events=counts))
     return opened, entries[-1]
